@@ -1,0 +1,1 @@
+//! Serves search, sites and manifests as JSON and as pages.

@@ -1,0 +1,3 @@
+//! The front door on one machine: crawler, indexer and api in one process.
+
+fn main() {}

@@ -1,0 +1,260 @@
+//! One thing that an agent can do.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::closed::{AuthScheme, CapabilityKind, Confirmation, Format, Protocol, SafetyClass, Tristate};
+use super::parts::{Integrity, Payment, RateLimit};
+use crate::name::{CapabilityId, ManifestUrl};
+
+/// Whether a value was published or derived by a rule of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TypeSource {
+    Declared,
+    Inferred,
+}
+
+/// `namespace:type` (ATP section 3.5.2), declared or inferred.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SemanticType {
+    #[serde(rename = "type")]
+    pub name: String,
+    pub source: TypeSource,
+    /// 0 to 1; 1 where declared.
+    pub confidence: f64,
+    /// The rule that inferred it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+}
+
+/// How to call it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Invocation {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
+    /// Upper-case HTTP verb; `None` unless the call is plain HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// Absolute URL, when it has no variable parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Absolute URL with `{name}` variables (RFC 6570 level 1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url_template: Option<String>,
+    /// Name of the tool or operation inside the protocol.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub native: Option<String>,
+    /// Shape that wraps the parameters (WoA `{agent, operation, input}`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub envelope: Option<Value>,
+}
+
+impl Invocation {
+    /// The address to show: the URL, or its template.
+    pub fn endpoint(&self) -> Option<&str> {
+        self.url.as_deref().or(self.url_template.as_deref())
+    }
+}
+
+/// What a caller needs before calling.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CapabilityAuth {
+    pub required: Tristate,
+    /// Schemes that apply here; empty when nothing was said.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub schemes: Vec<AuthScheme>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
+    /// A session must be opened first (agents.json).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub session: bool,
+}
+
+impl Default for CapabilityAuth {
+    fn default() -> Self {
+        Self { required: Tristate::Unknown, schemes: Vec::new(), scopes: Vec::new(), session: false }
+    }
+}
+
+/// What a call may do. An inferred class is never shown as declared and a declared one is never lowered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Safety {
+    pub class: SafetyClass,
+    pub source: TypeSource,
+    pub confirmation: Confirmation,
+    /// The answer is a URL for a person to finish (agents.json `human_handoff`).
+    #[serde(default)]
+    pub handoff: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reversible: Option<bool>,
+    /// What to show the person who confirms; the publisher's text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl Default for Safety {
+    fn default() -> Self {
+        Self {
+            class: SafetyClass::Unknown,
+            source: TypeSource::Inferred,
+            confirmation: Confirmation::None,
+            handoff: false,
+            reversible: None,
+            message: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Idempotency {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub supported: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_field: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_s: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExecutionModel {
+    Sync,
+    Async,
+    Stream,
+    #[default]
+    Unknown,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Execution {
+    pub model: ExecutionModel,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub poll_url: Option<String>,
+}
+
+/// One thing that an agent can do, however its dialect calls it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Capability {
+    pub id: CapabilityId,
+    /// `<manifest URL>#<format>:<native id>`.
+    pub key: String,
+    /// As published; made from name or position where the publisher gave none.
+    pub native_id: String,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub kind: CapabilityKind,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub semantic_types: Vec<SemanticType>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Example requests in words, as published.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<String>,
+    #[serde(default)]
+    pub invocation: Invocation,
+    /// JSON Schema 2020-12 object; each property keeps `x-in`: query, path, header or body. Null where nothing was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Value>,
+    /// JSON Schema 2020-12.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<Value>,
+    #[serde(default)]
+    pub auth: CapabilityAuth,
+    #[serde(default)]
+    pub safety: Safety,
+    #[serde(default)]
+    pub idempotency: Idempotency,
+    #[serde(default)]
+    pub execution: Execution,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit: Option<RateLimit>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Payment>,
+    #[serde(default)]
+    pub deprecated: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deprecation_message: Option<String>,
+    #[serde(default)]
+    pub degraded: bool,
+    /// Native ids that must be called first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<String>,
+    /// Ids of the manifest's workflows that use it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub used_in_workflows: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integrity: Option<Integrity>,
+    /// The text tries to instruct the reading model; kept as data, never ranked on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub addresses_reader: bool,
+    /// Field name to the rule that inferred it: what is not here was declared or is absent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inferred: BTreeMap<String, String>,
+    /// JSON pointer into the document as fetched (of the linked document, where the capability came from one).
+    #[serde(default)]
+    pub pointer: String,
+    /// URL of the linked document that the pointer points into, when it is not the manifest itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pointer_document: Option<String>,
+}
+
+impl Capability {
+    /// An otherwise empty capability with its identity.
+    pub fn new(
+        manifest: &ManifestUrl,
+        format: Format,
+        native_id: &str,
+        name: &str,
+        kind: CapabilityKind,
+        pointer: String,
+    ) -> Self {
+        let key = format!("{manifest}#{format}:{native_id}");
+        Self {
+            id: CapabilityId::of_key(&key),
+            key,
+            native_id: native_id.to_owned(),
+            name: name.to_owned(),
+            title: None,
+            description: None,
+            kind,
+            semantic_types: Vec::new(),
+            tags: Vec::new(),
+            examples: Vec::new(),
+            invocation: Invocation::default(),
+            parameters: None,
+            response: None,
+            auth: CapabilityAuth::default(),
+            safety: Safety::default(),
+            idempotency: Idempotency::default(),
+            execution: Execution::default(),
+            rate_limit: None,
+            price: None,
+            deprecated: false,
+            deprecation_message: None,
+            degraded: false,
+            depends_on: Vec::new(),
+            used_in_workflows: Vec::new(),
+            integrity: None,
+            addresses_reader: false,
+            inferred: BTreeMap::new(),
+            pointer,
+            pointer_document: None,
+        }
+    }
+
+    /// Whether the declaration alone suffices to call it: an absolute address, and a method or a tool name.
+    pub fn is_invocable(&self) -> bool {
+        self.invocation.endpoint().is_some()
+            && (self.invocation.method.is_some() || self.invocation.native.is_some())
+    }
+}

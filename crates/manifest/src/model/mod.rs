@@ -1,0 +1,25 @@
+//! The one normalised model that every dialect is read into.
+//!
+//! Absent is `None` or empty; what was inferred rather than declared is marked with the rule that inferred it. Text in
+//! here is the publisher's: cleaned of control and direction characters, capped, and never an instruction to us.
+
+mod capability;
+mod closed;
+mod document;
+mod finding;
+mod parts;
+
+pub use capability::{
+    Capability, CapabilityAuth, Execution, ExecutionModel, Idempotency, Invocation, Safety, SemanticType,
+    TypeSource,
+};
+pub use closed::{
+    AuthScheme, CapabilityKind, Confirmation, Discovery, Format, Lifecycle, PolicyChoice, Protocol,
+    SafetyClass, Source, SourceKind, Strength, Tristate, UnknownValue,
+};
+pub use document::{Detection, Manifest, Served};
+pub use finding::{Conformance, ConformanceLevel, Finding, Severity};
+pub use parts::{
+    AgentIdentity, AppliesTo, Audit, Auth, Contact, ErrorRecovery, Features, Follow, Integrity, Interface,
+    Link, Payment, Policies, Provider, RateLimit, Sessions, Status, Workflow, WorkflowStep,
+};

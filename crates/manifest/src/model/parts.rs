@@ -1,0 +1,329 @@
+//! The parts of a manifest that describe the service as a whole: who, how to authenticate, limits, policies, interfaces.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::closed::{AuthScheme, Lifecycle, PolicyChoice, Protocol};
+
+/// Who offers the service.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Provider {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logo: Option<String>,
+    /// A DID, SPIFFE id or URN.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Contact {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub email: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other: Option<String>,
+}
+
+/// Which capabilities an authentication contract covers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "scope")]
+pub enum AppliesTo {
+    #[default]
+    All,
+    /// Native ids that need it (AWP `required_for`).
+    Ids { ids: Vec<String> },
+    /// Native ids that may use it (AWP `optional_for`).
+    OptionalIds { ids: Vec<String> },
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentIdentity {
+    pub required: bool,
+    /// `did:web`, `did:key` or the publisher's own word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+}
+
+/// One way to authenticate. A `none` scheme is an explicit statement; an empty list means that nothing was said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Auth {
+    pub scheme: AuthScheme,
+    /// The publisher's own word for the scheme, when it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<String>,
+    /// `header`, `query` or `cookie`.
+    #[serde(default, rename = "in", skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// Name of the header, query parameter or cookie.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authorize_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh_url: Option<String>,
+    /// Scope name to its description; the description may be empty.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scopes: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registration_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_expiry_s: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_identity: Option<AgentIdentity>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub docs_url: Option<String>,
+    #[serde(default)]
+    pub applies_to: AppliesTo,
+}
+
+impl Auth {
+    pub fn new(scheme: AuthScheme) -> Self {
+        Self {
+            scheme,
+            declared: None,
+            location: None,
+            name: None,
+            token_url: None,
+            authorize_url: None,
+            refresh_url: None,
+            scopes: BTreeMap::new(),
+            registration_url: None,
+            token_expiry_s: None,
+            agent_identity: None,
+            docs_url: None,
+            applies_to: AppliesTo::All,
+        }
+    }
+}
+
+/// Feature flags (AWP section 6, A2A capabilities). `other` keeps what has no field, as published.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Features {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streaming: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_actions: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhooks: Option<bool>,
+    /// `cursor`, `offset`, `page`, `none` or the publisher's own word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pagination: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotency: Option<bool>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub other: BTreeMap<String, Value>,
+}
+
+/// What to do when an error code comes back. Raw and untrusted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ErrorRecovery {
+    pub code: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<String>,
+}
+
+/// Sessions of agents.json. URLs are absolute.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sessions {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub create_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delete_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_s: Option<u64>,
+    /// Native ids of the capabilities that need a session.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub required_ids: Vec<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Audit {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Base64 of an Ed25519 public key, as published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub public_key: Option<String>,
+}
+
+/// `requests` in every `window_s` seconds. `text` keeps the published spelling when there was one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RateLimit {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_s: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrent_sessions: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tier_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// What the publisher allows others to do with the content (ATP section 3.8, agents.txt 1.0 access).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Policies {
+    pub training: PolicyChoice,
+    pub inference: PolicyChoice,
+    /// `Some(false)`: the bytes as fetched must not be served by us.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caching_allowed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caching_max_age_s: Option<u64>,
+    /// `required`, `preferred`, `none` or the publisher's own word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attribution: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub terms_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub privacy_url: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub access_allow: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub access_disallow: Vec<String>,
+}
+
+impl Default for Policies {
+    fn default() -> Self {
+        Self {
+            training: PolicyChoice::Unset,
+            inference: PolicyChoice::Unset,
+            caching_allowed: None,
+            caching_max_age_s: None,
+            attribution: None,
+            terms_url: None,
+            privacy_url: None,
+            access_allow: Vec::new(),
+            access_disallow: Vec::new(),
+        }
+    }
+}
+
+/// The publisher's own word on whether the service works; what we observed is kept elsewhere.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Status {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operational: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub degraded_ids: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lifecycle: Option<Lifecycle>,
+}
+
+/// A protocol endpoint that the service offers as a whole. Declared, never called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Interface {
+    pub protocol: Protocol,
+    /// The publisher's own word for the protocol or transport key (`JSONRPC`, `com.example.private`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth_ref: Option<String>,
+}
+
+/// A price tag; recognised, never acted upon.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Payment {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asset: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+}
+
+/// A document that this one names: the crawl frontier.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// `tools`, `service-desc`, `agent-card`, `catalog-entry`, `docs`, `llms`, `status`…
+    pub rel: String,
+    /// Absolute.
+    pub url: String,
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Whether the crawler should fetch it, and what becomes of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow: Option<Follow>,
+}
+
+/// What becomes of a document that is reached through a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Follow {
+    /// It completes this manifest: fetch it and read this document again with it (ARWS tools, plugin api.url).
+    Merge,
+    /// It is a manifest of its own (catalog entries, api-catalog descriptions, pointers).
+    Manifest,
+}
+
+/// One step of a workflow: a native capability id, or an operation of a named source.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkflowStep {
+    pub id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Workflow {
+    pub id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    pub steps: Vec<WorkflowStep>,
+    /// Branching rules, raw as published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Integrity {
+    pub signed: bool,
+    /// `None`: a signature is there and nobody has checked it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+}

@@ -1,0 +1,342 @@
+//! Names that cross every border of agentdex: hosts, sites, manifest URLs, content hashes and ids.
+//!
+//! A raw string is parsed into one of these once, at the border, and inside there is no raw string for a host or a URL.
+//! It refuses IP-literal hosts, user information and every scheme but https (AWP, ATP and WoA all demand https).
+
+use std::fmt;
+
+use data_encoding::{BASE32_NOPAD, HEXLOWER};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use url::Url;
+
+/// Why a name was refused; the text names what was wrong and what would be right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    #[error("\"{0}\" is not a host name: write it like example.org")]
+    Host(String),
+    #[error("\"{0}\" is an IP address: agentdex visits names only")]
+    IpLiteral(String),
+    #[error("\"{0}\" is a public suffix, not a site: write a name below it")]
+    PublicSuffix(String),
+    #[error("\"{0}\" is not a URL: {1}")]
+    Url(String, String),
+    #[error("\"{0}\" is not https: only https:// addresses are visited")]
+    Scheme(String),
+    #[error("\"{0}\" carries a user name or password: remove it")]
+    UserInfo(String),
+    #[error("\"{0}\" is not an id of this kind")]
+    Id(String),
+}
+
+/// Longest host name in octets (RFC 1035 section 2.3.4, without the final dot).
+const HOST_BYTES_MAX: usize = 253;
+/// Longest URL that is kept; longer ones are refused. Generous against the 8,000 octets of RFC 9110 section 4.1.
+pub(crate) const URL_BYTES_MAX: usize = 8_192;
+
+/// A host name in ASCII form, lower case, without final dot: `xn--bcher-kva.example`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Host(String);
+
+impl Host {
+    /// Parses a host name, mapping internationalised names to ASCII (UTS 46).
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        let trimmed = text.trim().trim_end_matches('.');
+        let wrong = || NameError::Host(text.to_owned());
+        let ascii =
+            idna::domain_to_ascii_cow(trimmed.as_bytes(), idna::AsciiDenyList::URL).map_err(|_| wrong())?;
+        match url::Host::parse(&ascii) {
+            Ok(url::Host::Domain(name)) if Self::is_well_formed(&name) => Ok(Self(name)),
+            Ok(url::Host::Ipv4(_) | url::Host::Ipv6(_)) => Err(NameError::IpLiteral(text.to_owned())),
+            _ => Err(wrong()),
+        }
+    }
+
+    fn is_well_formed(name: &str) -> bool {
+        let label_ok = |label: &str| {
+            !label.is_empty()
+                && label.len() <= 63
+                && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+        };
+        name.len() <= HOST_BYTES_MAX && name.contains('.') && name.split('.').all(label_ok)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The site this host belongs to; a host that is itself a public suffix is a site of its own.
+    pub fn site(&self) -> SiteName {
+        SiteName::of(self)
+    }
+}
+
+/// A registrable domain by the whole Public Suffix List, private section included: `alice.github.io`, `example.co.uk`.
+/// The unit of leasing and politeness.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SiteName(String);
+
+impl SiteName {
+    pub fn of(host: &Host) -> Self {
+        psl::domain_str(host.as_str()).map_or_else(|| Self(host.0.clone()), |domain| Self(domain.to_owned()))
+    }
+
+    /// Parses any host name and returns the site it belongs to.
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        Host::parse(text).map(|host| Self::of(&host))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The host that carries the site's own name.
+    pub fn apex(&self) -> Host {
+        Host(self.0.clone())
+    }
+}
+
+/// An absolute https URL with a host name, without user information and without fragment.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ManifestUrl(Url);
+
+impl ManifestUrl {
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        if text.len() > URL_BYTES_MAX {
+            let start: String = text.chars().take(60).collect();
+            return Err(NameError::Url(format!("{start}…"), format!("longer than {URL_BYTES_MAX} bytes")));
+        }
+        let url = Url::parse(text).map_err(|error| NameError::Url(text.to_owned(), error.to_string()))?;
+        Self::try_from(url)
+    }
+
+    /// The URL of `path` (which begins with `/`) on a host, port 443.
+    pub fn on_host(host: &Host, path: &str) -> Result<Self, NameError> {
+        Self::parse(&format!("https://{}{}", host.as_str(), path))
+    }
+
+    /// Resolves a reference found in this document (RFC 3986 section 5).
+    pub fn join(&self, reference: &str) -> Result<Self, NameError> {
+        let url = self
+            .0
+            .join(reference)
+            .map_err(|error| NameError::Url(reference.to_owned(), error.to_string()))?;
+        Self::parse(url.as_str())
+    }
+
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    pub fn as_url(&self) -> &Url {
+        &self.0
+    }
+
+    pub fn host(&self) -> Host {
+        Host(self.0.host_str().unwrap_or_default().to_owned())
+    }
+
+    pub fn site(&self) -> SiteName {
+        self.host().site()
+    }
+
+    pub fn port(&self) -> u16 {
+        self.0.port().unwrap_or(443)
+    }
+
+    /// Path and query, as sent in a request and as judged by robots.txt.
+    pub fn path_and_query(&self) -> String {
+        self.0.query().map_or_else(|| self.0.path().to_owned(), |query| format!("{}?{query}", self.0.path()))
+    }
+
+    pub fn path(&self) -> &str {
+        self.0.path()
+    }
+
+    /// Scheme, host and port as served: `https://example.org`, `https://example.org:8443`.
+    pub fn origin(&self) -> String {
+        self.0.origin().ascii_serialization()
+    }
+}
+
+impl TryFrom<Url> for ManifestUrl {
+    type Error = NameError;
+
+    fn try_from(mut url: Url) -> Result<Self, NameError> {
+        if url.scheme() != "https" {
+            return Err(NameError::Scheme(url.into()));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(NameError::UserInfo(url.into()));
+        }
+        match url.host() {
+            Some(url::Host::Domain(name)) => Host::parse(name)?,
+            Some(_) => return Err(NameError::IpLiteral(url.into())),
+            None => return Err(NameError::Host(url.into())),
+        };
+        url.set_fragment(None);
+        Ok(Self(url))
+    }
+}
+
+/// SHA-256 of a document's bytes, lower-case hex. Also the id of a manifest's version.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ContentHash(String);
+
+impl ContentHash {
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(HEXLOWER.encode(&Sha256::digest(bytes)))
+    }
+
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        let ok = text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        if ok { Ok(Self(text.to_owned())) } else { Err(NameError::Id(text.to_owned())) }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Bits of the hash that an id keeps: 80, so that a billion ids collide with a chance below one in a million.
+const ID_HASH_BYTES: usize = 10;
+
+fn short_id(prefix: char, text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    let mut id = String::with_capacity(17);
+    id.push(prefix);
+    id.push_str(&BASE32_NOPAD.encode(digest.get(..ID_HASH_BYTES).unwrap_or_default()).to_ascii_lowercase());
+    id
+}
+
+fn parse_id(prefix: char, text: &str) -> Result<String, NameError> {
+    let well_formed = text.len() == 17
+        && text.starts_with(prefix)
+        && text.bytes().skip(1).all(|b| b.is_ascii_lowercase() || (b'2'..=b'7').contains(&b));
+    if well_formed { Ok(text.to_owned()) } else { Err(NameError::Id(text.to_owned())) }
+}
+
+/// Short base32 hash of a manifest's resource URL, stable across versions: `m` and 16 characters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ManifestId(String);
+
+impl ManifestId {
+    pub fn of(url: &ManifestUrl) -> Self {
+        Self(short_id('m', url.as_str()))
+    }
+
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        parse_id('m', text).map(Self)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Short base32 hash of a capability's key `<manifest URL>#<format>:<native id>`: `c` and 16 characters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CapabilityId(String);
+
+impl CapabilityId {
+    pub fn of_key(key: &str) -> Self {
+        Self(short_id('c', key))
+    }
+
+    pub fn parse(text: &str) -> Result<Self, NameError> {
+        parse_id('c', text).map(Self)
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Conversions that every name shares: display, and strict parsing when read from JSON or a database.
+macro_rules! name_conversions {
+    ($($name:ident),*) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = NameError;
+
+            fn try_from(text: String) -> Result<Self, NameError> {
+                Self::parse(&text)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = NameError;
+
+            fn from_str(text: &str) -> Result<Self, NameError> {
+                Self::parse(text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.0.into()
+            }
+        }
+    )*};
+}
+
+name_conversions!(Host, SiteName, ManifestUrl, ContentHash, ManifestId, CapabilityId);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_folded_and_checked() {
+        assert_eq!(Host::parse("BÜCHER.example.").unwrap().as_str(), "xn--bcher-kva.example");
+        assert_eq!(Host::parse("10.0.0.1"), Err(NameError::IpLiteral("10.0.0.1".into())));
+        for wrong in ["", "localhost", "a b.example", "-", "..", "exa/mple.org"] {
+            assert!(Host::parse(wrong).is_err(), "{wrong:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn a_site_is_the_registrable_domain_by_the_whole_suffix_list() {
+        for (host, site) in [
+            ("www.example.co.uk", "example.co.uk"),
+            ("docs.alice.github.io", "alice.github.io"),
+            ("github.io", "github.io"),
+            ("site1.test", "site1.test"),
+            ("api.site1.test", "site1.test"),
+        ] {
+            assert_eq!(SiteName::parse(host).unwrap().as_str(), site);
+        }
+    }
+
+    #[test]
+    fn urls_are_https_names_without_user_or_fragment() {
+        let url = ManifestUrl::parse("https://Example.org:8443/a?b=c#d").unwrap();
+        assert_eq!(url.as_str(), "https://example.org:8443/a?b=c");
+        assert_eq!(url.origin(), "https://example.org:8443");
+        assert_eq!(url.path_and_query(), "/a?b=c");
+        assert!(matches!(ManifestUrl::parse("http://example.org/"), Err(NameError::Scheme(_))));
+        assert!(matches!(ManifestUrl::parse("https://u:p@example.org/"), Err(NameError::UserInfo(_))));
+        assert!(matches!(ManifestUrl::parse("https://[::1]/"), Err(NameError::IpLiteral(_))));
+    }
+
+    #[test]
+    fn ids_are_stable_and_parse_back() {
+        let url = ManifestUrl::parse("https://skyhop.example/agent.json").unwrap();
+        let id = ManifestId::of(&url);
+        assert_eq!(ManifestId::parse(id.as_str()).unwrap(), id);
+        let capability = CapabilityId::of_key("https://skyhop.example/agent.json#awp:book_seat");
+        assert_eq!(capability.as_str().len(), 17);
+        assert!(ManifestId::parse(capability.as_str()).is_err());
+    }
+}

@@ -1,0 +1,1 @@
+//! All SQL of agentdex: PostgreSQL and embedded SQLite behind one contract.

@@ -1,0 +1,1 @@
+//! Virtual HTTPS hosts on loopback, told apart by SNI, with a log of every hit.

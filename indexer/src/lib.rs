@@ -1,0 +1,1 @@
+//! Follows the change feed into a tantivy index, and searches it.

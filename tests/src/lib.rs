@@ -1,0 +1,1 @@
+//! The politeness audit, and what the end-to-end tests share.
