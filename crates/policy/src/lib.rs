@@ -1,1 +1,11 @@
-//! Decides what a polite crawler may do and when. Pure: `now` is an argument, and every decision carries its reason.
+//! Decides what a polite crawler may do and when.
+//!
+//! Pure: no clock, no randomness, no network. `now` is an argument, and where chance is wanted (jitter, spreading) the
+//! caller gives a hash. Every decision is an enum whose variants carry the reason; the reasons have stable slugs,
+//! since they are stored, shown to the site owner and counted in metrics.
+
+#![warn(missing_docs)]
+
+pub mod outcome;
+
+pub use outcome::{FetchOutcome, RobotsKind, Status, VisitEnd};

@@ -1,8 +1,5 @@
 //! The closed vocabularies of the model: every value that a client may filter by, spelled once.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 /// A word that is not in a closed vocabulary; the text lists the words that are.
@@ -14,18 +11,22 @@ pub struct UnknownValue {
     pub known: String,
 }
 
-/// Declares a closed vocabulary: variants with their spelling in JSON, in the database and in URLs.
+/// Declares a closed vocabulary: variants with their spelling in JSON, in the database and in URLs. Other crates
+/// declare theirs with it too, so that every vocabulary parses, prints and refuses alike; they need `serde`.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! closed {
     ($(#[$meta:meta])* $name:ident, $what:literal { $($(#[$vmeta:meta])* $variant:ident = $slug:literal),+ $(,)? }) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         #[serde(try_from = "String", into = "&'static str")]
-        pub enum $name { $($(#[$vmeta])* $variant),+ }
+        pub enum $name { $(#[doc = concat!("`", $slug, "`")] $(#[$vmeta])* $variant),+ }
 
         impl $name {
             /// Every value, in the order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
+            /// The spelling in JSON, in the database and in URLs.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $slug),+ }
             }
@@ -37,28 +38,31 @@ macro_rules! closed {
             }
         }
 
-        impl FromStr for $name {
-            type Err = UnknownValue;
+        impl std::str::FromStr for $name {
+            type Err = $crate::model::UnknownValue;
 
-            fn from_str(text: &str) -> Result<Self, UnknownValue> {
-                Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| UnknownValue {
-                    what: $what,
-                    value: text.chars().take(80).collect(),
-                    known: Self::ALL.iter().map(|value| value.as_str()).collect::<Vec<_>>().join(", "),
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let known = || Self::ALL.iter().map(|value| value.as_str());
+                Self::ALL.iter().copied().find(|value| value.as_str() == text).ok_or_else(|| {
+                    $crate::model::UnknownValue {
+                        what: $what,
+                        value: text.chars().take(80).collect(),
+                        known: known().collect::<Vec<_>>().join(", "),
+                    }
                 })
             }
         }
 
         impl TryFrom<String> for $name {
-            type Error = UnknownValue;
+            type Error = $crate::model::UnknownValue;
 
-            fn try_from(text: String) -> Result<Self, UnknownValue> {
+            fn try_from(text: String) -> Result<Self, Self::Error> {
                 text.parse()
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.as_str())
             }
         }

@@ -1,0 +1,230 @@
+//! What a fetch came to, why a visit ended, how a site or a manifest stands.
+//!
+//! These words are stored in the database, shown to the site owner and used as labels of metrics, so a slug never
+//! changes its meaning; a new reason is a new variant.
+
+use manifest::closed;
+
+closed! {
+    /// What one fetch came to.
+    FetchOutcome, "fetch outcome" {
+        /// A manifest was read.
+        Found = "found",
+        /// 304: the copy that is kept is still current.
+        NotModified = "not_modified",
+        /// Not requested, since the copy that is kept is fresh (RFC 9111 §4.2).
+        Fresh = "fresh",
+        /// 404.
+        NotFound = "not_found",
+        /// 410.
+        Gone = "gone",
+        /// 401, 403, 451, or a bot wall: the site does not want this to be read.
+        Blocked = "blocked",
+        /// 429, or 503 with Retry-After.
+        RateLimited = "rate_limited",
+        /// Any other 5xx.
+        ServerError = "server_error",
+        /// Any other 4xx.
+        ClientError = "client_error",
+        /// 200 with an HTML page where a manifest was asked for: a soft 404.
+        Html = "html",
+        /// Read, but not a manifest of any kind.
+        NotAManifest = "not_a_manifest",
+        /// The body passed its cap, on the wire or decoded.
+        TooLarge = "too_large",
+        /// A redirect to another site, which becomes a job of its own under its own robots.txt.
+        RedirectedAway = "redirected_away",
+        /// A redirect that is not followed: to http, an IP address, another port, another scheme, or one too many.
+        RedirectRefused = "redirect_refused",
+        /// A redirect to where the chain had been before.
+        RedirectLoop = "redirect_loop",
+        /// robots.txt forbids this path, or its server refuses to show it (RFC 9309 §2.2.2).
+        RobotsDenied = "robots_denied",
+        /// robots.txt could not be read, which forbids everything (RFC 9309 §2.3.1.4).
+        RobotsUnreachable = "robots_unreachable",
+        /// The name could not be resolved.
+        DnsFailed = "dns_failed",
+        /// No connection to any address.
+        ConnectFailed = "connect_failed",
+        /// The handshake failed or the certificate is not valid for the name.
+        TlsFailed = "tls_failed",
+        /// A phase took longer than its limit.
+        Timeout = "timeout",
+        /// The name resolves to an address that is not global and not allowed.
+        AddressRefused = "address_refused",
+        /// Not HTTP, or HTTP beyond our limits, or a connection cut short.
+        ProtocolError = "protocol_error",
+        /// The body is encoded in a way that is refused: nested, unknown, broken, or a bomb.
+        BadEncoding = "bad_encoding",
+        /// The budget of the authority, the site or the address is used up for today.
+        OverBudget = "over_budget",
+        /// The visit ended before this path was asked.
+        NotReached = "not_reached",
+    }
+}
+
+impl FetchOutcome {
+    /// Whether a request was sent to the path itself and an HTTP answer came back.
+    pub const fn is_answer(self) -> bool {
+        matches!(
+            self,
+            Self::Found
+                | Self::NotModified
+                | Self::NotFound
+                | Self::Gone
+                | Self::Blocked
+                | Self::RateLimited
+                | Self::ServerError
+                | Self::ClientError
+                | Self::Html
+                | Self::NotAManifest
+                | Self::TooLarge
+                | Self::RedirectedAway
+                | Self::RedirectRefused
+                | Self::RedirectLoop
+                | Self::BadEncoding
+        )
+    }
+
+    /// Whether the network failed rather than the site answered.
+    pub const fn is_transport_error(self) -> bool {
+        matches!(
+            self,
+            Self::DnsFailed | Self::ConnectFailed | Self::TlsFailed | Self::Timeout | Self::ProtocolError
+        )
+    }
+
+    /// Whether the resource is known to exist and to be a manifest.
+    pub const fn is_present(self) -> bool {
+        matches!(self, Self::Found | Self::NotModified | Self::Fresh)
+    }
+
+    /// Whether the answer says, for now, that there is no manifest under this path.
+    pub const fn is_absent(self) -> bool {
+        matches!(self, Self::NotFound | Self::Gone | Self::ClientError | Self::Html | Self::NotAManifest)
+    }
+}
+
+closed! {
+    /// Why a visit stopped.
+    VisitEnd, "visit end" {
+        /// Everything planned was asked.
+        Completed = "completed",
+        /// Everything known was fresh: nothing was asked.
+        NothingNew = "nothing_new",
+        /// The name does not exist (NXDOMAIN or no address records).
+        DnsDead = "dns_dead",
+        /// The name servers failed or did not answer.
+        DnsFailed = "dns_failed",
+        /// No connection to any address of the name.
+        Unreachable = "unreachable",
+        /// The handshake failed or the certificate is not valid.
+        TlsFailed = "tls_failed",
+        /// robots.txt forbids everything we would ask, or is refused to us.
+        RobotsDenied = "robots_denied",
+        /// robots.txt could not be read.
+        RobotsUnreachable = "robots_unreachable",
+        /// 429 or 503: the site asked for a pause.
+        RateLimited = "rate_limited",
+        /// Three refusals or bot walls.
+        Blocked = "blocked",
+        /// Two server errors.
+        ServerErrors = "server_errors",
+        /// Two transport errors in a row.
+        TransportErrors = "transport_errors",
+        /// The host answers every path with a page.
+        CatchAll = "catch_all",
+        /// The visit used up its wall time.
+        OutOfTime = "out_of_time",
+        /// A budget of requests is used up for today.
+        OverBudget = "over_budget",
+        /// Waiting for a long Crawl-delay; goes on at the next path.
+        Parked = "parked",
+        /// The crawler was stopped; goes on at the next path.
+        Interrupted = "interrupted",
+        /// The owner opted out, before or during the visit.
+        OptedOut = "opted_out",
+        /// Another worker has taken the site over.
+        LeaseLost = "lease_lost",
+        /// The name resolves to addresses that are refused.
+        AddressRefused = "address_refused",
+    }
+}
+
+impl VisitEnd {
+    /// Whether the visit will go on after the last path that was completed, rather than begin anew.
+    pub const fn is_resumed(self) -> bool {
+        matches!(self, Self::Parked | Self::Interrupted | Self::LeaseLost | Self::OverBudget)
+    }
+}
+
+closed! {
+    /// The standing of a site, a manifest or a capability.
+    Status, "status" {
+        /// Known, never visited (sites only).
+        Pending = "pending",
+        /// Seen at the last visit.
+        Fresh = "fresh",
+        /// Not confirmed for longer than it should be.
+        Stale = "stale",
+        /// The last visits could not reach it.
+        Unreachable = "unreachable",
+        /// Was there, and is no longer.
+        Gone = "gone",
+        /// The site forbids reading it.
+        Denied = "denied",
+        /// The owner asked to be left out.
+        OptedOut = "opted_out",
+        /// There, but unreadable as any manifest.
+        Invalid = "invalid",
+        /// The host answers every path with a page, so nothing on it means anything.
+        CatchAll = "catch_all",
+    }
+}
+
+closed! {
+    /// What robots.txt came to.
+    RobotsKind, "robots kind" {
+        /// A file; its rules decide.
+        Rules = "rules",
+        /// No file (404, 410 and other 4xx): everything is allowed.
+        NoFile = "no_file",
+        /// The file is refused to us (401, 403, 451) or lies behind too many redirects: nothing is allowed.
+        Denied = "denied",
+        /// The file could not be read (5xx, 429, network): nothing is allowed (RFC 9309 §2.3.1.4).
+        Unreachable = "unreachable",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_parse_back_and_are_json_strings() {
+        for outcome in FetchOutcome::ALL {
+            assert_eq!(outcome.as_str().parse(), Ok(*outcome));
+        }
+        for end in VisitEnd::ALL {
+            let json = serde_json::to_string(end).unwrap();
+            assert_eq!(json, format!("\"{end}\""));
+            assert_eq!(serde_json::from_str::<VisitEnd>(&json).unwrap(), *end);
+        }
+        assert!("".parse::<Status>().is_err());
+        assert!(
+            "Rules"
+                .parse::<RobotsKind>()
+                .unwrap_err()
+                .to_string()
+                .contains("rules, no_file, denied, unreachable")
+        );
+    }
+
+    #[test]
+    fn no_outcome_is_both_an_answer_and_a_transport_error() {
+        for outcome in FetchOutcome::ALL {
+            assert!(!(outcome.is_answer() && outcome.is_transport_error()), "{outcome}");
+            assert!(!(outcome.is_present() && outcome.is_absent()), "{outcome}");
+        }
+    }
+}
