@@ -6,6 +6,15 @@
 
 #![warn(missing_docs)]
 
+pub mod address;
 pub mod outcome;
+pub mod redirect;
+pub mod retry;
+mod spread;
+mod time;
 
+pub use address::{AddressRefusal, AddressVerdict, OwnNetworks};
 pub use outcome::{FetchOutcome, RobotsKind, Status, VisitEnd};
+pub use redirect::{RedirectDecision, RedirectRefusal};
+pub use retry::{Ladder, RetryAfter};
+pub use spread::Seed;

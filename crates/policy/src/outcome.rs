@@ -20,7 +20,7 @@ closed! {
         Gone = "gone",
         /// 401, 403, 451, or a bot wall: the site does not want this to be read.
         Blocked = "blocked",
-        /// 429, or 503 with Retry-After.
+        /// 429 or 503: the site asks for a pause.
         RateLimited = "rate_limited",
         /// Any other 5xx.
         ServerError = "server_error",
@@ -64,6 +64,20 @@ closed! {
 }
 
 impl FetchOutcome {
+    /// What a status says by itself; `None` for 2xx, 304 and redirects, where body or headers decide.
+    pub const fn of_status(status: u16) -> Option<Self> {
+        match status {
+            401 | 403 | 451 => Some(Self::Blocked),
+            404 => Some(Self::NotFound),
+            410 => Some(Self::Gone),
+            429 | 503 => Some(Self::RateLimited),
+            400..=499 => Some(Self::ClientError),
+            500..=599 => Some(Self::ServerError),
+            200..=299 | 301..=304 | 307 | 308 => None,
+            _ => Some(Self::ProtocolError),
+        }
+    }
+
     /// Whether a request was sent to the path itself and an HTTP answer came back.
     pub const fn is_answer(self) -> bool {
         matches!(
@@ -218,6 +232,29 @@ mod tests {
                 .to_string()
                 .contains("rules, no_file, denied, unreachable")
         );
+    }
+
+    #[test]
+    fn a_status_says_what_it_can() {
+        let table = [
+            (200, None),
+            (204, None),
+            (301, None),
+            (304, None),
+            (401, Some(FetchOutcome::Blocked)),
+            (403, Some(FetchOutcome::Blocked)),
+            (404, Some(FetchOutcome::NotFound)),
+            (406, Some(FetchOutcome::ClientError)),
+            (410, Some(FetchOutcome::Gone)),
+            (429, Some(FetchOutcome::RateLimited)),
+            (451, Some(FetchOutcome::Blocked)),
+            (500, Some(FetchOutcome::ServerError)),
+            (503, Some(FetchOutcome::RateLimited)),
+            (999, Some(FetchOutcome::ProtocolError)),
+        ];
+        for (status, outcome) in table {
+            assert_eq!(FetchOutcome::of_status(status), outcome, "{status}");
+        }
     }
 
     #[test]

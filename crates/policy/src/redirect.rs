@@ -1,0 +1,204 @@
+//! Whether a redirect is followed.
+//!
+//! Within the registrable domain a manifest's redirect is followed three times; a redirect to another site is not
+//! followed but becomes a job of that site under its own robots.txt. robots.txt itself is followed five times, also to
+//! other hosts (RFC 9309 §2.3.1.2). Never to http, to an IP address, with user information, or to a port other than 443
+//! and the one the chain began with.
+
+use manifest::{ManifestUrl, NameError, closed};
+
+use crate::outcome::FetchOutcome;
+
+/// Hops followed for a manifest: http habits such as apex → www → /en/… need two.
+pub const RESOURCE_HOPS_MAX: usize = 3;
+/// Hops followed for robots.txt: "at least five consecutive redirects" (RFC 9309 §2.3.1.2).
+pub const ROBOTS_HOPS_MAX: usize = 5;
+/// The port of https.
+const HTTPS_PORT: u16 = 443;
+
+/// What is being fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A manifest or another document: stays within its site.
+    Resource,
+    /// robots.txt: may be kept on another host.
+    Robots,
+}
+
+closed! {
+    /// Why a redirect is refused.
+    RedirectRefusal, "redirect refusal" {
+        /// No Location, or more than one that differ.
+        NoLocation = "no_location",
+        /// The Location is no URL, or one without a host name.
+        NotAUrl = "not_a_url",
+        /// To http or another scheme.
+        NotHttps = "not_https",
+        /// To an IP address.
+        IpLiteral = "ip_literal",
+        /// To a URL with a user name or password.
+        UserInfo = "user_info",
+        /// To a port that is neither 443 nor the one the chain began with.
+        Port = "port",
+        /// To where the chain had been before.
+        Loop = "loop",
+        /// More hops than are followed.
+        TooManyHops = "too_many_hops",
+    }
+}
+
+impl RedirectRefusal {
+    /// The outcome of a fetch that ends here.
+    pub const fn outcome(self) -> FetchOutcome {
+        match self {
+            Self::Loop => FetchOutcome::RedirectLoop,
+            _ => FetchOutcome::RedirectRefused,
+        }
+    }
+}
+
+/// What to do with a redirect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RedirectDecision {
+    /// Ask this next, under every rule of politeness and after its address was judged.
+    Follow(ManifestUrl),
+    /// Another site: record it, and make it a job of that site.
+    OtherSite(ManifestUrl),
+    /// Stop here.
+    Refuse(RedirectRefusal),
+}
+
+/// Decides on a redirect. `chain` holds every URL asked so far, the first one first and the one that answered last.
+pub fn decide(chain: &[ManifestUrl], location: Option<&str>, purpose: Purpose) -> RedirectDecision {
+    match target(chain, location) {
+        Err(reason) => RedirectDecision::Refuse(reason),
+        Ok((first, url)) => {
+            let (hops_max, stays) = match purpose {
+                Purpose::Resource => (RESOURCE_HOPS_MAX, first.site() == url.site()),
+                Purpose::Robots => (ROBOTS_HOPS_MAX, true),
+            };
+            if !stays {
+                RedirectDecision::OtherSite(url)
+            } else if chain.len() > hops_max {
+                RedirectDecision::Refuse(RedirectRefusal::TooManyHops)
+            } else {
+                RedirectDecision::Follow(url)
+            }
+        }
+    }
+}
+
+fn target<'a>(
+    chain: &'a [ManifestUrl],
+    location: Option<&str>,
+) -> Result<(&'a ManifestUrl, ManifestUrl), RedirectRefusal> {
+    let (Some(first), Some(current)) = (chain.first(), chain.last()) else {
+        return Err(RedirectRefusal::NoLocation);
+    };
+    let location =
+        location.map(str::trim).filter(|text| !text.is_empty()).ok_or(RedirectRefusal::NoLocation)?;
+    let url = current.join(location).map_err(|error| refusal_of(&error))?;
+    if url.port() != HTTPS_PORT && url.port() != first.port() {
+        return Err(RedirectRefusal::Port);
+    }
+    if chain.contains(&url) {
+        return Err(RedirectRefusal::Loop);
+    }
+    Ok((first, url))
+}
+
+fn refusal_of(error: &NameError) -> RedirectRefusal {
+    match error {
+        NameError::Scheme(_) => RedirectRefusal::NotHttps,
+        NameError::UserInfo(_) => RedirectRefusal::UserInfo,
+        NameError::IpLiteral(_) => RedirectRefusal::IpLiteral,
+        _ => RedirectRefusal::NotAUrl,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> ManifestUrl {
+        ManifestUrl::parse(text).unwrap()
+    }
+
+    fn refuse(reason: RedirectRefusal) -> RedirectDecision {
+        RedirectDecision::Refuse(reason)
+    }
+
+    #[test]
+    fn one_hop_is_judged_by_its_target() {
+        let chain = [url("https://example.org/agent.json")];
+        let follow = |text: &str| RedirectDecision::Follow(url(text));
+        let table = [
+            ("/.well-known/agent.json", follow("https://example.org/.well-known/agent.json")),
+            ("agent-card.json#top", follow("https://example.org/agent-card.json")),
+            ("https://www.example.org/agent.json", follow("https://www.example.org/agent.json")),
+            ("//api.example.org/a", follow("https://api.example.org/a")),
+            ("https://other.example/a", RedirectDecision::OtherSite(url("https://other.example/a"))),
+            ("http://example.org/agent.json", refuse(RedirectRefusal::NotHttps)),
+            ("file:///etc/passwd", refuse(RedirectRefusal::NotHttps)),
+            ("data:text/plain,x", refuse(RedirectRefusal::NotHttps)),
+            ("https://10.0.0.1/", refuse(RedirectRefusal::IpLiteral)),
+            ("https://[::1]/", refuse(RedirectRefusal::IpLiteral)),
+            ("https://2130706433/", refuse(RedirectRefusal::IpLiteral)),
+            ("https://u:p@example.org/", refuse(RedirectRefusal::UserInfo)),
+            ("https://example.org:22/", refuse(RedirectRefusal::Port)),
+            ("https://example.org:80/", refuse(RedirectRefusal::Port)),
+            ("https://localhost/", refuse(RedirectRefusal::NotAUrl)),
+            ("https://", refuse(RedirectRefusal::NotAUrl)),
+            ("", refuse(RedirectRefusal::NoLocation)),
+            ("/agent.json", refuse(RedirectRefusal::Loop)),
+        ];
+        for (location, wanted) in table {
+            assert_eq!(decide(&chain, Some(location), Purpose::Resource), wanted, "{location}");
+        }
+        assert_eq!(decide(&chain, None, Purpose::Resource), refuse(RedirectRefusal::NoLocation));
+    }
+
+    #[test]
+    fn a_site_on_another_port_may_stay_there() {
+        let chain = [url("https://example.org:8443/a")];
+        for (location, followed) in [
+            ("/b", true),
+            ("https://www.example.org:8443/b", true),
+            ("https://example.org/b", true),
+            ("https://example.org:9000/b", false),
+        ] {
+            let decision = decide(&chain, Some(location), Purpose::Resource);
+            assert_eq!(matches!(decision, RedirectDecision::Follow(_)), followed, "{location}");
+        }
+    }
+
+    #[test]
+    fn chains_end() {
+        for (purpose, hops_max) in
+            [(Purpose::Resource, RESOURCE_HOPS_MAX), (Purpose::Robots, ROBOTS_HOPS_MAX)]
+        {
+            let mut chain = vec![url("https://example.org/0")];
+            for hop in 1..=hops_max {
+                let RedirectDecision::Follow(next) = decide(&chain, Some(&format!("/{hop}")), purpose) else {
+                    panic!("hop {hop} of {purpose:?} was not followed");
+                };
+                chain.push(next);
+            }
+            assert_eq!(decide(&chain, Some("/more"), purpose), refuse(RedirectRefusal::TooManyHops));
+            assert_eq!(decide(&chain, Some("/0"), purpose), refuse(RedirectRefusal::Loop));
+        }
+    }
+
+    #[test]
+    fn robots_may_lie_on_another_host() {
+        let chain = [url("https://example.org/robots.txt")];
+        let decision = decide(&chain, Some("https://cdn.example/robots.txt"), Purpose::Robots);
+        assert_eq!(decision, RedirectDecision::Follow(url("https://cdn.example/robots.txt")));
+    }
+
+    #[test]
+    fn a_loop_has_an_outcome_of_its_own() {
+        assert_eq!(RedirectRefusal::Loop.outcome(), FetchOutcome::RedirectLoop);
+        assert_eq!(RedirectRefusal::NotHttps.outcome(), FetchOutcome::RedirectRefused);
+    }
+}

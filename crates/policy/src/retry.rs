@@ -1,0 +1,178 @@
+//! When to come back after something went wrong.
+//!
+//! Retry-After is honoured in both forms (RFC 9110 §10.2.3), between a minute and a week. A value that cannot be read
+//! still means that the site wants a pause. Ladders grow with each failure in a row and stay on their last step.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::time::{DAY, HOUR, later, until};
+
+/// Shortest pause that a 429 or 503 leads to: a second or two is asked for by limiters that count per second, but a
+/// visit that was refused is over anyway.
+pub const RETRY_AFTER_MIN: Duration = Duration::from_mins(1);
+/// Longest pause that is believed; a year is a mistake of the server, and the usual ladders take over after a week.
+pub const RETRY_AFTER_MAX: Duration = Duration::from_hours(7 * 24);
+/// The pause when none was named, or none that can be read.
+pub const RETRY_AFTER_DEFAULT: Duration = HOUR;
+
+/// What Retry-After asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetryAfter {
+    /// As asked.
+    Asked(DateTime<Utc>),
+    /// Asked for less than a minute (or for a time that has passed) or for more than a week.
+    Clamped(DateTime<Utc>),
+    /// Neither a number of seconds nor a date.
+    Garbled(DateTime<Utc>),
+    /// A 429 or 503 without the header.
+    Absent(DateTime<Utc>),
+}
+
+impl RetryAfter {
+    /// Reads the header of a 429 or 503 that was received at `now`.
+    pub fn read(header: Option<&str>, now: DateTime<Utc>) -> Self {
+        let default = later(now, RETRY_AFTER_DEFAULT);
+        let Some(text) = header.map(str::trim) else { return Self::Absent(default) };
+        let Some(wait) = read_wait(text, now) else { return Self::Garbled(default) };
+        let clamped = wait.clamp(RETRY_AFTER_MIN, RETRY_AFTER_MAX);
+        let at = later(now, clamped);
+        if clamped == wait { Self::Asked(at) } else { Self::Clamped(at) }
+    }
+
+    /// Nothing is asked of the site before this.
+    pub const fn not_before(self) -> DateTime<Utc> {
+        match self {
+            Self::Asked(at) | Self::Clamped(at) | Self::Garbled(at) | Self::Absent(at) => at,
+        }
+    }
+
+    /// The stable word for how the header was read.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Asked(_) => "asked",
+            Self::Clamped(_) => "clamped",
+            Self::Garbled(_) => "garbled",
+            Self::Absent(_) => "absent",
+        }
+    }
+}
+
+fn read_wait(text: &str, now: DateTime<Utc>) -> Option<Duration> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(text.parse().map_or(Duration::MAX, Duration::from_secs));
+    }
+    let date = httpdate::parse_http_date(text).ok()?;
+    Some(until(now, DateTime::<Utc>::from(date)))
+}
+
+/// Waits that grow with each failure in a row; after the last step they stay there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ladder(&'static [Duration]);
+
+impl Ladder {
+    /// robots.txt that cannot be read: soon, since it may be a restart; then weekly, and never forgotten.
+    pub const ROBOTS: Self = Self(&[HOUR, hours(6), DAY, days(7)]);
+    /// Names that do not exist; parked domains come back, most never do.
+    pub const DNS_DEAD: Self = Self(&[DAY, days(3), days(7), days(30), days(90), days(180)]);
+    /// No connection, broken TLS, name servers that fail: usually passing.
+    pub const TRANSPORT: Self = Self(&[hours(6), DAY, days(3), days(7), days(30), days(90)]);
+
+    /// The wait after this many failures in a row; the first failure is 1.
+    pub fn wait(self, failures_in_row: u32) -> Duration {
+        let step = usize::try_from(failures_in_row.saturating_sub(1)).unwrap_or(usize::MAX);
+        self.0.get(step).or_else(|| self.0.last()).copied().unwrap_or(DAY)
+    }
+
+    /// The last and longest wait.
+    pub fn longest(self) -> Duration {
+        self.0.last().copied().unwrap_or(DAY)
+    }
+}
+
+/// `base`, doubled for each failure after the first, at most `cap`.
+pub fn backoff(base: Duration, failures_in_row: u32, cap: Duration) -> Duration {
+    let doublings = failures_in_row.saturating_sub(1);
+    2_u32.checked_pow(doublings).map_or(cap, |factor| base.saturating_mul(factor)).min(cap)
+}
+
+pub(crate) const fn days(count: u64) -> Duration {
+    Duration::from_hours(count * 24)
+}
+
+const fn hours(count: u64) -> Duration {
+    Duration::from_hours(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeZone;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn now() -> DateTime<Utc> {
+        Utc.with_ymd_and_hms(1994, 11, 6, 8, 49, 37).unwrap()
+    }
+
+    #[test]
+    fn both_forms_are_read_and_clamped() {
+        let after = |wait: u64| now() + Duration::from_secs(wait);
+        let table = [
+            (Some("120"), RetryAfter::Asked(after(120))),
+            (Some(" 3600 "), RetryAfter::Asked(after(3_600))),
+            (Some("0"), RetryAfter::Clamped(after(60))),
+            (Some("59"), RetryAfter::Clamped(after(60))),
+            (Some("604800"), RetryAfter::Asked(after(604_800))),
+            (Some("604801"), RetryAfter::Clamped(after(604_800))),
+            (Some("1000000000000"), RetryAfter::Clamped(after(604_800))),
+            (Some("99999999999999999999999999"), RetryAfter::Clamped(after(604_800))),
+            (Some("Sun, 06 Nov 1994 10:49:37 GMT"), RetryAfter::Asked(after(7_200))),
+            (Some("Sunday, 06-Nov-94 10:49:37 GMT"), RetryAfter::Asked(after(7_200))),
+            (Some("Sun Nov  6 10:49:37 1994"), RetryAfter::Asked(after(7_200))),
+            (Some("Sun, 06 Nov 1994 00:00:00 GMT"), RetryAfter::Clamped(after(60))),
+            (Some("Fri, 31 Dec 9999 23:59:59 GMT"), RetryAfter::Clamped(after(604_800))),
+            (Some("-5"), RetryAfter::Garbled(after(3_600))),
+            (Some("1.5"), RetryAfter::Garbled(after(3_600))),
+            (Some("soon"), RetryAfter::Garbled(after(3_600))),
+            (Some(""), RetryAfter::Garbled(after(3_600))),
+            (None, RetryAfter::Absent(after(3_600))),
+        ];
+        for (header, wanted) in table {
+            assert_eq!(RetryAfter::read(header, now()), wanted, "{header:?}");
+        }
+    }
+
+    #[test]
+    fn ladders_climb_and_stay() {
+        let hours_of = |ladder: Ladder| (0..8).map(|n| ladder.wait(n).as_secs() / 3_600).collect::<Vec<_>>();
+        assert_eq!(hours_of(Ladder::ROBOTS), [1, 1, 6, 24, 168, 168, 168, 168]);
+        assert_eq!(hours_of(Ladder::DNS_DEAD), [24, 24, 72, 168, 720, 2_160, 4_320, 4_320]);
+        assert_eq!(hours_of(Ladder::TRANSPORT), [6, 6, 24, 72, 168, 720, 2_160, 2_160]);
+    }
+
+    proptest! {
+        #[test]
+        fn retry_after_is_always_between_a_minute_and_a_week(header in ".{0,40}") {
+            let wait = until(now(), RetryAfter::read(Some(&header), now()).not_before());
+            prop_assert!((RETRY_AFTER_MIN..=RETRY_AFTER_MAX).contains(&wait));
+        }
+
+        #[test]
+        fn backoff_is_monotone_and_capped(base_s in 1_u64..10_000, cap_s in 1_u64..1_000_000, failures: u32) {
+            let cap = Duration::from_secs(cap_s);
+            let wait = |failures| backoff(Duration::from_secs(base_s), failures, cap);
+            prop_assert!(wait(failures) <= cap);
+            prop_assert!(wait(failures) <= wait(failures.saturating_add(1)));
+        }
+
+        #[test]
+        fn ladders_are_monotone_and_capped(failures: u32) {
+            for ladder in [Ladder::ROBOTS, Ladder::DNS_DEAD, Ladder::TRANSPORT] {
+                prop_assert!(ladder.wait(failures) <= ladder.wait(failures.saturating_add(1)));
+                prop_assert!(ladder.wait(failures) <= ladder.longest());
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Chance without a random number generator: a stable hash of a name decides jitter and spreading.
+//!
+//! The same name gives the same number on every machine and in every version, so a schedule can be explained
+//! afterwards. Not for secrets: anyone can compute it.
+
+use std::time::Duration;
+
+/// A number that a name gives by FNV-1a and a final mix; stands in for chance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Seed(u64);
+
+impl Seed {
+    /// The seed of a name: a host, a site, an address group.
+    pub fn of(name: &str) -> Self {
+        Self::of_bytes(name.as_bytes())
+    }
+
+    /// The seed of a name and a counter, for chance that differs each time: the second request, the third visit.
+    #[must_use]
+    pub fn turn(self, count: u64) -> Self {
+        Self(mix(self.0 ^ mix(count)))
+    }
+
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
+        const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+        const PRIME: u64 = 0x0000_0100_0000_01b3;
+        let hash = bytes.iter().fold(OFFSET, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(PRIME));
+        Self(mix(hash))
+    }
+
+    /// A number below `limit`; 0 when there is no room.
+    pub fn below(self, limit: u64) -> u64 {
+        self.0.checked_rem(limit).unwrap_or(0)
+    }
+
+    /// Between nothing and `percent_max` per cent of `base`.
+    pub fn share_of(self, base: Duration, percent_max: u32) -> Duration {
+        let steps = u32::try_from(self.below(1_001)).unwrap_or(0);
+        base.saturating_mul(percent_max).checked_div(100_000).unwrap_or_default().saturating_mul(steps)
+    }
+}
+
+/// Spreads close hashes apart (the finisher of `SplitMix64`).
+const fn mix(mut value: u64) -> u64 {
+    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_stays_within_its_per_cents_and_reaches_both_ends() {
+        let base = Duration::from_secs(100);
+        let shares: Vec<Duration> =
+            (0..2_000).map(|turn| Seed::of("skyhop.example").turn(turn).share_of(base, 20)).collect();
+        assert!(shares.iter().all(|share| *share <= Duration::from_secs(20)));
+        assert!(shares.iter().any(|share| *share < Duration::from_secs(1)));
+        assert!(shares.iter().any(|share| *share > Duration::from_secs(19)));
+    }
+
+    #[test]
+    fn the_same_name_gives_the_same_number() {
+        assert_eq!(Seed::of("a.example"), Seed::of("a.example"));
+        assert_ne!(Seed::of("a.example"), Seed::of("b.example"));
+        assert_eq!(Seed::of("a.example").below(0), 0);
+    }
+}

@@ -1,0 +1,23 @@
+//! Arithmetic on instants that saturates: a hostile header must not be able to overflow a date.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// An hour.
+pub(crate) const HOUR: Duration = Duration::from_hours(1);
+/// A day.
+pub(crate) const DAY: Duration = Duration::from_hours(24);
+
+/// `now` and `wait` later, or the end of time.
+pub(crate) fn later(now: DateTime<Utc>, wait: Duration) -> DateTime<Utc> {
+    TimeDelta::from_std(wait)
+        .ok()
+        .and_then(|wait| now.checked_add_signed(wait))
+        .unwrap_or(DateTime::<Utc>::MAX_UTC)
+}
+
+/// How long from `now` until `at`; nothing when it has passed.
+pub(crate) fn until(now: DateTime<Utc>, at: DateTime<Utc>) -> Duration {
+    (at - now).to_std().unwrap_or_default()
+}
