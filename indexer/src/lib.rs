@@ -1,1 +1,13 @@
 //! Follows the change feed into a tantivy index, and searches it.
+//!
+//! The index is disposable: everything in it is rebuilt from the store without fetching anything. One process writes
+//! (`follow`), any number of processes read (`Searcher`); a commit carries the feed position, so that the documents and
+//! the position move together.
+
+pub mod answer;
+pub mod error;
+pub mod request;
+
+pub use answer::{FacetCount, Hit, SearchAnswer, Suggestion, SuggestionKind};
+pub use error::{CursorProblem, IndexError, SearchError};
+pub use request::{FacetKey, Filters, Method, SearchRequest, Sort};

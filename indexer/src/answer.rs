@@ -1,0 +1,107 @@
+//! What the index answers: rows as the public JSON has them, with counts and the way to the next page.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use manifest::model::{
+    AuthScheme, CapabilityKind, Confirmation, Format, Protocol, SafetyClass, SemanticType, SourceKind,
+    TypeSource,
+};
+use manifest::{CapabilityId, Host, ManifestId, SiteName};
+use policy::Status;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::request::FacetKey;
+
+/// One capability that matches. The order of the fields is the order of the public JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hit {
+    pub id: CapabilityId,
+    pub key: String,
+    pub native_id: String,
+    pub name: String,
+    pub description: Option<String>,
+    pub kind: CapabilityKind,
+    pub site: SiteName,
+    pub host: Host,
+    pub format: Format,
+    pub manifest_id: ManifestId,
+    pub semantic_types: Vec<SemanticType>,
+    pub protocol: Option<Protocol>,
+    /// Upper-case HTTP verb.
+    pub method: Option<String>,
+    /// URL or URL template to call.
+    pub endpoint: Option<String>,
+    pub safety: SafetyClass,
+    pub safety_source: TypeSource,
+    pub confirmation: Confirmation,
+    pub handoff: bool,
+    pub auth: Vec<AuthScheme>,
+    pub auth_required: Option<bool>,
+    pub invocable: bool,
+    pub deprecated: bool,
+    pub source: SourceKind,
+    pub status: Status,
+    pub updated_at: DateTime<Utc>,
+    /// Not part of the public row.
+    #[serde(skip)]
+    pub first_seen_at: DateTime<Utc>,
+    #[serde(default, serialize_with = "rounded")]
+    pub score: f32,
+    /// Part of the publisher's text as HTML: escaped, with the words that match inside `<mark>`.
+    #[serde(default)]
+    pub snippet: String,
+    /// How the score came about, when asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Value>,
+}
+
+/// Four decimals: a score orders results, more digits would only be noise.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn rounded<S: Serializer>(score: &f32, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((f64::from(*score) * 1e4).round() / 1e4)
+}
+
+/// How many results have a value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FacetCount {
+    pub value: String,
+    pub count: u64,
+}
+
+/// One page of results.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SearchAnswer {
+    pub hits: Vec<Hit>,
+    pub total: u64,
+    /// When false, there are at least `total`.
+    pub total_is_exact: bool,
+    /// How much of what was asked the best result speaks of, 0 to 1.
+    pub coverage: f32,
+    /// Nothing in the index speaks of what was asked; the results are left out rather than padded.
+    pub nothing_good: bool,
+    pub did_you_mean: Option<String>,
+    /// Each counted as if its own filter were not there.
+    pub facets: BTreeMap<FacetKey, Vec<FacetCount>>,
+    pub next_cursor: Option<String>,
+}
+
+manifest::closed! {
+    /// What a suggestion completes to.
+    SuggestionKind, "suggestion kind" {
+        Name = "name",
+        SemanticType = "semantic_type",
+        Phrase = "phrase",
+        Site = "site",
+    }
+}
+
+/// A completion of what is being typed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suggestion {
+    pub text: String,
+    pub kind: SuggestionKind,
+    /// Capabilities behind it.
+    pub count: u64,
+}

@@ -1,0 +1,75 @@
+//! What can go wrong, said so that the reader knows what to do next.
+
+use std::path::PathBuf;
+
+use manifest::model::UnknownValue;
+
+/// The index as a whole cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    #[error("there is no index in {}: run `indexer --once` to build it", dir.display())]
+    Missing { dir: PathBuf },
+    #[error(
+        "the index in {} has schema version {found} and this program needs {needed}: run `indexer rebuild`",
+        dir.display()
+    )]
+    SchemaOther { dir: PathBuf, found: u32, needed: u32 },
+    #[error(
+        "the index in {} was built from another database: run `indexer rebuild` with this one",
+        dir.display()
+    )]
+    FeedOther { dir: PathBuf },
+    #[error("the index in {} cannot be read ({reason}): run `indexer rebuild`", dir.display())]
+    Corrupt { dir: PathBuf, reason: String },
+    #[error("another indexer is writing to {}: stop it first, or give another --index-dir", dir.display())]
+    Locked { dir: PathBuf },
+    #[error("{} cannot be written: {source}", path.display())]
+    NotWritable {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the index failed to {operation}: {source}")]
+    Engine {
+        operation: &'static str,
+        #[source]
+        source: tantivy::TantivyError,
+    },
+    #[error("a row of the index cannot be read: {0}")]
+    Row(#[source] serde_json::Error),
+}
+
+impl IndexError {
+    /// For `map_err`: names the operation that failed.
+    pub(crate) fn engine(operation: &'static str) -> impl Fn(tantivy::TantivyError) -> Self {
+        move |source| Self::Engine { operation, source }
+    }
+}
+
+/// Why a cursor is not good (any more).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CursorProblem {
+    /// Ranking or schema changed since: the walk must begin anew.
+    #[error("the ranking has changed since this cursor was given: begin again without it")]
+    Gone,
+    #[error("this cursor belongs to another query: use it with the query that returned it")]
+    OtherQuery,
+    #[error("this is not a cursor: use next_cursor as it was given")]
+    Malformed,
+}
+
+/// One search cannot be answered.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    #[error(transparent)]
+    Cursor(#[from] CursorProblem),
+    #[error("the query has {bytes} bytes and the most is {max}")]
+    QueryTooLong { bytes: usize, max: usize },
+    #[error("there are {found} phrasings and the most is {max}")]
+    TooManyPhrasings { found: usize, max: usize },
+    /// An inline operator names a value outside its closed vocabulary.
+    #[error(transparent)]
+    UnknownValue(#[from] UnknownValue),
+    #[error(transparent)]
+    Index(#[from] IndexError),
+}
