@@ -1,0 +1,169 @@
+//! Where the database is: a PostgreSQL URL, or a SQLite file under the data directory.
+//!
+//! A password is never shown: `Display` and `Debug` of a [`DatabaseUrl`] replace it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::StoreError;
+
+/// Name of the embedded database below the data directory.
+const SQLITE_FILE: &str = "agentdex.db";
+/// Connections of one process by default: a crawler needs one for each of its batched statements in flight, not one a
+/// visit, and a small PostgreSQL accepts 100 in all.
+pub const CONNECTIONS_DEFAULT: u32 = 8;
+
+/// Which database serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Backend {
+    /// A PostgreSQL server, shared by a fleet.
+    Postgres,
+    /// A file on this machine.
+    Sqlite,
+}
+
+impl Backend {
+    /// The name as shown to people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Postgres => "PostgreSQL",
+            Self::Sqlite => "SQLite",
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Where the database is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum DatabaseUrl {
+    /// A URL as libpq writes it: `postgres://user:password@host:5432/database`.
+    Postgres(String),
+    /// A file; it is created when it is missing.
+    Sqlite(PathBuf),
+}
+
+impl DatabaseUrl {
+    /// Parses `postgres://…`, `postgresql://…`, `sqlite:PATH` or `sqlite://PATH`.
+    pub fn parse(text: &str) -> Result<Self, StoreError> {
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Self::Postgres(text.to_owned()));
+        }
+        let path = text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:"));
+        match path {
+            Some("") => {
+                Err(StoreError::BadUrl { url: text.to_owned(), reason: "the path is missing".into() })
+            }
+            Some(path) => Ok(Self::Sqlite(PathBuf::from(path))),
+            None => {
+                let reason = "the scheme is neither postgres nor sqlite".to_owned();
+                Err(StoreError::BadUrl { url: redacted(text), reason })
+            }
+        }
+    }
+
+    /// The embedded database of a data directory.
+    pub fn in_data_dir(dir: &Path) -> Self {
+        Self::Sqlite(dir.join(SQLITE_FILE))
+    }
+
+    /// Which database it names.
+    pub const fn backend(&self) -> Backend {
+        match self {
+            Self::Postgres(_) => Backend::Postgres,
+            Self::Sqlite(_) => Backend::Sqlite,
+        }
+    }
+}
+
+/// Replaces the password of `scheme://user:password@…` and of `?password=…`.
+fn redacted(url: &str) -> String {
+    let without_query_password = match url.split_once("password=") {
+        Some((before, after)) => {
+            let rest = after.find('&').and_then(|at| after.get(at..)).unwrap_or_default();
+            format!("{before}password=***{rest}")
+        }
+        None => url.to_owned(),
+    };
+    let Some((scheme, rest)) = without_query_password.split_once("://") else {
+        return without_query_password;
+    };
+    let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(authority_end);
+    match authority.rsplit_once('@') {
+        Some((user_info, host)) => {
+            let user = user_info.split(':').next().unwrap_or_default();
+            let password = if user_info.contains(':') { ":***" } else { "" };
+            format!("{scheme}://{user}{password}@{host}{tail}")
+        }
+        None => without_query_password,
+    }
+}
+
+impl fmt::Display for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Postgres(url) => f.write_str(&redacted(url)),
+            Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+        }
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// How to open the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreConfig {
+    /// Where the database is.
+    pub url: DatabaseUrl,
+    /// Connections that this process may hold.
+    pub connections_max: u32,
+}
+
+impl StoreConfig {
+    /// The default number of connections.
+    pub const fn new(url: DatabaseUrl) -> Self {
+        Self { url, connections_max: CONNECTIONS_DEFAULT }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_never_shown() {
+        for (url, shown) in [
+            ("postgres://me:secret@db.example:5432/agentdex", "postgres://me:***@db.example:5432/agentdex"),
+            ("postgres://me:p@ss:word@db.example/x", "postgres://me:***@db.example/x"),
+            ("postgresql://me@db.example/x?sslmode=require", "postgresql://me@db.example/x?sslmode=require"),
+            (
+                "postgres://db.example/x?user=me&password=secret&a=b",
+                "postgres://db.example/x?user=me&password=***&a=b",
+            ),
+            ("postgres://me:secret@db.example", "postgres://me:***@db.example"),
+        ] {
+            let url = DatabaseUrl::parse(url).unwrap();
+            assert_eq!(url.to_string(), shown);
+            assert_eq!(format!("{url:?}"), shown);
+        }
+    }
+
+    #[test]
+    fn urls_name_their_backend() {
+        assert_eq!(DatabaseUrl::parse("sqlite:a/b.db").unwrap(), DatabaseUrl::Sqlite("a/b.db".into()));
+        assert_eq!(DatabaseUrl::parse("sqlite:///a/b.db").unwrap(), DatabaseUrl::Sqlite("/a/b.db".into()));
+        assert_eq!(DatabaseUrl::in_data_dir(Path::new("d")).backend(), Backend::Sqlite);
+        let error = DatabaseUrl::parse("mysql://me:secret@host/db").unwrap_err().to_string();
+        assert!(error.contains("neither postgres nor sqlite") && !error.contains("secret"), "{error}");
+        assert!(DatabaseUrl::parse("sqlite:").is_err());
+    }
+}

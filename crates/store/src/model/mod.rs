@@ -1,0 +1,22 @@
+//! The words of the store's contract: plain values, without SQL.
+
+pub(crate) mod feed;
+pub(crate) mod lease;
+pub(crate) mod seed;
+pub(crate) mod site;
+pub(crate) mod slots;
+pub(crate) mod stored;
+pub(crate) mod visit;
+
+pub use feed::{FeedChange, FeedEntry, FeedPosition};
+pub use lease::{LEASE_DURATION_DEFAULT, LeaseRequest, LeaseToken, LeasedSite, WorkerId};
+pub use seed::{Seed, SeedOrigin, SeedsAdded};
+pub use site::{
+    BlockOutcome, BlockRecord, HostState, ResourceState, RobotsRecord, SiteState, SiteStory, SiteSummary,
+    SitesPage, SitesRequest,
+};
+pub use slots::{PathCheck, PathSlots};
+pub use stored::{SemanticTypeCount, Stats, StoredManifest, VersionRecord};
+pub use visit::{
+    ClockWrite, FetchRecord, FetchStory, NextVisit, ParkedVisit, Phases, VisitRecord, VisitSaved, VisitStory,
+};

@@ -1,0 +1,63 @@
+//! Seeds: what the operator, a visitor or another site's manifest asks to be visited.
+
+use manifest::{Host, ManifestUrl};
+use serde::{Deserialize, Serialize};
+
+/// Something to visit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seed {
+    /// The host to visit.
+    pub host: Host,
+    /// One URL on it to fetch too, beside the usual paths.
+    pub url: Option<ManifestUrl>,
+    /// Position in a popularity list, 1 the most popular.
+    pub rank: Option<u32>,
+    /// Who asked.
+    pub origin: SeedOrigin,
+    /// Visit even where the schedule says later. Retry-After and robots.txt still hold.
+    pub revisit_now: bool,
+}
+
+impl Seed {
+    /// A bare host from a seed file.
+    pub const fn of_host(host: Host) -> Self {
+        Self { host, url: None, rank: None, origin: SeedOrigin::File, revisit_now: false }
+    }
+
+    /// A URL that a manifest of another site links to.
+    pub fn linked(url: ManifestUrl, from: ManifestUrl) -> Self {
+        Self {
+            host: url.host(),
+            url: Some(url),
+            rank: None,
+            origin: SeedOrigin::Linked { from },
+            revisit_now: false,
+        }
+    }
+}
+
+/// Who asked for a visit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum SeedOrigin {
+    /// A seed file of the operator.
+    File,
+    /// A visitor, through the interface.
+    Submitted,
+    /// A manifest of another site.
+    Linked {
+        /// That manifest.
+        from: ManifestUrl,
+    },
+}
+
+/// What became of a batch of seeds; the three add up to its size.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeedsAdded {
+    /// Brought a host or a URL that was not known.
+    pub added: u64,
+    /// Brought nothing new.
+    pub known: u64,
+    /// Belong to a site whose owner opted out.
+    pub blocked: u64,
+}
