@@ -10,6 +10,7 @@ pub mod address;
 pub mod outcome;
 pub mod redirect;
 pub mod retry;
+pub mod robots;
 mod spread;
 mod time;
 
@@ -17,4 +18,5 @@ pub use address::{AddressRefusal, AddressVerdict, OwnNetworks};
 pub use outcome::{FetchOutcome, RobotsKind, Status, VisitEnd};
 pub use redirect::{RedirectDecision, RedirectRefusal};
 pub use retry::{Ladder, RetryAfter};
+pub use robots::{RobotsAnswer, RobotsCause, RobotsDecision, RobotsFile, RobotsVerdict};
 pub use spread::Seed;

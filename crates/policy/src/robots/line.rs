@@ -1,0 +1,221 @@
+//! Splits robots.txt into records: one field with its value a line (RFC 9309 §2.2).
+//!
+//! Never fails. Misspellings that are frequent enough for google/robotstxt to accept are accepted here too; whatever is
+//! not understood is a record of an unknown field, which interferes with nothing (§2.2.4).
+
+use std::borrow::Cow;
+
+/// Bytes of robots.txt that are read; RFC 9309 §2.5 demands at least 500 KiB.
+pub const BODY_BYTES_MAX: usize = 512 * 1024;
+
+/// The meaning of a field name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    UserAgent,
+    Allow,
+    Disallow,
+    CrawlDelay,
+    Sitemap,
+    Agentmap,
+    /// A statement on how content may be used; noted, not acted upon.
+    ContentSignal,
+    Unknown,
+}
+
+/// How a field name was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spelling {
+    Right,
+    Misspelt,
+}
+
+/// One line that has a field and a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Record<'a> {
+    /// Counted from 1, as an editor shows it.
+    pub(super) line: u32,
+    pub(super) field: Field,
+    pub(super) spelling: Spelling,
+    pub(super) value: &'a [u8],
+}
+
+const SPELLINGS: &[(&str, Field, Spelling)] = &[
+    ("user-agent", Field::UserAgent, Spelling::Right),
+    ("useragent", Field::UserAgent, Spelling::Misspelt),
+    ("user agent", Field::UserAgent, Spelling::Misspelt),
+    ("allow", Field::Allow, Spelling::Right),
+    ("disallow", Field::Disallow, Spelling::Right),
+    ("dissallow", Field::Disallow, Spelling::Misspelt),
+    ("dissalow", Field::Disallow, Spelling::Misspelt),
+    ("disalow", Field::Disallow, Spelling::Misspelt),
+    ("diasllow", Field::Disallow, Spelling::Misspelt),
+    ("disallaw", Field::Disallow, Spelling::Misspelt),
+    ("crawl-delay", Field::CrawlDelay, Spelling::Right),
+    ("crawldelay", Field::CrawlDelay, Spelling::Misspelt),
+    ("crawl delay", Field::CrawlDelay, Spelling::Misspelt),
+    ("sitemap", Field::Sitemap, Spelling::Right),
+    ("site-map", Field::Sitemap, Spelling::Misspelt),
+    ("agentmap", Field::Agentmap, Spelling::Right),
+    ("agent-map", Field::Agentmap, Spelling::Misspelt),
+    ("content-signal", Field::ContentSignal, Spelling::Right),
+    ("content-usage", Field::ContentSignal, Spelling::Right),
+];
+
+/// The part of a body that is read, as UTF-8 or what comes close to it, without byte order mark.
+pub(super) struct Text<'a> {
+    pub(super) bytes: Cow<'a, [u8]>,
+    /// How many bytes of the body lie beyond the cap.
+    pub(super) bytes_cut: usize,
+}
+
+/// Cuts a body at the last full line under the cap and drops its byte order mark. UTF-16, which some editors write, is
+/// decoded when its mark says so: reading it as "no rules" would turn a prohibition into permission.
+pub(super) fn text(body: &[u8]) -> Text<'_> {
+    let bytes = match body.get(..BODY_BYTES_MAX) {
+        Some(head) => {
+            let end = head.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(head.len());
+            head.get(..end).unwrap_or(head)
+        }
+        None => body,
+    };
+    let decoded = match bytes {
+        [0xff, 0xfe, rest @ ..] => Cow::Owned(utf16(rest, u16::from_le_bytes)),
+        [0xfe, 0xff, rest @ ..] => Cow::Owned(utf16(rest, u16::from_be_bytes)),
+        _ => Cow::Borrowed(without_mark(bytes)),
+    };
+    Text { bytes: decoded, bytes_cut: body.len() - bytes.len() }
+}
+
+/// A byte order mark that was cut short is skipped as far as it goes.
+fn without_mark(bytes: &[u8]) -> &[u8] {
+    const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+    let length = bytes.iter().zip(MARK).take_while(|(byte, mark)| *byte == mark).count();
+    bytes.get(length..).unwrap_or_default()
+}
+
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Vec<u8> {
+    let units = bytes.chunks_exact(2).filter_map(|pair| pair.try_into().ok()).map(unit);
+    char::decode_utf16(units)
+        .map(|character| character.unwrap_or(char::REPLACEMENT_CHARACTER))
+        .collect::<String>()
+        .into_bytes()
+}
+
+/// The records of a text, in order.
+pub(super) fn records(text: &[u8]) -> impl Iterator<Item = Record<'_>> {
+    lines(text).zip(1_u32..).filter_map(|(bytes, line)| record(bytes, line))
+}
+
+/// Lines end with LF, CR or CR LF.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let current = rest?;
+        let end = current.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        let Some(end) = end else {
+            rest = None;
+            return Some(current);
+        };
+        let (line, tail) = current.split_at(end);
+        rest = tail.strip_prefix(b"\r\n").or_else(|| tail.get(1..));
+        Some(line)
+    })
+}
+
+fn record(bytes: &[u8], line: u32) -> Option<Record<'_>> {
+    let content = bytes.split(|byte| *byte == b'#').next().unwrap_or_default();
+    let content = trim(content);
+    let (name, value) = match content.iter().position(|byte| *byte == b':') {
+        Some(colon) => (content.get(..colon)?, content.get(colon + 1..)?),
+        None => split_at_space(content)?,
+    };
+    let (name, value) = (trim(name), trim(value));
+    let known = SPELLINGS.iter().find(|(spelling, ..)| name.eq_ignore_ascii_case(spelling.as_bytes()));
+    let (field, spelling) =
+        known.map_or((Field::Unknown, Spelling::Right), |(_, field, spelling)| (*field, *spelling));
+    Some(Record { line, field, spelling, value })
+}
+
+/// Without a colon, exactly two words are a field and its value; prose is not.
+fn split_at_space(content: &[u8]) -> Option<(&[u8], &[u8])> {
+    let space = content.iter().position(u8::is_ascii_whitespace)?;
+    let (name, value) = content.split_at(space);
+    let value = trim(value);
+    if value.iter().any(u8::is_ascii_whitespace) { None } else { Some((name, value)) }
+}
+
+fn trim(bytes: &[u8]) -> &[u8] {
+    let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0;
+    let start = bytes.iter().position(|byte| !blank(byte)).unwrap_or(bytes.len());
+    let end = bytes.iter().rposition(|byte| !blank(byte)).map_or(start, |last| last + 1);
+    bytes.get(start..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &[u8]) -> Vec<(u32, Field, String)> {
+        let value = |record: Record<'_>| String::from_utf8_lossy(record.value).into_owned();
+        records(text).map(|record| (record.line, record.field, value(record))).collect()
+    }
+
+    #[test]
+    fn every_line_ending_counts_once() {
+        for text in [
+            "a: 1\nallow: /x\n\nallow: /y",
+            "a: 1\r\nallow: /x\r\n\r\nallow: /y",
+            "a: 1\rallow: /x\r\rallow: /y",
+        ] {
+            let lines: Vec<u32> =
+                records(text.as_bytes()).filter(|r| r.field == Field::Allow).map(|r| r.line).collect();
+            assert_eq!(lines, [2, 4], "{text:?}");
+        }
+    }
+
+    #[test]
+    fn fields_are_read_with_comments_spaces_and_missing_colons() {
+        let table: [(&[u8], Field, &str); 12] = [
+            (b"User-Agent: FooBot", Field::UserAgent, "FooBot"),
+            (b"  DISALLOW\t:\t/a b # why", Field::Disallow, "/a b"),
+            (b"disallow /a", Field::Disallow, "/a"),
+            (b"Disallow:", Field::Disallow, ""),
+            (b"dissalow: /", Field::Disallow, "/"),
+            (b"user agent: x", Field::UserAgent, "x"),
+            (b"Crawl-delay: 5", Field::CrawlDelay, "5"),
+            (b"Sitemap: https://a.example/s.xml", Field::Sitemap, "https://a.example/s.xml"),
+            (b"Agentmap: https://a.example/ard.json", Field::Agentmap, "https://a.example/ard.json"),
+            (b"Content-Signal: ai-train=no", Field::ContentSignal, "ai-train=no"),
+            (b"Noindex: /x", Field::Unknown, "/x"),
+            (b"disallow: /a:b", Field::Disallow, "/a:b"),
+        ];
+        for (text, field, value) in table {
+            assert_eq!(read(text), [(1, field, value.to_owned())], "{}", String::from_utf8_lossy(text));
+        }
+        assert_eq!(read(b"disallow this and that"), []);
+        assert_eq!(read(b"# only a comment"), []);
+        assert_eq!(read(b""), []);
+    }
+
+    #[test]
+    fn marks_are_skipped_and_utf16_is_read() {
+        for mark in [&b"\xef\xbb\xbf"[..], b"\xef\xbb", b"\xef"] {
+            let body = [mark, b"allow: /"].concat();
+            assert_eq!(read(&text(&body).bytes), [(1, Field::Allow, "/".to_owned())]);
+        }
+        let broken = read(&text(b"\xef\x11\xbfallow: /\nallow: /b").bytes);
+        assert_eq!(broken.iter().filter(|(_, field, _)| *field == Field::Allow).count(), 1);
+        let utf16: Vec<u8> = "\u{feff}disallow: /ä".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(read(&text(&utf16).bytes), [(1, Field::Disallow, "/ä".to_owned())]);
+    }
+
+    #[test]
+    fn long_files_are_cut_at_a_line() {
+        let mut body = b"disallow: /first\n".to_vec();
+        body.resize(BODY_BYTES_MAX - 5, b'#');
+        body.extend_from_slice(b"\ndisallow: /cut-in-the-middle\n");
+        let text = text(&body);
+        assert!(text.bytes_cut > 20);
+        assert_eq!(read(&text.bytes), [(1, Field::Disallow, "/first".to_owned())]);
+    }
+}

@@ -1,0 +1,401 @@
+//! What RFC 9309 demands, situation by situation, and laws over random files.
+
+use chrono::TimeZone;
+use proptest::prelude::*;
+
+use super::*;
+
+fn allowed(body: &str, path: &str) -> bool {
+    verdict(body).decide(path).is_allowed()
+}
+
+fn verdict(body: &str) -> RobotsVerdict {
+    RobotsVerdict::of(RobotsAnswer::Answered { status: 200, body: body.as_bytes() }, PRODUCT_TOKEN)
+}
+
+fn file(body: &[u8]) -> RobotsFile {
+    RobotsFile::parse(body, PRODUCT_TOKEN)
+}
+
+/// Each row: a file, a path, whether it is allowed, and what the row is about.
+fn check(table: &[(&str, &str, bool, &str)]) {
+    for (body, path, wanted, about) in table {
+        assert_eq!(allowed(body, path), *wanted, "{about}: {path} under\n{body}");
+    }
+}
+
+#[test]
+fn simple_files() {
+    check(&[
+        ("", "/x", true, "an empty file permits everything"),
+        ("\n\n# nothing\n", "/x", true, "so does one of comments"),
+        ("user-agent: agentdex\ndisallow: /", "/x", false, "our own group"),
+        ("user-agent: *\ndisallow: /", "/x", false, "the group of everyone"),
+        ("user-agent: *\ndisallow:", "/x", true, "an empty rule forbids nothing"),
+        ("user-agent: *\ndisallow: /", "/robots.txt", true, "robots.txt is always allowed"),
+        ("user-agent: *\ndisallow: /robots.txt", "/robots.txt", true, "even when it is named"),
+        ("user-agent: other\ndisallow: /", "/x", true, "a group of somebody else"),
+        ("foo: agentdex\nbar: /", "/x", true, "unknown fields"),
+        ("user-agent agentdex\ndisallow /", "/x", false, "missing colons"),
+        (
+            "disallow: /\nuser-agent: other\nallow: /",
+            "/x",
+            true,
+            "rules before the first group apply to nobody",
+        ),
+    ]);
+}
+
+#[test]
+fn groups() {
+    let several = "allow: /foo/bar/\n\nuser-agent: agentdex\ndisallow: /\nallow: /x/\nuser-agent: barbot\n\
+                   disallow: /\nallow: /y/\n\nallow: /w/\nuser-agent: bazbot\n\nuser-agent: agentdex\nallow: /z/\n\
+                   disallow: /\n";
+    check(&[
+        (several, "/x/b", true, "the first of two own groups"),
+        (several, "/z/d", true, "the second is combined with it"),
+        (several, "/y/c", false, "another crawler's rule"),
+        (several, "/w/a", false, "an empty line does not end a group"),
+        (several, "/foo/bar/", false, "ungrouped rules are dropped"),
+        (
+            "user-agent: a\nuser-agent: agentdex\nuser-agent: b\ndisallow: /x",
+            "/x",
+            false,
+            "several agents, one group",
+        ),
+        (
+            "user-agent: agentdex\nallow: /\nuser-agent: *\ndisallow: /",
+            "/x",
+            true,
+            "own group hides everyone's",
+        ),
+        ("user-agent: *\ndisallow: /\nuser-agent: agentdex\n", "/x", true, "even an empty own group"),
+        (
+            "user-agent: *\ndisallow: /a\nuser-agent: b\ndisallow: /b\nuser-agent: *\ndisallow: /c",
+            "/c",
+            false,
+            "groups of everyone are combined too",
+        ),
+        (
+            "user-agent: b\nsitemap: https://a.example/s\nuser-agent: *\ndisallow: /",
+            "/x",
+            false,
+            "a sitemap between agents does not end the group",
+        ),
+        (
+            "user-agent: agentdex\nnoindex: /\nuser-agent: b\ndisallow: /",
+            "/x",
+            false,
+            "nor does an unknown field",
+        ),
+        (
+            "user-agent: agentdex\ncrawl-delay: 1\nuser-agent: b\ndisallow: /",
+            "/x",
+            false,
+            "nor does a Crawl-delay",
+        ),
+        (
+            "user-agent: agentdex\ndisallow: /a\ncrawl-delay: 5\nuser-agent: b\ndisallow: /b",
+            "/b",
+            true,
+            "a rule before it does",
+        ),
+    ]);
+}
+
+#[test]
+fn names_of_crawlers() {
+    for name in [
+        "agentdex",
+        "AgentDex",
+        "AGENTDEX",
+        "agentdex/1.0",
+        "agentdex 1.0",
+        "agentdex (+https://a.example)",
+        " agentdex\t",
+    ] {
+        assert!(!allowed(&format!("User-agent: {name}\nDisallow: /"), "/x"), "{name:?} is us");
+    }
+    for name in ["agentdexx", "agent", "agentdex-news", "xagentdex", "agentdex2", "", "**"] {
+        assert!(allowed(&format!("User-agent: {name}\nDisallow: /"), "/x"), "{name:?} is not us");
+    }
+    assert!(!allowed("User-agent: * \nDisallow: /", "/x"));
+    assert!(!allowed("User-agent: * all of you\nDisallow: /", "/x"));
+}
+
+#[test]
+fn the_longest_match_wins() {
+    let rules = |lines: &str| format!("user-agent: agentdex\n{lines}");
+    let table = [
+        ("disallow: /x/page.html\nallow: /x/", "/x/page.html", false),
+        ("allow: /x/page.html\ndisallow: /x/", "/x/page.html", true),
+        ("allow: /x/page.html\ndisallow: /x/", "/x/", false),
+        ("disallow: \nallow: ", "/x/page.html", true),
+        ("disallow: /\nallow: /", "/x/page.html", true),
+        ("disallow: /x\nallow: /x/", "/x", false),
+        ("disallow: /x\nallow: /x/", "/x/", true),
+        ("disallow: /x/page.html\nallow: /x/page.html", "/x/page.html", true),
+        ("allow: /page\ndisallow: /*.html", "/page.html", false),
+        ("allow: /page\ndisallow: /*.html", "/page", true),
+        ("allow: /x/page.\ndisallow: /*.html", "/x/page.html", true),
+        ("allow: /x/page.\ndisallow: /*.html", "/x/y.html", false),
+        ("disallow: /x/\nallow: /X/", "/x/y", false),
+        ("allow: /p\ndisallow: /", "/page", true),
+        ("allow: /folder\ndisallow: /folder", "/folder/page", true),
+        ("allow: /page\ndisallow: /*.htm", "/page.htm", false),
+        ("allow: /$\ndisallow: /", "/", true),
+        ("allow: /$\ndisallow: /", "/page.html", false),
+        ("allow: /.well-known/\ndisallow: /", "/.well-known/agent.json", true),
+        ("disallow: /foo/quz#qux\nallow: /", "/foo/quz", false),
+        ("disallow: /private\nallow: public", "/public", true),
+        ("disallow: /\nallow: public", "/public", false),
+        ("disallow: private", "/private", false),
+    ];
+    for (lines, path, wanted) in table {
+        assert_eq!(allowed(&rules(lines), path), wanted, "{path} under {lines:?}");
+    }
+}
+
+#[test]
+fn encodings_and_misspellings() {
+    for typo in ["Disalow", "Dissallow", "Dissalow", "Diasllow", "Disallaw", "DISALLOW"] {
+        assert!(!allowed(&format!("User agent: *\n{typo}: /x"), "/x"), "{typo}");
+    }
+    check(&[
+        ("useragent: *\ndisallow: /", "/x", false, "useragent"),
+        ("user-agent: *\ndisallow: /ツ", "/%E3%83%84", false, "non-ASCII in the file"),
+        ("user-agent: *\ndisallow: /%e3%83%84", "/ツ", false, "non-ASCII in the path"),
+        ("user-agent: *\ndisallow: /%7Ejoe", "/~joe", false, "escaped unreserved in the file"),
+        ("user-agent: *\ndisallow: /~joe", "/%7ejoe", false, "and in the path"),
+        ("user-agent: *\ndisallow: /a%2Fb", "/a/b", true, "reserved stays escaped"),
+        ("\u{feff}user-agent: *\ndisallow: /", "/x", false, "byte order mark"),
+        ("user-agent: *\r\ndisallow: /\r\n", "/x", false, "CR LF"),
+        ("user-agent: *\rdisallow: /\r", "/x", false, "CR"),
+        ("user-agent: *\ndisallow: /a\u{0}", "/a", false, "NUL at the end"),
+    ]);
+    let latin1 = RobotsFile::parse(b"user-agent: *\ndisallow: /caf\xe9", PRODUCT_TOKEN);
+    assert!(matches!(latin1.decide("/caf%E9"), FileDecision::Disallowed(_)));
+}
+
+#[test]
+fn the_deciding_rule_is_named() {
+    let body = "User-agent: *\nDisallow: /private # ours\nAllow: /private/open\n";
+    let rule = |line, text: &str| RuleLine { line, text: text.to_owned() };
+    assert_eq!(verdict(body).decide("/private/x"), RobotsDecision::Disallowed(rule(2, "Disallow: /private")));
+    assert_eq!(
+        verdict(body).decide("/private/open"),
+        RobotsDecision::Allowed(Some(rule(3, "Allow: /private/open")))
+    );
+    assert_eq!(verdict(body).decide("/"), RobotsDecision::Allowed(None));
+    assert_eq!(verdict(body).decide("/private/x").to_string(), "disallowed by line 2: Disallow: /private");
+}
+
+#[test]
+fn crawl_delays() {
+    let delay = |lines: &str| file(format!("user-agent: *\n{lines}").as_bytes());
+    let table = [
+        ("crawl-delay: 5", Some(5_000), None),
+        ("crawl-delay: 0.5", Some(500), None),
+        ("crawl-delay: 10s", Some(10_000), None),
+        ("crawl-delay: 5\ncrawl-delay: 7", Some(7_000), None),
+        ("crawl-delay: 86400", Some(86_400_000), None),
+        ("crawl-delay: 86401", Some(86_400_000), Some(RobotsNoteKind::CrawlDelayClamped)),
+        ("crawl-delay: 1e300", Some(86_400_000), Some(RobotsNoteKind::CrawlDelayClamped)),
+        ("crawl-delay: inf", Some(86_400_000), Some(RobotsNoteKind::CrawlDelayClamped)),
+        ("crawl-delay: NaN", Some(86_400_000), Some(RobotsNoteKind::CrawlDelayClamped)),
+        ("crawl-delay: -1", Some(86_400_000), Some(RobotsNoteKind::CrawlDelayClamped)),
+        ("crawl-delay: soon", None, Some(RobotsNoteKind::CrawlDelayGarbled)),
+        ("crawl-delay:", None, Some(RobotsNoteKind::CrawlDelayGarbled)),
+        ("user-agent: agentdex\ndisallow: /x\nuser-agent: b\ncrawl-delay: 9\ndisallow: /", None, None),
+    ];
+    for (lines, wait_ms, note) in table {
+        let file = delay(lines);
+        assert_eq!(file.crawl_delay().map(|delay| delay.wait.as_millis()), wait_ms, "{lines}");
+        assert_eq!(file.notes().first().map(|note| note.kind), note, "{lines}");
+    }
+    let top = file(b"crawl-delay: 4\nuser-agent: *\ndisallow: /x");
+    assert_eq!(top.crawl_delay(), Some(CrawlDelay { wait: Duration::from_secs(4), line: 1 }));
+}
+
+#[test]
+fn what_else_a_file_says() {
+    let file = file(
+        b"Sitemap: https://a.example/s.xml\nSite-map: https://a.example/t.xml\nuser-agent: *\n\
+          Agentmap: https://a.example/ard.json\nContent-Signal: ai-train=no\ndisallow: x\n",
+    );
+    assert_eq!(file.sitemaps(), ["https://a.example/s.xml", "https://a.example/t.xml"]);
+    assert_eq!(file.agentmaps(), ["https://a.example/ard.json"]);
+    let notes: Vec<_> = file.notes().iter().map(|note| (note.kind, note.line)).collect();
+    assert_eq!(
+        notes,
+        [
+            (RobotsNoteKind::Misspelt, Some(2)),
+            (RobotsNoteKind::ContentSignal, Some(5)),
+            (RobotsNoteKind::NoSlash, Some(6))
+        ]
+    );
+}
+
+#[test]
+fn a_page_is_a_file_without_rules() {
+    let page = verdict("<!doctype html><title>Not here</title>");
+    assert!(page.decide("/x").is_allowed());
+    let file = page.file().unwrap();
+    assert_eq!(file.rules_count(), 0);
+    assert_eq!(file.notes().first().map(|note| note.kind), Some(RobotsNoteKind::Html));
+}
+
+#[test]
+fn a_file_beyond_the_cap_is_cut_and_kept() {
+    let mut body = "user-agent: *\ndisallow: /early\n".to_owned();
+    while body.len() <= BODY_BYTES_MAX {
+        body.push_str("# a comment that fills the file\n");
+    }
+    body.push_str("disallow: /late\n");
+    assert!(!allowed(&body, "/early"));
+    assert!(allowed(&body, "/late"));
+    assert_eq!(verdict(&body).file().unwrap().notes()[0].kind, RobotsNoteKind::Cut);
+    let one_line = "disallow: /".to_owned() + &"a".repeat(5_000_000);
+    assert!(allowed(&format!("user-agent: *\n{one_line}"), "/b"));
+}
+
+#[test]
+fn every_answer_has_its_verdict() {
+    use RobotsCause as Cause;
+    let status = |status| RobotsAnswer::Answered { status, body: b"user-agent: *\ndisallow: /x" };
+    let table = [
+        (status(200), RobotsKind::Rules, None),
+        (status(204), RobotsKind::Rules, None),
+        (status(304), RobotsKind::Unreachable, Some(Cause::UnexpectedStatus)),
+        (status(400), RobotsKind::NoFile, None),
+        (status(401), RobotsKind::Denied, Some(Cause::Unauthorized)),
+        (status(403), RobotsKind::Denied, Some(Cause::Forbidden)),
+        (status(404), RobotsKind::NoFile, None),
+        (status(410), RobotsKind::NoFile, None),
+        (status(429), RobotsKind::Unreachable, Some(Cause::RateLimited)),
+        (status(451), RobotsKind::Denied, Some(Cause::Legal)),
+        (status(500), RobotsKind::Unreachable, Some(Cause::ServerError)),
+        (status(503), RobotsKind::Unreachable, Some(Cause::RateLimited)),
+        (status(700), RobotsKind::Unreachable, Some(Cause::UnexpectedStatus)),
+        (
+            RobotsAnswer::Redirect(RedirectRefusal::TooManyHops),
+            RobotsKind::Denied,
+            Some(Cause::TooManyRedirects),
+        ),
+        (RobotsAnswer::Redirect(RedirectRefusal::Loop), RobotsKind::Denied, Some(Cause::RedirectLoop)),
+        (RobotsAnswer::Redirect(RedirectRefusal::NotHttps), RobotsKind::Denied, Some(Cause::RedirectRefused)),
+        (RobotsAnswer::Failed(FetchOutcome::Timeout), RobotsKind::Unreachable, Some(Cause::Timeout)),
+        (RobotsAnswer::Failed(FetchOutcome::TlsFailed), RobotsKind::Unreachable, Some(Cause::TlsFailed)),
+        (
+            RobotsAnswer::Failed(FetchOutcome::ProtocolError),
+            RobotsKind::Unreachable,
+            Some(Cause::ProtocolError),
+        ),
+    ];
+    for (answer, kind, cause) in table {
+        let verdict = RobotsVerdict::of(answer, PRODUCT_TOKEN);
+        assert_eq!((verdict.kind(), verdict.cause()), (kind, cause), "{answer:?}");
+        let permits = matches!(kind, RobotsKind::Rules | RobotsKind::NoFile);
+        assert_eq!(verdict.decide("/y").is_allowed(), permits, "{answer:?}");
+        assert_eq!(verdict.decide("/y").outcome().is_none(), permits, "{answer:?}");
+    }
+}
+
+#[test]
+fn copies_expire_and_then_only_forbid() {
+    let at = Utc.with_ymd_and_hms(2026, 7, 1, 12, 0, 0).unwrap();
+    let hours = |verdict: &RobotsVerdict, max_age: Option<u64>, failures| {
+        (verdict.expires_at(at, max_age.map(Duration::from_secs), failures) - at).num_hours()
+    };
+    let rules = verdict("user-agent: *\ndisallow: /x");
+    assert_eq!(hours(&rules, None, 0), 24);
+    assert_eq!(hours(&rules, Some(0), 0), 1);
+    assert_eq!(hours(&rules, Some(7_200), 0), 2);
+    assert_eq!(hours(&rules, Some(u64::MAX), 0), 24);
+    let unreachable = RobotsVerdict::Unreachable(RobotsCause::Timeout);
+    let ladder: Vec<i64> = (1..=5).map(|failures| hours(&unreachable, Some(60), failures)).collect();
+    assert_eq!(ladder, [1, 6, 24, 168, 168]);
+    assert_eq!(CopyUse::at(at, at - Duration::from_secs(1)), CopyUse::Current);
+    assert_eq!(CopyUse::at(at, at), CopyUse::DenyOnly);
+}
+
+#[test]
+fn a_stored_verdict_comes_back_and_a_broken_one_forbids() {
+    let stored = |kind, cause, body| StoredVerdict { kind, cause, status: None, body };
+    let restore = |stored| RobotsVerdict::restore(stored, PRODUCT_TOKEN);
+    let body = Some(&b"user-agent: *\ndisallow: /x"[..]);
+    assert!(!restore(stored(RobotsKind::Rules, None, body)).decide("/x").is_allowed());
+    assert!(restore(stored(RobotsKind::Rules, None, body)).decide("/y").is_allowed());
+    assert!(!restore(stored(RobotsKind::Rules, None, None)).decide("/y").is_allowed());
+    assert!(restore(stored(RobotsKind::NoFile, None, None)).decide("/y").is_allowed());
+    for kind in [RobotsKind::Denied, RobotsKind::Unreachable] {
+        let verdict = restore(stored(kind, Some(RobotsCause::Timeout), None));
+        assert_eq!((verdict.kind(), verdict.cause()), (kind, Some(RobotsCause::Timeout)));
+        assert!(!verdict.decide("/y").is_allowed());
+    }
+}
+
+fn any_path() -> impl Strategy<Value = String> {
+    "/[ab/.%$*?=é~]{0,8}"
+}
+
+/// Files in the grammar that both parsers read alike: complete groups of rules that begin with a slash.
+fn any_file() -> impl Strategy<Value = String> {
+    let rule = ("(allow|disallow|Disallow)", "/[ab/.*$é~%]{0,6}")
+        .prop_map(|(field, path)| format!("{field}: {path}\n"));
+    let group = ("(\\*|agentdex|AgentDex|other)", proptest::collection::vec(rule, 1..5))
+        .prop_map(|(agent, rules)| format!("User-agent: {agent}\n{}", rules.concat()));
+    proptest::collection::vec(group, 0..4).prop_map(|groups| groups.join("\n"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// Where another implementation forbids, so do we. The other way round we may be stricter.
+    #[test]
+    fn never_more_permissive_than_another_parser(body in any_file(), path in "/[ab/.é~]{0,8}") {
+        let other = robotxt::Robots::parse(body.as_bytes(), PRODUCT_TOKEN);
+        if !other.is_allowed(&path) {
+            prop_assert!(!allowed(&body, &path), "{path} under\n{body}");
+        }
+    }
+
+    /// On files without `$`, which the parsers read differently in the middle of a pattern, all three agree.
+    #[test]
+    fn three_parsers_agree(body in any_file(), path in "/[ab/.é~]{0,8}") {
+        let body = body.replace(['$', '%'], "");
+        let ours = verdict(&body).decide(&path);
+        let other = robotxt::Robots::parse(body.as_bytes(), PRODUCT_TOKEN).is_allowed(&path);
+        prop_assert_ne!(&ours, &RobotsDecision::Doubted, "{} under\n{}", path, body);
+        prop_assert_eq!(ours.is_allowed(), other, "{} under\n{}", path, body);
+    }
+
+    /// No bytes make the parser panic or forbid robots.txt itself.
+    #[test]
+    fn any_bytes_are_a_file(body in proptest::collection::vec(any::<u8>(), 0..400), path in any_path()) {
+        let file = file(&body);
+        prop_assert_eq!(file.decide("/robots.txt"), FileDecision::Allowed(None));
+        let _decision = file.decide(&path);
+        prop_assert!(file.crawl_delay().is_none_or(|delay| delay.wait <= CRAWL_DELAY_MAX));
+    }
+
+    /// An unreachable robots.txt never permits anything, whatever the status, the body or the failure.
+    #[test]
+    fn unreachable_never_permits(status in 500_u16..1_000, body in any_file(), path in any_path()) {
+        let answers = FetchOutcome::ALL.iter().map(|outcome| RobotsAnswer::Failed(*outcome))
+            .chain([RobotsAnswer::Answered { status, body: body.as_bytes() }])
+            .chain([401, 403, 429, 451].map(|status| RobotsAnswer::Answered { status, body: body.as_bytes() }));
+        for answer in answers {
+            let verdict = RobotsVerdict::of(answer, PRODUCT_TOKEN);
+            prop_assert!(!verdict.decide(&path).is_allowed(), "{:?}", answer);
+        }
+    }
+
+    /// Prohibitions are monotone: one more Disallow line never permits more.
+    #[test]
+    fn another_prohibition_never_permits(body in any_file(), rule in "/[ab*]{0,3}", path in "/[ab]{0,5}") {
+        let group = format!("User-agent: agentdex\n{}", body.replace("User-agent", "# agent"));
+        let more = format!("{group}\nDisallow: {rule}\n");
+        prop_assert!(allowed(&group, &path) || !allowed(&more, &path));
+    }
+}
