@@ -4,6 +4,7 @@
 //! This crate is pure. It takes bytes and what is known of how they were served, and returns values; it reads no clock,
 //! opens no socket and never fails: a document that nothing can be made of is a [`Reading`] that says so.
 
+mod format;
 pub mod model;
 mod name;
 

@@ -1,0 +1,3 @@
+//! One file per dialect.
+
+pub(crate) mod openapi;

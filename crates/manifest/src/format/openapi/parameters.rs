@@ -1,0 +1,258 @@
+//! Everything that an operation takes, as one JSON Schema object.
+//!
+//! Decides the property of each parameter and of each member of the body, with `x-in` telling where it goes: query, path,
+//! header, cookie or body. A body that is not an object with named members becomes one property called `body`. Two
+//! things of one name in two places are told apart by a prefix, and `x-name` keeps the name on the wire.
+//!
+//! Follows OpenAPI 3.1 §4.8.12–4.8.14, 2.0 "Parameter Object".
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::schema::Resolver;
+
+/// Parameters of one operation that are kept; the most seen in a published document is 61.
+const PARAMETERS_MAX: usize = 200;
+
+/// The parameter objects of an operation: its own, and those of its path that it does not override.
+pub(super) type Parameters<'a> = BTreeMap<(Place, String), &'a Map<String, Value>>;
+
+/// Where a value goes, in the order in which names are given out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    Path,
+    Query,
+    Header,
+    Cookie,
+    Form,
+    Body,
+}
+
+impl Place {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "path" => Self::Path,
+            "query" => Self::Query,
+            "header" => Self::Header,
+            "cookie" => Self::Cookie,
+            "formData" => Self::Form,
+            "body" => Self::Body,
+            _ => return None,
+        })
+    }
+
+    const fn as_x_in(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Query => "query",
+            Self::Header => "header",
+            Self::Cookie => "cookie",
+            Self::Form | Self::Body => "body",
+        }
+    }
+}
+
+/// Reads the `parameters` arrays of a path and of one of its operations; the operation's win.
+pub(super) fn collect<'a>(
+    lists: [Option<&'a Value>; 2],
+    resolver: &mut Resolver<'a>,
+    pointer: &str,
+) -> Parameters<'a> {
+    let mut parameters = Parameters::new();
+    for value in lists.into_iter().flatten().filter_map(Value::as_array).flatten().take(PARAMETERS_MAX) {
+        let Some(parameter) = resolver.object(value, pointer) else { continue };
+        let place = parameter.get("in").and_then(Value::as_str).and_then(Place::parse);
+        let name = parameter.get("name").and_then(Value::as_str);
+        if let (Some(place), Some(name)) = (place, name) {
+            parameters.insert((place, name.to_owned()), parameter);
+        }
+    }
+    parameters
+}
+
+/// The input of an operation under construction.
+#[derive(Default)]
+pub(super) struct Input {
+    properties: Map<String, Value>,
+    required: Vec<Value>,
+    definitions: Map<String, Value>,
+}
+
+impl Input {
+    /// The schema, or nothing when the operation takes nothing.
+    pub(super) fn into_schema(self) -> Option<Value> {
+        if self.properties.is_empty() {
+            return None;
+        }
+        let mut schema = json!({"type": "object", "properties": self.properties});
+        if !self.required.is_empty() {
+            schema["required"] = Value::Array(self.required);
+        }
+        if !self.definitions.is_empty() {
+            schema["$defs"] = Value::Object(self.definitions);
+        }
+        Some(schema)
+    }
+
+    pub(super) fn add_parameters<'a>(
+        &mut self,
+        parameters: &Parameters<'a>,
+        resolver: &mut Resolver<'a>,
+        pointer: &str,
+    ) {
+        for ((place, name), parameter) in parameters {
+            if *place == Place::Body {
+                let schema = parameter.get("schema").cloned().unwrap_or_else(|| json!({}));
+                self.add_body(&schema, is_true(parameter, "required"), None, resolver, pointer);
+                continue;
+            }
+            let mut schema = resolver.schema(&parameter_schema(parameter), pointer);
+            if let Some(object) = schema.as_object_mut() {
+                for annotation in ["description", "deprecated"] {
+                    if let Some(value) = parameter.get(annotation) {
+                        object.insert(annotation.to_owned(), value.clone());
+                    }
+                }
+                if let Some(examples) = examples(parameter) {
+                    object.entry("examples").or_insert(examples);
+                }
+            }
+            let required = is_true(parameter, "required") || *place == Place::Path;
+            self.add(name, *place, schema, required);
+        }
+    }
+
+    /// Adds a body: the members of an object, or the whole as one property.
+    pub(super) fn add_body(
+        &mut self,
+        schema: &Value,
+        required: bool,
+        media_type: Option<&str>,
+        resolver: &mut Resolver<'_>,
+        pointer: &str,
+    ) {
+        let mut schema = resolver.schema(schema, pointer);
+        let definitions = schema.as_object_mut().and_then(|object| object.remove("$defs"));
+        if let Some(Value::Object(definitions)) = definitions {
+            self.definitions.extend(definitions);
+        }
+        let mut members = Members::default();
+        if members.gather(&schema) && !members.properties.is_empty() {
+            for (name, mut member) in members.properties {
+                let needed = required && members.required.contains(&name);
+                annotate_media_type(&mut member, media_type);
+                self.add(&name, Place::Body, member, needed);
+            }
+        } else {
+            annotate_media_type(&mut schema, media_type);
+            self.add("body", Place::Body, schema, required);
+        }
+    }
+
+    fn add(&mut self, name: &str, place: Place, schema: Value, required: bool) {
+        let mut schema = if schema.is_object() { schema } else { json!({}) };
+        schema["x-in"] = json!(place.as_x_in());
+        if let Some(Value::Object(definitions)) =
+            schema.as_object_mut().and_then(|object| object.remove("$defs"))
+        {
+            self.definitions.extend(definitions);
+        }
+        let key = if self.properties.contains_key(name) {
+            schema["x-name"] = json!(name);
+            format!("{}_{name}", place.as_x_in())
+        } else {
+            name.to_owned()
+        };
+        if required {
+            self.required.push(json!(key));
+        }
+        self.properties.insert(key, schema);
+    }
+}
+
+/// The named members of a body, through `allOf`.
+#[derive(Default)]
+struct Members {
+    properties: Map<String, Value>,
+    required: Vec<String>,
+}
+
+impl Members {
+    /// Whether the schema is an object whose members have names.
+    fn gather(&mut self, schema: &Value) -> bool {
+        let Some(object) = schema.as_object() else { return false };
+        if ["oneOf", "anyOf", "$ref"].iter().any(|keyword| object.contains_key(*keyword)) {
+            return false;
+        }
+        for (name, member) in object.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            self.properties.insert(name.clone(), member.clone());
+        }
+        let required = object.get("required").and_then(Value::as_array).into_iter().flatten();
+        self.required.extend(required.filter_map(Value::as_str).map(str::to_owned));
+        let parts = object.get("allOf").and_then(Value::as_array);
+        parts.into_iter().flatten().all(|part| self.gather(part))
+    }
+}
+
+fn annotate_media_type(schema: &mut Value, media_type: Option<&str>) {
+    if let (Some(object), Some(media_type)) = (schema.as_object_mut(), media_type) {
+        object.insert("x-media-type".to_owned(), json!(media_type));
+    }
+}
+
+/// The schema of a parameter: under `schema`, in its only media type, or beside the name in Swagger 2.0.
+fn parameter_schema(parameter: &Map<String, Value>) -> Value {
+    if let Some(schema) = parameter.get("schema") {
+        return schema.clone();
+    }
+    if let Some(schema) =
+        parameter.get("content").and_then(preferred_media).and_then(|(_, media)| media.get("schema"))
+    {
+        return schema.clone();
+    }
+    const NOT_SCHEMA: &[&str] = &[
+        "name",
+        "in",
+        "required",
+        "description",
+        "deprecated",
+        "style",
+        "explode",
+        "allowReserved",
+        "allowEmptyValue",
+        "collectionFormat",
+        "examples",
+        "example",
+        "content",
+        "schema",
+        "$ref",
+    ];
+    let rest =
+        parameter.iter().filter(|(name, _)| !NOT_SCHEMA.contains(&name.as_str()) && !name.starts_with("x-"));
+    Value::Object(rest.map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
+fn examples(parameter: &Map<String, Value>) -> Option<Value> {
+    if let Some(example) = parameter.get("example") {
+        return Some(json!([example]));
+    }
+    let named = parameter.get("examples")?.as_object()?;
+    let values: Vec<&Value> = named.values().filter_map(|example| example.get("value")).take(5).collect();
+    (!values.is_empty()).then(|| json!(values))
+}
+
+/// The media type of a `content` map that an agent will use: JSON if there is any, else the first.
+pub(super) fn preferred_media(content: &Value) -> Option<(&str, &Map<String, Value>)> {
+    let content = content.as_object()?;
+    let is_json = |name: &str| {
+        let essence = name.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        essence == "application/json" || essence.ends_with("+json")
+    };
+    let (name, media) = content.iter().find(|(name, _)| is_json(name)).or_else(|| content.iter().next())?;
+    Some((name.as_str(), media.as_object()?))
+}
+
+pub(super) fn is_true(object: &Map<String, Value>, name: &str) -> bool {
+    object.get(name) == Some(&Value::Bool(true))
+}

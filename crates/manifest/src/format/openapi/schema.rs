@@ -1,0 +1,430 @@
+//! Schemas of OpenAPI documents as self-contained JSON Schema 2020-12.
+//!
+//! Decides how a `$ref` into the same document is replaced by what it names, and how the older keywords (`nullable`,
+//! boolean `exclusiveMinimum`, `example`, `type: file`, array-valued `items`) are spelled in 2020-12. A schema that
+//! contains itself keeps a `$ref` into its own `$defs`. References to other documents are never fetched: they become an
+//! unconstrained schema that names the reference, and a problem that the reader reports.
+//!
+//! Follows OpenAPI 3.1 §4.8.24, 3.0.4 §4.7.24, 2.0 "Schema Object", JSON Schema 2020-12.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+/// Deepest nesting of schemas that is kept. Real documents stay below 12; a reference spends one level as well.
+const DEPTH_MAX: usize = 24;
+/// Schema objects written for one capability. The largest real operation seen has about 900.
+const NODES_PER_CAPABILITY_MAX: usize = 2_000;
+/// Schema objects written for one document: a few megabytes of output at most, whatever the references multiply.
+const NODES_PER_DOCUMENT_MAX: usize = 60_000;
+/// Text that is copied costs a node for every so many bytes: a paragraph is free, a book is not.
+const TEXT_BYTES_PER_NODE: usize = 512;
+
+/// Why a part of a document could not be read as declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ProblemKind {
+    /// A `$ref` to another document.
+    RefRemote,
+    /// A `$ref` to nothing in this document.
+    RefUnresolved,
+    /// The expansion of references met a cap.
+    RefTooLarge,
+}
+
+/// One problem with the place where it shows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Problem {
+    pub(crate) kind: ProblemKind,
+    pub(crate) pointer: String,
+    pub(crate) detail: String,
+}
+
+/// Follows references within one document, under caps.
+pub(crate) struct Resolver<'a> {
+    document: &'a Value,
+    nodes_left: usize,
+    problems: BTreeSet<Problem>,
+}
+
+/// The state of converting one capability's schemas.
+struct Expansion {
+    nodes_left: usize,
+    /// References that are being expanded, outermost first.
+    stack: Vec<String>,
+    /// References that were met inside themselves.
+    recursive: BTreeSet<String>,
+}
+
+impl<'a> Resolver<'a> {
+    pub(crate) fn new(document: &'a Value) -> Self {
+        Self { document, nodes_left: NODES_PER_DOCUMENT_MAX, problems: BTreeSet::new() }
+    }
+
+    pub(crate) fn into_problems(self) -> BTreeSet<Problem> {
+        self.problems
+    }
+
+    /// Replaces a reference object by what it names (parameters, bodies, responses, path items). `None` when it names
+    /// nothing that can be read here.
+    pub(crate) fn object(&mut self, value: &'a Value, pointer: &str) -> Option<&'a Map<String, Value>> {
+        let mut current = value.as_object()?;
+        for _ in 0..DEPTH_MAX {
+            let Some(reference) = current.get("$ref").and_then(Value::as_str) else { return Some(current) };
+            current = self.target(reference, pointer)?.as_object()?;
+        }
+        self.problem(ProblemKind::RefTooLarge, pointer, "a chain of references without end");
+        None
+    }
+
+    /// A schema on its own, references replaced.
+    pub(crate) fn schema(&mut self, value: &Value, pointer: &str) -> Value {
+        let mut expansion =
+            Expansion { nodes_left: NODES_PER_CAPABILITY_MAX, stack: Vec::new(), recursive: BTreeSet::new() };
+        let mut schema = self.convert(value, pointer, &mut expansion, 0);
+        let definitions = self.definitions(pointer, &mut expansion);
+        if let (Value::Object(object), false) = (&mut schema, definitions.is_empty()) {
+            object.insert("$defs".to_owned(), Value::Object(definitions));
+        }
+        schema
+    }
+
+    /// Definitions of the references that were met inside themselves, until none is left.
+    fn definitions(&mut self, pointer: &str, expansion: &mut Expansion) -> Map<String, Value> {
+        let mut definitions = Map::new();
+        while let Some(reference) =
+            expansion.recursive.iter().find(|name| !definitions.contains_key(&definition_name(name))).cloned()
+        {
+            let converted = match self.target(&reference, pointer).cloned() {
+                Some(target) => {
+                    expansion.stack = vec![reference.clone()];
+                    self.convert(&target, pointer, expansion, 0)
+                }
+                None => json!({}),
+            };
+            definitions.insert(definition_name(&reference), converted);
+        }
+        definitions
+    }
+
+    fn target(&mut self, reference: &str, pointer: &str) -> Option<&'a Value> {
+        let Some(fragment) = reference.strip_prefix('#') else {
+            self.problem(ProblemKind::RefRemote, pointer, reference);
+            return None;
+        };
+        let target = self.document.pointer(&percent_decoded(fragment));
+        if target.is_none() {
+            self.problem(ProblemKind::RefUnresolved, pointer, reference);
+        }
+        target
+    }
+
+    fn problem(&mut self, kind: ProblemKind, pointer: &str, detail: &str) {
+        let detail = detail.chars().take(200).collect();
+        self.problems.insert(Problem { kind, pointer: pointer.to_owned(), detail });
+    }
+
+    fn spend(&mut self, nodes: usize, expansion: &mut Expansion) -> bool {
+        let affordable = expansion.nodes_left.min(self.nodes_left) >= nodes;
+        let spent = if affordable { nodes } else { expansion.nodes_left.min(self.nodes_left) };
+        expansion.nodes_left -= spent;
+        self.nodes_left -= spent;
+        affordable
+    }
+
+    /// Pays for a value that is copied as it stands: enumerations, examples, long texts.
+    fn afford(&mut self, value: &Value, expansion: &mut Expansion) -> bool {
+        match value {
+            Value::String(text) => self.spend(text.len() / TEXT_BYTES_PER_NODE, expansion),
+            Value::Array(items) => {
+                self.spend(items.len() / 8, expansion)
+                    && items.iter().all(|item| self.afford(item, expansion))
+            }
+            Value::Object(members) => {
+                self.spend(1 + members.len(), expansion)
+                    && members.values().all(|member| self.afford(member, expansion))
+            }
+            _ => true,
+        }
+    }
+
+    fn convert(&mut self, value: &Value, pointer: &str, expansion: &mut Expansion, depth: usize) -> Value {
+        let Some(object) = value.as_object() else {
+            return if value.is_boolean() { value.clone() } else { json!({}) };
+        };
+        if depth > DEPTH_MAX || !self.spend(1, expansion) {
+            self.problem(ProblemKind::RefTooLarge, pointer, "schemas nested or multiplied beyond the cap");
+            return json!({"x-truncated": true});
+        }
+        match object.get("$ref").and_then(Value::as_str) {
+            Some(reference) => self.expand(reference, object, pointer, expansion, depth),
+            None => Value::Object(self.keywords(object, pointer, expansion, depth)),
+        }
+    }
+
+    /// The schema that a reference names, with the annotations written beside the reference.
+    fn expand(
+        &mut self,
+        reference: &str,
+        beside: &Map<String, Value>,
+        pointer: &str,
+        expansion: &mut Expansion,
+        depth: usize,
+    ) -> Value {
+        let mut schema = if expansion.stack.iter().any(|open| open == reference) {
+            expansion.recursive.insert(reference.to_owned());
+            json!({"$ref": format!("#/$defs/{}", definition_name(reference))})
+        } else if let Some(target) = self.target(reference, pointer).cloned() {
+            expansion.stack.push(reference.to_owned());
+            let converted = self.convert(&target, pointer, expansion, depth + 1);
+            expansion.stack.pop();
+            converted
+        } else {
+            json!({"x-ref": reference.chars().take(200).collect::<String>()})
+        };
+        if let Value::Object(object) = &mut schema {
+            let annotations = ["title", "description", "default", "deprecated", "readOnly", "writeOnly"];
+            for name in annotations {
+                if let Some(value) = beside.get(name) {
+                    object.insert(name.to_owned(), value.clone());
+                }
+            }
+        }
+        schema
+    }
+
+    fn keywords(
+        &mut self,
+        object: &Map<String, Value>,
+        pointer: &str,
+        expansion: &mut Expansion,
+        depth: usize,
+    ) -> Map<String, Value> {
+        let mut converted = Map::new();
+        for (name, value) in object {
+            let value = match (shape_of(name), value) {
+                (Shape::Dropped, _) => continue,
+                (Shape::Map, Value::Object(members)) => Value::Object(
+                    members
+                        .iter()
+                        .map(|(key, member)| {
+                            (key.clone(), self.convert(member, pointer, expansion, depth + 1))
+                        })
+                        .collect(),
+                ),
+                (Shape::List | Shape::One, Value::Array(members)) => Value::Array(
+                    members
+                        .iter()
+                        .map(|member| self.convert(member, pointer, expansion, depth + 1))
+                        .collect(),
+                ),
+                (Shape::One, _) => self.convert(value, pointer, expansion, depth + 1),
+                _ if self.afford(value, expansion) => value.clone(),
+                _ => continue,
+            };
+            let name = if name == "items" && value.is_array() { "prefixItems" } else { name };
+            converted.insert(name.to_owned(), value);
+        }
+        modernise(&mut converted);
+        converted
+    }
+}
+
+/// What a keyword's value holds.
+enum Shape {
+    /// One schema, or an array of schemas in older drafts.
+    One,
+    List,
+    Map,
+    Plain,
+    /// Says nothing to a caller, or would change what references mean once the schema stands alone.
+    Dropped,
+}
+
+fn shape_of(keyword: &str) -> Shape {
+    match keyword {
+        "items"
+        | "additionalProperties"
+        | "not"
+        | "if"
+        | "then"
+        | "else"
+        | "contains"
+        | "propertyNames"
+        | "additionalItems"
+        | "unevaluatedProperties"
+        | "unevaluatedItems"
+        | "contentSchema" => Shape::One,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Shape::List,
+        "properties" | "patternProperties" | "dependentSchemas" => Shape::Map,
+        "$id" | "id" | "$schema" | "$anchor" | "$dynamicAnchor" | "$dynamicRef" | "$defs" | "definitions"
+        | "$comment" | "xml" | "externalDocs" | "discriminator" => Shape::Dropped,
+        _ => Shape::Plain,
+    }
+}
+
+/// Spells the keywords of OpenAPI 2.0 and 3.0 as 2020-12 does. Done whatever version the document states: the older
+/// spellings are common under 3.1, where they would mean nothing.
+fn modernise(schema: &mut Map<String, Value>) {
+    if schema.get("type").and_then(Value::as_str) == Some("file") {
+        schema.insert("type".to_owned(), json!("string"));
+        schema.insert("contentMediaType".to_owned(), json!("application/octet-stream"));
+    }
+    for (exclusive, inclusive) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+        match schema.get(exclusive) {
+            Some(Value::Bool(true)) => {
+                if let Some(limit) = schema.remove(inclusive) {
+                    schema.insert(exclusive.to_owned(), limit);
+                } else {
+                    schema.remove(exclusive);
+                }
+            }
+            Some(Value::Bool(false)) => {
+                schema.remove(exclusive);
+            }
+            _ => {}
+        }
+    }
+    if let Some(example) = schema.remove("example") {
+        schema.entry("examples").or_insert_with(|| json!([example]));
+    }
+    let nullable =
+        ["nullable", "x-nullable"].iter().filter_map(|name| schema.remove(*name)).any(|v| v == true);
+    if nullable {
+        allow_null(schema);
+    }
+}
+
+fn allow_null(schema: &mut Map<String, Value>) {
+    match schema.get_mut("type") {
+        Some(Value::String(name)) => {
+            let both = json!([name, "null"]);
+            schema.insert("type".to_owned(), both);
+        }
+        Some(Value::Array(names)) if !names.contains(&json!("null")) => names.push(json!("null")),
+        Some(_) => {}
+        // In 3.0 `nullable` counts only beside `type`; written beside a composition it is meant all the same.
+        None => {
+            let composed = schema.keys().any(|name| matches!(name.as_str(), "allOf" | "anyOf" | "oneOf"));
+            if composed {
+                let inner = std::mem::take(schema);
+                schema.insert("anyOf".to_owned(), json!([inner, {"type": "null"}]));
+            }
+        }
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+}
+
+/// A name for `$defs`: the last part of the reference, or all of it where that is not enough to tell two apart.
+fn definition_name(reference: &str) -> String {
+    let path = reference.trim_start_matches(['#', '/']);
+    let short = ["components/schemas/", "definitions/", "$defs/"]
+        .iter()
+        .find_map(|prefix| path.strip_prefix(prefix))
+        .unwrap_or(path);
+    short
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' })
+        .collect()
+}
+
+/// The fragment of a URI reference with its percent-encoding undone.
+fn percent_decoded(fragment: &str) -> String {
+    if !fragment.contains('%') {
+        return fragment.to_owned();
+    }
+    let escaped = fragment.replace('+', "%2B").replace('&', "%26").replace('=', "%3D");
+    url::form_urlencoded::parse(escaped.as_bytes()).map(|(name, _)| name.into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn convert(document: &Value, schema: &Value) -> (Value, Vec<ProblemKind>) {
+        let mut resolver = Resolver::new(document);
+        let converted = resolver.schema(schema, "/here");
+        (converted, resolver.into_problems().into_iter().map(|problem| problem.kind).collect())
+    }
+
+    #[test]
+    fn references_are_replaced_and_keep_what_stands_beside_them() {
+        let document = json!({"components": {"schemas": {
+            "Money": {"type": "object", "properties": {"amount": {"type": "number"}}},
+            "a/b c": {"type": "string"},
+        }}});
+        let schema = json!({"properties": {
+            "price": {"$ref": "#/components/schemas/Money", "description": "what it costs"},
+            "odd": {"$ref": "#/components/schemas/a~1b%20c"},
+        }});
+        let (converted, problems) = convert(&document, &schema);
+        assert_eq!(
+            converted,
+            json!({"properties": {
+                "price": {"type": "object", "properties": {"amount": {"type": "number"}}, "description": "what it costs"},
+                "odd": {"type": "string"},
+            }})
+        );
+        assert!(problems.is_empty());
+    }
+
+    #[test]
+    fn a_schema_that_contains_itself_keeps_a_definition() {
+        let document = json!({"definitions": {
+            "Node": {"properties": {"next": {"$ref": "#/definitions/Node"}, "leaf": {"$ref": "#/definitions/Leaf"}}},
+            "Leaf": {"type": "string"},
+        }});
+        let (converted, problems) = convert(&document, &json!({"$ref": "#/definitions/Node"}));
+        let node = json!({"properties": {"next": {"$ref": "#/$defs/Node"}, "leaf": {"type": "string"}}});
+        let mut expected = node.clone();
+        expected["$defs"] = json!({"Node": node});
+        assert_eq!(converted, expected);
+        assert!(problems.is_empty());
+    }
+
+    #[test]
+    fn other_documents_and_missing_targets_are_problems_not_fetches() {
+        let schema = json!({"properties": {
+            "far": {"$ref": "https://elsewhere.example/schemas.json#/A"},
+            "gone": {"$ref": "#/components/schemas/Gone"},
+        }});
+        let (converted, problems) = convert(&json!({}), &schema);
+        assert_eq!(problems, [ProblemKind::RefRemote, ProblemKind::RefUnresolved]);
+        assert_eq!(converted["properties"]["far"]["x-ref"], "https://elsewhere.example/schemas.json#/A");
+    }
+
+    #[test]
+    fn doubling_references_end_at_the_cap() {
+        let mut schemas = Map::new();
+        for level in 0..40 {
+            let next = format!("#/components/schemas/L{}", level + 1);
+            schemas.insert(
+                format!("L{level}"),
+                json!({"properties": {"a": {"$ref": next}, "b": {"$ref": next}, "c": {"$ref": next}}}),
+            );
+        }
+        let document = json!({"components": {"schemas": schemas}});
+        let (converted, problems) = convert(&document, &json!({"$ref": "#/components/schemas/L0"}));
+        assert!(problems.contains(&ProblemKind::RefTooLarge));
+        assert!(converted.to_string().len() < 200_000);
+    }
+
+    #[test]
+    fn older_keywords_are_spelled_anew() {
+        let older = json!({"type": "integer", "nullable": true, "enum": [1, 2], "minimum": 0, "exclusiveMinimum": true,
+            "example": 1, "xml": {"name": "n"}});
+        let (converted, _) = convert(&json!({}), &older);
+        assert_eq!(
+            converted,
+            json!({"type": ["integer", "null"], "enum": [1, 2, null], "exclusiveMinimum": 0, "examples": [1]})
+        );
+        let composed = json!({"nullable": true, "allOf": [{"type": "object"}]});
+        let (converted, _) = convert(&json!({}), &composed);
+        assert_eq!(converted, json!({"anyOf": [{"allOf": [{"type": "object"}]}, {"type": "null"}]}));
+        let (converted, _) = convert(&json!({}), &json!({"type": "file"}));
+        assert_eq!(converted["contentMediaType"], "application/octet-stream");
+    }
+}

@@ -1,0 +1,143 @@
+//! Security schemes of OpenAPI documents and what an operation demands of them.
+//!
+//! Decides the normal form of a scheme and, for one operation, whether credentials are needed: an empty list says no, an
+//! empty requirement among others makes them optional, and nothing said anywhere stays unknown.
+//!
+//! Follows OpenAPI 3.1 §4.8.27 and §4.8.30, 2.0 "Security Definitions Object".
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::model::{Auth, AuthScheme, CapabilityAuth, Tristate};
+
+/// The schemes that a document defines, by the name that requirements use.
+pub(crate) fn schemes(document: &Map<String, Value>) -> BTreeMap<String, Auth> {
+    let current = document.get("components").and_then(|components| components.get("securitySchemes"));
+    current
+        .or_else(|| document.get("securityDefinitions"))
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, scheme)| Some((name.clone(), scheme_of(scheme.as_object()?))))
+        .collect()
+}
+
+/// One scheme in the words of OpenAPI, which A2A cards use as well.
+pub(crate) fn scheme_of(scheme: &Map<String, Value>) -> Auth {
+    let text = |name: &str| scheme.get(name).and_then(Value::as_str).map(str::to_owned);
+    let kind = text("type").unwrap_or_default();
+    let location = text("in");
+    let http = text("scheme").unwrap_or_default().to_ascii_lowercase();
+    let mut auth = Auth::new(match (kind.as_str(), http.as_str(), location.as_deref()) {
+        ("apiKey", _, Some("cookie")) => AuthScheme::Cookie,
+        ("apiKey", ..) => AuthScheme::ApiKey,
+        ("http", "bearer", _) => AuthScheme::Bearer,
+        ("http", "signature", _) => AuthScheme::HttpSignature,
+        ("oauth2", ..) => AuthScheme::OAuth2,
+        ("openIdConnect", ..) => AuthScheme::OpenId,
+        ("mutualTLS", ..) => AuthScheme::Mtls,
+        _ => AuthScheme::Other,
+    });
+    if auth.scheme == AuthScheme::Other {
+        auth.declared = Some(if http.is_empty() { kind } else { http });
+    }
+    auth.location = location;
+    auth.name = text("name");
+    auth.docs_url = text("openIdConnectUrl").or_else(|| text("oauth2MetadataUrl"));
+    read_flows(&mut auth, scheme);
+    auth
+}
+
+/// OAuth flows: the first address of each kind, the union of the scopes.
+fn read_flows(auth: &mut Auth, scheme: &Map<String, Value>) {
+    let flows = scheme.get("flows").and_then(Value::as_object);
+    let listed = flows.into_iter().flatten().filter_map(|(_, flow)| flow.as_object());
+    for flow in listed.chain(std::iter::once(scheme)) {
+        let text = |name: &str| flow.get(name).and_then(Value::as_str).map(str::to_owned);
+        auth.token_url = auth.token_url.take().or_else(|| text("tokenUrl"));
+        auth.authorize_url = auth.authorize_url.take().or_else(|| text("authorizationUrl"));
+        auth.refresh_url = auth.refresh_url.take().or_else(|| text("refreshUrl"));
+        for (scope, description) in flow.get("scopes").and_then(Value::as_object).into_iter().flatten() {
+            auth.scopes.insert(scope.clone(), description.as_str().unwrap_or_default().to_owned());
+        }
+    }
+}
+
+/// What a list of alternative requirements asks for. `None`: nothing was said.
+pub(crate) fn requirement(security: Option<&Value>, schemes: &BTreeMap<String, Auth>) -> CapabilityAuth {
+    let Some(alternatives) = security.and_then(Value::as_array) else { return CapabilityAuth::default() };
+    let mut auth = CapabilityAuth { required: Tristate::Yes, ..CapabilityAuth::default() };
+    if alternatives.iter().all(is_empty) {
+        auth.required = Tristate::No;
+        auth.schemes.push(AuthScheme::None);
+        return auth;
+    }
+    if alternatives.iter().any(is_empty) {
+        auth.required = Tristate::No;
+    }
+    for (name, scopes) in alternatives.iter().filter_map(Value::as_object).flatten() {
+        let scheme = schemes.get(name).map_or(AuthScheme::Other, |scheme| scheme.scheme);
+        if !auth.schemes.contains(&scheme) {
+            auth.schemes.push(scheme);
+        }
+        for scope in scopes.as_array().into_iter().flatten().filter_map(Value::as_str) {
+            if !auth.scopes.iter().any(|known| known == scope) {
+                auth.scopes.push(scope.to_owned());
+            }
+        }
+    }
+    auth
+}
+
+fn is_empty(requirement: &Value) -> bool {
+    requirement.as_object().is_some_and(Map::is_empty)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn auth_for(security: Option<Value>) -> CapabilityAuth {
+        let document = json!({"components": {"securitySchemes": {
+            "key": {"type": "apiKey", "in": "header", "name": "X-Key"},
+            "login": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "https://x.example/t",
+                "scopes": {"read": "Read", "write": ""}}}},
+        }}});
+        requirement(security.as_ref(), &schemes(document.as_object().unwrap()))
+    }
+
+    #[test]
+    fn requirements_tell_needed_from_optional_from_unsaid() {
+        assert_eq!(auth_for(None).required, Tristate::Unknown);
+        assert_eq!(auth_for(Some(json!([]))).schemes, [AuthScheme::None]);
+        assert_eq!(auth_for(Some(json!([]))).required, Tristate::No);
+        let either = auth_for(Some(json!([{"key": []}, {"login": ["read", "write"]}])));
+        assert_eq!(either.required, Tristate::Yes);
+        assert_eq!(either.schemes, [AuthScheme::ApiKey, AuthScheme::OAuth2]);
+        assert_eq!(either.scopes, ["read", "write"]);
+        let optional = auth_for(Some(json!([{}, {"key": []}])));
+        assert_eq!(
+            (optional.required, optional.schemes.as_slice()),
+            (Tristate::No, &[AuthScheme::ApiKey][..])
+        );
+    }
+
+    #[test]
+    fn schemes_of_both_generations_have_one_form() {
+        let swagger = json!({"securityDefinitions": {
+            "basic": {"type": "basic"},
+            "oauth": {"type": "oauth2", "flow": "accessCode", "authorizationUrl": "https://x.example/a",
+                "tokenUrl": "https://x.example/t", "scopes": {"all": "Everything"}},
+        }});
+        let known = schemes(swagger.as_object().unwrap());
+        assert_eq!(known["basic"].scheme, AuthScheme::Other);
+        assert_eq!(known["basic"].declared.as_deref(), Some("basic"));
+        assert_eq!(known["oauth"].token_url.as_deref(), Some("https://x.example/t"));
+        assert_eq!(known["oauth"].authorize_url.as_deref(), Some("https://x.example/a"));
+        assert_eq!(known["oauth"].scopes["all"], "Everything");
+        let cookie = json!({"type": "apiKey", "in": "cookie", "name": "sid"});
+        assert_eq!(scheme_of(cookie.as_object().unwrap()).scheme, AuthScheme::Cookie);
+    }
+}

@@ -1,0 +1,117 @@
+//! Where the operations of an OpenAPI document are served.
+//!
+//! Decides one base URL for an operation: the nearest `servers` list wins (operation, path, document), within it the
+//! first https entry, else the first. Swagger 2.0's scheme, host and base path are read as one such entry. A relative
+//! address is resolved against the document; variables take their defaults. It looks nothing up.
+//!
+//! Follows OpenAPI 3.1 §4.8.5 and §4.8.9 (the path is appended to the server's URL, never resolved against it), 2.0
+//! "Swagger Object".
+
+use serde_json::{Map, Value};
+
+use crate::name::ManifestUrl;
+
+/// The base URL of an operation, without a final slash. May still hold `{variables}` that have no default.
+pub(super) fn base_url(
+    lists: [Option<&Value>; 3],
+    document: &Map<String, Value>,
+    base: &ManifestUrl,
+) -> String {
+    let declared = lists
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_array)
+        .find(|servers| !servers.is_empty())
+        .and_then(|servers| preferred(servers))
+        .or_else(|| swagger_base(document, base));
+    let declared = declared.unwrap_or_else(|| "/".to_owned());
+    absolute(&declared, base).trim_end_matches('/').to_owned()
+}
+
+/// Whether the document says where it is served, or leaves it to its own address.
+pub(super) fn is_declared(document: &Map<String, Value>) -> bool {
+    let listed = document.get("servers").and_then(Value::as_array).is_some_and(|servers| !servers.is_empty());
+    listed || document.get("host").is_some_and(Value::is_string)
+}
+
+fn preferred(servers: &[Value]) -> Option<String> {
+    let urls: Vec<String> = servers.iter().filter_map(substituted).collect();
+    urls.iter().find(|url| url.starts_with("https://")).or_else(|| urls.first()).cloned()
+}
+
+/// A server's URL with the defaults of its variables filled in.
+fn substituted(server: &Value) -> Option<String> {
+    let mut url = server.get("url")?.as_str()?.trim().to_owned();
+    let variables = server.get("variables").and_then(Value::as_object);
+    for (name, variable) in variables.into_iter().flatten() {
+        if let Some(default) = variable.get("default").and_then(Value::as_str) {
+            url = url.replace(&format!("{{{name}}}"), default);
+        }
+    }
+    Some(url)
+}
+
+fn swagger_base(document: &Map<String, Value>, base: &ManifestUrl) -> Option<String> {
+    document.get("swagger")?;
+    let path = document.get("basePath").and_then(Value::as_str).unwrap_or("/");
+    let schemes: Vec<&str> = document
+        .get("schemes")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let scheme = if schemes.is_empty() || schemes.contains(&"https") { "https" } else { schemes.first()? };
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    match document.get("host").and_then(Value::as_str) {
+        Some(host) => Some(format!("{scheme}://{host}{slash}{path}")),
+        None => Some(format!("{}{slash}{path}", base.origin())),
+    }
+}
+
+/// Resolves a server's URL against the document, leaving `{variables}` as they are written.
+fn absolute(url: &str, base: &ManifestUrl) -> String {
+    if url.contains("://") || url.starts_with('{') {
+        return url.to_owned();
+    }
+    match base.as_url().join(url) {
+        Ok(joined) => joined.as_str().replace("%7B", "{").replace("%7D", "}"),
+        Err(_) => base.origin(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn base_of(document: &Value) -> String {
+        let base = ManifestUrl::parse("https://shop.example/docs/openapi.json").unwrap();
+        base_url([None, None, document.get("servers")], document.as_object().unwrap(), &base)
+    }
+
+    #[test]
+    fn the_base_is_absolute_and_prefers_https() {
+        for (document, expected) in [
+            (json!({"servers": [{"url": "https://api.shop.example/v1/"}]}), "https://api.shop.example/v1"),
+            (
+                json!({"servers": [{"url": "http://a.example"}, {"url": "https://b.example"}]}),
+                "https://b.example",
+            ),
+            (json!({"servers": [{"url": "/v2"}]}), "https://shop.example/v2"),
+            (json!({"servers": [{"url": "v2"}]}), "https://shop.example/docs/v2"),
+            (json!({}), "https://shop.example"),
+            (json!({"servers": []}), "https://shop.example"),
+            (
+                json!({"servers": [{"url": "https://{region}.x.example/{v}", "variables": {"v": {"default": "3"}}}]}),
+                "https://{region}.x.example/3",
+            ),
+            (json!({"servers": [{"url": "/{tenant}"}]}), "https://shop.example/{tenant}"),
+            (json!({"swagger": "2.0", "host": "h.example", "basePath": "v1"}), "https://h.example/v1"),
+            (json!({"swagger": "2.0", "host": "h.example", "schemes": ["http"]}), "http://h.example"),
+            (json!({"swagger": "2.0", "basePath": "/api"}), "https://shop.example/api"),
+        ] {
+            assert_eq!(base_of(&document), expected, "{document}");
+        }
+    }
+}

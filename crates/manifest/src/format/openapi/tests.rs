@@ -1,0 +1,156 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::model::{AuthScheme, Confirmation, ExecutionModel, SafetyClass, Tristate};
+
+fn read(document: &Value) -> Operations {
+    let manifest = ManifestUrl::parse("https://shop.example/openapi.json").unwrap();
+    operations(document, Target { manifest: &manifest, format: Format::OpenApi, document: &manifest })
+}
+
+fn only(document: &Value) -> Capability {
+    let mut found = read(document);
+    assert_eq!(found.capabilities.len(), 1);
+    found.capabilities.remove(0)
+}
+
+#[test]
+fn an_operation_of_3_1_is_read_to_the_last_field() {
+    let capability = only(&json!({
+        "openapi": "3.1.0", "info": {"title": "Shop", "version": "1"},
+        "servers": [{"url": "https://api.shop.example/v1"}],
+        "security": [{"login": ["orders:write"]}],
+        "components": {
+            "securitySchemes": {"login": {"type": "oauth2", "flows": {}}},
+            "parameters": {"Trace": {"name": "X-Trace", "in": "header", "schema": {"type": "string"}}},
+            "schemas": {"Order": {"type": "object", "required": ["sku"], "properties": {
+                "sku": {"type": "string"}, "id": {"type": "integer"}}}}
+        },
+        "paths": {"/shops/{id}/orders": {
+            "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}},
+                           {"$ref": "#/components/parameters/Trace"}],
+            "post": {
+                "operationId": "createOrder", "summary": "Create an order", "description": "Buys one thing.",
+                "tags": ["orders"], "x-openai-isConsequential": true,
+                "parameters": [{"name": "dry_run", "in": "query", "schema": {"type": "boolean"}, "example": false}],
+                "requestBody": {"required": true, "content": {"application/json": {
+                    "schema": {"$ref": "#/components/schemas/Order"}}}},
+                "responses": {"202": {"description": "Accepted", "content": {"application/json": {
+                    "schema": {"type": "object"}}}}, "400": {"description": "No"}}
+            }
+        }}
+    }));
+    assert_eq!(capability.native_id, "createOrder");
+    assert_eq!(capability.name, "Create an order");
+    assert_eq!(capability.pointer, "/paths/~1shops~1{id}~1orders/post");
+    assert_eq!(
+        capability.invocation.url_template.as_deref(),
+        Some("https://api.shop.example/v1/shops/{id}/orders")
+    );
+    assert_eq!(capability.invocation.method.as_deref(), Some("POST"));
+    assert_eq!(
+        capability.parameters,
+        Some(json!({
+            "type": "object",
+            "properties": {
+                "id": {"type": "string", "x-in": "path"},
+                "dry_run": {"type": "boolean", "examples": [false], "x-in": "query"},
+                "X-Trace": {"type": "string", "x-in": "header"},
+                "sku": {"type": "string", "x-in": "body"},
+                "body_id": {"type": "integer", "x-in": "body", "x-name": "id"}
+            },
+            "required": ["id", "sku"]
+        }))
+    );
+    assert_eq!(capability.response, Some(json!({"type": "object"})));
+    assert_eq!(capability.auth.schemes, [AuthScheme::OAuth2]);
+    assert_eq!(capability.auth.scopes, ["orders:write"]);
+    assert_eq!(capability.safety.class, SafetyClass::Write);
+    assert_eq!(capability.safety.confirmation, Confirmation::Required);
+    assert_eq!(capability.execution.model, ExecutionModel::Async);
+    assert!(capability.is_invocable());
+}
+
+#[test]
+fn swagger_2_is_read_like_its_successors() {
+    let document = json!({
+        "swagger": "2.0", "info": {"title": "Old", "version": "1"},
+        "host": "old.example", "basePath": "/api", "schemes": ["https"],
+        "securityDefinitions": {"key": {"type": "apiKey", "in": "query", "name": "k"}},
+        "definitions": {"Pet": {"type": "object", "properties": {"name": {"type": "string", "x-nullable": true}}}},
+        "paths": {
+            "/pets": {"post": {"parameters": [{"in": "body", "name": "pet", "required": true,
+                "schema": {"$ref": "#/definitions/Pet"}}], "responses": {"200": {"schema": {"type": "array",
+                "items": {"$ref": "#/definitions/Pet"}}}}, "security": []}},
+            "/pets/{id}/photo": {"delete": {"security": [{"key": []}], "deprecated": true, "parameters": [
+                {"in": "path", "name": "id", "required": true, "type": "integer", "format": "int64"},
+                {"in": "formData", "name": "why", "type": "file"}]}}
+        }
+    });
+    let found = read(&document);
+    let [create, remove] = found.capabilities.as_slice() else { panic!("two operations") };
+    assert_eq!(create.native_id, "POST /pets");
+    assert_eq!(create.invocation.url.as_deref(), Some("https://old.example/api/pets"));
+    assert_eq!(
+        create.parameters,
+        Some(json!({"type": "object", "properties": {"name": {"type": ["string", "null"], "x-in": "body"}}}))
+    );
+    assert_eq!(create.response.as_ref().unwrap()["type"], "array");
+    assert_eq!(create.auth.required, Tristate::No);
+    assert_eq!(remove.auth.schemes, [AuthScheme::ApiKey]);
+    assert_eq!(remove.safety.class, SafetyClass::Destructive);
+    assert_eq!(remove.idempotency.supported, Some(true));
+    assert!(remove.deprecated);
+    let properties = &remove.parameters.as_ref().unwrap()["properties"];
+    assert_eq!(properties["id"], json!({"type": "integer", "format": "int64", "x-in": "path"}));
+    assert_eq!(properties["why"]["x-in"], "body");
+}
+
+#[test]
+fn a_body_without_named_members_is_one_property() {
+    for schema in [
+        json!({"type": "array", "items": {"type": "string"}}),
+        json!({"oneOf": [{"type": "object", "properties": {"a": {}}}, {"type": "string"}]}),
+        json!({}),
+    ] {
+        let capability = only(&json!({"openapi": "3.0.0", "info": {}, "paths": {"/x": {"put": {
+            "requestBody": {"content": {"application/x-ndjson": {"schema": schema}}}}}}}));
+        let properties = capability.parameters.unwrap()["properties"].clone();
+        assert_eq!(properties["body"]["x-in"], "body");
+        assert_eq!(properties["body"]["x-media-type"], "application/x-ndjson");
+    }
+}
+
+#[test]
+fn ids_are_unique_and_other_documents_are_not_fetched() {
+    let found = read(&json!({"openapi": "3.0.1", "info": {}, "paths": {
+        "/a": {"get": {"operationId": "same"}}, "/b": {"get": {"operationId": "same"}},
+        "/c": {"$ref": "https://elsewhere.example/paths.json"}, "x-note": {"get": {}}
+    }}));
+    let ids: Vec<_> = found.capabilities.iter().map(|capability| capability.native_id.as_str()).collect();
+    assert_eq!(ids, ["same", "GET /b"]);
+    assert_eq!(found.repeated_ids, ["/paths/~1b/get"]);
+    assert_eq!(found.problems.first().map(|problem| problem.kind), Some(ProblemKind::RefRemote));
+}
+
+#[test]
+fn a_linked_description_points_into_its_own_document() {
+    let manifest = ManifestUrl::parse("https://shop.example/.well-known/agent-manifest.json").unwrap();
+    let tools = ManifestUrl::parse("https://shop.example/openapi.json").unwrap();
+    let document = json!({"openapi": "3.1.0", "info": {}, "paths": {"/a": {"get": {}}}});
+    let found = operations(&document, Target { manifest: &manifest, format: Format::Arws, document: &tools });
+    let capability = found.capabilities.first().unwrap();
+    assert_eq!(capability.key, "https://shop.example/.well-known/agent-manifest.json#arws:GET /a");
+    assert_eq!(capability.pointer_document.as_deref(), Some("https://shop.example/openapi.json"));
+}
+
+#[test]
+fn what_is_no_description_yields_nothing() {
+    for document in
+        [json!(null), json!([]), json!({"openapi": 3}), json!({"paths": []}), json!({"paths": {"/": 1}})]
+    {
+        assert!(read(&document).capabilities.is_empty());
+    }
+    assert!(!is_description(&json!({"openapi": "https://shop.example/openapi.json"})));
+    assert!(is_description(&json!({"swagger": "2.0", "paths": {}})));
+}
