@@ -1,0 +1,419 @@
+//! Bodies, read chunk by chunk under caps: on the wire, decoded, in ratio, in time and in pace.
+//!
+//! The HTTP client decodes nothing. gzip and br are decoded here into a sink that refuses the first byte beyond its cap, so
+//! that a bomb costs one buffer; anything else, and nesting, is refused (RFC 9110 §8.4).
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use flate2::write::GzDecoder;
+use http::header::CONTENT_ENCODING;
+use tokio::time::{Instant, timeout};
+
+use super::failure::{Cause, Failure};
+use super::response::{Body, Extent, Head};
+
+const KIB: usize = 1024;
+const MIB: usize = 1024 * KIB;
+
+/// What is being read decides how much of it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyKind {
+    /// RFC 9309 §2.5 asks for 500 KiB at least; cut beyond, since a file of rules is read from its start.
+    Robots,
+    Manifest,
+    OpenApi,
+    Text,
+    /// Only its head is of interest: read to `</head>`.
+    Homepage,
+}
+
+impl BodyKind {
+    const fn bytes_max(self) -> usize {
+        match self {
+            Self::Robots => 512 * KIB,
+            Self::Manifest => 4 * MIB,
+            Self::OpenApi => 16 * MIB,
+            Self::Text => MIB,
+            Self::Homepage => 64 * KIB,
+        }
+    }
+
+    const fn overflow(self) -> Overflow {
+        match self {
+            Self::Robots | Self::Homepage => Overflow::Cut,
+            Self::Manifest | Self::OpenApi | Self::Text => Overflow::Fail,
+        }
+    }
+
+    /// Longest time for a body; robots.txt has less, since everything waits for it.
+    const fn time_max(self) -> Duration {
+        match self {
+            Self::Robots => Duration::from_secs(10),
+            _ => Duration::from_secs(15),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Overflow {
+    Cut,
+    Fail,
+}
+
+/// Read of an answer that does not matter, to keep its connection; longer ones are closed.
+const SKIPPED_BYTES_MAX: u64 = 16 * 1024;
+/// Silence within a body that is waited for.
+const IDLE_MAX: Duration = Duration::from_secs(5);
+/// Slower than this after the grace period is a drip, not a download.
+const RATE_BYTES_PER_SECOND_MIN: u64 = 1024;
+const RATE_GRACE: Duration = Duration::from_secs(5);
+/// Text rarely compresses beyond 20:1; bombs begin at 1,000:1.
+const RATIO_MAX: usize = 50;
+/// The ratio says nothing about small bodies.
+const RATIO_APPLIES_FROM_BYTES: usize = 64 * KIB;
+/// Decoder's working buffer; also how far past a cap a decoder can run.
+const DECODER_BUFFER_BYTES: usize = 16 * KIB;
+
+/// Reads the body of a successful answer.
+pub(crate) async fn read(mut response: reqwest::Response, head: &Head, kind: BodyKind) -> Result<Body, Failure> {
+    let coding = Coding::of(head)?;
+    let mut reader = Reader::new(coding, kind);
+    let mut pace = Pace::start(kind.time_max());
+    loop {
+        match pace.chunk(&mut response).await? {
+            None => return reader.finish(pace.wire_bytes),
+            Some(chunk) => {
+                if reader.push(&chunk, pace.wire_bytes)? == Progress::Enough {
+                    return Ok(reader.cut(pace.wire_bytes));
+                }
+            }
+        }
+    }
+}
+
+/// Reads past a body that does not matter, as long as that is cheaper than a new connection.
+pub(crate) async fn skip(mut response: reqwest::Response) -> u64 {
+    let mut pace = Pace::start(IDLE_MAX);
+    while pace.wire_bytes <= SKIPPED_BYTES_MAX {
+        match pace.chunk(&mut response).await {
+            Ok(Some(_)) => {}
+            Ok(None) | Err(_) => break,
+        }
+    }
+    pace.wire_bytes
+}
+
+/// Time and pace of a body.
+struct Pace {
+    started: Instant,
+    time_max: Duration,
+    wire_bytes: u64,
+}
+
+impl Pace {
+    fn start(time_max: Duration) -> Self {
+        Self { started: Instant::now(), time_max, wire_bytes: 0 }
+    }
+
+    async fn chunk(&mut self, response: &mut reqwest::Response) -> Result<Option<impl AsRef<[u8]> + use<>>, Failure> {
+        let left = self.time_max.saturating_sub(self.started.elapsed());
+        let wait = left.min(IDLE_MAX);
+        let chunk = match timeout(wait, response.chunk()).await {
+            Err(_) => return Err(self.too_slow(wait)),
+            Ok(chunk) => chunk.map_err(|error| Failure::of_client(&error))?,
+        };
+        if let Some(chunk) = &chunk {
+            self.wire_bytes += chunk.len() as u64;
+            self.check_rate()?;
+        }
+        Ok(chunk)
+    }
+
+    fn check_rate(&self) -> Result<(), Failure> {
+        let elapsed = self.started.elapsed();
+        if elapsed < RATE_GRACE || self.wire_bytes >= elapsed.as_secs() * RATE_BYTES_PER_SECOND_MIN {
+            return Ok(());
+        }
+        let reason = format!("the body came slower than {RATE_BYTES_PER_SECOND_MIN} bytes a second");
+        Err(Failure::new(Cause::Timeout, reason))
+    }
+
+    fn too_slow(&self, waited: Duration) -> Failure {
+        let reason = if waited == IDLE_MAX {
+            format!("the body paused for longer than {} s", IDLE_MAX.as_secs())
+        } else {
+            format!("the body took longer than {} s", self.time_max.as_secs())
+        };
+        Failure::new(Cause::Timeout, reason)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coding {
+    Identity,
+    Gzip,
+    Brotli,
+}
+
+impl Coding {
+    fn of(head: &Head) -> Result<Self, Failure> {
+        let mut codings = head.texts(&CONTENT_ENCODING).flat_map(|value| value.split(',')).map(str::trim);
+        let refused = |reason: String| Failure::new(Cause::Encoding, reason);
+        let first = codings.next().unwrap_or_default().to_ascii_lowercase();
+        if codings.next().is_some() {
+            return Err(refused("the body is encoded more than once".to_owned()));
+        }
+        match first.as_str() {
+            "" | "identity" => Ok(Self::Identity),
+            "gzip" | "x-gzip" => Ok(Self::Gzip),
+            "br" => Ok(Self::Brotli),
+            other => {
+                let other: String = other.chars().take(40).collect();
+                Err(refused(format!("the body is encoded as \"{other}\", which was not asked for")))
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    More,
+    Enough,
+}
+
+/// Decoded bytes, never more than the cap.
+struct Sink {
+    bytes: Vec<u8>,
+    bytes_max: usize,
+    wire_bytes: u64,
+    stop: Option<Stop>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    Full,
+    Ratio,
+}
+
+impl Write for Sink {
+    fn write(&mut self, chunk: &[u8]) -> io::Result<usize> {
+        let room = self.bytes_max - self.bytes.len();
+        self.bytes.extend_from_slice(chunk.get(..room.min(chunk.len())).unwrap_or_default());
+        let wire_bytes = usize::try_from(self.wire_bytes).unwrap_or(usize::MAX);
+        if self.bytes.len() > RATIO_APPLIES_FROM_BYTES && self.bytes.len() / RATIO_MAX > wire_bytes {
+            self.stop = Some(Stop::Ratio);
+        } else if chunk.len() > room {
+            self.stop = Some(Stop::Full);
+        }
+        if self.stop.is_some() { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(chunk.len()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+enum Decoder {
+    Identity(Sink),
+    Gzip(GzDecoder<Sink>),
+    Brotli(Box<brotli::DecompressorWriter<Sink>>),
+}
+
+impl Decoder {
+    fn sink(&self) -> &Sink {
+        match self {
+            Self::Identity(sink) => sink,
+            Self::Gzip(decoder) => decoder.get_ref(),
+            Self::Brotli(decoder) => decoder.get_ref(),
+        }
+    }
+
+    fn sink_mut(&mut self) -> &mut Sink {
+        match self {
+            Self::Identity(sink) => sink,
+            Self::Gzip(decoder) => decoder.get_mut(),
+            Self::Brotli(decoder) => decoder.get_mut(),
+        }
+    }
+
+    fn write(&mut self, chunk: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Identity(sink) => sink.write_all(chunk),
+            Self::Gzip(decoder) => decoder.write_all(chunk),
+            Self::Brotli(decoder) => decoder.write_all(chunk),
+        }
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        match self {
+            Self::Identity(_) => Ok(()),
+            Self::Gzip(decoder) => decoder.try_finish(),
+            Self::Brotli(decoder) => decoder.close(),
+        }
+    }
+}
+
+struct Reader {
+    decoder: Decoder,
+    kind: BodyKind,
+    /// How far the head of a homepage was searched.
+    searched: usize,
+}
+
+impl Reader {
+    fn new(coding: Coding, kind: BodyKind) -> Self {
+        let sink = Sink { bytes: Vec::new(), bytes_max: kind.bytes_max(), wire_bytes: 0, stop: None };
+        let decoder = match coding {
+            Coding::Identity => Decoder::Identity(sink),
+            Coding::Gzip => Decoder::Gzip(GzDecoder::new(sink)),
+            Coding::Brotli => {
+                Decoder::Brotli(Box::new(brotli::DecompressorWriter::new(sink, DECODER_BUFFER_BYTES)))
+            }
+        };
+        Self { decoder, kind, searched: 0 }
+    }
+
+    fn push(&mut self, chunk: &[u8], wire_bytes: u64) -> Result<Progress, Failure> {
+        self.decoder.sink_mut().wire_bytes = wire_bytes;
+        let written = self.decoder.write(chunk);
+        self.judge(written)
+    }
+
+    fn judge(&mut self, written: io::Result<()>) -> Result<Progress, Failure> {
+        match (self.decoder.sink().stop, written) {
+            (None, Ok(())) if self.head_ended() => Ok(Progress::Enough),
+            (None, Ok(())) => Ok(Progress::More),
+            (Some(Stop::Full), _) if self.kind.overflow() == Overflow::Cut => Ok(Progress::Enough),
+            (Some(Stop::Full), _) => {
+                let reason = format!("the body is larger than {} KiB", self.kind.bytes_max() / KIB);
+                Err(Failure::new(Cause::TooLarge, reason))
+            }
+            (Some(Stop::Ratio), _) => {
+                let reason = format!("the body expands to more than {RATIO_MAX} times its size");
+                Err(Failure::new(Cause::Encoding, reason))
+            }
+            (None, Err(_)) => {
+                Err(Failure::new(Cause::Encoding, "the body is not what its Content-Encoding says".to_owned()))
+            }
+        }
+    }
+
+    fn head_ended(&mut self) -> bool {
+        const END: &[u8] = b"</head";
+        if self.kind != BodyKind::Homepage {
+            return false;
+        }
+        let bytes = &self.decoder.sink().bytes;
+        let from = self.searched.saturating_sub(END.len());
+        let ended = bytes
+            .get(from..)
+            .is_some_and(|new| new.windows(END.len()).any(|window| window.eq_ignore_ascii_case(END)));
+        self.searched = bytes.len();
+        ended
+    }
+
+    fn cut(mut self, wire_bytes: u64) -> Body {
+        let bytes = std::mem::take(&mut self.decoder.sink_mut().bytes);
+        Body { bytes, extent: Extent::Cut, wire_bytes }
+    }
+
+    fn finish(mut self, wire_bytes: u64) -> Result<Body, Failure> {
+        // an empty body needs no gzip trailer
+        let closed = if wire_bytes == 0 { Ok(()) } else { self.decoder.close() };
+        match self.judge(closed)? {
+            Progress::Enough => Ok(self.cut(wire_bytes)),
+            Progress::More => {
+                let body = self.cut(wire_bytes);
+                Ok(Body { extent: Extent::Whole, ..body })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn brotli_of(bytes: &[u8]) -> Vec<u8> {
+        let mut encoded = Vec::new();
+        brotli::BrotliCompress(&mut &*bytes, &mut encoded, &brotli::enc::BrotliEncoderParams::default()).unwrap();
+        encoded
+    }
+
+    /// Feeds a body in pieces of 1,000 octets.
+    fn read_all(coding: Coding, kind: BodyKind, wire: &[u8]) -> Result<Body, Failure> {
+        let mut reader = Reader::new(coding, kind);
+        let mut wire_bytes = 0;
+        for chunk in wire.chunks(1_000) {
+            wire_bytes += chunk.len() as u64;
+            if reader.push(chunk, wire_bytes)? == Progress::Enough {
+                return Ok(reader.cut(wire_bytes));
+            }
+        }
+        reader.finish(wire_bytes)
+    }
+
+    /// Text that compresses about as well as JSON does.
+    fn lifelike(bytes: usize) -> Vec<u8> {
+        let mut state = 7_u32;
+        std::iter::repeat_with(|| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            b'a' + u8::try_from(state >> 24).unwrap() % 26
+        })
+        .take(bytes)
+        .collect()
+    }
+
+    #[test]
+    fn both_codings_are_decoded_whole() {
+        let text = lifelike(200_000);
+        for (coding, wire) in
+            [(Coding::Identity, text.clone()), (Coding::Gzip, gzip(&text)), (Coding::Brotli, brotli_of(&text))]
+        {
+            let body = read_all(coding, BodyKind::Manifest, &wire).unwrap();
+            assert_eq!((body.bytes == text, body.extent), (true, Extent::Whole), "{coding:?}");
+        }
+    }
+
+    #[test]
+    fn bombs_are_stopped_by_ratio_and_by_size() {
+        let zeros = vec![0; 3 * MIB];
+        for (coding, wire) in [(Coding::Gzip, gzip(&zeros)), (Coding::Brotli, brotli_of(&zeros))] {
+            assert_eq!(read_all(coding, BodyKind::Manifest, &wire).unwrap_err().cause, Cause::Encoding);
+        }
+        let large = lifelike(5 * MIB);
+        for (coding, wire) in [(Coding::Identity, large.clone()), (Coding::Gzip, gzip(&large))] {
+            assert_eq!(read_all(coding, BodyKind::Manifest, &wire).unwrap_err().cause, Cause::TooLarge);
+        }
+    }
+
+    #[test]
+    fn robots_and_homepages_are_cut_and_not_refused() {
+        let body = read_all(Coding::Identity, BodyKind::Robots, &lifelike(MIB)).unwrap();
+        assert_eq!((body.bytes.len(), body.extent), (512 * KIB, Extent::Cut));
+        let mut page = b"<html><head><link rel=x></HEAD>".to_vec();
+        page.extend(lifelike(500_000));
+        let body = read_all(Coding::Gzip, BodyKind::Homepage, &gzip(&page)).unwrap();
+        assert_eq!(body.extent, Extent::Cut);
+        assert!(body.wire_bytes < 3_000, "{}", body.wire_bytes);
+    }
+
+    #[test]
+    fn broken_and_truncated_codings_are_named() {
+        let whole = gzip(b"hello, hello, hello");
+        let truncated = whole.get(..whole.len() - 6).unwrap();
+        assert_eq!(read_all(Coding::Gzip, BodyKind::Manifest, truncated).unwrap_err().cause, Cause::Encoding);
+        assert_eq!(read_all(Coding::Gzip, BodyKind::Manifest, b"{}").unwrap_err().cause, Cause::Encoding);
+        assert_eq!(read_all(Coding::Brotli, BodyKind::Manifest, b"{}{}{}").unwrap_err().cause, Cause::Encoding);
+        assert_eq!(read_all(Coding::Gzip, BodyKind::Manifest, b"").unwrap().bytes, b"");
+    }
+}

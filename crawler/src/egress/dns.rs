@@ -1,0 +1,116 @@
+//! Names to addresses, through the system's name servers.
+//!
+//! Answers are kept as long as their TTL says, within bounds, in a bounded cache; absence is kept too. Equal questions asked
+//! at the same time are asked once. The hosts file of the machine is not read: what is indexed is what the world sees.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{LookupIpStrategy, ResolveHosts};
+use hickory_resolver::net::{DnsError, NetError};
+use hickory_resolver::proto::op::ResponseCode;
+use manifest::Host;
+use tokio::sync::Semaphore;
+
+use super::failure::{Cause, Failure};
+
+/// A record that changes every few seconds is read anew once a minute; one for a week, once a day.
+const TTL_MIN: Duration = Duration::from_mins(1);
+const TTL_MAX: Duration = Duration::from_hours(24);
+/// Absence, by the SOA's minimum (RFC 2308) within these bounds.
+const NEGATIVE_TTL_MIN: Duration = Duration::from_mins(5);
+const NEGATIVE_TTL_MAX: Duration = Duration::from_hours(3);
+/// Names kept, least recently used ones leave first; about 200 MB when full, which only fleets reach.
+const CACHED_NAMES_MAX: u64 = 500_000;
+/// A query and one more try.
+const QUERY_TIME_MAX: Duration = Duration::from_secs(5);
+const QUERY_TRIES: usize = 2;
+/// Questions in flight; local recursive resolvers start to drop beyond a thousand.
+const IN_FLIGHT_MAX: usize = 500;
+
+type Answer = Result<Arc<[IpAddr]>, Failure>;
+type Flight = Shared<BoxFuture<'static, Answer>>;
+
+/// The resolver of a process.
+pub(crate) struct Dns {
+    resolver: Arc<TokioResolver>,
+    slots: Arc<Semaphore>,
+    flights: Mutex<HashMap<Host, Flight>>,
+}
+
+impl Dns {
+    /// Reads the system's configuration.
+    pub(crate) fn from_system() -> Result<Self, NetError> {
+        let mut builder = TokioResolver::builder_tokio()?;
+        let options = builder.options_mut();
+        options.timeout = QUERY_TIME_MAX;
+        options.attempts = QUERY_TRIES;
+        options.cache_size = CACHED_NAMES_MAX;
+        options.use_hosts_file = ResolveHosts::Never;
+        options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+        options.positive_min_ttl = Some(TTL_MIN);
+        options.positive_max_ttl = Some(TTL_MAX);
+        options.negative_min_ttl = Some(NEGATIVE_TTL_MIN);
+        options.negative_max_ttl = Some(NEGATIVE_TTL_MAX);
+        let slots = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
+        Ok(Self { resolver: Arc::new(builder.build()?), slots, flights: Mutex::default() })
+    }
+
+    /// The addresses of a name, joining a question that is already on its way.
+    pub(crate) async fn lookup(&self, host: &Host) -> Answer {
+        let flight = self.flight(host);
+        let answer = flight.clone().await;
+        let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
+        if flights.get(host).is_some_and(|current| current.ptr_eq(&flight)) {
+            flights.remove(host);
+        }
+        answer
+    }
+
+    fn flight(&self, host: &Host) -> Flight {
+        let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = || {
+            let (resolver, slots) = (Arc::clone(&self.resolver), Arc::clone(&self.slots));
+            // the final dot keeps search domains out
+            let name = format!("{host}.");
+            async move { ask(&resolver, &slots, name).await }.boxed().shared()
+        };
+        flights.entry(host.clone()).or_insert_with(start).clone()
+    }
+}
+
+async fn ask(resolver: &TokioResolver, slots: &Semaphore, name: String) -> Answer {
+    // the semaphore is never closed
+    let _slot = slots.acquire().await;
+    match resolver.lookup_ip(name).await {
+        Ok(found) => {
+            let addresses: Arc<[IpAddr]> = found.iter().collect();
+            if addresses.is_empty() { Err(no_addresses()) } else { Ok(addresses) }
+        }
+        Err(error) => Err(failure_of(&error)),
+    }
+}
+
+fn no_addresses() -> Failure {
+    Failure::new(Cause::NameUnknown, "the name has no addresses")
+}
+
+fn failure_of(error: &NetError) -> Failure {
+    match error {
+        NetError::Dns(DnsError::NoRecordsFound(none)) => match none.response_code {
+            ResponseCode::NXDomain => Failure::new(Cause::NameUnknown, "the name does not exist (NXDOMAIN)"),
+            ResponseCode::NoError => no_addresses(),
+            code => Failure::new(Cause::NameServers, format!("the name servers answered {code}")),
+        },
+        NetError::Dns(DnsError::ResponseCode(code)) => {
+            Failure::new(Cause::NameServers, format!("the name servers answered {code}"))
+        }
+        NetError::Timeout => Failure::new(Cause::NameServers, "the name servers did not answer in time"),
+        other => Failure::new(Cause::NameServers, format!("the name could not be resolved: {other}")),
+    }
+}

@@ -1,0 +1,164 @@
+//! Why nothing usable came back, in a closed word for the database and in a sentence for people.
+//!
+//! Every error of resolver, connector, TLS and HTTP ends here; nothing is retried and nothing is swallowed. The text names
+//! what the other side did, never our own types.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+use policy::{AddressRefusal, FetchOutcome};
+use rustls::CertificateError;
+
+use super::probe::Stage;
+use super::response::Head;
+
+/// What went wrong, as finely as the visit needs to decide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// NXDOMAIN, or a name without address records.
+    NameUnknown,
+    /// The name servers failed or were silent.
+    NameServers,
+    /// The name leads to an address that is never connected to.
+    Address,
+    /// No connection to any of the addresses.
+    Connect,
+    /// The handshake failed, or the certificate is not valid for the name.
+    Tls,
+    /// A phase took longer than its limit.
+    Timeout,
+    /// The body passed its cap.
+    TooLarge,
+    /// The body is encoded in a way that is refused.
+    Encoding,
+    /// Not HTTP, HTTP beyond our limits, or cut short.
+    Protocol,
+}
+
+impl Cause {
+    /// The stored outcome.
+    pub const fn outcome(self) -> FetchOutcome {
+        match self {
+            Self::NameUnknown | Self::NameServers => FetchOutcome::DnsFailed,
+            Self::Address => FetchOutcome::AddressRefused,
+            Self::Connect => FetchOutcome::ConnectFailed,
+            Self::Tls => FetchOutcome::TlsFailed,
+            Self::Timeout => FetchOutcome::Timeout,
+            Self::TooLarge => FetchOutcome::TooLarge,
+            Self::Encoding => FetchOutcome::BadEncoding,
+            Self::Protocol => FetchOutcome::ProtocolError,
+        }
+    }
+}
+
+/// A fetch that brought nothing usable.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    pub cause: Cause,
+    /// In words, for the site owner.
+    pub reason: String,
+    /// Status and headers, when the failure came after them.
+    pub head: Option<Box<Head>>,
+}
+
+impl Failure {
+    pub(crate) fn new(cause: Cause, reason: impl Into<String>) -> Self {
+        Self { cause, reason: reason.into(), head: None }
+    }
+
+    pub(crate) fn address(refusal: AddressRefusal, address: std::net::IpAddr) -> Self {
+        Self::new(Cause::Address, format!("resolves to {address}, which is {refusal} and never connected to"))
+    }
+
+    pub(crate) fn timeout(stage: Stage, seconds: u64) -> Self {
+        Self::new(Cause::Timeout, format!("{} took longer than {seconds} s", stage.in_words()))
+    }
+
+    pub(crate) fn with_head(mut self, head: &Head) -> Self {
+        self.head = Some(Box::new(head.clone()));
+        self
+    }
+
+    /// Classifies what the HTTP client reports.
+    pub(crate) fn of_client(error: &reqwest::Error) -> Self {
+        for source in sources(error) {
+            if let Some(failure) = find::<Self>(source) {
+                return failure.clone();
+            }
+            if let Some(tls) = find::<rustls::Error>(source) {
+                return Self::new(Cause::Tls, tls_reason(tls));
+            }
+        }
+        let io_kind = sources(error).find_map(|source| source.downcast_ref::<io::Error>()).map(io::Error::kind);
+        if error.is_connect() {
+            return Self::new(Cause::Connect, connect_reason(io_kind));
+        }
+        Self::new(Cause::Protocol, protocol_reason(error, io_kind))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl Error for Failure {}
+
+fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| error.source())
+}
+
+/// Looks for `T` in an error, also inside an `io::Error`, which skips what it wraps in its chain of sources.
+fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    let inside = || error.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref::<T>();
+    error.downcast_ref::<T>().or_else(inside)
+}
+
+fn tls_reason(error: &rustls::Error) -> String {
+    use CertificateError as Certificate;
+    match error {
+        rustls::Error::InvalidCertificate(certificate) => match certificate {
+            Certificate::Expired | Certificate::ExpiredContext { .. } => "the certificate has expired".to_owned(),
+            Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => {
+                "the certificate is not valid yet".to_owned()
+            }
+            Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => {
+                "the certificate is for another name".to_owned()
+            }
+            Certificate::UnknownIssuer => "the certificate's issuer is not known".to_owned(),
+            Certificate::Revoked => "the certificate is revoked".to_owned(),
+            other => format!("the certificate is not valid: {other}"),
+        },
+        rustls::Error::AlertReceived(alert) => format!("the server ended the handshake with {alert:?}"),
+        rustls::Error::PeerIncompatible(_) => "the server speaks no TLS 1.2 or later that we share".to_owned(),
+        rustls::Error::InvalidMessage(_) => "the server does not speak TLS".to_owned(),
+        other => format!("the TLS handshake failed: {other}"),
+    }
+}
+
+fn connect_reason(kind: Option<io::ErrorKind>) -> String {
+    match kind {
+        Some(io::ErrorKind::ConnectionRefused) => "the connection was refused",
+        Some(io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted) => {
+            "the connection was reset while it was set up"
+        }
+        Some(io::ErrorKind::UnexpectedEof) => "the connection was closed while it was set up",
+        Some(io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable) => "the address is not reachable",
+        Some(io::ErrorKind::TimedOut) => "no address answered in time",
+        _ => "no connection to any address",
+    }
+    .to_owned()
+}
+
+fn protocol_reason(error: &reqwest::Error, kind: Option<io::ErrorKind>) -> String {
+    match kind {
+        Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => "the connection was reset".to_owned(),
+        Some(io::ErrorKind::UnexpectedEof) => "the connection was closed before the answer was whole".to_owned(),
+        _ => {
+            let innermost = sources(error).last().map_or_else(|| error.to_string(), ToString::to_string);
+            format!("the answer is not valid HTTP: {innermost}")
+        }
+    }
+}

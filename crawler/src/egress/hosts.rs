@@ -1,0 +1,71 @@
+//! `--hosts FILE`: names that lead to addresses of the operator's choosing, as in hosts(5), with an optional port.
+//!
+//! A line is an address and then names: `127.1.0.5:8443 skyhop.example www.skyhop.example`. URLs, certificates and Host
+//! headers are unaffected: the name stays the name, and port 443 stays its port. The addresses are judged like any other.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+
+use manifest::Host;
+
+/// A line that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {reason}")]
+pub struct HostsError {
+    pub line: usize,
+    pub reason: String,
+}
+
+/// Names and where they lead.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostsFile(HashMap<Host, Vec<SocketAddr>>);
+
+impl HostsFile {
+    /// Reads the text of such a file.
+    pub fn parse(text: &str) -> Result<Self, HostsError> {
+        let mut names: HashMap<Host, Vec<SocketAddr>> = HashMap::new();
+        for (number, line) in text.lines().enumerate() {
+            let wrong = |reason: String| HostsError { line: number + 1, reason };
+            let content = line.split('#').next().unwrap_or_default();
+            let mut words = content.split_whitespace();
+            let Some(address) = words.next() else { continue };
+            let address = parse_address(address)
+                .ok_or_else(|| wrong(format!("\"{address}\" is neither an address nor an address with a port")))?;
+            for word in words {
+                let host = Host::parse(word).map_err(|error| wrong(error.to_string()))?;
+                names.entry(host).or_default().push(address);
+            }
+        }
+        Ok(Self(names))
+    }
+
+    /// Where a name leads; port 0 stands for the port of the URL.
+    pub fn find(&self, host: &Host) -> Option<&[SocketAddr]> {
+        self.0.get(host).map(Vec::as_slice)
+    }
+}
+
+fn parse_address(text: &str) -> Option<SocketAddr> {
+    let with_port = text.parse::<SocketAddr>().ok();
+    with_port.or_else(|| text.parse::<IpAddr>().ok().map(|address| SocketAddr::new(address, 0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_come_first_with_or_without_a_port() {
+        let file = HostsFile::parse("# a comment\r\n127.1.0.5:8443 skyhop.example www.skyhop.example # two\n\n::1 a.test\n").unwrap();
+        let find = |name: &str| file.find(&Host::parse(name).unwrap()).map(<[SocketAddr]>::to_vec);
+        assert_eq!(find("www.skyhop.example"), Some(vec!["127.1.0.5:8443".parse().unwrap()]));
+        assert_eq!(find("a.test"), Some(vec!["[::1]:0".parse().unwrap()]));
+        assert_eq!(find("b.test"), None);
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        assert_eq!(HostsFile::parse("127.0.0.1 a.test\nnonsense b.test").unwrap_err().line, 2);
+        assert!(HostsFile::parse("127.0.0.1 local").unwrap_err().to_string().starts_with("line 1: \"local\""));
+    }
+}

@@ -1,0 +1,107 @@
+//! Who we say we are: `agentdex/0.1.0 (+https://…; mailto:…)` and From.
+//!
+//! The page of the project is always named; an operator's own page and address replace it, so that a complaint reaches the
+//! person who can act on it.
+
+use http::HeaderValue;
+use url::Url;
+
+/// The product token, which is also what robots.txt addresses us by (RFC 9309 §2.2.1).
+pub const PRODUCT: &str = "agentdex";
+/// The version in the User-Agent.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+const PROJECT_URL: &str = env!("CARGO_PKG_REPOSITORY");
+
+/// How the operator may be reached.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Contact {
+    pub url: Option<Url>,
+    pub email: Option<String>,
+}
+
+/// A contact that cannot be sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ContactError {
+    #[error("\"{0}\" is not a web address: write it like https://example.org/crawler")]
+    Url(String),
+    #[error("\"{0}\" is not an e-mail address: write it like crawler@example.org")]
+    Email(String),
+}
+
+impl Contact {
+    /// Checks what was typed.
+    pub fn parse(url: Option<&str>, email: Option<&str>) -> Result<Self, ContactError> {
+        let url = url.map(|text| parse_url(text).ok_or_else(|| ContactError::Url(text.to_owned()))).transpose()?;
+        let email = email
+            .map(|text| {
+                if is_email(text) { Ok(text.to_owned()) } else { Err(ContactError::Email(text.to_owned())) }
+            })
+            .transpose()?;
+        Ok(Self { url, email })
+    }
+
+    /// Whether nobody but the project can be reached.
+    pub const fn is_missing(&self) -> bool {
+        self.url.is_none() && self.email.is_none()
+    }
+}
+
+fn parse_url(text: &str) -> Option<Url> {
+    Url::parse(text).ok().filter(|url| matches!(url.scheme(), "https" | "http") && url.has_host())
+}
+
+fn is_email(text: &str) -> bool {
+    let printable = text.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>,;:\\\"[]".contains(&byte));
+    printable && text.split_once('@').is_some_and(|(user, host)| !user.is_empty() && host.contains('.') && !host.contains('@'))
+}
+
+/// The headers that name us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    pub user_agent: HeaderValue,
+    pub from: Option<HeaderValue>,
+}
+
+impl Identity {
+    /// The identity of an operator.
+    pub fn new(contact: &Contact) -> Self {
+        let page = contact.url.as_ref().map_or(PROJECT_URL, Url::as_str);
+        let text = match &contact.email {
+            Some(email) => format!("{PRODUCT}/{VERSION} (+{page}; mailto:{email})"),
+            None => format!("{PRODUCT}/{VERSION} (+{page})"),
+        };
+        // a URL and a checked address are printable ASCII, so neither conversion fails
+        let user_agent = HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(PRODUCT));
+        let from = contact.email.as_deref().and_then(|email| HeaderValue::try_from(email).ok());
+        Self { user_agent, from }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_user_agent_names_product_version_and_contact() {
+        let project = Identity::new(&Contact::default());
+        assert_eq!(project.user_agent, format!("agentdex/{VERSION} (+{PROJECT_URL})").as_str());
+        assert_eq!(project.from, None);
+        let own = Contact::parse(Some("https://example.org/bot"), Some("bot@example.org")).unwrap();
+        let own = Identity::new(&own);
+        assert_eq!(
+            own.user_agent,
+            format!("agentdex/{VERSION} (+https://example.org/bot; mailto:bot@example.org)").as_str()
+        );
+        assert_eq!(own.from.unwrap(), "bot@example.org");
+    }
+
+    #[test]
+    fn contacts_that_cannot_be_used_are_refused() {
+        for url in ["example.org", "ftp://example.org", ""] {
+            assert!(Contact::parse(Some(url), None).is_err(), "{url}");
+        }
+        for email in ["bot", "@example.org", "a b@example.org", "a@b@c.org", "x@y\r\nz.org"] {
+            assert!(Contact::parse(None, Some(email)).is_err(), "{email}");
+        }
+    }
+}

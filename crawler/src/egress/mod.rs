@@ -1,0 +1,89 @@
+//! The one door to the open web: everything that leaves goes through here, checked and capped.
+//!
+//! Decides nothing about politeness; it is told what to fetch and does exactly one request. It refuses addresses that are
+//! not global, names that were not resolved for the visit, plain http, proxies, redirects, retries, and answers beyond its
+//! limits. Who we are is said in every request (RFC 9110 §10.1.2, §10.1.5).
+
+mod body;
+mod dns;
+mod failure;
+mod hosts;
+mod identity;
+mod pins;
+mod probe;
+mod response;
+mod session;
+mod tls;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+
+use manifest::Host;
+use policy::OwnNetworks;
+
+pub use body::BodyKind;
+pub use failure::{Cause, Failure};
+pub use hosts::{HostsError, HostsFile};
+pub use identity::{Contact, ContactError, Identity, PRODUCT, VERSION};
+pub use probe::{Stage, Timings};
+pub use response::{Body, Extent, Head, Reply};
+pub use session::{Resolved, Session, Standing, Validators};
+pub use tls::TlsError;
+
+use dns::Dns;
+
+/// What the operator decides about the way out.
+#[derive(Debug, Clone)]
+pub struct EgressSettings {
+    pub identity: Identity,
+    /// PEM text of authorities trusted beside Mozilla's.
+    pub additional_roots_pem: Option<Vec<u8>>,
+    pub own_networks: OwnNetworks,
+    pub hosts: HostsFile,
+}
+
+/// The way out of one process; cheap to clone.
+#[derive(Clone)]
+pub struct Egress(Arc<Shared>);
+
+struct Shared {
+    identity: Identity,
+    tls: rustls::ClientConfig,
+    own: Arc<OwnNetworks>,
+    hosts: HostsFile,
+    /// Set up at the first name that is not in the hosts file: a closed network may have no name servers at all.
+    dns: OnceLock<Result<Dns, String>>,
+}
+
+impl Egress {
+    /// Checks the settings; nothing is sent.
+    pub fn new(settings: EgressSettings) -> Result<Self, TlsError> {
+        let tls = tls::client_config(settings.additional_roots_pem.as_deref())?;
+        Ok(Self(Arc::new(Shared {
+            identity: settings.identity,
+            tls,
+            own: Arc::new(settings.own_networks),
+            hosts: settings.hosts,
+            dns: OnceLock::new(),
+        })))
+    }
+
+    /// Opens the connection of one visit; nothing is sent yet.
+    pub fn session(&self) -> Result<Session, Failure> {
+        Session::open(Arc::clone(&self.0))
+    }
+}
+
+impl Shared {
+    async fn lookup(&self, host: &Host) -> Result<Vec<SocketAddr>, Failure> {
+        if let Some(addresses) = self.hosts.find(host) {
+            return Ok(addresses.to_vec());
+        }
+        let dns = self.dns.get_or_init(|| Dns::from_system().map_err(|error| error.to_string()));
+        let dns = dns.as_ref().map_err(|error| {
+            Failure::new(Cause::NameServers, format!("the system's resolver configuration cannot be read: {error}"))
+        })?;
+        let addresses = dns.lookup(host).await?;
+        Ok(addresses.iter().map(|address| SocketAddr::new(*address, 0)).collect())
+    }
+}

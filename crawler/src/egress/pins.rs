@@ -1,0 +1,113 @@
+//! The addresses of one visit: resolved once, judged one by one, and all that the connector may use.
+//!
+//! A name cannot lead elsewhere later in the visit (DNS re-binding), and an address that is not global is refused here, on
+//! the way into the connection, whatever was decided before.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use manifest::Host;
+use policy::{AddressVerdict, OwnNetworks};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use super::failure::{Cause, Failure};
+
+/// Addresses tried for a name; a third would rarely answer when two did not.
+pub(crate) const ADDRESSES_MAX: usize = 2;
+
+/// The resolver of one visit.
+#[derive(Clone)]
+pub(crate) struct Pins {
+    own: Arc<OwnNetworks>,
+    names: Arc<Mutex<HashMap<String, Vec<SocketAddr>>>>,
+}
+
+impl Pins {
+    pub(crate) fn new(own: Arc<OwnNetworks>) -> Self {
+        Self { own, names: Arc::default() }
+    }
+
+    /// The addresses of a name that was pinned before.
+    pub(crate) fn find(&self, host: &Host) -> Option<Vec<SocketAddr>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).get(host.as_str()).cloned()
+    }
+
+    /// Judges addresses and pins the first ones. One address that is refused refuses the name: a name that leads
+    /// both outside and inside is an attack or a mistake.
+    pub(crate) fn pin(&self, host: &Host, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, Failure> {
+        for address in addresses {
+            judge(&self.own, *address)?;
+        }
+        let pinned: Vec<SocketAddr> = addresses.iter().copied().take(ADDRESSES_MAX).collect();
+        if pinned.is_empty() {
+            return Err(Failure::new(Cause::NameUnknown, "the name has no addresses"));
+        }
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.insert(host.as_str().to_owned(), pinned.clone());
+        Ok(pinned)
+    }
+
+    fn addresses(&self, name: &str) -> Result<Vec<SocketAddr>, Failure> {
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let pinned = names
+            .get(name)
+            .ok_or_else(|| Failure::new(Cause::Address, format!("{name} was not resolved for this visit")))?;
+        for address in pinned {
+            judge(&self.own, *address)?;
+        }
+        Ok(pinned.clone())
+    }
+}
+
+fn judge(own: &OwnNetworks, address: SocketAddr) -> Result<(), Failure> {
+    match own.judge(address.ip()) {
+        AddressVerdict::Global | AddressVerdict::Own(_) => Ok(()),
+        AddressVerdict::Refused(refusal) => Err(Failure::address(refusal, address.ip())),
+    }
+}
+
+impl Resolve for Pins {
+    fn resolve(&self, name: Name) -> Resolving {
+        let addresses = self.addresses(name.as_str());
+        Box::pin(async move {
+            let addresses = addresses.map_err(Box::new)?;
+            let addresses: Addrs = Box::new(addresses.into_iter());
+            Ok(addresses)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn one_private_address_refuses_the_name() {
+        let pins = Pins::new(Arc::default());
+        let host = Host::parse("a.test").unwrap();
+        let mixed = [address("93.184.216.34:0"), address("10.0.0.1:0")];
+        assert_eq!(pins.pin(&host, &mixed).unwrap_err().cause, Cause::Address);
+        assert!(pins.addresses("a.test").is_err());
+        assert_eq!(pins.pin(&host, &mixed[..1]).unwrap().len(), 1);
+        assert_eq!(pins.addresses("a.test").unwrap(), vec![mixed[0]]);
+    }
+
+    #[test]
+    fn only_names_that_were_pinned_are_connected_to() {
+        assert_eq!(Pins::new(Arc::default()).addresses("b.test").unwrap_err().cause, Cause::Address);
+    }
+
+    #[test]
+    fn own_networks_are_allowed_and_nothing_else() {
+        let own = Arc::new(OwnNetworks::new(["127.0.0.0/8".parse().unwrap()]));
+        let pins = Pins::new(own);
+        let host = Host::parse("a.test").unwrap();
+        assert!(pins.pin(&host, &[address("127.1.0.5:8443")]).is_ok());
+        assert!(pins.pin(&host, &[address("192.168.0.1:0")]).is_err());
+    }
+}

@@ -1,0 +1,196 @@
+//! One visit's connection to the world: a client of its own, closed when the visit ends.
+//!
+//! A client per visit keeps memory flat over any number of sites and makes "one connection's worth of requests" a fact.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT, ACCEPT_ENCODING, FROM, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, USER_AGENT};
+use manifest::{Host, ManifestUrl};
+use policy::{AddressVerdict, OwnNetworks};
+use tokio::time::{Instant, timeout_at};
+
+use super::Shared;
+use super::body::{self, BodyKind};
+use super::failure::{Cause, Failure};
+use super::pins::{ADDRESSES_MAX, Pins};
+use super::probe::{Probe, Stage};
+use super::response::{Body, Extent, HEADER_BYTES_MAX, HEADERS_MAX, Head, Reply};
+use super::tls;
+
+/// One constant Accept, so that Vary never changes what is kept.
+const ACCEPT_VALUE: HeaderValue = HeaderValue::from_static(
+    "application/json, application/woa+json, application/linkset+json, application/a2a-agent-card+json, \
+     text/plain;q=0.8, */*;q=0.1",
+);
+const ACCEPT_ENCODING_VALUE: HeaderValue = HeaderValue::from_static("gzip, br");
+/// For one address; two are tried.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
+const HEADERS_TIME_MAX: Duration = Duration::from_secs(10);
+/// Octets an HTTP/2 server may send ahead of our reading, which bounds what an endless body costs.
+const WINDOW_BYTES: u32 = 256 * 1024;
+/// The only port that is visited, https's own.
+const PORT: u16 = 443;
+
+/// Validators of the copy that is kept, byte for byte as they were served (RFC 9110 §13.1).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Validators {
+    pub etag: Option<String>,
+    pub last_modified: Option<String>,
+}
+
+impl Validators {
+    pub const fn is_empty(&self) -> bool {
+        self.etag.is_none() && self.last_modified.is_none()
+    }
+}
+
+/// Where a name leads in this visit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    pub addresses: Vec<IpAddr>,
+    pub standing: Standing,
+    pub took: Duration,
+}
+
+/// Whose network a host is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Anybody's: every rule of politeness applies.
+    Global,
+    /// The operator's own: delays may be shorter than the floor.
+    Own,
+}
+
+/// The connection of one visit.
+pub struct Session {
+    client: reqwest::Client,
+    pins: Pins,
+    probe: Probe,
+    shared: Arc<Shared>,
+}
+
+impl Session {
+    pub(super) fn open(shared: Arc<Shared>) -> Result<Self, Failure> {
+        let pins = Pins::new(Arc::clone(&shared.own));
+        let probe = Probe::new();
+        let client = build_client(&shared, &pins, &probe)
+            .map_err(|error| Failure::new(Cause::Protocol, format!("the client could not be built: {error}")))?;
+        Ok(Self { client, pins, probe, shared })
+    }
+
+    /// Resolves a name, once per visit; the addresses are judged and pinned.
+    pub async fn resolve(&self, host: &Host) -> Result<Resolved, Failure> {
+        let started = Instant::now();
+        let pinned = match self.pins.find(host) {
+            Some(pinned) => pinned,
+            None => self.pins.pin(host, &self.shared.lookup(host).await?)?,
+        };
+        let addresses: Vec<IpAddr> = pinned.iter().map(SocketAddr::ip).collect();
+        let standing = standing(&self.shared.own, &addresses);
+        Ok(Resolved { addresses, standing, took: started.elapsed() })
+    }
+
+    /// Sends one GET and reads its answer; the name must have been resolved. Nothing is retried and no redirect followed.
+    pub async fn fetch(&self, url: &ManifestUrl, kind: BodyKind, validators: &Validators) -> Result<Reply, Failure> {
+        if url.port() != PORT {
+            return Err(Failure::new(Cause::Address, format!("port {} is not visited, only {PORT}", url.port())));
+        }
+        let response = self.send(url, validators).await?;
+        let head = Head::of(&response)?;
+        self.probe.enter(Stage::Body);
+        let body = if head.status == http::StatusCode::OK {
+            body::read(response, &head, kind).await.map_err(|failure| failure.with_head(&head))?
+        } else {
+            let wire_bytes = body::skip(response).await;
+            Body { bytes: Vec::new(), extent: Extent::Skipped, wire_bytes }
+        };
+        Ok(Reply { head, body, timings: self.probe.timings() })
+    }
+
+    /// How long the phases of the last request took, also when it failed.
+    pub fn timings(&self) -> super::Timings {
+        self.probe.timings()
+    }
+
+    async fn send(&self, url: &ManifestUrl, validators: &Validators) -> Result<reqwest::Response, Failure> {
+        self.probe.begin();
+        let request = self.client.get(url.as_url().clone()).headers(conditions(validators)?);
+        #[expect(clippy::disallowed_methods, reason = "this is the one door to the open web")]
+        let mut sending = std::pin::pin!(request.send());
+        loop {
+            let deadline = self.deadline();
+            match timeout_at(deadline, &mut sending).await {
+                Ok(sent) => return sent.map_err(|error| Failure::of_client(&error)),
+                // the request has entered its next phase, which has a limit of its own
+                Err(_) if self.deadline() > deadline => {}
+                Err(_) => return Err(self.timed_out()),
+            }
+        }
+    }
+
+    fn deadline(&self) -> Instant {
+        let (stage, since) = self.probe.stage();
+        since + limit(stage)
+    }
+
+    fn timed_out(&self) -> Failure {
+        let (stage, _) = self.probe.stage();
+        Failure::timeout(stage, limit(stage).as_secs())
+    }
+}
+
+const fn limit(stage: Stage) -> Duration {
+    match stage {
+        Stage::Connecting => CONNECT_MAX.saturating_mul(ADDRESSES_MAX as u32),
+        Stage::Handshake => HANDSHAKE_MAX,
+        Stage::Headers | Stage::Body => HEADERS_TIME_MAX,
+    }
+}
+
+fn standing(own: &OwnNetworks, addresses: &[IpAddr]) -> Standing {
+    let all_own = addresses.iter().all(|address| matches!(own.judge(*address), AddressVerdict::Own(_)));
+    if all_own { Standing::Own } else { Standing::Global }
+}
+
+fn conditions(validators: &Validators) -> Result<HeaderMap, Failure> {
+    let mut headers = HeaderMap::new();
+    let given = [(IF_NONE_MATCH, &validators.etag), (IF_MODIFIED_SINCE, &validators.last_modified)];
+    for (name, value) in given {
+        let Some(value) = value else { continue };
+        let value = HeaderValue::from_bytes(value.as_bytes())
+            .map_err(|_| Failure::new(Cause::Protocol, "a stored validator is not a header value"))?;
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one door to the open web")]
+fn build_client(shared: &Shared, pins: &Pins, probe: &Probe) -> Result<reqwest::Client, reqwest::Error> {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, ACCEPT_VALUE);
+    headers.insert(ACCEPT_ENCODING, ACCEPT_ENCODING_VALUE);
+    headers.insert(USER_AGENT, shared.identity.user_agent.clone());
+    if let Some(from) = &shared.identity.from {
+        headers.insert(FROM, from.clone());
+    }
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls::for_visit(&shared.tls, probe))
+        .dns_resolver(Arc::new(pins.clone()))
+        .connector_layer(probe.clone())
+        .default_headers(headers)
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .https_only(true)
+        .connect_timeout(limit(Stage::Connecting) + HANDSHAKE_MAX)
+        .pool_max_idle_per_host(1)
+        .http1_max_headers(HEADERS_MAX)
+        .http2_max_header_list_size(u32::try_from(HEADER_BYTES_MAX).unwrap_or(u32::MAX))
+        .http2_initial_stream_window_size(WINDOW_BYTES)
+        .http2_initial_connection_window_size(WINDOW_BYTES)
+        .build()
+}
