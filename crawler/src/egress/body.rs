@@ -76,7 +76,11 @@ const RATIO_APPLIES_FROM_BYTES: usize = 64 * KIB;
 const DECODER_BUFFER_BYTES: usize = 16 * KIB;
 
 /// Reads the body of a successful answer.
-pub(crate) async fn read(mut response: reqwest::Response, head: &Head, kind: BodyKind) -> Result<Body, Failure> {
+pub(crate) async fn read(
+    mut response: reqwest::Response,
+    head: &Head,
+    kind: BodyKind,
+) -> Result<Body, Failure> {
     let coding = Coding::of(head)?;
     let mut reader = Reader::new(coding, kind);
     let mut pace = Pace::start(kind.time_max());
@@ -84,7 +88,7 @@ pub(crate) async fn read(mut response: reqwest::Response, head: &Head, kind: Bod
         match pace.chunk(&mut response).await? {
             None => return reader.finish(pace.wire_bytes),
             Some(chunk) => {
-                if reader.push(&chunk, pace.wire_bytes)? == Progress::Enough {
+                if reader.push(chunk.as_ref(), pace.wire_bytes)? == Progress::Enough {
                     return Ok(reader.cut(pace.wire_bytes));
                 }
             }
@@ -116,7 +120,10 @@ impl Pace {
         Self { started: Instant::now(), time_max, wire_bytes: 0 }
     }
 
-    async fn chunk(&mut self, response: &mut reqwest::Response) -> Result<Option<impl AsRef<[u8]> + use<>>, Failure> {
+    async fn chunk(
+        &mut self,
+        response: &mut reqwest::Response,
+    ) -> Result<Option<impl AsRef<[u8]> + use<>>, Failure> {
         let left = self.time_max.saturating_sub(self.started.elapsed());
         let wait = left.min(IDLE_MAX);
         let chunk = match timeout(wait, response.chunk()).await {
@@ -293,9 +300,10 @@ impl Reader {
                 let reason = format!("the body expands to more than {RATIO_MAX} times its size");
                 Err(Failure::new(Cause::Encoding, reason))
             }
-            (None, Err(_)) => {
-                Err(Failure::new(Cause::Encoding, "the body is not what its Content-Encoding says".to_owned()))
-            }
+            (None, Err(_)) => Err(Failure::new(
+                Cause::Encoding,
+                "the body is not what its Content-Encoding says".to_owned(),
+            )),
         }
     }
 
@@ -345,7 +353,8 @@ mod tests {
 
     fn brotli_of(bytes: &[u8]) -> Vec<u8> {
         let mut encoded = Vec::new();
-        brotli::BrotliCompress(&mut &*bytes, &mut encoded, &brotli::enc::BrotliEncoderParams::default()).unwrap();
+        brotli::BrotliCompress(&mut &*bytes, &mut encoded, &brotli::enc::BrotliEncoderParams::default())
+            .unwrap();
         encoded
     }
 
@@ -376,9 +385,11 @@ mod tests {
     #[test]
     fn both_codings_are_decoded_whole() {
         let text = lifelike(200_000);
-        for (coding, wire) in
-            [(Coding::Identity, text.clone()), (Coding::Gzip, gzip(&text)), (Coding::Brotli, brotli_of(&text))]
-        {
+        for (coding, wire) in [
+            (Coding::Identity, text.clone()),
+            (Coding::Gzip, gzip(&text)),
+            (Coding::Brotli, brotli_of(&text)),
+        ] {
             let body = read_all(coding, BodyKind::Manifest, &wire).unwrap();
             assert_eq!((body.bytes == text, body.extent), (true, Extent::Whole), "{coding:?}");
         }
@@ -413,7 +424,10 @@ mod tests {
         let truncated = whole.get(..whole.len() - 6).unwrap();
         assert_eq!(read_all(Coding::Gzip, BodyKind::Manifest, truncated).unwrap_err().cause, Cause::Encoding);
         assert_eq!(read_all(Coding::Gzip, BodyKind::Manifest, b"{}").unwrap_err().cause, Cause::Encoding);
-        assert_eq!(read_all(Coding::Brotli, BodyKind::Manifest, b"{}{}{}").unwrap_err().cause, Cause::Encoding);
+        assert_eq!(
+            read_all(Coding::Brotli, BodyKind::Manifest, b"{}{}{}").unwrap_err().cause,
+            Cause::Encoding
+        );
         assert_eq!(read_all(Coding::Gzip, BodyKind::Manifest, b"").unwrap().bytes, b"");
     }
 }

@@ -90,7 +90,8 @@ impl Failure {
                 return Self::new(Cause::Tls, tls_reason(tls));
             }
         }
-        let io_kind = sources(error).find_map(|source| source.downcast_ref::<io::Error>()).map(io::Error::kind);
+        let io_kind =
+            sources(error).find_map(|source| source.downcast_ref::<io::Error>()).map(io::Error::kind);
         if error.is_connect() {
             return Self::new(Cause::Connect, connect_reason(io_kind));
         }
@@ -107,7 +108,7 @@ impl fmt::Display for Failure {
 impl Error for Failure {}
 
 fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |error| error.source())
+    std::iter::successors(Some(error), |&error| error.source())
 }
 
 /// Looks for `T` in an error, also inside an `io::Error`, which skips what it wraps in its chain of sources.
@@ -120,7 +121,9 @@ fn tls_reason(error: &rustls::Error) -> String {
     use CertificateError as Certificate;
     match error {
         rustls::Error::InvalidCertificate(certificate) => match certificate {
-            Certificate::Expired | Certificate::ExpiredContext { .. } => "the certificate has expired".to_owned(),
+            Certificate::Expired | Certificate::ExpiredContext { .. } => {
+                "the certificate has expired".to_owned()
+            }
             Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => {
                 "the certificate is not valid yet".to_owned()
             }
@@ -132,7 +135,9 @@ fn tls_reason(error: &rustls::Error) -> String {
             other => format!("the certificate is not valid: {other}"),
         },
         rustls::Error::AlertReceived(alert) => format!("the server ended the handshake with {alert:?}"),
-        rustls::Error::PeerIncompatible(_) => "the server speaks no TLS 1.2 or later that we share".to_owned(),
+        rustls::Error::PeerIncompatible(_) => {
+            "the server speaks no TLS 1.2 or later that we share".to_owned()
+        }
         rustls::Error::InvalidMessage(_) => "the server does not speak TLS".to_owned(),
         other => format!("the TLS handshake failed: {other}"),
     }
@@ -145,7 +150,9 @@ fn connect_reason(kind: Option<io::ErrorKind>) -> String {
             "the connection was reset while it was set up"
         }
         Some(io::ErrorKind::UnexpectedEof) => "the connection was closed while it was set up",
-        Some(io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable) => "the address is not reachable",
+        Some(io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable) => {
+            "the address is not reachable"
+        }
         Some(io::ErrorKind::TimedOut) => "no address answered in time",
         _ => "no connection to any address",
     }
@@ -154,8 +161,12 @@ fn connect_reason(kind: Option<io::ErrorKind>) -> String {
 
 fn protocol_reason(error: &reqwest::Error, kind: Option<io::ErrorKind>) -> String {
     match kind {
-        Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => "the connection was reset".to_owned(),
-        Some(io::ErrorKind::UnexpectedEof) => "the connection was closed before the answer was whole".to_owned(),
+        Some(io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) => {
+            "the connection was reset".to_owned()
+        }
+        Some(io::ErrorKind::UnexpectedEof) => {
+            "the connection was closed before the answer was whole".to_owned()
+        }
         _ => {
             let innermost = sources(error).last().map_or_else(|| error.to_string(), ToString::to_string);
             format!("the answer is not valid HTTP: {innermost}")

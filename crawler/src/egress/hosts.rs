@@ -29,8 +29,9 @@ impl HostsFile {
             let content = line.split('#').next().unwrap_or_default();
             let mut words = content.split_whitespace();
             let Some(address) = words.next() else { continue };
-            let address = parse_address(address)
-                .ok_or_else(|| wrong(format!("\"{address}\" is neither an address nor an address with a port")))?;
+            let address = parse_address(address).ok_or_else(|| {
+                wrong(format!("\"{address}\" is neither an address nor an address with a port"))
+            })?;
             for word in words {
                 let host = Host::parse(word).map_err(|error| wrong(error.to_string()))?;
                 names.entry(host).or_default().push(address);
@@ -56,7 +57,10 @@ mod tests {
 
     #[test]
     fn addresses_come_first_with_or_without_a_port() {
-        let file = HostsFile::parse("# a comment\r\n127.1.0.5:8443 skyhop.example www.skyhop.example # two\n\n::1 a.test\n").unwrap();
+        let file = HostsFile::parse(
+            "# a comment\r\n127.1.0.5:8443 skyhop.example www.skyhop.example # two\n\n::1 a.test\n",
+        )
+        .unwrap();
         let find = |name: &str| file.find(&Host::parse(name).unwrap()).map(<[SocketAddr]>::to_vec);
         assert_eq!(find("www.skyhop.example"), Some(vec!["127.1.0.5:8443".parse().unwrap()]));
         assert_eq!(find("a.test"), Some(vec!["[::1]:0".parse().unwrap()]));
@@ -66,6 +70,8 @@ mod tests {
     #[test]
     fn a_bad_line_is_named() {
         assert_eq!(HostsFile::parse("127.0.0.1 a.test\nnonsense b.test").unwrap_err().line, 2);
-        assert!(HostsFile::parse("127.0.0.1 local").unwrap_err().to_string().starts_with("line 1: \"local\""));
+        assert!(
+            HostsFile::parse("127.0.0.1 local").unwrap_err().to_string().starts_with("line 1: \"local\"")
+        );
     }
 }

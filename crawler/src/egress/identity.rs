@@ -31,12 +31,18 @@ pub enum ContactError {
 impl Contact {
     /// Checks what was typed.
     pub fn parse(url: Option<&str>, email: Option<&str>) -> Result<Self, ContactError> {
-        let url = url.map(|text| parse_url(text).ok_or_else(|| ContactError::Url(text.to_owned()))).transpose()?;
-        let email = email
-            .map(|text| {
-                if is_email(text) { Ok(text.to_owned()) } else { Err(ContactError::Email(text.to_owned())) }
-            })
-            .transpose()?;
+        let url =
+            url.map(|text| parse_url(text).ok_or_else(|| ContactError::Url(text.to_owned()))).transpose()?;
+        let email =
+            email
+                .map(|text| {
+                    if is_email(text) {
+                        Ok(text.to_owned())
+                    } else {
+                        Err(ContactError::Email(text.to_owned()))
+                    }
+                })
+                .transpose()?;
         Ok(Self { url, email })
     }
 
@@ -52,7 +58,10 @@ fn parse_url(text: &str) -> Option<Url> {
 
 fn is_email(text: &str) -> bool {
     let printable = text.bytes().all(|byte| byte.is_ascii_graphic() && !b"()<>,;:\\\"[]".contains(&byte));
-    printable && text.split_once('@').is_some_and(|(user, host)| !user.is_empty() && host.contains('.') && !host.contains('@'))
+    printable
+        && text
+            .split_once('@')
+            .is_some_and(|(user, host)| !user.is_empty() && host.contains('.') && !host.contains('@'))
 }
 
 /// The headers that name us.

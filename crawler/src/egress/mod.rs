@@ -81,7 +81,10 @@ impl Shared {
         }
         let dns = self.dns.get_or_init(|| Dns::from_system().map_err(|error| error.to_string()));
         let dns = dns.as_ref().map_err(|error| {
-            Failure::new(Cause::NameServers, format!("the system's resolver configuration cannot be read: {error}"))
+            Failure::new(
+                Cause::NameServers,
+                format!("the system's resolver configuration cannot be read: {error}"),
+            )
         })?;
         let addresses = dns.lookup(host).await?;
         Ok(addresses.iter().map(|address| SocketAddr::new(*address, 0)).collect())

@@ -34,7 +34,8 @@ impl Head {
 
     fn check(&self) -> Result<(), Failure> {
         if self.headers.len() > HEADERS_MAX {
-            let reason = format!("the answer has {} header fields, more than {HEADERS_MAX}", self.headers.len());
+            let reason =
+                format!("the answer has {} header fields, more than {HEADERS_MAX}", self.headers.len());
             return Err(Failure::new(Cause::Protocol, reason));
         }
         if self.header_bytes() > HEADER_BYTES_MAX {

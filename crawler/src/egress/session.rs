@@ -6,7 +6,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT, ACCEPT_ENCODING, FROM, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, USER_AGENT};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, FROM, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, USER_AGENT,
+};
 use manifest::{Host, ManifestUrl};
 use policy::{AddressVerdict, OwnNetworks};
 use tokio::time::{Instant, timeout_at};
@@ -76,8 +78,9 @@ impl Session {
     pub(super) fn open(shared: Arc<Shared>) -> Result<Self, Failure> {
         let pins = Pins::new(Arc::clone(&shared.own));
         let probe = Probe::new();
-        let client = build_client(&shared, &pins, &probe)
-            .map_err(|error| Failure::new(Cause::Protocol, format!("the client could not be built: {error}")))?;
+        let client = build_client(&shared, &pins, &probe).map_err(|error| {
+            Failure::new(Cause::Protocol, format!("the client could not be built: {error}"))
+        })?;
         Ok(Self { client, pins, probe, shared })
     }
 
@@ -94,9 +97,17 @@ impl Session {
     }
 
     /// Sends one GET and reads its answer; the name must have been resolved. Nothing is retried and no redirect followed.
-    pub async fn fetch(&self, url: &ManifestUrl, kind: BodyKind, validators: &Validators) -> Result<Reply, Failure> {
+    pub async fn fetch(
+        &self,
+        url: &ManifestUrl,
+        kind: BodyKind,
+        validators: &Validators,
+    ) -> Result<Reply, Failure> {
         if url.port() != PORT {
-            return Err(Failure::new(Cause::Address, format!("port {} is not visited, only {PORT}", url.port())));
+            return Err(Failure::new(
+                Cause::Address,
+                format!("port {} is not visited, only {PORT}", url.port()),
+            ));
         }
         let response = self.send(url, validators).await?;
         let head = Head::of(&response)?;
