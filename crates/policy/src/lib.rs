@@ -8,15 +8,19 @@
 
 pub mod address;
 pub mod outcome;
+pub mod plan;
 pub mod redirect;
 pub mod retry;
 pub mod robots;
 mod spread;
 mod time;
+pub mod visit;
 
 pub use address::{AddressRefusal, AddressVerdict, OwnNetworks};
 pub use outcome::{FetchOutcome, RobotsKind, Status, VisitEnd};
+pub use plan::{BodyKind, PathClass, PlannedPath, Standing};
 pub use redirect::{RedirectDecision, RedirectRefusal};
 pub use retry::{Ladder, RetryAfter};
 pub use robots::{RobotsAnswer, RobotsCause, RobotsDecision, RobotsFile, RobotsVerdict};
 pub use spread::Seed;
+pub use visit::{NextStep, VisitRules};

@@ -1,0 +1,275 @@
+//! When a visit ends early.
+//!
+//! A small state machine without IO: it is told what each step came to and says whether to go on. It can be stored with a
+//! parked visit and goes on where it was. A site that says "not now" or "not you" is left alone at once.
+
+use std::time::Duration;
+
+use manifest::ContentHash;
+use serde::{Deserialize, Serialize};
+
+use crate::outcome::{FetchOutcome, RobotsKind, VisitEnd};
+use crate::plan::BodyKind;
+use crate::robots::RobotsVerdict;
+
+/// Wall time of a visit without the waits in which it is parked.
+pub const VISIT_WALL_MAX: Duration = Duration::from_mins(2);
+/// Refusals (401, 403, 451, bot walls) after which the site is taken at its word.
+pub const BLOCKS_MAX: u32 = 3;
+/// Server errors after which the site is spared.
+pub const SERVER_ERRORS_MAX: u32 = 2;
+/// Failures of the network in a row after which the site counts as down.
+pub const TRANSPORT_ERRORS_MAX: u32 = 2;
+/// Paths answered with a page after which the host is taken to answer everything so.
+pub const PAGES_MAX: u32 = 2;
+/// Paths with one and the same document after which the host is asked for a path that cannot exist. Two are usual:
+/// many publish the same card at the old and at the new place.
+pub const SAME_DOCUMENT_MAX: usize = 3;
+
+/// What comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextStep {
+    /// The next path of the plan.
+    Continue,
+    /// The canary path; then tell [`VisitRules::observe_canary`].
+    AskCanary,
+    /// Nothing more.
+    Stop(VisitEnd),
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Canary {
+    #[default]
+    NotAsked,
+    Asked,
+    Quiet,
+}
+
+/// The rules of early termination, with what was seen so far on one host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VisitRules {
+    blocks: u32,
+    server_errors: u32,
+    transport_errors_in_row: u32,
+    pages: u32,
+    documents: Vec<ContentHash>,
+    canary: Canary,
+}
+
+impl VisitRules {
+    /// A visit at its beginning.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// After robots.txt: stops when it was refused or unreachable, or when it forbids every path of the plan.
+    pub fn observe_robots<'p>(
+        &self,
+        verdict: &RobotsVerdict,
+        planned: impl IntoIterator<Item = &'p str>,
+    ) -> NextStep {
+        let stop = match verdict.kind() {
+            RobotsKind::NoFile => false,
+            RobotsKind::Denied | RobotsKind::Unreachable => true,
+            RobotsKind::Rules => {
+                let mut decisions =
+                    planned.into_iter().map(|path| verdict.decide(path).is_allowed()).peekable();
+                decisions.peek().is_some() && decisions.all(|is_allowed| !is_allowed)
+            }
+        };
+        if stop { NextStep::Stop(verdict.visit_end()) } else { NextStep::Continue }
+    }
+
+    /// After a path. `document` is the hash of what was found, if anything was.
+    pub fn observe(
+        &mut self,
+        outcome: FetchOutcome,
+        body: BodyKind,
+        document: Option<&ContentHash>,
+    ) -> NextStep {
+        if outcome.is_answer() {
+            self.transport_errors_in_row = 0;
+        }
+        match outcome {
+            FetchOutcome::RateLimited => NextStep::Stop(VisitEnd::RateLimited),
+            FetchOutcome::DnsFailed => NextStep::Stop(VisitEnd::DnsFailed),
+            FetchOutcome::ConnectFailed => NextStep::Stop(VisitEnd::Unreachable),
+            FetchOutcome::TlsFailed => NextStep::Stop(VisitEnd::TlsFailed),
+            FetchOutcome::AddressRefused => NextStep::Stop(VisitEnd::AddressRefused),
+            FetchOutcome::OverBudget => NextStep::Stop(VisitEnd::OverBudget),
+            FetchOutcome::RobotsUnreachable => NextStep::Stop(VisitEnd::RobotsUnreachable),
+            FetchOutcome::Blocked => count(&mut self.blocks, BLOCKS_MAX, VisitEnd::Blocked),
+            FetchOutcome::ServerError => {
+                count(&mut self.server_errors, SERVER_ERRORS_MAX, VisitEnd::ServerErrors)
+            }
+            FetchOutcome::Timeout | FetchOutcome::ProtocolError => {
+                count(&mut self.transport_errors_in_row, TRANSPORT_ERRORS_MAX, VisitEnd::TransportErrors)
+            }
+            FetchOutcome::Html if body != BodyKind::Homepage => self.observe_page(),
+            FetchOutcome::Found => self.observe_document(document),
+            _ => NextStep::Continue,
+        }
+    }
+
+    /// A page in place of a manifest says little on a host that has served manifests: it may be how this one says 404.
+    fn observe_page(&mut self) -> NextStep {
+        let step = count(&mut self.pages, PAGES_MAX, VisitEnd::CatchAll);
+        if self.documents.is_empty() { step } else { NextStep::Continue }
+    }
+
+    fn observe_document(&mut self, document: Option<&ContentHash>) -> NextStep {
+        let Some(document) = document else { return NextStep::Continue };
+        self.documents.push(document.clone());
+        let same = self.documents.iter().filter(|seen| *seen == document).count();
+        if same >= SAME_DOCUMENT_MAX && self.canary == Canary::NotAsked {
+            self.canary = Canary::Asked;
+            return NextStep::AskCanary;
+        }
+        NextStep::Continue
+    }
+
+    /// After the canary path: a host that has something there has it everywhere.
+    pub fn observe_canary(&mut self, outcome: FetchOutcome) -> NextStep {
+        self.canary = Canary::Quiet;
+        match outcome {
+            FetchOutcome::Found | FetchOutcome::Html | FetchOutcome::NotAManifest => {
+                NextStep::Stop(VisitEnd::CatchAll)
+            }
+            other => self.observe(other, BodyKind::Other, None),
+        }
+    }
+
+    /// Whether the visit has run out of time.
+    pub fn observe_time(&self, active: Duration) -> NextStep {
+        if active >= VISIT_WALL_MAX { NextStep::Stop(VisitEnd::OutOfTime) } else { NextStep::Continue }
+    }
+}
+
+fn count(counter: &mut u32, limit: u32, end: VisitEnd) -> NextStep {
+    *counter = counter.saturating_add(1);
+    if *counter >= limit { NextStep::Stop(end) } else { NextStep::Continue }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::robots::{PRODUCT_TOKEN, RobotsAnswer};
+
+    /// The end that a series of outcomes leads to, and after how many.
+    fn run(outcomes: &[FetchOutcome]) -> Option<(usize, VisitEnd)> {
+        let mut rules = VisitRules::new();
+        outcomes.iter().enumerate().find_map(|(index, outcome)| {
+            match rules.observe(*outcome, BodyKind::Manifest, None) {
+                NextStep::Stop(end) => Some((index + 1, end)),
+                _ => None,
+            }
+        })
+    }
+
+    #[test]
+    fn series_of_outcomes_end_where_they_should() {
+        use FetchOutcome as O;
+        type Row<'a> = (&'a [FetchOutcome], Option<(usize, VisitEnd)>);
+        let table: [Row<'_>; 14] = [
+            (&[O::NotFound; 18], None),
+            (&[O::NotFound, O::RateLimited], Some((2, VisitEnd::RateLimited))),
+            (&[O::TlsFailed], Some((1, VisitEnd::TlsFailed))),
+            (&[O::ConnectFailed], Some((1, VisitEnd::Unreachable))),
+            (&[O::DnsFailed], Some((1, VisitEnd::DnsFailed))),
+            (&[O::AddressRefused], Some((1, VisitEnd::AddressRefused))),
+            (&[O::Timeout, O::NotFound, O::Timeout, O::NotFound], None),
+            (&[O::Timeout, O::ProtocolError], Some((2, VisitEnd::TransportErrors))),
+            (&[O::ServerError, O::NotFound, O::ServerError], Some((3, VisitEnd::ServerErrors))),
+            (&[O::Blocked, O::NotFound, O::Blocked, O::Blocked], Some((4, VisitEnd::Blocked))),
+            (&[O::Html, O::NotFound, O::Html], Some((3, VisitEnd::CatchAll))),
+            (&[O::RobotsDenied, O::RobotsDenied, O::RobotsDenied], None),
+            (&[O::OverBudget], Some((1, VisitEnd::OverBudget))),
+            (&[O::TooLarge, O::BadEncoding, O::RedirectRefused, O::RedirectedAway], None),
+        ];
+        for (outcomes, wanted) in table {
+            assert_eq!(run(outcomes), wanted, "{outcomes:?}");
+        }
+    }
+
+    #[test]
+    fn pages_mean_nothing_where_manifests_were_found_or_on_the_homepage() {
+        let mut rules = VisitRules::new();
+        let document = ContentHash::of(b"{}");
+        assert_eq!(
+            rules.observe(FetchOutcome::Found, BodyKind::Manifest, Some(&document)),
+            NextStep::Continue
+        );
+        for _ in 0..5 {
+            assert_eq!(rules.observe(FetchOutcome::Html, BodyKind::Manifest, None), NextStep::Continue);
+        }
+        let mut rules = VisitRules::new();
+        for _ in 0..5 {
+            assert_eq!(rules.observe(FetchOutcome::Html, BodyKind::Homepage, None), NextStep::Continue);
+        }
+    }
+
+    #[test]
+    fn the_same_document_everywhere_calls_for_the_canary_once() {
+        let document = ContentHash::of(b"{\"name\":\"x\"}");
+        let mut rules = VisitRules::new();
+        let mut found = || rules.observe(FetchOutcome::Found, BodyKind::Manifest, Some(&document));
+        assert_eq!(
+            [found(), found(), found()],
+            [NextStep::Continue, NextStep::Continue, NextStep::AskCanary]
+        );
+        let mut catch_all = rules.clone();
+        assert_eq!(catch_all.observe_canary(FetchOutcome::Found), NextStep::Stop(VisitEnd::CatchAll));
+        assert_eq!(rules.observe_canary(FetchOutcome::NotFound), NextStep::Continue);
+        let again = rules.observe(FetchOutcome::Found, BodyKind::Manifest, Some(&document));
+        assert_eq!(again, NextStep::Continue);
+    }
+
+    #[test]
+    fn robots_ends_a_visit_only_when_nothing_is_left() {
+        let verdict = |status, body: &str| {
+            RobotsVerdict::of(RobotsAnswer::Answered { status, body: body.as_bytes() }, PRODUCT_TOKEN)
+        };
+        let step = |verdict: &RobotsVerdict| VisitRules::new().observe_robots(verdict, ["/agent.json", "/"]);
+        let table = [
+            (404, "", NextStep::Continue),
+            (200, "user-agent: *\ndisallow: /agent.json", NextStep::Continue),
+            (200, "user-agent: *\ndisallow: /", NextStep::Stop(VisitEnd::RobotsDenied)),
+            (403, "", NextStep::Stop(VisitEnd::RobotsDenied)),
+            (500, "", NextStep::Stop(VisitEnd::RobotsUnreachable)),
+            (429, "", NextStep::Stop(VisitEnd::RateLimited)),
+        ];
+        for (status, body, wanted) in table {
+            assert_eq!(step(&verdict(status, body)), wanted, "{status} {body}");
+        }
+        let failed = RobotsVerdict::of(RobotsAnswer::Failed(FetchOutcome::TlsFailed), PRODUCT_TOKEN);
+        assert_eq!(step(&failed), NextStep::Stop(VisitEnd::TlsFailed));
+    }
+
+    #[test]
+    fn a_visit_has_two_minutes_and_survives_being_stored() {
+        let mut rules = VisitRules::new();
+        assert_eq!(rules.observe_time(Duration::from_secs(119)), NextStep::Continue);
+        assert_eq!(rules.observe_time(VISIT_WALL_MAX), NextStep::Stop(VisitEnd::OutOfTime));
+        rules.observe(FetchOutcome::ServerError, BodyKind::Manifest, None);
+        let json = serde_json::to_string(&rules).unwrap();
+        let mut back: VisitRules = serde_json::from_str(&json).unwrap();
+        assert_eq!(back, rules);
+        let step = back.observe(FetchOutcome::ServerError, BodyKind::Manifest, None);
+        assert_eq!(step, NextStep::Stop(VisitEnd::ServerErrors));
+    }
+
+    proptest! {
+        /// However a site behaves, it is asked at most so many times after it began to fail.
+        #[test]
+        fn trouble_ends_a_visit_soon(picks in proptest::collection::vec(0_usize..4, 8..30)) {
+            let trouble = [FetchOutcome::Blocked, FetchOutcome::ServerError, FetchOutcome::Timeout, FetchOutcome::Html];
+            let outcomes: Vec<_> = picks.iter().filter_map(|pick| trouble.get(*pick).copied()).collect();
+            let end = run(&outcomes);
+            // one less than each limit, and then one
+            prop_assert!(end.is_some_and(|(count, _)| count <= 2 + 1 + 1 + 3 + 1), "{:?}", end);
+        }
+    }
+}
