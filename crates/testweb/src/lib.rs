@@ -1,1 +1,43 @@
-//! Virtual HTTPS hosts on loopback, told apart by SNI, with a log of every hit.
+//! A web of virtual HTTPS hosts on loopback, told apart by SNI, with a log of every hit.
+//!
+//! It is the web of the demo and of every test that crawls: hosts that behave, and hosts that misbehave in all the ways
+//! a crawler must survive. It speaks TLS with an authority of its own and HTTP/1.1 and HTTP/2 below any framework, so
+//! that it can also send what no framework would. It decides nothing about politeness: it writes down what happened.
+//!
+//! ```no_run
+//! # async fn example() -> anyhow::Result<()> {
+//! use testweb::{Answer, Host, Web};
+//!
+//! let web = Web::builder()
+//!     .host(Host::new("skyhop.example").robots("User-agent: *\nAllow: /\n").route("/agent.json", r#"{"awp_version":"0.1"}"#))
+//!     .host(Host::new("busy.example").catch_all(Answer::retry_after(503, "120").times(3, Answer::status(404))))
+//!     .start()
+//!     .await?;
+//! let files = web.write_files(std::path::Path::new("/tmp"))?; // `crawler --ca-file … --hosts …`
+//! web.set("skyhop.example", "/agent.json", r#"{"awp_version":"0.2"}"#);
+//! web.log().wait_until(|log| log.hit_count() >= 2).await;
+//! # drop(files);
+//! # Ok(())
+//! # }
+//! ```
+
+mod answer;
+mod authority;
+mod body;
+mod coding;
+pub mod hit;
+mod host;
+mod log;
+mod names;
+mod respond;
+mod sequence;
+mod server;
+mod tamper;
+mod web;
+
+pub use answer::Answer;
+pub use hit::{Connection, HandshakeOutcome, Hit};
+pub use host::{Certificate, Handshake, Host, Protocols};
+pub use log::Log;
+pub use names::Addresses;
+pub use web::{Web, WebBuilder, WebFiles, serve};

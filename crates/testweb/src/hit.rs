@@ -1,0 +1,183 @@
+//! What the test web writes down about each request and each connection. These records are the judge of politeness:
+//! they are made on the server's side, and nothing the crawler says about itself enters them.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use http::{HeaderMap, HeaderName, header, request};
+use serde::{Deserialize, Serialize};
+
+use crate::Answer;
+
+/// One request and what was sent back.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Hit {
+    /// Number of the request, in the order in which requests began.
+    pub id: u64,
+    /// Number of the connection it came over.
+    pub connection: u64,
+    /// When the head of the request had been read, in microseconds since the web began (monotonic).
+    pub started_us: u64,
+    /// When the last byte of the answer was handed over, or the client went away (monotonic).
+    pub ended_us: u64,
+    /// The start in microseconds since 1970.
+    pub wall_us: u64,
+    /// The client's address.
+    pub peer: SocketAddr,
+    /// The address that the client connected to.
+    pub server: SocketAddr,
+    /// The name in the handshake (SNI).
+    pub host: String,
+    /// `Host` or `:authority` of the request.
+    pub authority: String,
+    /// `HTTP/1.1` or `HTTP/2.0`.
+    pub http_version: String,
+    /// The method.
+    pub method: String,
+    /// Path and query.
+    pub path: String,
+    /// The request's headers of interest.
+    pub asked: Asked,
+    /// Status sent; absent where the connection was reset, closed or kept silent instead.
+    pub status: Option<u16>,
+    /// The answer's headers of interest.
+    pub sent: Sent,
+    /// Bytes of body sent, as coded on the wire.
+    pub body_bytes: u64,
+    /// Whether the whole answer was sent.
+    pub complete: bool,
+    /// The body of a robots.txt that was sent with 200.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub robots_body: Option<Arc<str>>,
+}
+
+/// Headers of a request that politeness is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Asked {
+    /// `User-Agent`.
+    pub user_agent: Option<String>,
+    /// `From`.
+    pub from: Option<String>,
+    /// `Accept`.
+    pub accept: Option<String>,
+    /// `Accept-Encoding`.
+    pub accept_encoding: Option<String>,
+    /// `If-None-Match`.
+    pub if_none_match: Option<String>,
+    /// `If-Modified-Since`.
+    pub if_modified_since: Option<String>,
+    /// `Referer`, which a crawler has no reason to send.
+    pub referer: Option<String>,
+    /// `Cookie`, likewise.
+    pub cookie: Option<String>,
+    /// `Signature-Agent` of Web Bot Auth.
+    pub signature_agent: Option<String>,
+}
+
+/// Headers of an answer that politeness is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sent {
+    /// `Content-Type`.
+    pub content_type: Option<String>,
+    /// `Content-Encoding`.
+    pub content_encoding: Option<String>,
+    /// `ETag`.
+    pub etag: Option<String>,
+    /// `Last-Modified`.
+    pub last_modified: Option<String>,
+    /// `Cache-Control`.
+    pub cache_control: Option<String>,
+    /// `Expires`.
+    pub expires: Option<String>,
+    /// `Age`.
+    pub age: Option<String>,
+    /// `Vary`.
+    pub vary: Option<String>,
+    /// `Retry-After`.
+    pub retry_after: Option<String>,
+    /// `Location`.
+    pub location: Option<String>,
+}
+
+/// One connection, written down when it ends.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Connection {
+    /// Number of the connection.
+    pub id: u64,
+    /// When it was accepted, in microseconds since the web began.
+    pub opened_us: u64,
+    /// When it ended.
+    pub closed_us: u64,
+    /// The client's address.
+    pub peer: SocketAddr,
+    /// The address that the client connected to.
+    pub server: SocketAddr,
+    /// The name in the handshake, if it came so far.
+    pub host: Option<String>,
+    /// How the handshake went.
+    pub handshake: HandshakeOutcome,
+    /// How many requests came over it.
+    pub requests: u64,
+}
+
+/// How a connection's handshake went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HandshakeOutcome {
+    /// It completed.
+    Completed,
+    /// The client sent nothing that is a handshake, or went away, or refused the certificate.
+    Failed(String),
+    /// No host of the web has that name.
+    UnknownName,
+    /// The host was told to reset, close or stall.
+    Misbehaved,
+}
+
+impl Asked {
+    pub(crate) fn of(head: &request::Parts) -> Self {
+        let get = |name: HeaderName| text(&head.headers, &name);
+        Self {
+            user_agent: get(header::USER_AGENT),
+            from: get(header::FROM),
+            accept: get(header::ACCEPT),
+            accept_encoding: get(header::ACCEPT_ENCODING),
+            if_none_match: get(header::IF_NONE_MATCH),
+            if_modified_since: get(header::IF_MODIFIED_SINCE),
+            referer: get(header::REFERER),
+            cookie: get(header::COOKIE),
+            signature_agent: get(HeaderName::from_static("signature-agent")),
+        }
+    }
+}
+
+impl Sent {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let get = |name: HeaderName| text(headers, &name);
+        Self {
+            content_type: get(header::CONTENT_TYPE),
+            content_encoding: get(header::CONTENT_ENCODING),
+            etag: get(header::ETAG),
+            last_modified: get(header::LAST_MODIFIED),
+            cache_control: get(header::CACHE_CONTROL),
+            expires: get(header::EXPIRES),
+            age: get(header::AGE),
+            vary: get(header::VARY),
+            retry_after: get(header::RETRY_AFTER),
+            location: get(header::LOCATION),
+        }
+    }
+}
+
+/// The robots.txt that an answer carries, decoded, for the record.
+pub(crate) fn robots_body(path: &str, answer: &Answer) -> Option<Arc<str>> {
+    let crate::answer::Content::Body { plain, .. } = &answer.content else {
+        return None;
+    };
+    (path == "/robots.txt" && answer.status.is_success()).then(|| String::from_utf8_lossy(plain).into())
+}
+
+fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+}

@@ -1,0 +1,188 @@
+//! One virtual host: its name, address, certificate, and what it answers on which path.
+//!
+//! Cloning a host is cheap and shares everything, so that twenty thousand hosts from one template cost little.
+
+use std::{collections::HashMap, net::Ipv4Addr, sync::Arc};
+
+use hyper::body::Bytes;
+
+use crate::Answer;
+
+/// A virtual host. Paths are matched without their query; what is not listed answers 404, or the catch-all.
+#[derive(Clone, Debug)]
+pub struct Host {
+    pub(crate) name: Arc<str>,
+    pub(crate) place: Place,
+    pub(crate) routes: Arc<HashMap<String, Arc<Answer>>>,
+    pub(crate) otherwise: Arc<Answer>,
+    pub(crate) certificate: Certificate,
+    pub(crate) handshake: Handshake,
+    pub(crate) protocols: Protocols,
+}
+
+/// Where the hosts file says that a host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// By the web's rule for addresses.
+    ByRule,
+    /// On an address of its own choice.
+    At(Ipv4Addr),
+    /// On a port that nothing listens on.
+    Refusing,
+}
+
+/// Which certificate a host shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Certificate {
+    /// Signed by the web's authority for this name.
+    #[default]
+    Trusted,
+    /// Signed by the web's authority, over since 2001.
+    Expired,
+    /// Signed by the web's authority, good from 2090 on.
+    NotYetValid,
+    /// Signed by the web's authority for another name.
+    WrongName,
+    /// Signed by itself.
+    SelfSigned,
+    /// Signed by an authority that nobody knows.
+    UnknownAuthority,
+}
+
+/// What a host does once it knows whom the client wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Handshake {
+    /// Completes it.
+    #[default]
+    Complete,
+    /// Resets the connection (TCP RST).
+    Reset,
+    /// Closes the connection.
+    Close,
+    /// Says nothing and keeps the connection open.
+    Stall,
+}
+
+/// Which versions of HTTP a host offers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocols {
+    /// HTTP/2 and HTTP/1.1.
+    #[default]
+    Both,
+    /// HTTP/1.1 alone.
+    Http1,
+    /// HTTP/2 alone.
+    Http2,
+}
+
+impl Host {
+    /// A host that answers 404 to everything.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_ascii_lowercase().into(),
+            place: Place::ByRule,
+            routes: Arc::default(),
+            otherwise: Arc::new(Answer::status(404)),
+            certificate: Certificate::default(),
+            handshake: Handshake::default(),
+            protocols: Protocols::default(),
+        }
+    }
+
+    /// The host's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Serves a file with an ETag made from its bytes.
+    #[must_use]
+    pub fn file(self, path: &str, content_type: &str, body: impl Into<Bytes>) -> Self {
+        self.route(path, Answer::ok(content_type, body))
+    }
+
+    /// Serves an answer on a path; the last one set on a path counts.
+    #[must_use]
+    pub fn route(mut self, path: &str, answer: impl Into<Answer>) -> Self {
+        self.set(path, answer.into());
+        self
+    }
+
+    /// Serves a robots.txt.
+    #[must_use]
+    pub fn robots(self, text: &str) -> Self {
+        self.route("/robots.txt", Answer::text(text.to_owned()))
+    }
+
+    /// Redirects a path.
+    #[must_use]
+    pub fn redirect(self, path: &str, status: u16, location: &str) -> Self {
+        self.route(path, Answer::redirect(status, location))
+    }
+
+    /// Answers every path that has no answer of its own, robots.txt included.
+    #[must_use]
+    pub fn catch_all(mut self, answer: impl Into<Answer>) -> Self {
+        let answer = answer.into();
+        self.speak_http1_if_needed(&answer);
+        self.otherwise = Arc::new(answer);
+        self
+    }
+
+    /// Shows this certificate.
+    #[must_use]
+    pub fn certificate(mut self, certificate: Certificate) -> Self {
+        self.certificate = certificate;
+        self
+    }
+
+    /// Treats handshakes like this.
+    #[must_use]
+    pub fn handshake(mut self, handshake: Handshake) -> Self {
+        self.handshake = handshake;
+        self
+    }
+
+    /// Offers these versions of HTTP.
+    #[must_use]
+    pub fn protocols(mut self, protocols: Protocols) -> Self {
+        self.protocols = protocols;
+        self
+    }
+
+    /// Lives on this address of 127.0.0.0/8.
+    ///
+    /// # Panics
+    /// If the address is no loopback address: the test web is never open to the network.
+    #[must_use]
+    pub fn at(mut self, address: Ipv4Addr) -> Self {
+        assert!(address.is_loopback(), "{address} is no loopback address");
+        self.place = Place::At(address);
+        self
+    }
+
+    /// Is listed on a port that refuses connections.
+    #[must_use]
+    pub fn refusing_connections(mut self) -> Self {
+        self.place = Place::Refusing;
+        self
+    }
+
+    pub(crate) fn set(&mut self, path: &str, answer: Answer) {
+        self.speak_http1_if_needed(&answer);
+        Arc::make_mut(&mut self.routes).insert(path.to_owned(), Arc::new(answer));
+    }
+
+    pub(crate) fn remove(&mut self, path: &str) {
+        Arc::make_mut(&mut self.routes).remove(path);
+    }
+
+    pub(crate) fn answer_to(&self, path: &str) -> Arc<Answer> {
+        Arc::clone(self.routes.get(path).unwrap_or(&self.otherwise))
+    }
+
+    fn speak_http1_if_needed(&mut self, answer: &Answer) {
+        if answer.needs_http1() {
+            self.protocols = Protocols::Http1;
+        }
+    }
+}

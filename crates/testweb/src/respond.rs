@@ -1,0 +1,159 @@
+//! Turns an [`Answer`] into a response to one request: conditional requests (RFC 9110 §13), content coding (§12.5.3), HEAD.
+
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request};
+use hyper::body::Bytes;
+
+use crate::{
+    Answer,
+    answer::{Content, KEPT_BY_304},
+    body::{Announced, Outgoing},
+    log::OpenHit,
+};
+
+/// A response before its body is bound to the record of the hit.
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    stretches: Vec<(Bytes, u64)>,
+    announced: Announced,
+}
+
+impl Reply {
+    /// The reply to a request, for answers that HTTP can express.
+    pub(crate) fn new(answer: &Answer, head: &request::Parts) -> Self {
+        if head.method != Method::GET && head.method != Method::HEAD {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return Self::without_body(StatusCode::METHOD_NOT_ALLOWED, headers);
+        }
+        let (coding, stretches) = negotiate(answer, &head.headers);
+        let headers = headers_of(answer, coding);
+        if answer.status.is_success() && is_unchanged(&headers, &head.headers) {
+            return Self::without_body(StatusCode::NOT_MODIFIED, kept_by_304(&headers));
+        }
+        let mut reply = Self { status: answer.status, headers, stretches, announced: Announced::Truth };
+        if let Some(claimed) = answer.claimed_bytes {
+            reply.announced = Announced::Otherwise;
+            reply.headers.insert(header::CONTENT_LENGTH, claimed.into());
+        }
+        if head.method == Method::HEAD {
+            reply.drop_body();
+        }
+        reply
+    }
+
+    /// The response, whose body closes the record of the hit.
+    pub(crate) fn into_response(self, answer: &Answer, hit: OpenHit) -> Response<Outgoing> {
+        let mut response = Response::new(Outgoing::new(self.stretches, answer.pace, self.announced, hit));
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+
+    pub(crate) fn without_body(status: StatusCode, headers: HeaderMap) -> Self {
+        Self { status, headers, stretches: Vec::new(), announced: Announced::Truth }
+    }
+
+    fn drop_body(&mut self) {
+        let length: u64 = self.stretches.iter().map(|(bytes, times)| bytes.len() as u64 * times).sum();
+        self.headers.entry(header::CONTENT_LENGTH).or_insert_with(|| length.into());
+        self.stretches.clear();
+    }
+}
+
+/// The path of a request without its query, and with it.
+pub(crate) fn paths_of<B>(request: &Request<B>) -> (String, String) {
+    let uri = request.uri();
+    let whole = uri.path_and_query().map_or_else(|| uri.path().to_owned(), ToString::to_string);
+    (uri.path().to_owned(), whole)
+}
+
+fn negotiate(answer: &Answer, asked: &HeaderMap) -> (Option<&'static str>, Vec<(Bytes, u64)>) {
+    match &answer.content {
+        Content::Body { brotli: Some(coded), .. } if accepts(asked, "br") => {
+            (Some("br"), vec![(coded.clone(), 1)])
+        }
+        Content::Body { gzip: Some(coded), .. } if accepts(asked, "gzip") => {
+            (Some("gzip"), vec![(coded.clone(), 1)])
+        }
+        Content::Body { plain, .. } => (None, vec![(plain.clone(), 1)]),
+        Content::Stretches(stretches) => (None, stretches.clone()),
+        _ => (None, Vec::new()),
+    }
+}
+
+fn headers_of(answer: &Answer, coding: Option<&'static str>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &answer.headers {
+        headers.append(name, value.clone());
+    }
+    if let Content::Body { gzip, brotli, .. } = &answer.content
+        && (gzip.is_some() || brotli.is_some())
+    {
+        headers.append(header::VARY, HeaderValue::from_static("accept-encoding"));
+    }
+    if let Some(coding) = coding {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
+    }
+    if let Some(etag) = answer.etag.as_deref().and_then(|etag| coded_etag(etag, coding).parse().ok()) {
+        headers.insert(header::ETAG, etag);
+    }
+    if let Some(unix_s) = answer.last_modified_s {
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(unix_s);
+        let date = httpdate::fmt_http_date(time).parse().expect("a date is a header value");
+        headers.insert(header::LAST_MODIFIED, date);
+    }
+    headers
+}
+
+/// A strong `ETag` names one coded form (RFC 9110 §8.8.3.3).
+fn coded_etag(etag: &str, coding: Option<&str>) -> String {
+    match (coding, etag.strip_suffix('"')) {
+        (Some(coding), Some(opened)) => format!("{opened}-{coding}\""),
+        _ => etag.to_owned(),
+    }
+}
+
+/// If-None-Match decides alone where it was sent (RFC 9110 §13.2.2).
+fn is_unchanged(sent: &HeaderMap, asked: &HeaderMap) -> bool {
+    if let Some(tags) = asked.get(header::IF_NONE_MATCH) {
+        return sent.get(header::ETAG).is_some_and(|etag| matches_any(etag.as_bytes(), tags.as_bytes()));
+    }
+    let date = |headers: &HeaderMap, name| {
+        headers.get(name).and_then(|value: &HeaderValue| httpdate::parse_http_date(value.to_str().ok()?).ok())
+    };
+    match (date(sent, header::LAST_MODIFIED), date(asked, header::IF_MODIFIED_SINCE)) {
+        (Some(modified), Some(since)) => modified <= since,
+        _ => false,
+    }
+}
+
+/// Weak comparison (RFC 9110 §8.8.3.2) with each tag of a list, or `*`.
+fn matches_any(etag: &[u8], tags: &[u8]) -> bool {
+    let strong = |tag: &[u8]| tag.strip_prefix(b"W/").unwrap_or(tag).to_vec();
+    tags.split(|byte| *byte == b',')
+        .map(<[u8]>::trim_ascii)
+        .any(|tag| tag == b"*" || strong(tag) == strong(etag))
+}
+
+fn kept_by_304(headers: &HeaderMap) -> HeaderMap {
+    let mut kept = HeaderMap::new();
+    for name in KEPT_BY_304.iter().chain(&[header::ETAG, header::LAST_MODIFIED]) {
+        for value in headers.get_all(name) {
+            kept.append(name, value.clone());
+        }
+    }
+    kept
+}
+
+/// Whether a coding is listed with a weight above zero (RFC 9110 §12.5.3).
+fn accepts(asked: &HeaderMap, coding: &str) -> bool {
+    let listed = |item: &str| {
+        let mut parts = item.split(';').map(str::trim);
+        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(coding) || name == "*");
+        let refused = parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
+        named && !refused
+    };
+    let values = asked.get_all(header::ACCEPT_ENCODING).iter();
+    values.filter_map(|value| value.to_str().ok()).any(|value| value.split(',').any(listed))
+}

@@ -1,0 +1,272 @@
+//! A running web: built from hosts, served until it is dropped, changed while it runs.
+
+use std::{
+    fmt::Write as _,
+    net::{Ipv4Addr, SocketAddr, SocketAddrV4},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::Context;
+use hyper::body::Bytes;
+use tokio::net::TcpListener;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    Answer, Host, Log,
+    authority::Authority,
+    names::{Addresses, Names},
+    server::Server,
+};
+
+/// How often a port is looked for that is free on every address asked for.
+const PORT_ATTEMPTS: u32 = 20;
+
+/// What a web is to consist of.
+pub struct WebBuilder {
+    names: Names,
+    log_file: Option<PathBuf>,
+    port: u16,
+}
+
+/// A running web. Dropping it closes every listener and connection.
+pub struct Web {
+    server: Arc<Server>,
+    authority: Arc<Authority>,
+    port: u16,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// Starts a web; the same as [`WebBuilder::start`].
+pub async fn serve(web: WebBuilder) -> anyhow::Result<Web> {
+    web.start().await
+}
+
+impl WebBuilder {
+    fn new() -> Self {
+        Self { names: Names::new(Addresses::Shared(Ipv4Addr::LOCALHOST)), log_file: None, port: 0 }
+    }
+
+    /// Where hosts live; 127.0.0.1 for all unless told otherwise.
+    ///
+    /// # Panics
+    /// If the address is no loopback address: the test web is never open to the network.
+    #[must_use]
+    pub fn addresses(mut self, addresses: Addresses) -> Self {
+        if let Addresses::Shared(address) = addresses {
+            assert!(address.is_loopback(), "{address} is no loopback address");
+        }
+        self.names.use_addresses(addresses);
+        self
+    }
+
+    /// Adds a host.
+    #[must_use]
+    pub fn host(self, host: Host) -> Self {
+        self.names.add(host);
+        self
+    }
+
+    /// Adds hosts.
+    #[must_use]
+    pub fn hosts(self, hosts: impl IntoIterator<Item = Host>) -> Self {
+        hosts.into_iter().fold(self, Self::host)
+    }
+
+    /// Adds `count` hosts named by a pattern with `{}` for the index, each made when it is first asked for.
+    /// Whatever name the closure gives, the host answers to the pattern's.
+    ///
+    /// # Panics
+    /// If the pattern has no `{}`.
+    #[must_use]
+    pub fn many(
+        mut self,
+        count: usize,
+        pattern: &str,
+        make: impl Fn(usize) -> Host + Send + Sync + 'static,
+    ) -> Self {
+        self.names.add_template(count, pattern, Box::new(make));
+        self
+    }
+
+    /// Listens on this port in place of a free one.
+    #[must_use]
+    pub fn port(mut self, port: u16) -> Self {
+        self.port = port;
+        self
+    }
+
+    /// Writes every hit and connection to this file too, one JSON object a line.
+    #[must_use]
+    pub fn log_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.log_file = Some(path.into());
+        self
+    }
+
+    /// Starts listening.
+    pub async fn start(self) -> anyhow::Result<Web> {
+        let listeners = listen(&self.addresses_to_bind(), self.port).await?;
+        let port = listeners.first().context("no address to listen on")?.local_addr()?.port();
+        let authority = Arc::new(Authority::new()?);
+        let log = Arc::new(Log::new(self.log_file.as_deref())?);
+        let server = Arc::new(Server::new(Arc::new(self.names), log, Arc::clone(&authority))?);
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        for listener in listeners {
+            let accepting = accept(listener, Arc::clone(&server), tasks.clone(), stop.clone());
+            tasks.spawn(stop.clone().run_until_cancelled_owned(accepting));
+        }
+        Ok(Web { server, authority, port, stop, tasks })
+    }
+
+    fn addresses_to_bind(&self) -> Vec<Ipv4Addr> {
+        match self.names.addresses() {
+            Addresses::OneEach => vec![Ipv4Addr::UNSPECIFIED],
+            Addresses::Shared(address) => {
+                let mut addresses = self.names.chosen_addresses();
+                addresses.retain(|chosen| *chosen != address);
+                addresses.sort_unstable();
+                addresses.dedup();
+                addresses.insert(0, address);
+                addresses
+            }
+        }
+    }
+}
+
+impl Web {
+    /// A web without hosts, to be filled.
+    pub fn builder() -> WebBuilder {
+        WebBuilder::new()
+    }
+
+    /// The port of all hosts.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The authority's certificate in PEM, for `--ca-file`.
+    pub fn ca_pem(&self) -> String {
+        self.authority.pem()
+    }
+
+    /// Every host with the socket it is served on.
+    pub fn hosts(&self) -> Vec<(String, SocketAddr)> {
+        let places = self.server.names.places(self.port);
+        places.into_iter().map(|(name, socket)| (name, socket.into())).collect()
+    }
+
+    /// The socket of one host.
+    pub fn socket_of(&self, host: &str) -> Option<SocketAddr> {
+        self.hosts().into_iter().find(|(name, _)| name == host).map(|(_, socket)| socket)
+    }
+
+    /// The hosts file for `--hosts`: lines of `address:port name`.
+    pub fn hosts_file(&self) -> String {
+        self.hosts().iter().fold(String::new(), |mut text, (name, socket)| {
+            writeln!(text, "{socket} {name}").expect("a string takes all text");
+            text
+        })
+    }
+
+    /// Writes `ca.pem` and `hosts` into a directory and returns their paths.
+    pub fn write_files(&self, directory: &Path) -> anyhow::Result<WebFiles> {
+        let files = WebFiles { ca: directory.join("ca.pem"), hosts: directory.join("hosts") };
+        std::fs::write(&files.ca, self.ca_pem()).context("cannot write the authority's certificate")?;
+        std::fs::write(&files.hosts, self.hosts_file()).context("cannot write the hosts file")?;
+        Ok(files)
+    }
+
+    /// The log.
+    pub fn log(&self) -> &Log {
+        &self.server.log
+    }
+
+    /// Adds a file to a host or changes it, from the next request on. The host need not exist yet.
+    pub fn set_file(&self, host: &str, path: &str, content_type: &str, body: impl Into<Bytes>) {
+        self.set(host, path, Answer::ok(content_type, body));
+    }
+
+    /// Sets what a host answers on a path, from the next request on. The host need not exist yet.
+    pub fn set(&self, host: &str, path: &str, answer: impl Into<Answer>) {
+        self.server.names.change(host, |host| host.set(path, answer.into()));
+    }
+
+    /// Removes a path from a host; it then answers like any other unknown path.
+    pub fn remove(&self, host: &str, path: &str) {
+        self.server.names.change(host, |host| host.remove(path));
+    }
+
+    /// Adds a host, or puts it in the place of one of the same name.
+    pub fn set_host(&self, host: Host) {
+        self.server.names.add(host);
+    }
+
+    /// Removes a host that was added by name; handshakes for it then fail.
+    pub fn remove_host(&self, host: &str) {
+        self.server.names.remove(host);
+    }
+
+    /// Closes every listener and connection and waits until all has been written to the log.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// The files that a crawler needs to visit a web.
+#[derive(Clone, Debug)]
+pub struct WebFiles {
+    /// For `--ca-file`.
+    pub ca: PathBuf,
+    /// For `--hosts`.
+    pub hosts: PathBuf,
+}
+
+async fn accept(listener: TcpListener, server: Arc<Server>, tasks: TaskTracker, stop: CancellationToken) {
+    loop {
+        // An accept fails when the client has gone already or files have run out; the next one may do.
+        let Ok((stream, peer)) = listener.accept().await else {
+            tokio::task::yield_now().await;
+            continue;
+        };
+        let Ok(local) = stream.local_addr() else { continue };
+        // Listening everywhere is for 127.0.0.0/8 alone; the network gets no answer.
+        if peer.ip().is_loopback() {
+            let serving = Arc::clone(&server).serve(stream, peer, local);
+            tasks.spawn(stop.clone().run_until_cancelled_owned(serving));
+        }
+    }
+}
+
+/// Binds one port on all addresses: the one asked for, or one that is free on each of them.
+async fn listen(addresses: &[Ipv4Addr], port: u16) -> anyhow::Result<Vec<TcpListener>> {
+    let mut result = bind_all(addresses, port).await;
+    for _ in 1..PORT_ATTEMPTS {
+        if result.is_ok() || port != 0 {
+            break;
+        }
+        result = bind_all(addresses, port).await;
+    }
+    result
+}
+
+async fn bind_all(addresses: &[Ipv4Addr], port: u16) -> anyhow::Result<Vec<TcpListener>> {
+    let mut port = port;
+    let mut listeners = Vec::with_capacity(addresses.len());
+    for address in addresses {
+        let socket = SocketAddrV4::new(*address, port);
+        let listener =
+            TcpListener::bind(socket).await.with_context(|| format!("cannot listen on {socket}"))?;
+        port = listener.local_addr()?.port();
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}

@@ -1,0 +1,6 @@
+//! A real client against the test web: what it serves, how it misbehaves, and what it writes down.
+
+mod client;
+mod honest;
+mod hostile;
+mod many;
