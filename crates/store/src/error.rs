@@ -125,16 +125,28 @@ pub enum StoreError {
 
 /// Classes of SQLSTATE (PostgreSQL, appendix A) after which the same statement may succeed: connection exceptions,
 /// rolled-back transactions, insufficient resources, operator intervention; and read-only during a fail-over.
-const TRANSIENT_SQLSTATES: [&str; 5] = ["08", "40", "53", "57", "25006"];
+const TRANSIENT_SQLSTATES: [&str; 5] = ["08", "40", "53", "57", POSTGRES_READ_ONLY];
 /// Primary result codes of SQLite: busy, locked, input or output error.
 const TRANSIENT_SQLITE_CODES: [i32; 3] = [5, 6, 10];
 const SQLITE_FULL: i32 = 13;
+/// A transaction that may not write.
+pub(crate) const POSTGRES_READ_ONLY: &str = "25006";
 const POSTGRES_DISK_FULL: &str = "53100";
 
 impl StoreError {
     /// Whether waiting and trying again may help.
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::Unreachable { .. } | Self::DiskFull { .. })
+    }
+
+    /// Whether the server takes no writes: a replica.
+    pub(crate) fn is_read_only(&self) -> bool {
+        match self {
+            Self::Unavailable { source: sqlx::Error::Database(error), .. } => {
+                error.code().as_deref() == Some(POSTGRES_READ_ONLY)
+            }
+            _ => false,
+        }
     }
 
     /// Sorts a driver's error by what can be done about it.

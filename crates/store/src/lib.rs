@@ -10,9 +10,18 @@
 #![warn(missing_docs)]
 
 mod config;
+mod contract;
 mod error;
+mod fault;
 mod model;
+mod pack;
+mod packed;
+mod plan;
+mod postgres;
+mod schema;
+mod sqlite;
 
 pub use config::{Backend, CONNECTIONS_DEFAULT, DatabaseUrl, StoreConfig};
+pub use contract::Store;
 pub use error::StoreError;
 pub use model::*;

@@ -1,0 +1,50 @@
+//! The change feed.
+
+use super::{ATTEMPTS_MAX, Pools, Store};
+use crate::fault::Outcome;
+use crate::model::{FeedEntry, FeedPosition};
+use crate::{StoreError, postgres, sqlite};
+
+/// Batches of one call: a reader is not kept from reading by writers that never rest.
+const SEQUENCE_BATCHES_MAX: u32 = 20;
+
+impl Store {
+    /// Entries after a position, in order and without holes. Committed changes get their positions first.
+    pub async fn feed_read(
+        &self,
+        after: FeedPosition,
+        entries_max: u32,
+    ) -> Result<Vec<FeedEntry>, StoreError> {
+        self.feed_sequence().await?;
+        reading!(self, "feed_read", feed::feed_read(after, i64::from(entries_max)))
+    }
+
+    /// Gives positions to the changes that are committed; returns how many there were. Readers do this by themselves.
+    /// On a read-only replica it does nothing: there, readers see what readers of the primary sequenced.
+    pub async fn feed_sequence(&self) -> Result<u64, StoreError> {
+        let mut total = 0;
+        for _ in 0..SEQUENCE_BATCHES_MAX {
+            if !reading!(self, "feed_sequence", feed::feed_waits())? {
+                break;
+            }
+            match writing!(self, "feed_sequence", feed::feed_sequence()) {
+                Ok(0) => break,
+                Ok(moved) => total += moved.unsigned_abs(),
+                Err(error) if error.is_read_only() => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(total)
+    }
+
+    /// Position of the last entry.
+    pub async fn feed_head(&self) -> Result<FeedPosition, StoreError> {
+        self.feed_sequence().await?;
+        reading!(self, "feed_head", feed::feed_head())
+    }
+
+    /// Random id of this feed, so that an index built from another database is noticed.
+    pub async fn feed_id(&self) -> Result<String, StoreError> {
+        reading!(self, "feed_id", feed::feed_id())
+    }
+}

@@ -1,0 +1,76 @@
+//! Leases and politeness clocks.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::{ATTEMPTS_MAX, Pools, Store};
+use crate::fault::Outcome;
+use crate::model::{ClockWrite, LeaseRequest, LeaseToken, LeasedSite, ParkedVisit, WorkerId};
+use crate::pack::millis;
+use crate::{StoreError, postgres, sqlite};
+
+impl Store {
+    /// Leases due sites, by priority and then by planned time, with everything that is known of them. A site is due
+    /// when its visit is planned no later than asked, nobody holds it, and its owner has not opted out.
+    pub async fn sites_lease(
+        &self,
+        request: &LeaseRequest,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<LeasedSite>, StoreError> {
+        writing!(self, "sites_lease", lease::sites_lease(request, millis(now)))
+    }
+
+    /// Renews leases; those that are not returned are lost, and their visits must stop.
+    pub async fn leases_renew(
+        &self,
+        tokens: &[LeaseToken],
+        duration: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<LeaseToken>, StoreError> {
+        let duration_ms = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        let until_ms = millis(now).saturating_add(duration_ms);
+        writing!(self, "leases_renew", lease::leases_renew(tokens, until_ms))
+    }
+
+    /// Gives a lease back without a visit: the site is due as before, and progress is kept.
+    pub async fn lease_release(&self, token: &LeaseToken, now: DateTime<Utc>) -> Result<(), StoreError> {
+        tracing::debug!(site.name = %token.site, at = %now, "lease released");
+        writing!(self, "lease_release", lease::lease_end(token, None))
+    }
+
+    /// Gives back everything that a worker holds; returns how much that was. For a worker that stops, and for one that
+    /// starts again under the name of a process that was killed.
+    pub async fn worker_forget(&self, worker: &WorkerId) -> Result<u64, StoreError> {
+        writing!(self, "worker_forget", lease::worker_forget(worker))
+    }
+
+    /// Keeps a visit's progress and gives the lease back until the visit may go on.
+    pub async fn visit_park(
+        &self,
+        token: &LeaseToken,
+        parked: &ParkedVisit,
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        tracing::debug!(site.name = %token.site, at = %now, resume_at = %parked.resume_at, "visit parked");
+        writing!(self, "visit_park", site::visit_park(token, parked))
+    }
+
+    /// Writes politeness clocks, in one batch, before the requests are sent. Clocks move forward, never back.
+    pub async fn clocks_save(&self, writes: &[ClockWrite]) -> Result<(), StoreError> {
+        if writes.is_empty() {
+            return Ok(());
+        }
+        writing!(self, "clocks_save", clock::clocks_save(writes))
+    }
+
+    /// The clocks of these addresses, where there are any.
+    pub async fn address_clocks(
+        &self,
+        addresses: &[IpAddr],
+    ) -> Result<HashMap<IpAddr, DateTime<Utc>>, StoreError> {
+        reading!(self, "address_clocks", clock::address_clocks(addresses))
+    }
+}

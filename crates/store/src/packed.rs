@@ -1,0 +1,111 @@
+//! A visit brought into its stored form before the transaction begins: compressing while a lock is held would make
+//! every other writer wait.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use manifest::model::TypeSource;
+use manifest::{ContentHash, Manifest, ManifestId};
+
+use crate::StoreError;
+use crate::model::{FetchRecord, FetchStory, VisitRecord};
+use crate::pack::{compress, compressed_json, json, text};
+
+/// The parts of a fetch that read a manifest.
+pub(crate) struct PackedFetch {
+    /// The normalised manifest.
+    pub(crate) model: Vec<u8>,
+    /// The document and its size before compression, where it was read and may be kept.
+    pub(crate) body: Option<(Vec<u8>, u64)>,
+    pub(crate) hash: ContentHash,
+    pub(crate) may_keep: bool,
+    pub(crate) capabilities: CapabilityBatch,
+}
+
+/// The rows of a manifest's capabilities, as the JSON that the statements take.
+pub(crate) struct CapabilityBatch {
+    pub(crate) capabilities: String,
+    pub(crate) types: String,
+}
+
+/// A visit's parts.
+pub(crate) struct PackedVisit {
+    manifests: HashMap<ManifestId, PackedFetch>,
+    /// Bodies of robots.txt, in the order of the visit's records.
+    pub(crate) robots: Vec<Option<Vec<u8>>>,
+    /// The story of the fetches.
+    pub(crate) fetches: Vec<u8>,
+    /// Outcomes counted, sorted: `found=1,not_found=18`.
+    pub(crate) outcomes: String,
+}
+
+impl PackedVisit {
+    pub(crate) fn of_visit(visit: &VisitRecord) -> Result<Self, StoreError> {
+        let mut manifests = HashMap::new();
+        for fetch in &visit.fetches {
+            if let Some(packed) = PackedFetch::of_fetch(fetch)? {
+                manifests.insert(ManifestId::of(&fetch.url), packed);
+            }
+        }
+        let robots = visit
+            .robots
+            .iter()
+            .map(|robots| robots.body.as_ref().map(|body| compress(body, "robots.txt")).transpose());
+        let stories: Vec<FetchStory> = visit.fetches.iter().map(FetchStory::from).collect();
+        Ok(Self {
+            manifests,
+            robots: robots.collect::<Result<_, _>>()?,
+            fetches: compressed_json(&stories, "story of a visit")?,
+            outcomes: outcomes(&visit.fetches),
+        })
+    }
+
+    pub(crate) fn of(&self, id: &ManifestId) -> Option<&PackedFetch> {
+        self.manifests.get(id)
+    }
+}
+
+fn outcomes(fetches: &[FetchRecord]) -> String {
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    for fetch in fetches {
+        *counts.entry(fetch.outcome.as_str()).or_default() += 1;
+    }
+    let parts: Vec<String> = counts.iter().map(|(outcome, count)| format!("{outcome}={count}")).collect();
+    parts.join(",")
+}
+
+impl PackedFetch {
+    fn of_fetch(fetch: &FetchRecord) -> Result<Option<Self>, StoreError> {
+        let Some(manifest) = &fetch.manifest else { return Ok(None) };
+        let body = fetch.body.as_ref().filter(|_| fetch.store_body);
+        Ok(Some(Self {
+            model: compressed_json(manifest, "manifest")?,
+            body: body.map(|body| Ok((compress(body, "document")?, body.len() as u64))).transpose()?,
+            hash: manifest.content_hash.clone(),
+            may_keep: fetch.store_body,
+            capabilities: CapabilityBatch::of(manifest)?,
+        }))
+    }
+}
+
+impl CapabilityBatch {
+    /// A capability that a document declares twice counts once.
+    fn of(manifest: &Manifest) -> Result<Self, StoreError> {
+        let mut rows = BTreeMap::new();
+        let mut types = BTreeSet::new();
+        for capability in &manifest.capabilities {
+            let id = capability.id.as_str();
+            let row = (id, text(&capability.native_id), text(&capability.name), capability.kind.as_str());
+            rows.entry(id).or_insert(row);
+            for semantic_type in &capability.semantic_types {
+                types.insert((text(&semantic_type.name), id, semantic_type.source == TypeSource::Declared));
+            }
+        }
+        // Where a type is both declared and inferred, the declared row comes first and wins.
+        let types: Vec<_> =
+            types.iter().rev().map(|(name, id, declared)| (name, id, i32::from(*declared))).collect();
+        Ok(Self {
+            capabilities: json(&rows.into_values().collect::<Vec<_>>(), "batch of capabilities")?,
+            types: json(&types, "batch of semantic types")?,
+        })
+    }
+}

@@ -1,0 +1,311 @@
+//! Decides what a visit changes, before any of it is written.
+//!
+//! Pure: takes what was known and what the visit found. The rules: only an answer removes a manifest. 410 and a
+//! robots.txt that forbids remove at once; an answer without a manifest removes at the second visit in a row; an error
+//! of the network or the server never does, it only changes how the manifest stands.
+
+use std::collections::{BTreeMap, HashMap};
+
+use chrono::{DateTime, Utc};
+use manifest::{ContentHash, Format, Manifest, ManifestId};
+use policy::{FetchOutcome, Status, VisitEnd};
+
+use crate::StoreError;
+use crate::model::{FeedChange, FetchRecord, ResourceState, VisitRecord};
+
+/// Visits in a row that must not find a manifest before it leaves the index.
+const MISSES_TO_REMOVE: u32 = 2;
+
+/// A manifest as it is kept before the visit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KnownManifest {
+    pub(crate) hash: ContentHash,
+    pub(crate) status: Status,
+    pub(crate) version: i32,
+    pub(crate) in_index: bool,
+}
+
+/// What is known of a site before the visit is saved, by id of the URL.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) resources: HashMap<ManifestId, ResourceState>,
+    /// URLs that were seeded or linked and never fetched.
+    pub(crate) hints: Vec<ManifestId>,
+    pub(crate) manifests: BTreeMap<ManifestId, KnownManifest>,
+}
+
+/// One row of the feed to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) change: FeedChange,
+    pub(crate) manifest_id: ManifestId,
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) reason: Option<String>,
+}
+
+/// A version to be written.
+#[derive(Debug)]
+pub(crate) struct NewVersion<'a> {
+    pub(crate) manifest: &'a Manifest,
+    pub(crate) fetch: &'a FetchRecord,
+    pub(crate) version: i32,
+    pub(crate) status: Status,
+}
+
+/// A manifest whose content is as it was.
+#[derive(Debug)]
+pub(crate) struct Touch<'a> {
+    pub(crate) id: ManifestId,
+    pub(crate) version: i32,
+    pub(crate) status: Status,
+    /// When the content was confirmed, if it was.
+    pub(crate) seen_at: Option<DateTime<Utc>>,
+    /// Read anew, so that what the publisher says about keeping the document is known again.
+    pub(crate) reread: Option<&'a FetchRecord>,
+    /// It had left the index and is back with the content it had.
+    pub(crate) returned: Option<&'a Manifest>,
+}
+
+/// Everything that a visit changes.
+#[derive(Debug, Default)]
+pub(crate) struct Plan<'a> {
+    pub(crate) resources: Vec<ResourceState>,
+    pub(crate) versions: Vec<NewVersion<'a>>,
+    pub(crate) touches: Vec<Touch<'a>>,
+    pub(crate) removals: Vec<(ManifestId, Status)>,
+    pub(crate) changes: Vec<Change>,
+}
+
+impl Plan<'_> {
+    /// How many rows of the feed say this.
+    pub(crate) fn count(&self, change: FeedChange) -> u32 {
+        let count = self.changes.iter().filter(|row| row.change == change).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+}
+
+/// What is known of one manifest after the visit.
+enum Verdict {
+    Confirmed,
+    /// Nothing was learned.
+    Untold,
+    Standing(Status),
+    Missed(Status),
+    Removed(Status),
+}
+
+/// Plans a visit. Where a URL was fetched more than once, the last fetch counts.
+pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>, StoreError> {
+    let mut last: BTreeMap<ManifestId, &FetchRecord> = BTreeMap::new();
+    for fetch in &visit.fetches {
+        last.insert(ManifestId::of(&fetch.url), fetch);
+    }
+    let mut plan = Plan::default();
+    for (id, fetch) in &last {
+        let before = known.resources.get(id);
+        let misses_in_row = misses(fetch.outcome, before);
+        if before.is_some() || known.hints.contains(id) || fetch.outcome.is_present() {
+            plan.resources.push(resource_after(fetch, before, misses_in_row));
+        }
+        match &fetch.manifest {
+            Some(manifest) => plan_read(&mut plan, id, fetch, manifest, known)?,
+            None => {
+                if let Some(manifest) = known.manifests.get(id).filter(|manifest| manifest.in_index) {
+                    let verdict = verdict_of_fetch(fetch.outcome, misses_in_row);
+                    plan_verdict(&mut plan, id, manifest, &verdict, fetch.at, fetch.outcome.as_str());
+                }
+            }
+        }
+    }
+    let verdict = verdict_of_end(visit.end, visit.status);
+    for (id, manifest) in
+        known.manifests.iter().filter(|(id, manifest)| manifest.in_index && !last.contains_key(*id))
+    {
+        plan_verdict(&mut plan, id, manifest, &verdict, visit.ended_at, visit.end.as_str());
+    }
+    Ok(plan)
+}
+
+/// A manifest was read: a new one, a new version, one that is back, or the same.
+fn plan_read<'a>(
+    plan: &mut Plan<'a>,
+    id: &ManifestId,
+    fetch: &'a FetchRecord,
+    manifest: &'a Manifest,
+    known: &Known,
+) -> Result<(), StoreError> {
+    if manifest.id != *id {
+        let reason = format!("it is called {}, and its URL {} makes {id}", manifest.id, fetch.url);
+        return Err(StoreError::Unstorable { what: "manifest", reason });
+    }
+    let status = if manifest.format() == Format::Malformed { Status::Invalid } else { Status::Fresh };
+    let mut change = |change| {
+        plan.changes.push(Change { change, manifest_id: id.clone(), at: fetch.at, reason: None });
+    };
+    match known.manifests.get(id) {
+        Some(before) if before.hash == manifest.content_hash => {
+            if !before.in_index {
+                change(FeedChange::Added);
+            } else if before.status != status {
+                change(FeedChange::StatusChanged);
+            }
+            plan.touches.push(Touch {
+                id: id.clone(),
+                version: before.version,
+                status,
+                seen_at: Some(fetch.at),
+                reread: Some(fetch),
+                returned: (!before.in_index).then_some(manifest),
+            });
+        }
+        before => {
+            let in_index = before.is_some_and(|before| before.in_index);
+            change(if in_index { FeedChange::Changed } else { FeedChange::Added });
+            let version = before.map_or(1, |before| before.version.saturating_add(1));
+            plan.versions.push(NewVersion { manifest, fetch, version, status });
+        }
+    }
+    Ok(())
+}
+
+fn plan_verdict(
+    plan: &mut Plan<'_>,
+    id: &ManifestId,
+    before: &KnownManifest,
+    verdict: &Verdict,
+    at: DateTime<Utc>,
+    reason: &str,
+) {
+    let mut change = |change| {
+        plan.changes.push(Change { change, manifest_id: id.clone(), at, reason: Some(reason.to_owned()) });
+    };
+    let (status, seen_at) = match *verdict {
+        Verdict::Untold => return,
+        Verdict::Removed(status) => {
+            change(FeedChange::Removed);
+            plan.removals.push((id.clone(), status));
+            return;
+        }
+        // An unreadable document that is confirmed is still unreadable.
+        Verdict::Confirmed if before.status == Status::Invalid => (Status::Invalid, Some(at)),
+        Verdict::Confirmed => (Status::Fresh, Some(at)),
+        Verdict::Standing(status) | Verdict::Missed(status) => (status, None),
+    };
+    if status == before.status && seen_at.is_none() {
+        return;
+    }
+    if status != before.status {
+        change(FeedChange::StatusChanged);
+    }
+    let version = before.version;
+    plan.touches.push(Touch { id: id.clone(), version, status, seen_at, reread: None, returned: None });
+}
+
+/// Answers that say there is no manifest here, or that it is not for us.
+const fn is_miss(outcome: FetchOutcome) -> bool {
+    outcome.is_absent()
+        || matches!(
+            outcome,
+            FetchOutcome::Blocked
+                | FetchOutcome::RedirectedAway
+                | FetchOutcome::RedirectRefused
+                | FetchOutcome::RedirectLoop
+        )
+}
+
+/// Errors neither add to the row of misses nor end it.
+fn misses(outcome: FetchOutcome, before: Option<&ResourceState>) -> u32 {
+    let so_far = before.map_or(0, |resource| resource.misses_in_row);
+    match outcome {
+        outcome if outcome.is_present() => 0,
+        outcome if is_miss(outcome) => so_far.saturating_add(1),
+        _ => so_far,
+    }
+}
+
+fn verdict_of_fetch(outcome: FetchOutcome, misses_in_row: u32) -> Verdict {
+    let missed = |status| {
+        if misses_in_row >= MISSES_TO_REMOVE {
+            Verdict::Removed(status)
+        } else {
+            Verdict::Missed(Status::Stale)
+        }
+    };
+    match outcome {
+        FetchOutcome::Found | FetchOutcome::NotModified => Verdict::Confirmed,
+        FetchOutcome::Fresh | FetchOutcome::OverBudget | FetchOutcome::NotReached => Verdict::Untold,
+        FetchOutcome::Gone => Verdict::Removed(Status::Gone),
+        FetchOutcome::RobotsDenied => Verdict::Removed(Status::Denied),
+        FetchOutcome::Blocked => missed(Status::Denied),
+        FetchOutcome::Html => missed(Status::CatchAll),
+        FetchOutcome::RateLimited
+        | FetchOutcome::ServerError
+        | FetchOutcome::TooLarge
+        | FetchOutcome::BadEncoding => Verdict::Standing(Status::Stale),
+        FetchOutcome::RobotsUnreachable | FetchOutcome::AddressRefused => {
+            Verdict::Standing(Status::Unreachable)
+        }
+        outcome if outcome.is_transport_error() => Verdict::Standing(Status::Unreachable),
+        _ => missed(Status::Gone),
+    }
+}
+
+/// What the end of a visit means for manifests that were not fetched in it.
+const fn verdict_of_end(end: VisitEnd, site: Status) -> Verdict {
+    match (end, site) {
+        (VisitEnd::RobotsDenied, _) => Verdict::Removed(Status::Denied),
+        (VisitEnd::OptedOut, _) => Verdict::Removed(Status::OptedOut),
+        (VisitEnd::DnsDead, Status::Gone) => Verdict::Removed(Status::Gone),
+        (
+            VisitEnd::DnsDead
+            | VisitEnd::DnsFailed
+            | VisitEnd::Unreachable
+            | VisitEnd::TlsFailed
+            | VisitEnd::TransportErrors
+            | VisitEnd::RobotsUnreachable
+            | VisitEnd::AddressRefused,
+            _,
+        ) => Verdict::Standing(Status::Unreachable),
+        (VisitEnd::ServerErrors | VisitEnd::RateLimited | VisitEnd::Blocked, _) => {
+            Verdict::Standing(Status::Stale)
+        }
+        _ => Verdict::Untold,
+    }
+}
+
+/// The resource after the fetch. A body that was read brings its validators; any other answer keeps those there were.
+fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in_row: u32) -> ResourceState {
+    let is_new_body = fetch.outcome == FetchOutcome::Found;
+    // A copy used because it is fresh was not fetched: all stays as it was.
+    if let (FetchOutcome::Fresh | FetchOutcome::NotReached | FetchOutcome::OverBudget, Some(before)) =
+        (fetch.outcome, before)
+    {
+        return before.clone();
+    }
+    let (etag, last_modified, cache, hash) = before
+        .filter(|_| !is_new_body)
+        .map(|before| {
+            let kept = before.clone();
+            (kept.etag, kept.last_modified, kept.cache, kept.content_hash)
+        })
+        .unwrap_or_default();
+    let content_hash = fetch.content_hash.clone().or(hash);
+    let hash_before = before.and_then(|before| before.content_hash.as_ref());
+    let has_changed = is_new_body && content_hash.as_ref() != hash_before;
+    ResourceState {
+        url: fetch.url.clone(),
+        manifest_id: None,
+        discovery: fetch.discovery,
+        linked_from: fetch.linked_from.clone(),
+        outcome: fetch.outcome,
+        status: fetch.status,
+        etag: fetch.etag.clone().or(etag),
+        last_modified: fetch.last_modified.clone().or(last_modified),
+        cache: fetch.cache.clone().or(cache),
+        fresh_until: fetch.fresh_until,
+        content_hash,
+        fetched_at: fetch.at,
+        changed_at: if has_changed { Some(fetch.at) } else { before.and_then(|before| before.changed_at) },
+        misses_in_row,
+    }
+}

@@ -1,0 +1,74 @@
+//! PostgreSQL: the store of a fleet.
+
+use std::time::Duration;
+
+use sqlx::migrate::Migrator;
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{ConnectOptions, Postgres, Transaction};
+
+use crate::StoreError;
+use crate::config::DatabaseUrl;
+use crate::fault::Outcome;
+
+#[path = "sql/mod.rs"]
+pub(crate) mod sql;
+
+pub(crate) type Connection = sqlx::PgConnection;
+
+/// Changes wait in `feed_pending` until a reader has them sequenced: transactions commit in any order here.
+pub(crate) const SEQUENCED_BY_WRITER: bool = false;
+
+/// Taken by whoever gives positions to committed changes, until its transaction ends. "agentdex" in ASCII.
+pub(crate) const SEQUENCER_LOCK: Option<&str> = Some("SELECT pg_advisory_xact_lock(7018698644286825848)");
+
+/// Rows that another worker is leasing at this moment are passed over.
+macro_rules! skip_locked {
+    () => {
+        " FOR UPDATE SKIP LOCKED"
+    };
+}
+pub(crate) use skip_locked;
+
+static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/postgres");
+
+/// A server that does not answer within this is not there; longer than any round trip, shorter than patience.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a method waits for a free connection before it reports the database as unavailable.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[derive(Debug)]
+pub(crate) struct Pool(PgPool);
+
+impl Pool {
+    pub(crate) async fn open(url: &str, connections_max: u32) -> Result<Self, StoreError> {
+        let shown = DatabaseUrl::Postgres(url.to_owned()).to_string();
+        let options: PgConnectOptions = url.parse().map_err(|error: sqlx::Error| StoreError::BadUrl {
+            url: shown.clone(),
+            reason: error.to_string(),
+        })?;
+        let options = options.application_name("agentdex");
+        let unreachable = |reason: String| StoreError::Unreachable { url: shown.clone(), reason };
+        let mut connection = tokio::time::timeout(CONNECT_TIMEOUT, options.connect())
+            .await
+            .map_err(|_| unreachable(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs())))?
+            .map_err(|error| unreachable(error.to_string()))?;
+        crate::schema::migrate(&mut connection, &MIGRATIONS).await?;
+        let pool = PgPoolOptions::new()
+            .max_connections(connections_max.max(1))
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_lazy_with(options);
+        Ok(Self(pool))
+    }
+
+    pub(crate) async fn read(&self) -> Outcome<sqlx::pool::PoolConnection<Postgres>> {
+        Ok(self.0.acquire().await?)
+    }
+
+    pub(crate) async fn write(&self) -> Outcome<Transaction<'static, Postgres>> {
+        Ok(self.0.begin().await?)
+    }
+
+    pub(crate) async fn close(&self) {
+        self.0.close().await;
+    }
+}

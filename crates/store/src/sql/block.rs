@@ -1,0 +1,140 @@
+//! Opt-out: a tombstone that outlives the content, so that no seed brings a site back.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use manifest::SiteName;
+use policy::Status;
+
+use super::{Connection, document, feed, version};
+use crate::fault::Outcome;
+use crate::model::{BlockOutcome, BlockRecord, FeedChange};
+use crate::pack::{NEVER_MS, Place, millis, names, text};
+use crate::plan::Change;
+
+/// Why the feed says that a manifest of a blocked site left the index.
+const REASON: &str = "opted_out";
+
+/// Everything of a site that is content or could become a request again; clocks stay.
+const PURGES: [&str; 7] = [
+    "DELETE FROM capability_type WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
+    "DELETE FROM capability WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
+    "DELETE FROM manifest_version WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
+    "DELETE FROM manifest WHERE site = $1",
+    "DELETE FROM resource WHERE site = $1",
+    "DELETE FROM robots WHERE site = $1",
+    "DELETE FROM visit WHERE site = $1",
+];
+
+/// Blocks a site: takes it from whoever holds it, takes its manifests out of the index, purges its content.
+pub(crate) async fn site_block(
+    connection: &mut Connection,
+    site: &SiteName,
+    reason: &str,
+    now: DateTime<Utc>,
+) -> Outcome<BlockOutcome> {
+    let inserted = sqlx::query(
+        "INSERT INTO block (site, reason, blocked_at_ms) VALUES ($1, $2, $3) ON CONFLICT (site) DO NOTHING",
+    )
+    .bind(site.as_str())
+    .bind(text(reason))
+    .bind(millis(now))
+    .execute(&mut *connection)
+    .await?;
+    if inserted.rows_affected() == 0 {
+        return Ok(BlockOutcome::AlreadyBlocked);
+    }
+    site_close(connection, site, now).await?;
+    let removed: Vec<Change> = version::manifests_known(connection, site)
+        .await?
+        .into_iter()
+        .filter(|(_, manifest)| manifest.in_index)
+        .map(|(manifest_id, _)| Change {
+            change: FeedChange::Removed,
+            manifest_id,
+            at: now,
+            reason: Some(REASON.to_owned()),
+        })
+        .collect();
+    feed::feed_append(connection, site, &removed).await?;
+    let documents = version::documents_of_site(connection, site).await?;
+    for purge in PURGES {
+        sqlx::query(purge).bind(site.as_str()).execute(&mut *connection).await?;
+    }
+    let listed = names(documents.iter().map(String::as_str))?;
+    let dropped = document::documents_drop_unused(connection, &listed).await?;
+    Ok(BlockOutcome::Blocked {
+        manifests_removed: u32::try_from(removed.len()).unwrap_or(u32::MAX),
+        documents_removed: u32::try_from(dropped).unwrap_or(u32::MAX),
+    })
+}
+
+/// No visit any more, and a higher fence for whoever is on the way. A site that was never seen is remembered too.
+async fn site_close(connection: &mut Connection, site: &SiteName, now: DateTime<Utc>) -> Outcome<()> {
+    sqlx::query(
+        "INSERT INTO site (name, priority, next_visit_at_ms) VALUES ($1, 2, $2)
+         ON CONFLICT (name) DO UPDATE SET
+             next_visit_at_ms = excluded.next_visit_at_ms, lease_owner = NULL, lease_until_ms = 0,
+             fence = site.fence + 1",
+    )
+    .bind(site.as_str())
+    .bind(NEVER_MS)
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query(
+        "INSERT INTO site_state (name, status, first_seen_at_ms) VALUES ($1, $2, $3)
+         ON CONFLICT (name) DO UPDATE SET
+             status = excluded.status, paths_checked = NULL, parked_until_ms = NULL, parked_reason = NULL,
+             parked_progress = NULL, next_visit_reason = NULL, manifests = 0, capabilities = 0, formats = ''",
+    )
+    .bind(site.as_str())
+    .bind(Status::OptedOut.as_str())
+    .bind(millis(now))
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
+}
+
+/// Lifts a block: the site is due at once. False where there was none.
+pub(crate) async fn site_unblock(connection: &mut Connection, site: &SiteName, now_ms: i64) -> Outcome<bool> {
+    let lifted = sqlx::query("DELETE FROM block WHERE site = $1")
+        .bind(site.as_str())
+        .execute(&mut *connection)
+        .await?;
+    if lifted.rows_affected() == 0 {
+        return Ok(false);
+    }
+    sqlx::query("UPDATE site SET next_visit_at_ms = $2 WHERE name = $1")
+        .bind(site.as_str())
+        .bind(now_ms)
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query("UPDATE site_state SET status = $2 WHERE name = $1")
+        .bind(site.as_str())
+        .bind(Status::Pending.as_str())
+        .execute(&mut *connection)
+        .await?;
+    Ok(true)
+}
+
+/// Those of the listed sites that are blocked.
+pub(crate) async fn blocked_among(connection: &mut Connection, sites: &str) -> Outcome<HashSet<String>> {
+    let blocked =
+        sqlx::query_scalar("SELECT site FROM block WHERE site IN (SELECT value ->> 0 FROM json_each($1))")
+            .bind(sites)
+            .fetch_all(&mut *connection)
+            .await?;
+    Ok(blocked.into_iter().collect())
+}
+
+/// The tombstone of a site.
+pub(crate) async fn block_find(connection: &mut Connection, site: &str) -> Outcome<Option<BlockRecord>> {
+    let row: Option<(String, i64)> =
+        sqlx::query_as("SELECT reason, blocked_at_ms FROM block WHERE site = $1")
+            .bind(site)
+            .fetch_optional(&mut *connection)
+            .await?;
+    let Some((reason, blocked_at_ms)) = row else { return Ok(None) };
+    let at = Place::new("block", site).time("blocked_at_ms", blocked_at_ms)?;
+    Ok(Some(BlockRecord { reason, at }))
+}

@@ -1,0 +1,69 @@
+//! Capabilities in the index: which manifest declares them, and their semantic types for the counts.
+
+use manifest::ManifestId;
+
+use super::Connection;
+use crate::fault::Outcome;
+use crate::model::SemanticTypeCount;
+use crate::pack::sized;
+use crate::packed::CapabilityBatch;
+
+/// Replaces a manifest's capabilities.
+pub(crate) async fn capabilities_replace(
+    connection: &mut Connection,
+    manifest: &ManifestId,
+    site: &str,
+    batch: &CapabilityBatch,
+) -> Outcome<()> {
+    capabilities_remove(connection, manifest).await?;
+    sqlx::query(
+        "INSERT INTO capability (id, manifest_id, site, native_id, name, kind)
+         SELECT value ->> 0, $2, $3, value ->> 1, value ->> 2, value ->> 3 FROM json_each($1) WHERE true
+         ON CONFLICT (id) DO NOTHING",
+    )
+    .bind(&batch.capabilities)
+    .bind(manifest.as_str())
+    .bind(site)
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query(
+        "INSERT INTO capability_type (name, capability_id, manifest_id, site, declared)
+         SELECT value ->> 0, value ->> 1, $2, $3, CAST(value ->> 2 AS INTEGER) FROM json_each($1) WHERE true
+         ON CONFLICT (name, capability_id) DO NOTHING",
+    )
+    .bind(&batch.types)
+    .bind(manifest.as_str())
+    .bind(site)
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
+}
+
+/// Takes a manifest's capabilities out of the index.
+pub(crate) async fn capabilities_remove(connection: &mut Connection, manifest: &ManifestId) -> Outcome<()> {
+    for statement in [
+        "DELETE FROM capability_type WHERE manifest_id = $1",
+        "DELETE FROM capability WHERE manifest_id = $1",
+    ] {
+        sqlx::query(statement).bind(manifest.as_str()).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Every semantic type in the index, most frequent first.
+pub(crate) async fn semantic_types(connection: &mut Connection) -> Outcome<Vec<SemanticTypeCount>> {
+    let rows: Vec<(String, i64, i64, i64)> = sqlx::query_as(
+        "SELECT name, COUNT(*) AS capabilities, CAST(SUM(declared) AS BIGINT), COUNT(DISTINCT site)
+         FROM capability_type GROUP BY name ORDER BY capabilities DESC, name",
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let counts = rows.into_iter().map(|(name, capabilities, declared, sites)| SemanticTypeCount {
+        namespace: name.split(':').next().unwrap_or_default().to_owned(),
+        name,
+        capabilities: sized(capabilities),
+        declared: sized(declared),
+        sites: sized(sites),
+    });
+    Ok(counts.collect())
+}

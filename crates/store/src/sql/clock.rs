@@ -1,0 +1,113 @@
+//! Politeness clocks: when a request may next be sent to an authority or an address.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+
+use chrono::{DateTime, Utc};
+
+use super::Connection;
+use crate::fault::Outcome;
+use crate::model::ClockWrite;
+use crate::pack::{Place, count, json, millis, millis_of, names};
+
+/// Writes of one batch to the same host, as one row: the latest times, the sum of the requests of the latest day.
+#[derive(Default)]
+struct HostClock {
+    site: String,
+    next_ok_at_ms: i64,
+    not_before_ms: Option<i64>,
+    requests: u32,
+    day: i32,
+}
+
+impl HostClock {
+    fn merge(&mut self, write: &ClockWrite) {
+        write.host.site().as_str().clone_into(&mut self.site);
+        self.next_ok_at_ms = self.next_ok_at_ms.max(millis(write.next_ok_at));
+        self.not_before_ms = self.not_before_ms.max(millis_of(write.not_before));
+        if write.day > self.day {
+            (self.day, self.requests) = (write.day, 0);
+        }
+        if write.day == self.day {
+            self.requests = self.requests.saturating_add(write.requests_add);
+        }
+    }
+}
+
+/// Moves clocks forward, never back. Rows go in sorted by key, so that concurrent batches lock them in the same order.
+pub(crate) async fn clocks_save(connection: &mut Connection, writes: &[ClockWrite]) -> Outcome<()> {
+    let mut hosts: BTreeMap<&str, HostClock> = BTreeMap::new();
+    let mut addresses: BTreeMap<String, i64> = BTreeMap::new();
+    for write in writes {
+        hosts.entry(write.host.as_str()).or_default().merge(write);
+        if let (Some(address), Some(at)) = (write.address, write.address_next_ok_at) {
+            let latest = addresses.entry(address.to_string()).or_insert(i64::MIN);
+            *latest = (*latest).max(millis(at));
+        }
+    }
+    hosts_save(connection, &hosts).await?;
+    if addresses.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(
+        "INSERT INTO address_clock (address, next_ok_at_ms)
+         SELECT value ->> 0, CAST(value ->> 1 AS BIGINT) FROM json_each($1) WHERE true
+         ON CONFLICT (address) DO UPDATE SET next_ok_at_ms = excluded.next_ok_at_ms
+         WHERE address_clock.next_ok_at_ms < excluded.next_ok_at_ms",
+    )
+    .bind(json(&addresses.iter().collect::<Vec<_>>(), "batch of address clocks")?)
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
+}
+
+async fn hosts_save(connection: &mut Connection, hosts: &BTreeMap<&str, HostClock>) -> Outcome<()> {
+    let rows: Vec<_> = hosts
+        .iter()
+        .map(|(host, clock)| {
+            (host, &clock.site, clock.next_ok_at_ms, clock.not_before_ms, count(clock.requests), clock.day)
+        })
+        .collect();
+    sqlx::query(
+        "INSERT INTO host (host, site, seeded, next_ok_at_ms, not_before_ms, requests_today, requests_day)
+         SELECT value ->> 0, value ->> 1, 0, CAST(value ->> 2 AS BIGINT), CAST(value ->> 3 AS BIGINT),
+                CAST(value ->> 4 AS INTEGER), CAST(value ->> 5 AS INTEGER)
+         FROM json_each($1) WHERE true
+         ON CONFLICT (host) DO UPDATE SET
+             next_ok_at_ms = CASE WHEN host.next_ok_at_ms > excluded.next_ok_at_ms
+                 THEN host.next_ok_at_ms ELSE excluded.next_ok_at_ms END,
+             not_before_ms = CASE WHEN excluded.not_before_ms IS NULL OR host.not_before_ms > excluded.not_before_ms
+                 THEN host.not_before_ms ELSE excluded.not_before_ms END,
+             requests_today = CASE WHEN host.requests_day = excluded.requests_day
+                 THEN host.requests_today + excluded.requests_today
+                 WHEN host.requests_day > excluded.requests_day THEN host.requests_today
+                 ELSE excluded.requests_today END,
+             requests_day = CASE WHEN host.requests_day > excluded.requests_day
+                 THEN host.requests_day ELSE excluded.requests_day END",
+    )
+    .bind(json(&rows, "batch of clocks")?)
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
+}
+
+/// The clocks of these addresses, where there are any.
+pub(crate) async fn address_clocks(
+    connection: &mut Connection,
+    addresses: &[IpAddr],
+) -> Outcome<HashMap<IpAddr, DateTime<Utc>>> {
+    let wanted: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
+    let rows: Vec<(String, i64)> = sqlx::query_as(
+        "SELECT address, next_ok_at_ms FROM address_clock
+         WHERE address IN (SELECT value ->> 0 FROM json_each($1))",
+    )
+    .bind(names(wanted.iter().map(String::as_str))?)
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut clocks = HashMap::with_capacity(rows.len());
+    for (address, next_ok_at_ms) in rows {
+        let place = Place::new("address_clock", &address);
+        clocks.insert(place.parse("address", &address)?, place.time("next_ok_at_ms", next_ok_at_ms)?);
+    }
+    Ok(clocks)
+}

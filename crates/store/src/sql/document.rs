@@ -1,0 +1,53 @@
+//! Documents: bytes as published, once for each content, compressed.
+
+use manifest::ContentHash;
+
+use super::Connection;
+use crate::fault::Outcome;
+use crate::pack::Place;
+
+/// Keeps a document unless it is kept already; `body` is compressed, `bytes` its size before.
+pub(crate) async fn document_keep(
+    connection: &mut Connection,
+    hash: &ContentHash,
+    body: &[u8],
+    bytes: i64,
+    now_ms: i64,
+) -> Outcome<()> {
+    sqlx::query(
+        "INSERT INTO document (hash, body, bytes, first_seen_at_ms) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (hash) DO NOTHING",
+    )
+    .bind(hash.as_str())
+    .bind(body)
+    .bind(bytes)
+    .bind(now_ms)
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
+}
+
+/// The bytes as published.
+pub(crate) async fn document_find(
+    connection: &mut Connection,
+    hash: &ContentHash,
+) -> Outcome<Option<Vec<u8>>> {
+    let body: Option<Vec<u8>> = sqlx::query_scalar("SELECT body FROM document WHERE hash = $1")
+        .bind(hash.as_str())
+        .fetch_optional(&mut *connection)
+        .await?;
+    let place = Place::new("document", hash.as_str());
+    Ok(body.map(|body| place.bytes("body", &body)).transpose()?)
+}
+
+/// Removes those of the listed documents that no version refers to.
+pub(crate) async fn documents_drop_unused(connection: &mut Connection, hashes: &str) -> Outcome<u64> {
+    let dropped = sqlx::query(
+        "DELETE FROM document WHERE hash IN (SELECT value ->> 0 FROM json_each($1))
+         AND NOT EXISTS (SELECT 1 FROM manifest_version WHERE manifest_version.document_hash = document.hash)",
+    )
+    .bind(hashes)
+    .execute(&mut *connection)
+    .await?;
+    Ok(dropped.rows_affected())
+}

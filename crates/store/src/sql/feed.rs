@@ -1,0 +1,162 @@
+//! The change feed, without holes under concurrent writers.
+//!
+//! Writers put changes into `feed_pending` inside their own transactions, without a position. One sequencer at a time
+//! moves what is committed into `feed` and gives positions from a one-row counter, so a position is never given to a
+//! row that others cannot see yet. Changes of one manifest keep their order, since the site's row is locked until the
+//! transaction that made them ends. Where transactions cannot overlap at all, the writer sequences its own changes.
+
+use manifest::SiteName;
+
+use super::{Connection, SEQUENCED_BY_WRITER, SEQUENCER_LOCK};
+use crate::StoreError;
+use crate::fault::Outcome;
+use crate::model::{FeedEntry, FeedPosition};
+use crate::pack::{Place, json, millis, text_of};
+use crate::plan::Change;
+
+/// Rows moved at a time: enough to keep up with thousands of changes a second, small enough for a short transaction.
+const SEQUENCE_BATCH: i64 = 5_000;
+
+#[derive(sqlx::FromRow)]
+struct PendingRow {
+    id: i64,
+    at_ms: i64,
+    change: String,
+    site: String,
+    manifest_id: String,
+    reason: Option<String>,
+}
+
+#[derive(sqlx::FromRow)]
+struct FeedRow {
+    position: i64,
+    at_ms: i64,
+    change: String,
+    site: String,
+    manifest_id: String,
+    reason: Option<String>,
+}
+
+impl TryFrom<FeedRow> for FeedEntry {
+    type Error = StoreError;
+
+    fn try_from(row: FeedRow) -> Result<Self, StoreError> {
+        let id = row.position.to_string();
+        let place = Place::new("feed", &id);
+        Ok(Self {
+            position: FeedPosition(row.position),
+            at: place.time("at_ms", row.at_ms)?,
+            change: place.parse("change", &row.change)?,
+            site: place.parse("site", &row.site)?,
+            manifest_id: place.parse("manifest_id", &row.manifest_id)?,
+            reason: row.reason,
+        })
+    }
+}
+
+/// Adds changes of a site to the feed, within the writer's transaction.
+pub(crate) async fn feed_append(
+    connection: &mut Connection,
+    site: &SiteName,
+    changes: &[Change],
+) -> Outcome<()> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<_> = changes
+        .iter()
+        .map(|row| {
+            (millis(row.at), row.change.as_str(), row.manifest_id.as_str(), text_of(row.reason.as_ref()))
+        })
+        .collect();
+    sqlx::query(
+        "INSERT INTO feed_pending (at_ms, change, site, manifest_id, reason)
+         SELECT CAST(value ->> 0 AS BIGINT), value ->> 1, $2, value ->> 2, value ->> 3 FROM json_each($1)",
+    )
+    .bind(json(&rows, "batch of changes")?)
+    .bind(site.as_str())
+    .execute(&mut *connection)
+    .await?;
+    if SEQUENCED_BY_WRITER {
+        feed_sequence(connection).await?;
+    }
+    Ok(())
+}
+
+/// Whether committed changes wait for their positions.
+pub(crate) async fn feed_waits(connection: &mut Connection) -> Outcome<bool> {
+    let waiting: Option<i64> =
+        sqlx::query_scalar("SELECT id FROM feed_pending LIMIT 1").fetch_optional(&mut *connection).await?;
+    Ok(waiting.is_some())
+}
+
+/// Gives positions to a batch of committed changes; returns how many there were. Waits for another sequencer, so that
+/// whatever was committed before the call has its position afterwards.
+pub(crate) async fn feed_sequence(connection: &mut Connection) -> Outcome<i64> {
+    if let Some(lock) = SEQUENCER_LOCK {
+        sqlx::query(lock).execute(&mut *connection).await?;
+    }
+    let mut moved: Vec<PendingRow> = sqlx::query_as(
+        "DELETE FROM feed_pending WHERE id IN (SELECT id FROM feed_pending ORDER BY id LIMIT $1)
+         RETURNING id, at_ms, change, site, manifest_id, reason",
+    )
+    .bind(SEQUENCE_BATCH)
+    .fetch_all(&mut *connection)
+    .await?;
+    if moved.is_empty() {
+        return Ok(0);
+    }
+    moved.sort_unstable_by_key(|row| row.id);
+    let count = i64::try_from(moved.len()).unwrap_or(SEQUENCE_BATCH);
+    let last: i64 = sqlx::query_scalar(
+        "UPDATE feed_state SET last_position = last_position + $1 WHERE id = 1 RETURNING last_position",
+    )
+    .bind(count)
+    .fetch_one(&mut *connection)
+    .await?;
+    let rows: Vec<_> = moved
+        .iter()
+        .zip(last - count + 1..)
+        .map(|(row, position)| (position, row.at_ms, &row.change, &row.site, &row.manifest_id, &row.reason))
+        .collect();
+    sqlx::query(
+        "INSERT INTO feed (position, at_ms, change, site, manifest_id, reason)
+         SELECT CAST(value ->> 0 AS BIGINT), CAST(value ->> 1 AS BIGINT), value ->> 2, value ->> 3, value ->> 4,
+                value ->> 5
+         FROM json_each($1)",
+    )
+    .bind(json(&rows, "batch of feed entries")?)
+    .execute(&mut *connection)
+    .await?;
+    Ok(count)
+}
+
+/// Entries after a position, in order.
+pub(crate) async fn feed_read(
+    connection: &mut Connection,
+    after: FeedPosition,
+    max: i64,
+) -> Outcome<Vec<FeedEntry>> {
+    let rows: Vec<FeedRow> = sqlx::query_as(
+        "SELECT position, at_ms, change, site, manifest_id, reason FROM feed
+         WHERE position > $1 ORDER BY position LIMIT $2",
+    )
+    .bind(after.0)
+    .bind(max)
+    .fetch_all(&mut *connection)
+    .await?;
+    Ok(rows.into_iter().map(FeedEntry::try_from).collect::<Result<_, _>>()?)
+}
+
+/// Position of the last entry.
+pub(crate) async fn feed_head(connection: &mut Connection) -> Outcome<FeedPosition> {
+    let head = sqlx::query_scalar("SELECT last_position FROM feed_state WHERE id = 1")
+        .fetch_one(&mut *connection)
+        .await?;
+    Ok(FeedPosition(head))
+}
+
+/// Random id of this feed.
+pub(crate) async fn feed_id(connection: &mut Connection) -> Outcome<String> {
+    Ok(sqlx::query_scalar("SELECT feed_id FROM feed_state WHERE id = 1").fetch_one(&mut *connection).await?)
+}

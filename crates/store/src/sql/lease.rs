@@ -1,0 +1,192 @@
+//! Leases: short statements; the work happens outside any transaction.
+
+use std::collections::HashSet;
+
+use manifest::SiteName;
+
+use super::{Connection, site, skip_locked};
+use crate::StoreError;
+use crate::fault::Outcome;
+use crate::model::{LeaseRequest, LeaseToken, LeasedSite, WorkerId};
+use crate::pack::{NEVER_MS, Place, json, millis, names};
+
+/// Classes of the lease order, 0 first.
+pub(crate) const PRIORITY_CLASSES: i32 = 6;
+
+#[derive(sqlx::FromRow)]
+struct TakenRow {
+    name: String,
+    fence: i64,
+    priority: i32,
+    next_visit_at_ms: i64,
+}
+
+/// Takes due sites by class and planned time. One statement a class walks the index in its order and stops as soon as
+/// the batch is full.
+pub(crate) async fn sites_lease(
+    connection: &mut Connection,
+    request: &LeaseRequest,
+    now_ms: i64,
+) -> Outcome<Vec<LeasedSite>> {
+    let mut taken = match &request.only {
+        Some(sites) => take_among(connection, request, sites, now_ms).await?,
+        None => take_by_class(connection, request, now_ms).await?,
+    };
+    if taken.is_empty() {
+        return Ok(Vec::new());
+    }
+    taken.sort_by_key(|row| (row.priority, row.next_visit_at_ms));
+    let listed = names(taken.iter().map(|row| row.name.as_str()))?;
+    let mut states = site::states_load(connection, &listed).await?;
+    let until_ms = lease_until_ms(request, now_ms);
+    let mut leased = Vec::with_capacity(taken.len());
+    for row in taken {
+        let place = Place::new("site", &row.name);
+        let site =
+            states.remove(&row.name).ok_or_else(|| place.damaged("name", "site_state has no such row"))?;
+        let expires_at = place.time("lease_until_ms", until_ms)?;
+        let token = LeaseToken {
+            site: site.name.clone(),
+            worker: request.worker.clone(),
+            fence: row.fence,
+            expires_at,
+        };
+        leased.push(LeasedSite { token, site });
+    }
+    Ok(leased)
+}
+
+fn lease_until_ms(request: &LeaseRequest, now_ms: i64) -> i64 {
+    now_ms.saturating_add(i64::try_from(request.duration.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn due_before_ms(request: &LeaseRequest) -> i64 {
+    millis(request.due_before).min(NEVER_MS - 1)
+}
+
+async fn take_by_class(
+    connection: &mut Connection,
+    request: &LeaseRequest,
+    now_ms: i64,
+) -> Outcome<Vec<TakenRow>> {
+    let mut taken: Vec<TakenRow> = Vec::new();
+    for class in 0..PRIORITY_CLASSES {
+        let wanted = i64::from(request.sites_max) - i64::try_from(taken.len()).unwrap_or(i64::MAX);
+        if wanted <= 0 {
+            break;
+        }
+        let rows = sqlx::query_as(concat!(
+            "WITH due AS MATERIALIZED (
+                 SELECT name FROM site
+                 WHERE priority = $1 AND next_visit_at_ms <= $2 AND lease_until_ms <= $3
+                 ORDER BY next_visit_at_ms LIMIT $4",
+            skip_locked!(),
+            ")
+             UPDATE site SET lease_owner = $5, lease_until_ms = $6, fence = fence + 1
+             FROM due WHERE site.name = due.name
+             RETURNING site.name AS name, fence, priority, next_visit_at_ms"
+        ))
+        .bind(class)
+        .bind(due_before_ms(request))
+        .bind(now_ms)
+        .bind(wanted)
+        .bind(request.worker.as_str())
+        .bind(lease_until_ms(request, now_ms))
+        .fetch_all(&mut *connection)
+        .await?;
+        taken.extend(rows);
+    }
+    Ok(taken)
+}
+
+async fn take_among(
+    connection: &mut Connection,
+    request: &LeaseRequest,
+    sites: &[SiteName],
+    now_ms: i64,
+) -> Outcome<Vec<TakenRow>> {
+    let rows = sqlx::query_as(concat!(
+        "WITH due AS MATERIALIZED (
+             SELECT name FROM site
+             WHERE name IN (SELECT value ->> 0 FROM json_each($1)) AND next_visit_at_ms <= $2 AND lease_until_ms <= $3
+             ORDER BY priority, next_visit_at_ms LIMIT $4",
+        skip_locked!(),
+        ")
+         UPDATE site SET lease_owner = $5, lease_until_ms = $6, fence = fence + 1
+         FROM due WHERE site.name = due.name
+         RETURNING site.name AS name, fence, priority, next_visit_at_ms"
+    ))
+    .bind(names(sites.iter().map(SiteName::as_str))?)
+    .bind(due_before_ms(request))
+    .bind(now_ms)
+    .bind(i64::from(request.sites_max))
+    .bind(request.worker.as_str())
+    .bind(lease_until_ms(request, now_ms))
+    .fetch_all(&mut *connection)
+    .await?;
+    Ok(rows)
+}
+
+/// Renews what is still held, also where the lease ran out and nobody else came.
+pub(crate) async fn leases_renew(
+    connection: &mut Connection,
+    tokens: &[LeaseToken],
+    until_ms: i64,
+) -> Outcome<Vec<LeaseToken>> {
+    let mut rows: Vec<(&str, &str, i64)> =
+        tokens.iter().map(|token| (token.site.as_str(), token.worker.as_str(), token.fence)).collect();
+    rows.sort_unstable();
+    let held: HashSet<String> = sqlx::query_scalar(
+        "UPDATE site SET lease_until_ms = $2
+         FROM (SELECT value ->> 0 AS held_name, value ->> 1 AS held_by, CAST(value ->> 2 AS BIGINT) AS held_fence
+               FROM json_each($1)) AS held
+         WHERE name = held_name AND lease_owner = held_by AND fence = held_fence
+         RETURNING name",
+    )
+    .bind(json(&rows, "batch of leases")?)
+    .bind(until_ms)
+    .fetch_all(&mut *connection)
+    .await?
+    .into_iter()
+    .collect();
+    let mut renewed = Vec::with_capacity(held.len());
+    for token in tokens.iter().filter(|token| held.contains(token.site.as_str())) {
+        let expires_at = Place::new("site", token.site.as_str()).time("lease_until_ms", until_ms)?;
+        renewed.push(LeaseToken { expires_at, ..token.clone() });
+    }
+    Ok(renewed)
+}
+
+/// Gives a lease back; `next_visit_at_ms` replaces the planned time when it is given. Fenced: an older holder is told so.
+pub(crate) async fn lease_end(
+    connection: &mut Connection,
+    token: &LeaseToken,
+    next_visit_at_ms: Option<i64>,
+) -> Outcome<()> {
+    let ended = sqlx::query(
+        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0,
+                next_visit_at_ms = COALESCE(CAST($4 AS BIGINT), next_visit_at_ms)
+         WHERE name = $1 AND lease_owner = $2 AND fence = $3",
+    )
+    .bind(token.site.as_str())
+    .bind(token.worker.as_str())
+    .bind(token.fence)
+    .bind(next_visit_at_ms)
+    .execute(&mut *connection)
+    .await?;
+    if ended.rows_affected() == 1 {
+        return Ok(());
+    }
+    let blocked = super::block::block_find(connection, token.site.as_str()).await?.is_some();
+    let site = token.site.clone();
+    Err(if blocked { StoreError::Blocked { site } } else { StoreError::LeaseLost { site } }.into())
+}
+
+/// Gives back whatever a worker holds: it has stopped, or was killed and starts again under the same name.
+pub(crate) async fn worker_forget(connection: &mut Connection, worker: &WorkerId) -> Outcome<u64> {
+    let ended = sqlx::query("UPDATE site SET lease_owner = NULL, lease_until_ms = 0 WHERE lease_owner = $1")
+        .bind(worker.as_str())
+        .execute(&mut *connection)
+        .await?;
+    Ok(ended.rows_affected())
+}

@@ -1,0 +1,124 @@
+//! Manifests as they are read: the current version of each, with how it stands.
+
+use manifest::{CapabilityId, ManifestId, SiteName};
+
+use super::Connection;
+use crate::StoreError;
+use crate::fault::Outcome;
+use crate::model::StoredManifest;
+use crate::pack::{Place, counted, names};
+
+#[derive(sqlx::FromRow)]
+struct ManifestRow {
+    id: String,
+    status: String,
+    version: i32,
+    first_seen_at_ms: i64,
+    last_seen_at_ms: i64,
+    changed_at_ms: i64,
+    model: Vec<u8>,
+    document_hash: Option<String>,
+}
+
+impl TryFrom<ManifestRow> for StoredManifest {
+    type Error = StoreError;
+
+    fn try_from(row: ManifestRow) -> Result<Self, StoreError> {
+        let place = Place::new("manifest", &row.id);
+        let model = Place::new("manifest_version", &row.id);
+        Ok(Self {
+            manifest: model.json("model", &model.bytes("model", &row.model)?)?,
+            status: place.parse("status", &row.status)?,
+            first_seen_at: place.time("first_seen_at_ms", row.first_seen_at_ms)?,
+            last_seen_at: place.time("last_seen_at_ms", row.last_seen_at_ms)?,
+            changed_at: place.time("changed_at_ms", row.changed_at_ms)?,
+            versions: counted(row.version),
+            body_kept: row.document_hash.is_some(),
+        })
+    }
+}
+
+fn stored(rows: Vec<ManifestRow>) -> Outcome<Vec<StoredManifest>> {
+    Ok(rows.into_iter().map(StoredManifest::try_from).collect::<Result<_, _>>()?)
+}
+
+/// A select of current versions; what follows narrows and orders it.
+macro_rules! select_manifests {
+    ($($rest:literal),+) => {
+        concat!(
+            "SELECT m.id, m.status, m.version, m.first_seen_at_ms, m.last_seen_at_ms, m.changed_at_ms,
+                    v.model, v.document_hash
+             FROM manifest m JOIN manifest_version v ON v.manifest_id = m.id AND v.version = m.version ",
+            $($rest),+
+        )
+    };
+}
+
+/// The current version, also of a manifest that left the index: its status says so.
+pub(crate) async fn manifest_find(
+    connection: &mut Connection,
+    id: &ManifestId,
+) -> Outcome<Option<StoredManifest>> {
+    let row: Option<ManifestRow> = sqlx::query_as(select_manifests!("WHERE m.id = $1"))
+        .bind(id.as_str())
+        .fetch_optional(&mut *connection)
+        .await?;
+    Ok(row.map(StoredManifest::try_from).transpose()?)
+}
+
+/// Those of the listed manifests that are in the index.
+pub(crate) async fn manifests_load(
+    connection: &mut Connection,
+    ids: &[ManifestId],
+) -> Outcome<Vec<StoredManifest>> {
+    let rows = sqlx::query_as(select_manifests!(
+        "WHERE m.removed_at_ms IS NULL AND m.id IN (SELECT value ->> 0 FROM json_each($1))"
+    ))
+    .bind(names(ids.iter().map(ManifestId::as_str))?)
+    .fetch_all(&mut *connection)
+    .await?;
+    stored(rows)
+}
+
+/// Manifests in the index, in the order of their ids.
+pub(crate) async fn manifests_page(
+    connection: &mut Connection,
+    after: &str,
+    max: i64,
+) -> Outcome<Vec<StoredManifest>> {
+    let rows = sqlx::query_as(select_manifests!(
+        "WHERE m.removed_at_ms IS NULL AND m.id > $1 ORDER BY m.id LIMIT $2"
+    ))
+    .bind(after)
+    .bind(max)
+    .fetch_all(&mut *connection)
+    .await?;
+    stored(rows)
+}
+
+/// A site's manifests that are in the index, in the order of their URLs.
+pub(crate) async fn manifests_of_site(
+    connection: &mut Connection,
+    site: &SiteName,
+) -> Outcome<Vec<StoredManifest>> {
+    let rows =
+        sqlx::query_as(select_manifests!("WHERE m.removed_at_ms IS NULL AND m.site = $1 ORDER BY m.url"))
+            .bind(site.as_str())
+            .fetch_all(&mut *connection)
+            .await?;
+    stored(rows)
+}
+
+/// The manifest in the index that declares a capability.
+pub(crate) async fn manifest_of_capability(
+    connection: &mut Connection,
+    id: &CapabilityId,
+) -> Outcome<Option<StoredManifest>> {
+    let row: Option<ManifestRow> = sqlx::query_as(select_manifests!(
+        "WHERE m.removed_at_ms IS NULL AND m.id = (SELECT manifest_id FROM capability WHERE id = $1)"
+    ))
+    .bind(id.as_str())
+    .fetch_optional(&mut *connection)
+    .await?;
+    Ok(row.map(StoredManifest::try_from).transpose()?)
+}

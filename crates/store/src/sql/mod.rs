@@ -1,0 +1,23 @@
+//! The statements, one file for each aggregate, written once and compiled for each back end.
+//!
+//! Both databases take `$1` placeholders, `ON CONFLICT`, `RETURNING`, `UPDATE … FROM` and batches as one JSON array of
+//! arrays (`json_each`, which the PostgreSQL migration defines under SQLite's name). Where they differ, the back end's
+//! module above this one says how. Functions take a connection and leave the transaction to their caller.
+
+use super::{Connection, SEQUENCED_BY_WRITER, SEQUENCER_LOCK, skip_locked};
+
+pub(crate) mod block;
+pub(crate) mod capability;
+pub(crate) mod clock;
+pub(crate) mod document;
+pub(crate) mod feed;
+pub(crate) mod lease;
+pub(crate) mod manifest;
+pub(crate) mod resource;
+pub(crate) mod robots;
+pub(crate) mod seed;
+pub(crate) mod site;
+pub(crate) mod site_list;
+pub(crate) mod stats;
+pub(crate) mod version;
+pub(crate) mod visit;

@@ -1,0 +1,172 @@
+//! Seeds: sites, hosts and hinted URLs, inserted in batches.
+
+use std::collections::{BTreeMap, HashSet};
+
+use manifest::{Discovery, ManifestId};
+
+use super::{Connection, block};
+use crate::fault::Outcome;
+use crate::model::{Seed, SeedOrigin, SeedsAdded};
+use crate::pack::{NEVER_MS, json, names};
+
+/// A link from another site makes a site due at most once in this time.
+const HINT_INTERVAL_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// Adds a batch. Known sites keep their schedule, unless the seed brings something new or asks for a visit now.
+pub(crate) async fn seeds_add(
+    connection: &mut Connection,
+    seeds: &[Seed],
+    now_ms: i64,
+) -> Outcome<SeedsAdded> {
+    let sites: Vec<String> = seeds.iter().map(|seed| seed.host.site().as_str().to_owned()).collect();
+    let blocked = block::blocked_among(connection, &names(sites.iter().map(String::as_str))?).await?;
+    let open: Vec<(&Seed, &str)> = seeds
+        .iter()
+        .zip(&sites)
+        .filter(|(_, site)| !blocked.contains(*site))
+        .map(|(seed, site)| (seed, site.as_str()))
+        .collect();
+    sites_insert(connection, &open, now_ms).await?;
+    let mut new_hosts = hosts_insert(connection, &open).await?;
+    let mut new_urls = hints_insert(connection, &open).await?;
+    let (mut due, mut hinted) = (Vec::new(), Vec::new());
+    let mut added = 0;
+    for (seed, site) in &open {
+        let is_new_host = new_hosts.remove(seed.host.as_str());
+        let is_new_url = seed.url.as_ref().is_some_and(|url| new_urls.remove(ManifestId::of(url).as_str()));
+        let is_new = is_new_host || is_new_url;
+        added += u64::from(is_new);
+        match seed.origin {
+            SeedOrigin::Linked { .. } if is_new => hinted.push(*site),
+            SeedOrigin::File | SeedOrigin::Submitted if is_new => due.push(*site),
+            _ => {}
+        }
+        if seed.revisit_now {
+            due.push(site);
+        }
+    }
+    if !hinted.is_empty() {
+        due_once_a_day(connection, &names(hinted)?, now_ms).await?;
+    }
+    if !due.is_empty() {
+        due_now(connection, &names(due)?, now_ms).await?;
+    }
+    let known = open.len() as u64 - added;
+    Ok(SeedsAdded { added, known, blocked: (seeds.len() - open.len()) as u64 })
+}
+
+/// Class of the lease order; see the column's comment.
+const fn priority(seed: &Seed) -> i32 {
+    match (&seed.origin, seed.rank) {
+        (SeedOrigin::Submitted, _) => 0,
+        (SeedOrigin::Linked { .. }, _) => 1,
+        (SeedOrigin::File, None | Some(0..=10_000)) => 2,
+        (SeedOrigin::File, Some(10_001..=100_000)) => 3,
+        (SeedOrigin::File, Some(100_001..=1_000_000)) => 4,
+        (SeedOrigin::File, Some(_)) => 5,
+    }
+}
+
+/// Rows go in sorted by key, so that concurrent batches lock them in the same order.
+async fn sites_insert(connection: &mut Connection, open: &[(&Seed, &str)], now_ms: i64) -> Outcome<()> {
+    let mut rows: BTreeMap<&str, i32> = BTreeMap::new();
+    for (seed, site) in open {
+        let class = rows.entry(site).or_insert_with(|| priority(seed));
+        *class = (*class).min(priority(seed));
+    }
+    let batch = json(&rows.iter().collect::<Vec<_>>(), "batch of sites")?;
+    sqlx::query(
+        "INSERT INTO site (name, priority, next_visit_at_ms)
+         SELECT value ->> 0, CAST(value ->> 1 AS INTEGER), $2 FROM json_each($1) WHERE true
+         ON CONFLICT (name) DO UPDATE SET priority = excluded.priority WHERE site.priority > excluded.priority",
+    )
+    .bind(&batch)
+    .bind(now_ms)
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query(
+        "INSERT INTO site_state (name, status, first_seen_at_ms)
+         SELECT value ->> 0, 'pending', $2 FROM json_each($1) WHERE true
+         ON CONFLICT (name) DO NOTHING",
+    )
+    .bind(&batch)
+    .bind(now_ms)
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
+}
+
+async fn hosts_insert(connection: &mut Connection, open: &[(&Seed, &str)]) -> Outcome<HashSet<String>> {
+    let rows: BTreeMap<&str, &str> = open.iter().map(|(seed, site)| (seed.host.as_str(), *site)).collect();
+    let inserted = sqlx::query_scalar(
+        "INSERT INTO host (host, site, seeded)
+         SELECT value ->> 0, value ->> 1, 1 FROM json_each($1) WHERE true
+         ON CONFLICT (host) DO UPDATE SET seeded = 1 WHERE host.seeded = 0
+         RETURNING host",
+    )
+    .bind(json(&rows.iter().collect::<Vec<_>>(), "batch of hosts")?)
+    .fetch_all(&mut *connection)
+    .await?;
+    Ok(inserted.into_iter().collect())
+}
+
+/// URLs that were seeded or linked wait as resources without an outcome.
+async fn hints_insert(connection: &mut Connection, open: &[(&Seed, &str)]) -> Outcome<HashSet<String>> {
+    let mut rows = BTreeMap::new();
+    for (seed, site) in open {
+        let Some(url) = &seed.url else { continue };
+        let (discovery, linked_from) = match &seed.origin {
+            SeedOrigin::Linked { from } => (Discovery::CatalogEntry, Some(from.as_str())),
+            SeedOrigin::File | SeedOrigin::Submitted => (Discovery::Submitted, None),
+        };
+        let id = ManifestId::of(url);
+        rows.entry(id.as_str().to_owned()).or_insert((
+            id.as_str().to_owned(),
+            *site,
+            url.as_str(),
+            discovery.as_str(),
+            linked_from,
+        ));
+    }
+    if rows.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let inserted = sqlx::query_scalar(
+        "INSERT INTO resource (id, site, url, discovery, linked_from)
+         SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each($1) WHERE true
+         ON CONFLICT (id) DO NOTHING
+         RETURNING id",
+    )
+    .bind(json(&rows.into_values().collect::<Vec<_>>(), "batch of hints")?)
+    .fetch_all(&mut *connection)
+    .await?;
+    Ok(inserted.into_iter().collect())
+}
+
+async fn due_once_a_day(connection: &mut Connection, sites: &str, now_ms: i64) -> Outcome<()> {
+    let hinted: Vec<String> = sqlx::query_scalar(
+        "UPDATE site_state SET hinted_at_ms = $2
+         WHERE name IN (SELECT value ->> 0 FROM json_each($1)) AND (hinted_at_ms IS NULL OR hinted_at_ms <= $3)
+         RETURNING name",
+    )
+    .bind(sites)
+    .bind(now_ms)
+    .bind(now_ms - HINT_INTERVAL_MS)
+    .fetch_all(&mut *connection)
+    .await?;
+    due_now(connection, &names(hinted.iter().map(String::as_str))?, now_ms).await
+}
+
+/// Moves visits forward, never back, and leaves blocked sites alone.
+async fn due_now(connection: &mut Connection, sites: &str, now_ms: i64) -> Outcome<()> {
+    sqlx::query(
+        "UPDATE site SET next_visit_at_ms = $2
+         WHERE name IN (SELECT value ->> 0 FROM json_each($1)) AND next_visit_at_ms > $2 AND next_visit_at_ms < $3",
+    )
+    .bind(sites)
+    .bind(now_ms)
+    .bind(NEVER_MS)
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! The store in numbers, and when there is next something to do.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use policy::FetchOutcome;
+
+use super::{Connection, feed};
+use crate::fault::Outcome;
+use crate::model::Stats;
+use crate::pack::{NEVER_MS, Place, sized};
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+#[derive(sqlx::FromRow)]
+struct QueueRow {
+    sites: i64,
+    due: i64,
+    leased: i64,
+    oldest_due_at_ms: Option<i64>,
+}
+
+#[derive(sqlx::FromRow)]
+struct StateRow {
+    parked: i64,
+    visits: i64,
+    last_visit_at_ms: Option<i64>,
+}
+
+#[derive(sqlx::FromRow)]
+struct ContentRow {
+    blocked: i64,
+    manifests: i64,
+    capabilities: i64,
+    documents: i64,
+    document_bytes: i64,
+}
+
+/// Counts everything. Reads whole tables, so callers keep the answer for some seconds.
+pub(crate) async fn stats(connection: &mut Connection, now_ms: i64) -> Outcome<Stats> {
+    let place = Place::new("site", "all");
+    let queue = queue_count(connection, now_ms).await?;
+    let state: StateRow = sqlx::query_as(
+        "SELECT COUNT(parked_until_ms) AS parked, CAST(COALESCE(SUM(visits), 0) AS BIGINT) AS visits,
+                MAX(last_visit_at_ms) AS last_visit_at_ms
+         FROM site_state",
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    let content: ContentRow = sqlx::query_as(
+        "SELECT (SELECT COUNT(*) FROM block) AS blocked,
+                (SELECT COUNT(*) FROM manifest WHERE removed_at_ms IS NULL) AS manifests,
+                (SELECT COUNT(*) FROM capability) AS capabilities,
+                (SELECT COUNT(*) FROM document) AS documents,
+                (SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM document) AS document_bytes",
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    let formats = sqlx::query_as(
+        "SELECT format, COUNT(*) FROM manifest WHERE removed_at_ms IS NULL AND $1 > 0
+         GROUP BY format ORDER BY COUNT(*) DESC, format",
+    );
+    let statuses = sqlx::query_as(
+        "SELECT status, COUNT(*) FROM site_state WHERE $1 > 0 GROUP BY status ORDER BY COUNT(*) DESC, status",
+    );
+    let ends = sqlx::query_as(
+        "SELECT visit_end, COUNT(*) FROM visit WHERE ended_at_ms > $1 GROUP BY visit_end
+         ORDER BY COUNT(*) DESC, visit_end",
+    );
+    let day_ago_ms = now_ms - DAY_MS;
+    Ok(Stats {
+        sites: sized(queue.sites),
+        sites_due: sized(queue.due),
+        sites_leased: sized(queue.leased),
+        sites_parked: sized(state.parked),
+        sites_blocked: sized(content.blocked),
+        visits: sized(state.visits),
+        manifests: sized(content.manifests),
+        capabilities: sized(content.capabilities),
+        documents: sized(content.documents),
+        document_bytes: sized(content.document_bytes),
+        feed_head: feed::feed_head(connection).await?,
+        manifests_by_format: words(formats.bind(1_i64).fetch_all(&mut *connection).await?, "format")?,
+        sites_by_status: words(statuses.bind(1_i64).fetch_all(&mut *connection).await?, "status")?,
+        ends_last_day: words(ends.bind(day_ago_ms).fetch_all(&mut *connection).await?, "visit_end")?,
+        outcomes_last_day: outcomes_count(connection, day_ago_ms).await?,
+        oldest_due_at: place.time_of("next_visit_at_ms", queue.oldest_due_at_ms)?,
+        last_visit_at: place.time_of("last_visit_at_ms", state.last_visit_at_ms)?,
+    })
+}
+
+async fn queue_count(connection: &mut Connection, now_ms: i64) -> Outcome<QueueRow> {
+    let row = sqlx::query_as(
+        "SELECT COUNT(*) AS sites,
+                COUNT(CASE WHEN next_visit_at_ms <= $1 AND lease_until_ms <= $1 THEN 1 END) AS due,
+                COUNT(CASE WHEN lease_until_ms > $1 THEN 1 END) AS leased,
+                MIN(CASE WHEN next_visit_at_ms <= $1 AND lease_until_ms <= $1 THEN next_visit_at_ms END)
+                    AS oldest_due_at_ms
+         FROM site",
+    )
+    .bind(now_ms)
+    .fetch_one(&mut *connection)
+    .await?;
+    Ok(row)
+}
+
+fn words<T>(rows: Vec<(String, i64)>, column: &'static str) -> Outcome<Vec<(T, u64)>>
+where
+    T: std::str::FromStr,
+    T::Err: ToString,
+{
+    let mut counts = Vec::with_capacity(rows.len());
+    for (word, count) in rows {
+        counts.push((Place::new("stats", &word).parse(column, &word)?, sized(count)));
+    }
+    Ok(counts)
+}
+
+/// Most visits come to the same counts, so the database groups them before they are taken apart here.
+async fn outcomes_count(connection: &mut Connection, since_ms: i64) -> Outcome<Vec<(FetchOutcome, u64)>> {
+    let rows: Vec<(String, i64)> =
+        sqlx::query_as("SELECT outcomes, COUNT(*) FROM visit WHERE ended_at_ms > $1 GROUP BY outcomes")
+            .bind(since_ms)
+            .fetch_all(&mut *connection)
+            .await?;
+    let mut totals: BTreeMap<FetchOutcome, u64> = BTreeMap::new();
+    for (outcomes, visits) in rows {
+        let place = Place::new("visit", &outcomes);
+        for part in outcomes.split(',').filter(|part| !part.is_empty()) {
+            let (word, count) =
+                part.split_once('=').ok_or_else(|| place.damaged("outcomes", "a part without ="))?;
+            let count: u64 = place.parse("outcomes", count)?;
+            *totals.entry(place.parse("outcomes", word)?).or_default() += count * sized(visits);
+        }
+    }
+    let mut totals: Vec<(FetchOutcome, u64)> = totals.into_iter().collect();
+    totals.sort_by_key(|(outcome, count)| (std::cmp::Reverse(*count), *outcome));
+    Ok(totals)
+}
+
+/// The earliest planned visit of a site that nobody holds, looked up class by class in the index of due sites.
+pub(crate) async fn next_due_at(connection: &mut Connection) -> Outcome<Option<DateTime<Utc>>> {
+    let at_ms: Option<i64> = sqlx::query_scalar(
+        "SELECT MIN(earliest.at_ms) FROM (
+             SELECT (SELECT next_visit_at_ms FROM site
+                     WHERE priority = class.column1 AND lease_owner IS NULL AND next_visit_at_ms < $1
+                     ORDER BY next_visit_at_ms LIMIT 1) AS at_ms
+             FROM (VALUES (0), (1), (2), (3), (4), (5)) AS class
+         ) AS earliest",
+    )
+    .bind(NEVER_MS)
+    .fetch_one(&mut *connection)
+    .await?;
+    Ok(Place::new("site", "earliest").time_of("next_visit_at_ms", at_ms)?)
+}

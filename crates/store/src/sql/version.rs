@@ -1,0 +1,272 @@
+//! Versions of manifests: written by visits, read as history.
+
+use std::collections::BTreeMap;
+
+use manifest::{ContentHash, ManifestId, SiteName};
+use policy::Status;
+
+use super::Connection;
+use super::capability::{capabilities_remove, capabilities_replace};
+use super::document::{document_keep, documents_drop_unused};
+use crate::fault::Outcome;
+use crate::model::VersionRecord;
+use crate::pack::{Place, counted, len, millis, millis_of, names, size};
+use crate::packed::{PackedFetch, PackedVisit};
+use crate::plan::{KnownManifest, NewVersion, Touch};
+
+/// A site's manifests, those that left the index included.
+pub(crate) async fn manifests_known(
+    connection: &mut Connection,
+    site: &SiteName,
+) -> Outcome<BTreeMap<ManifestId, KnownManifest>> {
+    let rows: Vec<(String, String, String, i32, Option<i64>)> = sqlx::query_as(
+        "SELECT id, content_hash, status, version, removed_at_ms FROM manifest WHERE site = $1",
+    )
+    .bind(site.as_str())
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut known = BTreeMap::new();
+    for (id, hash, status, version, removed_at_ms) in rows {
+        let place = Place::new("manifest", &id);
+        let manifest = KnownManifest {
+            hash: place.parse("content_hash", &hash)?,
+            status: place.parse("status", &status)?,
+            version,
+            in_index: removed_at_ms.is_none(),
+        };
+        known.insert(place.parse("id", &id)?, manifest);
+    }
+    Ok(known)
+}
+
+/// Writes a new version and makes it the current one.
+pub(crate) async fn version_add(
+    connection: &mut Connection,
+    site: &SiteName,
+    new: &NewVersion<'_>,
+    packed: &PackedVisit,
+) -> Outcome<()> {
+    let Some(rows) = packed.of(&new.manifest.id) else { return Ok(()) };
+    let at_ms = millis(new.fetch.at);
+    body_keep(connection, &new.manifest.content_hash, rows, at_ms).await?;
+    sqlx::query(
+        "INSERT INTO manifest (id, site, url, format, status, version, content_hash, capabilities,
+                               first_seen_at_ms, last_seen_at_ms, changed_at_ms)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9)
+         ON CONFLICT (id) DO UPDATE SET
+             format = excluded.format, status = excluded.status, version = excluded.version,
+             content_hash = excluded.content_hash, capabilities = excluded.capabilities,
+             last_seen_at_ms = excluded.last_seen_at_ms, changed_at_ms = excluded.changed_at_ms,
+             removed_at_ms = NULL",
+    )
+    .bind(new.manifest.id.as_str())
+    .bind(site.as_str())
+    .bind(new.manifest.url.as_str())
+    .bind(new.manifest.format().as_str())
+    .bind(new.status.as_str())
+    .bind(new.version)
+    .bind(new.manifest.content_hash.as_str())
+    .bind(len(new.manifest.capabilities.len()))
+    .bind(at_ms)
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query(
+        "INSERT INTO manifest_version (manifest_id, version, content_hash, document_hash, model, capabilities,
+                                       findings, first_seen_at_ms, last_seen_at_ms)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)",
+    )
+    .bind(new.manifest.id.as_str())
+    .bind(new.version)
+    .bind(new.manifest.content_hash.as_str())
+    .bind(rows.body.as_ref().map(|_| new.manifest.content_hash.as_str()))
+    .bind(rows.model.as_slice())
+    .bind(len(new.manifest.capabilities.len()))
+    .bind(len(new.manifest.findings.len()))
+    .bind(at_ms)
+    .execute(&mut *connection)
+    .await?;
+    capabilities_replace(connection, &new.manifest.id, site.as_str(), &rows.capabilities).await
+}
+
+async fn body_keep(
+    connection: &mut Connection,
+    hash: &ContentHash,
+    rows: &PackedFetch,
+    at_ms: i64,
+) -> Outcome<()> {
+    match &rows.body {
+        Some((body, bytes)) => document_keep(connection, hash, body, size(*bytes), at_ms).await,
+        None => Ok(()),
+    }
+}
+
+/// Records how an unchanged manifest stands and when it was confirmed.
+pub(crate) async fn version_touch(
+    connection: &mut Connection,
+    site: &SiteName,
+    touch: &Touch<'_>,
+    packed: &PackedVisit,
+) -> Outcome<()> {
+    let seen_at_ms = millis_of(touch.seen_at);
+    sqlx::query(
+        "UPDATE manifest SET status = $2, last_seen_at_ms = COALESCE(CAST($3 AS BIGINT), last_seen_at_ms),
+                removed_at_ms = NULL WHERE id = $1",
+    )
+    .bind(touch.id.as_str())
+    .bind(touch.status.as_str())
+    .bind(seen_at_ms)
+    .execute(&mut *connection)
+    .await?;
+    if let Some(seen_at_ms) = seen_at_ms {
+        sqlx::query(
+            "UPDATE manifest_version SET last_seen_at_ms = $3 WHERE manifest_id = $1 AND version = $2",
+        )
+        .bind(touch.id.as_str())
+        .bind(touch.version)
+        .bind(seen_at_ms)
+        .execute(&mut *connection)
+        .await?;
+    }
+    let Some(rows) = packed.of(&touch.id) else { return Ok(()) };
+    if touch.returned.is_some() {
+        capabilities_replace(connection, &touch.id, site.as_str(), &rows.capabilities).await?;
+    }
+    if let Some(fetch) = touch.reread {
+        body_follow(connection, touch, rows, millis(fetch.at)).await?;
+    }
+    Ok(())
+}
+
+/// Publishers change their mind about copies: a document that may no longer be kept is dropped, one that now may is kept.
+async fn body_follow(
+    connection: &mut Connection,
+    touch: &Touch<'_>,
+    rows: &PackedFetch,
+    at_ms: i64,
+) -> Outcome<()> {
+    let hash = &rows.hash;
+    if !rows.may_keep {
+        document_reference(connection, touch, None).await?;
+        documents_drop_unused(connection, &names([hash.as_str()])?).await?;
+    } else if rows.body.is_some() {
+        body_keep(connection, hash, rows, at_ms).await?;
+        document_reference(connection, touch, Some(hash)).await?;
+    }
+    Ok(())
+}
+
+async fn document_reference(
+    connection: &mut Connection,
+    touch: &Touch<'_>,
+    hash: Option<&ContentHash>,
+) -> Outcome<()> {
+    sqlx::query("UPDATE manifest_version SET document_hash = $3 WHERE manifest_id = $1 AND version = $2")
+        .bind(touch.id.as_str())
+        .bind(touch.version)
+        .bind(hash.map(ContentHash::as_str))
+        .execute(&mut *connection)
+        .await?;
+    Ok(())
+}
+
+/// Takes a manifest out of the index; its versions stay.
+pub(crate) async fn manifest_remove(
+    connection: &mut Connection,
+    id: &ManifestId,
+    status: Status,
+    at_ms: i64,
+) -> Outcome<()> {
+    sqlx::query("UPDATE manifest SET status = $2, removed_at_ms = $3 WHERE id = $1")
+        .bind(id.as_str())
+        .bind(status.as_str())
+        .bind(at_ms)
+        .execute(&mut *connection)
+        .await?;
+    capabilities_remove(connection, id).await
+}
+
+/// What a site has in the index.
+#[derive(Debug, Default)]
+pub(crate) struct InIndex {
+    pub(crate) manifests: i32,
+    pub(crate) capabilities: i32,
+    pub(crate) formats: String,
+}
+
+/// Counts what a site has in the index.
+pub(crate) async fn index_count(connection: &mut Connection, site: &SiteName) -> Outcome<InIndex> {
+    let rows: Vec<(String, i64, i64)> = sqlx::query_as(
+        "SELECT format, COUNT(*), CAST(SUM(capabilities) AS BIGINT) FROM manifest
+         WHERE site = $1 AND removed_at_ms IS NULL GROUP BY format ORDER BY format",
+    )
+    .bind(site.as_str())
+    .fetch_all(&mut *connection)
+    .await?;
+    let total = |part: fn(&(String, i64, i64)) -> i64| {
+        i32::try_from(rows.iter().map(part).sum::<i64>()).unwrap_or(i32::MAX)
+    };
+    let formats: Vec<&str> = rows.iter().map(|row| row.0.as_str()).collect();
+    Ok(InIndex {
+        manifests: total(|row| row.1),
+        capabilities: total(|row| row.2),
+        formats: formats.join(","),
+    })
+}
+
+/// Every version of a manifest, latest first.
+pub(crate) async fn manifest_versions(
+    connection: &mut Connection,
+    id: &ManifestId,
+) -> Outcome<Vec<VersionRecord>> {
+    let rows: Vec<(String, i64, i64, i32, i32)> = sqlx::query_as(
+        "SELECT content_hash, first_seen_at_ms, last_seen_at_ms, capabilities, findings
+         FROM manifest_version WHERE manifest_id = $1 ORDER BY version DESC",
+    )
+    .bind(id.as_str())
+    .fetch_all(&mut *connection)
+    .await?;
+    let place = Place::new("manifest_version", id.as_str());
+    let mut versions = Vec::with_capacity(rows.len());
+    for (hash, first_seen_at_ms, last_seen_at_ms, capabilities, findings) in rows {
+        versions.push(VersionRecord {
+            hash: place.parse("content_hash", &hash)?,
+            first_seen_at: place.time("first_seen_at_ms", first_seen_at_ms)?,
+            last_seen_at: place.time("last_seen_at_ms", last_seen_at_ms)?,
+            capabilities: counted(capabilities),
+            findings: counted(findings),
+        });
+    }
+    Ok(versions)
+}
+
+/// The normalised manifest of one version, the latest where the content came back.
+pub(crate) async fn version_find(
+    connection: &mut Connection,
+    id: &ManifestId,
+    hash: &ContentHash,
+) -> Outcome<Option<manifest::Manifest>> {
+    let model: Option<Vec<u8>> = sqlx::query_scalar(
+        "SELECT model FROM manifest_version WHERE manifest_id = $1 AND content_hash = $2
+         ORDER BY version DESC LIMIT 1",
+    )
+    .bind(id.as_str())
+    .bind(hash.as_str())
+    .fetch_optional(&mut *connection)
+    .await?;
+    let place = Place::new("manifest_version", id.as_str());
+    let manifest = model.map(|model| place.json("model", &place.bytes("model", &model)?));
+    Ok(manifest.transpose()?)
+}
+
+/// Hashes of the documents that a site's versions refer to, sorted.
+pub(crate) async fn documents_of_site(connection: &mut Connection, site: &SiteName) -> Outcome<Vec<String>> {
+    let hashes = sqlx::query_scalar(
+        "SELECT DISTINCT document_hash FROM manifest_version
+         WHERE document_hash IS NOT NULL AND manifest_id IN (SELECT id FROM manifest WHERE site = $1)
+         ORDER BY document_hash",
+    )
+    .bind(site.as_str())
+    .fetch_all(&mut *connection)
+    .await?;
+    Ok(hashes)
+}

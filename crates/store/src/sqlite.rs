@@ -1,0 +1,116 @@
+//! SQLite: the store of one machine.
+//!
+//! One connection writes, in transactions that take the write lock at once (`BEGIN IMMEDIATE`), so that a writer waits
+//! for its turn instead of failing half way; a few others read beside it (write-ahead log). Other processes on the same
+//! file take turns in the same way.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqlx::migrate::Migrator;
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{ConnectOptions, Connection as _, Sqlite, Transaction};
+
+use crate::StoreError;
+use crate::fault::Outcome;
+
+#[path = "sql/mod.rs"]
+pub(crate) mod sql;
+
+pub(crate) type Connection = sqlx::SqliteConnection;
+
+/// There is one writer at a time, so the order of commits is the order of writing.
+pub(crate) const SEQUENCED_BY_WRITER: bool = true;
+
+/// The write lock suffices.
+pub(crate) const SEQUENCER_LOCK: Option<&str> = None;
+
+/// One writer at a time: nothing to pass over.
+macro_rules! skip_locked {
+    () => {
+        ""
+    };
+}
+pub(crate) use skip_locked;
+
+static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/sqlite");
+
+/// How long a writer waits for another process; a visit's transaction takes milliseconds, a purge of a large site seconds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Readers beside the writer: reads are short, and more than the cores of a small machine gain nothing.
+const READERS_MAX: u32 = 4;
+
+#[derive(Debug)]
+pub(crate) struct Pool {
+    writer: SqlitePool,
+    readers: SqlitePool,
+}
+
+impl Pool {
+    pub(crate) async fn open(path: &Path, connections_max: u32) -> Result<Self, StoreError> {
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Normal)
+            .busy_timeout(BUSY_TIMEOUT)
+            .foreign_keys(true);
+        Self::prepare(path, &options).await?;
+        let writer = SqlitePoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(BUSY_TIMEOUT)
+            .connect_lazy_with(options.clone());
+        let readers = SqlitePoolOptions::new()
+            .max_connections(connections_max.clamp(1, READERS_MAX))
+            .acquire_timeout(BUSY_TIMEOUT)
+            .connect_lazy_with(options.pragma("query_only", "1"));
+        Ok(Self { writer, readers })
+    }
+
+    /// Creates and migrates the file. Processes that start together take turns by a lock on a file beside it: switching
+    /// a new database to the write-ahead log does not wait for others by itself.
+    async fn prepare(path: &Path, options: &SqliteConnectOptions) -> Result<(), StoreError> {
+        let locked = {
+            let path = path.to_owned();
+            tokio::task::spawn_blocking(move || lock_beside(&path)).await
+        };
+        let lock = locked.map_err(|error| not_writable(path, &error))??;
+        let mut connection = options.connect().await.map_err(|error| not_writable(path, &error))?;
+        crate::schema::migrate(&mut connection, &MIGRATIONS).await?;
+        connection.close().await.map_err(|error| not_writable(path, &error))?;
+        drop(lock);
+        Ok(())
+    }
+
+    pub(crate) async fn read(&self) -> Outcome<sqlx::pool::PoolConnection<Sqlite>> {
+        Ok(self.readers.acquire().await?)
+    }
+
+    pub(crate) async fn write(&self) -> Outcome<Transaction<'static, Sqlite>> {
+        Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
+    }
+
+    pub(crate) async fn close(&self) {
+        self.readers.close().await;
+        self.writer.close().await;
+    }
+}
+
+fn not_writable(path: &Path, reason: &impl ToString) -> StoreError {
+    StoreError::NotWritable { path: path.to_owned(), reason: reason.to_string() }
+}
+
+/// The lock ends when the file is closed, also when the process is killed.
+fn lock_beside(path: &Path) -> Result<File, StoreError> {
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir).map_err(|error| not_writable(path, &error))?;
+    }
+    let mut lock_path = path.as_os_str().to_owned();
+    lock_path.push(".lock");
+    let file = File::create(PathBuf::from(lock_path)).map_err(|error| not_writable(path, &error))?;
+    file.lock().map_err(|error| not_writable(path, &error))?;
+    Ok(file)
+}
