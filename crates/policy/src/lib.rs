@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod address;
+pub mod freshness;
 pub mod outcome;
 pub mod plan;
 pub mod redirect;
@@ -17,6 +18,7 @@ mod time;
 pub mod visit;
 
 pub use address::{AddressRefusal, AddressVerdict, OwnNetworks};
+pub use freshness::{CacheRecord, Freshness};
 pub use outcome::{FetchOutcome, RobotsKind, Status, VisitEnd};
 pub use plan::{BodyKind, PathClass, PlannedPath, Standing};
 pub use redirect::{RedirectDecision, RedirectRefusal};

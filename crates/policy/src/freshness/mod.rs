@@ -1,0 +1,308 @@
+//! HTTP caching from the view of a private cache that revalidates (RFC 9111).
+//!
+//! What is fresh is not requested, even when it is due. What is stale is asked for with both validators, byte for byte as
+//! they were sent. `no-store` keeps nothing but a hash; `no-cache` and `Vary: *` are always revalidated. Lifetimes are
+//! computed by `http-cache-semantics` from headers that were read strictly, and are never longer than a year.
+
+mod header;
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, SystemTime};
+
+use chrono::{DateTime, Utc};
+use http::header::{
+    AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE,
+    IF_NONE_MATCH, LAST_MODIFIED, PRAGMA, VARY,
+};
+use http_cache_semantics::{CacheOptions, CachePolicy};
+use manifest::closed;
+use serde::{Deserialize, Serialize};
+
+use self::header::Directives;
+use crate::time::{DAY, later};
+
+/// Longest lifetime that is believed: RFC 2616 §14.21 told servers to name no more than a year.
+pub const LIFETIME_MAX: Duration = Duration::from_hours(365 * 24);
+/// Longest lifetime that is guessed from Last-Modified (RFC 9111 §4.2.2).
+pub const HEURISTIC_MAX: Duration = DAY;
+/// The part of an answer's age since its last change that is guessed to be its lifetime (RFC 9111 §4.2.2 suggests it).
+const HEURISTIC_SHARE: f32 = 0.1;
+/// Longest header value that is kept; a longer one is no validator, and no statement on caching worth trusting.
+const VALUE_BYTES_MAX: usize = 2_048;
+
+/// The headers that freshness and revalidation depend on.
+const KEPT: [HeaderName; 8] = [AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, LAST_MODIFIED, PRAGMA, VARY];
+
+/// What is remembered of an answer to decide whether and how to ask again. Serialised, it is what the store keeps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheRecord {
+    status: u16,
+    received_at: DateTime<Utc>,
+    /// Values as sent; every octet is one character, so that nothing is lost.
+    headers: Vec<(String, String)>,
+}
+
+/// Whether a stored answer may stand without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freshness {
+    /// Not to be requested before this.
+    Fresh {
+        /// When it becomes stale.
+        until: DateTime<Utc>,
+    },
+    /// To be asked for with validators.
+    Stale,
+    /// To be asked for with validators, however recent it is.
+    MustRevalidate(RevalidateReason),
+    /// Nothing was kept that could stand or be validated.
+    NoStore,
+}
+
+closed! {
+    /// Why an answer is never used without asking.
+    RevalidateReason, "reason to revalidate" {
+        /// `no-cache`.
+        NoCache = "no_cache",
+        /// `Vary: *`.
+        VaryStar = "vary_star",
+    }
+}
+
+closed! {
+    /// What may be kept of an answer.
+    Keeping, "keeping" {
+        /// The body and its validators.
+        Everything = "everything",
+        /// `no-store`: only a hash and the time.
+        HashOnly = "hash_only",
+    }
+}
+
+/// Whether the request that was answered carried validators.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// With If-None-Match or If-Modified-Since.
+    WithValidators,
+    /// Without.
+    Plainly,
+}
+
+/// What to do with a 304.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotModified {
+    /// The stored answer stands, with these headers.
+    Stands(CacheRecord),
+    /// Ask once more, without validators.
+    AskPlainly(NotModifiedTrouble),
+}
+
+closed! {
+    /// Why a 304 cannot be used.
+    NotModifiedTrouble, "trouble with a 304" {
+        /// The request carried no validators.
+        NotAsked = "not_asked",
+        /// There is no stored answer it could confirm.
+        NothingStored = "nothing_stored",
+        /// It confirms something else than what is stored.
+        OtherValidator = "other_validator",
+    }
+}
+
+impl CacheRecord {
+    /// Remembers what matters of an answer's headers. Under `no-store` no validator is kept.
+    pub fn of(status: u16, headers: &HeaderMap, received_at: DateTime<Utc>) -> Self {
+        let mut kept = Vec::new();
+        for name in &KEPT {
+            for value in headers.get_all(name) {
+                if value.len() <= VALUE_BYTES_MAX {
+                    kept.push((name.as_str().to_owned(), to_text(value)));
+                } else if *name != ETAG && *name != LAST_MODIFIED {
+                    kept.push((CACHE_CONTROL.as_str().to_owned(), "no-cache".to_owned()));
+                }
+            }
+        }
+        Self { status, received_at, headers: kept }.without_forbidden()
+    }
+
+    fn without_forbidden(mut self) -> Self {
+        if self.keeping() == Keeping::HashOnly {
+            self.headers
+                .retain(|(name, _)| ![ETAG.as_str(), LAST_MODIFIED.as_str()].contains(&name.as_str()));
+        }
+        self
+    }
+
+    /// What may be kept of the answer.
+    pub fn keeping(&self) -> Keeping {
+        if self.directives().has("no-store") { Keeping::HashOnly } else { Keeping::Everything }
+    }
+
+    /// Whether the answer may stand at `now` without asking.
+    pub fn freshness(&self, now: DateTime<Utc>) -> Freshness {
+        let directives = self.directives();
+        if directives.has("no-store") {
+            return Freshness::NoStore;
+        }
+        if directives.has("no-cache") || self.is_pragma_no_cache() {
+            return Freshness::MustRevalidate(RevalidateReason::NoCache);
+        }
+        if self.values(&VARY).flat_map(|value| value.split(',')).any(|name| name.trim() == "*") {
+            return Freshness::MustRevalidate(RevalidateReason::VaryStar);
+        }
+        let until = self.fresh_until();
+        if now < until { Freshness::Fresh { until } } else { Freshness::Stale }
+    }
+
+    /// When the answer becomes stale by its lifetime; not after `received_at` when it has none.
+    fn fresh_until(&self) -> DateTime<Utc> {
+        let received_at = SystemTime::from(self.received_at);
+        let lifetime =
+            self.policy(received_at).map_or(Duration::ZERO, |policy| policy.time_to_live(received_at));
+        let limit = if self.is_explicit() { LIFETIME_MAX } else { HEURISTIC_MAX };
+        later(self.received_at, lifetime.min(limit))
+    }
+
+    /// What is left of the lifetime that the publisher stated, counted from when the answer was received; `None` when
+    /// nothing was stated.
+    pub fn stated_lifetime(&self) -> Option<Duration> {
+        match self.freshness(self.received_at) {
+            Freshness::NoStore | Freshness::MustRevalidate(_) => Some(Duration::ZERO),
+            _ if !self.is_explicit() => None,
+            Freshness::Stale => Some(Duration::ZERO),
+            Freshness::Fresh { until } => Some(crate::time::until(self.received_at, until)),
+        }
+    }
+
+    /// The headers that ask whether the stored answer still stands: If-None-Match and If-Modified-Since, both when both
+    /// validators were sent (RFC 9110 §13.1.2-3).
+    pub fn conditional_headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (validator, condition) in [(ETAG, IF_NONE_MATCH), (LAST_MODIFIED, IF_MODIFIED_SINCE)] {
+            if let Some(value) = self.value(&validator).and_then(to_value) {
+                headers.insert(condition, value);
+            }
+        }
+        headers
+    }
+
+    /// The ETag as sent; octets beyond ASCII appear as Latin-1.
+    pub fn etag(&self) -> Option<&str> {
+        self.value(&ETAG)
+    }
+
+    /// Last-Modified as sent.
+    pub fn last_modified(&self) -> Option<&str> {
+        self.value(&LAST_MODIFIED)
+    }
+
+    /// The headers that were kept, for showing what decided.
+    pub fn headers(&self) -> &[(String, String)] {
+        &self.headers
+    }
+
+    /// The stored answer after a 304 with these headers (RFC 9111 §3.2, §4.3.4). Age and Date are those of the 304 alone.
+    fn updated(&self, headers: &HeaderMap, received_at: DateTime<Utc>) -> Self {
+        let mut new = Self::of(self.status, headers, received_at);
+        for (name, value) in &self.headers {
+            let is_of_one_answer = name == AGE.as_str() || name == DATE.as_str();
+            if !is_of_one_answer && !headers.contains_key(name) {
+                new.headers.push((name.clone(), value.clone()));
+            }
+        }
+        new.without_forbidden()
+    }
+
+    /// Whether a 304's validator is another than the stored one; an ETag is compared weakly (RFC 9110 §8.8.3.2).
+    fn is_contradicted_by(&self, headers: &HeaderMap) -> bool {
+        let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+        let sent = |name: &HeaderName| headers.get(name).map(to_text);
+        match (self.etag(), sent(&ETAG)) {
+            (Some(stored), Some(sent)) => opaque(stored) != opaque(&sent),
+            (None, Some(_)) | (Some(_), None) => false,
+            (None, None) => match (self.last_modified(), sent(&LAST_MODIFIED)) {
+                (Some(stored), Some(sent)) => stored.trim() != sent.trim(),
+                _ => false,
+            },
+        }
+    }
+
+    fn values(&self, name: &HeaderName) -> impl Iterator<Item = &str> {
+        self.headers.iter().filter(move |(kept, _)| kept == name.as_str()).map(|(_, value)| value.as_str())
+    }
+
+    fn value(&self, name: &HeaderName) -> Option<&str> {
+        self.values(name).next().filter(|value| !value.is_empty())
+    }
+
+    fn directives(&self) -> Directives {
+        Directives::parse(self.values(&CACHE_CONTROL))
+    }
+
+    /// RFC 9111 §5.4: only where there is no Cache-Control.
+    fn is_pragma_no_cache(&self) -> bool {
+        self.values(&CACHE_CONTROL).next().is_none()
+            && Directives::parse(self.values(&PRAGMA)).has("no-cache")
+    }
+
+    fn is_explicit(&self) -> bool {
+        self.directives().max_age_s().is_some() || self.values(&EXPIRES).next().is_some()
+    }
+
+    /// The library's view of the answer, from headers in plain form. The request plays no part: it is constant.
+    fn policy(&self, received_at: SystemTime) -> Option<CachePolicy> {
+        let date = self.value(&DATE).and_then(header::date);
+        let age = header::age(self.value(&AGE), date, received_at);
+        let response = http::Response::builder()
+            .status(self.status)
+            .header(AGE, age.as_secs())
+            .header(CACHE_CONTROL, self.directives().plain());
+        let plain_dates = [
+            (DATE, date),
+            (LAST_MODIFIED, self.value(&LAST_MODIFIED).and_then(header::date)),
+            (EXPIRES, self.expires()),
+        ];
+        let response = plain_dates
+            .into_iter()
+            .filter_map(|(name, date)| date.map(|date| (name, httpdate::fmt_http_date(date))))
+            .fold(response, |response, (name, date)| response.header(name, date));
+        let options =
+            CacheOptions { shared: false, cache_heuristic: HEURISTIC_SHARE, ..CacheOptions::default() };
+        let request = http::Request::new(());
+        Some(CachePolicy::new_options(&request, &response.body(()).ok()?, received_at, options))
+    }
+
+    /// Expires; one that cannot be read, or several that differ, mean that the answer has expired.
+    fn expires(&self) -> Option<SystemTime> {
+        let mut values = self.values(&EXPIRES);
+        let first = values.next()?;
+        let is_one = values.all(|value| value == first);
+        Some(header::date(first).filter(|_| is_one).unwrap_or(SystemTime::UNIX_EPOCH))
+    }
+}
+
+/// Decides on a 304. `stored` is the record of an answer whose body (or parsed content) is still there.
+pub fn on_not_modified(
+    stored: Option<&CacheRecord>,
+    asked: Asked,
+    headers: &HeaderMap,
+    received_at: DateTime<Utc>,
+) -> NotModified {
+    match (asked, stored) {
+        (Asked::Plainly, _) => NotModified::AskPlainly(NotModifiedTrouble::NotAsked),
+        (Asked::WithValidators, None) => NotModified::AskPlainly(NotModifiedTrouble::NothingStored),
+        (Asked::WithValidators, Some(record)) if record.is_contradicted_by(headers) => {
+            NotModified::AskPlainly(NotModifiedTrouble::OtherValidator)
+        }
+        (Asked::WithValidators, Some(record)) => NotModified::Stands(record.updated(headers, received_at)),
+    }
+}
+
+fn to_text(value: &HeaderValue) -> String {
+    value.as_bytes().iter().map(|octet| char::from(*octet)).collect()
+}
+
+fn to_value(text: &str) -> Option<HeaderValue> {
+    let octets: Option<Vec<u8>> = text.chars().map(|character| u8::try_from(character).ok()).collect();
+    HeaderValue::from_bytes(&octets?).ok()
+}
