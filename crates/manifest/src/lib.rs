@@ -2,14 +2,37 @@
 //! specification, and normalises it into one model.
 //!
 //! This crate is pure. It takes bytes and what is known of how they were served, and returns values; it reads no clock,
-//! opens no socket and never fails: a document that nothing can be made of is a [`Reading`] that says so.
+//! opens no socket and never fails: a document that nothing can be made of is a [`Manifest`] that says so.
 
+mod address;
+mod bytes;
+mod check;
+mod detect;
+mod draft;
 mod format;
+mod identity;
+mod json;
 pub mod model;
 mod name;
+mod object;
+mod position;
+mod quantity;
+mod read;
+mod rule;
+mod safety;
+mod schema;
+mod semantic;
+mod served;
+mod text;
 
+pub use bytes::is_html;
 pub use model::{
     Auth, AuthScheme, Capability, CapabilityKind, Confirmation, Conformance, Detection, Discovery, Finding,
     Format, Manifest, Safety, SafetyClass, Severity, Strength,
 };
 pub use name::{CapabilityId, ContentHash, Host, ManifestId, ManifestUrl, NameError, SiteName};
+pub use position::position;
+pub use read::{
+    DOCUMENT_BYTES_MAX, Document, LinkedDocument, MANIFEST_BYTES_ADVISED, MANIFEST_BYTES_MAX, read,
+};
+pub use semantic::known_types;

@@ -1,0 +1,108 @@
+//! The hygiene of bytes before any dialect is thought of: byte order marks, encodings, HTML in disguise.
+//!
+//! It decides whether there is text at all, and where it stops being text; it repairs nothing.
+
+use crate::model::Severity;
+use crate::rule::Rule;
+
+/// What the bytes are.
+pub(crate) enum Decoded<'a> {
+    /// UTF-8, without its byte order mark; the number of bytes that were skipped.
+    Text(&'a str, usize),
+    /// Not readable as text: the rule and the offset.
+    Refused(&'static Rule, usize),
+}
+
+pub(crate) const EMPTY: Rule = Rule {
+    code: "document.empty",
+    severity: Severity::Must,
+    spec: "RFC 8259 §2",
+    wrong: "the document is empty",
+    fix: "Serve the manifest's content, or answer 404 when there is none.",
+};
+pub(crate) const UTF16: Rule = Rule {
+    code: "document.utf16",
+    severity: Severity::Must,
+    spec: "RFC 8259 §8.1",
+    wrong: "the document is encoded in UTF-16",
+    fix: "Save the file as UTF-8.",
+};
+pub(crate) const NOT_UTF8: Rule = Rule {
+    code: "document.not_utf8",
+    severity: Severity::Must,
+    spec: "RFC 8259 §8.1",
+    wrong: "the document is not valid UTF-8",
+    fix: "Save the file as UTF-8.",
+};
+pub(crate) const HTML: Rule = Rule {
+    code: "document.html",
+    severity: Severity::Must,
+    spec: "RFC 9110 §15.5.5",
+    wrong: "the answer is an HTML page, not a manifest",
+    fix: "Serve the manifest itself at this path, or answer 404 instead of the site's start page.",
+};
+pub(crate) const BOM: Rule = Rule {
+    code: "document.bom",
+    severity: Severity::May,
+    spec: "RFC 8259 §8.1",
+    wrong: "the document begins with a byte order mark",
+    fix: "Save the file as UTF-8 without byte order mark.",
+};
+
+/// Bytes looked at to recognise HTML: past any comment that a generator puts before the doctype.
+const HTML_SNIFF_BYTES: usize = 1_024;
+
+/// Reads the bytes as text, or says from where on they are none.
+pub(crate) fn decode(bytes: &[u8]) -> Decoded<'_> {
+    if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) || looks_like_utf16(bytes) {
+        return Decoded::Refused(&UTF16, 0);
+    }
+    let skipped = if bytes.starts_with(&[0xEF, 0xBB, 0xBF]) { 3 } else { 0 };
+    match std::str::from_utf8(bytes.get(skipped..).unwrap_or_default()) {
+        Ok(text) if text.trim().is_empty() => Decoded::Refused(&EMPTY, skipped),
+        Ok(text) => Decoded::Text(text, skipped),
+        Err(error) => Decoded::Refused(&NOT_UTF8, skipped + error.valid_up_to()),
+    }
+}
+
+/// JSON begins with an ASCII character, so a zero among the first two bytes means sixteen bits a character.
+fn looks_like_utf16(bytes: &[u8]) -> bool {
+    matches!(bytes, [0, second, ..] if *second != 0) || matches!(bytes, [first, 0, ..] if *first != 0)
+}
+
+/// Whether a body is an HTML page, whatever its content type says: for telling soft 404s from manifests.
+pub fn is_html(bytes: &[u8]) -> bool {
+    let head = bytes.get(..bytes.len().min(HTML_SNIFF_BYTES)).unwrap_or_default();
+    let mut rest = head.strip_prefix(&[0xEF, 0xBB, 0xBF]).unwrap_or(head).trim_ascii_start();
+    while let Some(comment) = rest.strip_prefix(b"<!--").or_else(|| rest.strip_prefix(b"<?xml")) {
+        match comment.iter().position(|byte| *byte == b'>') {
+            Some(end) => rest = comment.get(end + 1..).unwrap_or_default().trim_ascii_start(),
+            None => return false,
+        }
+    }
+    [b"<!doctype html".as_slice(), b"<html", b"<head", b"<body"]
+        .iter()
+        .any(|tag| rest.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn html_is_seen_through_comments_and_case() {
+        assert!(is_html(b"\xEF\xBB\xBF  <!-- built --> <!DOCTYPE HTML><html>"));
+        assert!(is_html(b"<html lang=en>"));
+        assert!(!is_html(b"{\"html\": \"<html>\"}"));
+        assert!(!is_html(b"# Title\n<html>"));
+    }
+
+    #[test]
+    fn offsets_name_the_first_byte_that_is_no_text() {
+        assert!(matches!(decode(b"ab\xFF"), Decoded::Refused(rule, 2) if rule.code == NOT_UTF8.code));
+        assert!(matches!(decode(b"\xFF\xFE{\0"), Decoded::Refused(rule, 0) if rule.code == UTF16.code));
+        assert!(matches!(decode(b"{\0}\0"), Decoded::Refused(rule, 0) if rule.code == UTF16.code));
+        assert!(matches!(decode(b" \n"), Decoded::Refused(rule, 0) if rule.code == EMPTY.code));
+        assert!(matches!(decode(b"\xEF\xBB\xBF{}"), Decoded::Text("{}", 3)));
+    }
+}

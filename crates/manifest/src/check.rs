@@ -1,0 +1,128 @@
+//! Whether the value of a field is what its specification demands, and what is wrong when it is not.
+
+use serde_json::Value;
+
+use crate::model::Severity;
+use crate::object::{type_words, whole};
+use crate::rule::{Field, Kind};
+use crate::text;
+
+/// What is wrong with a field.
+pub(crate) enum Flaw {
+    Missing(Severity),
+    /// Of another JSON type: which.
+    Mistyped(&'static str),
+    /// Of the right type, but not a value that is allowed: the value.
+    Invalid(String),
+}
+
+impl Flaw {
+    pub(crate) const fn code_part(&self) -> &'static str {
+        match self {
+            Self::Missing(_) => "missing",
+            Self::Mistyped(_) => "mistyped",
+            Self::Invalid(_) => "invalid",
+        }
+    }
+
+    /// The flaw in words, for this document.
+    pub(crate) fn words(&self, field: &Field) -> String {
+        let key = field.key;
+        match self {
+            Self::Missing(_) => format!("`{key}` is missing"),
+            Self::Mistyped(found) => format!("`{key}` is {found}, expected {}", field.kind.words()),
+            Self::Invalid(found) => match field.kind {
+                Kind::OneOf(known) => format!("`{key}` is \"{found}\", expected one of {}", known.join(", ")),
+                Kind::Form(_, words) => format!("`{key}` is \"{found}\", expected {words}"),
+                kind => format!("`{key}` is \"{found}\", expected {}", kind.words()),
+            },
+        }
+    }
+}
+
+/// What is wrong with a field's value, if anything.
+pub(crate) fn flaw(value: Option<&Value>, field: &Field) -> Option<Flaw> {
+    let Some(value) = value.filter(|value| !value.is_null()) else {
+        return field.missing().map(Flaw::Missing);
+    };
+    if !has_type(value, field.kind) {
+        return Some(Flaw::Mistyped(type_words(value)));
+    }
+    let text = value.as_str()?;
+    if text.trim().is_empty() && !matches!(field.kind, Kind::Any) {
+        return field.missing().map(Flaw::Missing);
+    }
+    (!has_form(text, field.kind)).then(|| Flaw::Invalid(text::capped(text, 60).to_owned()))
+}
+
+fn has_type(value: &Value, kind: Kind) -> bool {
+    match kind {
+        Kind::Any => true,
+        Kind::Text | Kind::Url | Kind::Reference | Kind::OneOf(_) | Kind::Form(..) => value.is_string(),
+        Kind::Bool => value.is_boolean(),
+        Kind::Integer => value.is_number() && whole(value).is_some(),
+        Kind::Number => value.is_number(),
+        Kind::Object => value.is_object(),
+        Kind::List => value.is_array(),
+        Kind::Texts => value.as_array().is_some_and(|list| list.iter().all(Value::is_string)),
+    }
+}
+
+fn has_form(text: &str, kind: Kind) -> bool {
+    match kind {
+        Kind::OneOf(known) => known.contains(&text),
+        Kind::Form(test, _) => test(text),
+        Kind::Url => is_url(text),
+        Kind::Reference => is_url(text) || (text.starts_with('/') && !text.contains(char::is_whitespace)),
+        _ => true,
+    }
+}
+
+/// Whether a text is an absolute URL with a host.
+pub(crate) fn is_url(text: &str) -> bool {
+    let braceless = text.replace(['{', '}'], "x");
+    url::Url::parse(&braceless).is_ok_and(|url| url.has_host())
+}
+
+/// `MAJOR.MINOR.PATCH` with optional pre-release and build (Semantic Versioning 2.0.0).
+pub(crate) fn is_semver(text: &str) -> bool {
+    let (core, _) = text.split_once('+').unwrap_or((text, ""));
+    let (core, pre) = core.split_once('-').map_or((core, None), |(core, pre)| (core, Some(pre)));
+    let number = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|b| b.is_ascii_digit())
+            && (part == "0" || !part.starts_with('0'))
+    };
+    let identifier =
+        |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let parts: Vec<&str> = core.split('.').collect();
+    parts.len() == 3 && parts.into_iter().all(number) && pre.is_none_or(|pre| pre.split('.').all(identifier))
+}
+
+/// Whether a text has the outline of an e-mail address.
+pub(crate) fn is_email(text: &str) -> bool {
+    let text = text.strip_prefix("mailto:").unwrap_or(text);
+    let parts = text.split_once('@');
+    parts.is_some_and(|(local, domain)| {
+        !local.is_empty()
+            && domain.contains('.')
+            && !text.contains(char::is_whitespace)
+            && !domain.contains('@')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_and_addresses_are_told_from_other_texts() {
+        for (text, expected) in
+            [("1.0.0", true), ("0.1.0-rc.1+b2", true), ("1.0", false), ("v1.0.0", false), ("01.0.0", false)]
+        {
+            assert_eq!(is_semver(text), expected, "{text}");
+        }
+        assert!(is_email("agents@shop.example") && !is_email("https://shop.example/@x y"));
+        assert!(is_url("https://{tenant}.example/x") && !is_url("/x") && !is_url("mailto:a@b.example"));
+    }
+}

@@ -1,0 +1,98 @@
+//! Documents that are not JSON: agents.txt in its grammars, llms.txt, ai.txt, OpenAPI in YAML, and what is none of them.
+
+use crate::model::{Detection, Format, Strength};
+
+use super::found;
+
+/// Lines looked at; every grammar shows itself at once.
+const LINES_MAX: usize = 400;
+
+/// Detects the dialect of a text.
+pub(crate) fn text(text: &str, path: &str) -> Detection {
+    let lines: Vec<&str> = text.lines().take(LINES_MAX).map(str::trim_end).collect();
+    if let Some(line) = lines.iter().find(|line| is_openapi_line(line)) {
+        return found(Format::OpenApi, Strength::Strong, format!("the YAML line \"{line}\""));
+    }
+    let name = path.rsplit('/').next().unwrap_or_default();
+    match name {
+        "agents.txt" => agents_txt(&lines),
+        "llms.txt" | "llms-full.txt" => {
+            found(Format::LlmsTxt, Strength::Medium, format!("Markdown or prose at {path}"))
+        }
+        "ai.txt" => found(Format::AiTxt, Strength::Medium, format!("a text at {path}")),
+        _ if has_grammar(&lines) => agents_txt(&lines),
+        _ if is_llms_txt(&lines) => {
+            found(Format::LlmsTxt, Strength::Weak, "a Markdown title and lists of links".to_owned())
+        }
+        _ if expects_json(name) => {
+            found(Format::Malformed, Strength::Strong, format!("plain text where {name} has to be JSON"))
+        }
+        _ => found(Format::Unrelated, Strength::Weak, "a text of no known kind".to_owned()),
+    }
+}
+
+fn is_openapi_line(line: &str) -> bool {
+    ["openapi:", "swagger:"].iter().any(|key| {
+        line.strip_prefix(key).is_some_and(|version| {
+            version.trim().trim_matches(['"', '\'']).starts_with(|letter: char| letter.is_ascii_digit())
+        })
+    })
+}
+
+fn expects_json(name: &str) -> bool {
+    name.ends_with(".json") || matches!(name, "api-catalog" | "ucp" | "x402" | "agent-descriptions")
+}
+
+/// Keys that begin a line in one of the agents.txt grammars.
+const KEYS: &[&str] = &[
+    "site",
+    "site-name",
+    "site-url",
+    "spec-version",
+    "capabilities",
+    "capabilities-url",
+    "agents-json",
+    "agent-api",
+    "session-endpoint",
+    "session-ttl",
+    "capability",
+    "protocols",
+    "authorization",
+    "mcp",
+    "skills",
+    "a2a",
+    "webmcp",
+    "declaration-type",
+];
+
+fn keys<'l>(lines: &'l [&'l str]) -> impl Iterator<Item = String> + 'l {
+    lines.iter().filter(|line| !line.starts_with([' ', '\t', '#'])).filter_map(|line| {
+        let (key, _) = line.split_once(':')?;
+        let plain = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        plain.then(|| key.to_ascii_lowercase())
+    })
+}
+
+fn has_grammar(lines: &[&str]) -> bool {
+    keys(lines).filter(|key| KEYS.contains(&key.as_str())).take(2).count() == 2
+}
+
+/// agents.txt by name; the strength says whether a grammar was recognised.
+fn agents_txt(lines: &[&str]) -> Detection {
+    let known: Vec<String> = keys(lines).filter(|key| KEYS.contains(&key.as_str())).take(3).collect();
+    match known.as_slice() {
+        [] => found(
+            Format::AgentsTxt,
+            Strength::Weak,
+            "the name agents.txt; no line of a known grammar".to_owned(),
+        ),
+        keys => {
+            found(Format::AgentsTxt, Strength::Strong, format!("lines that begin with {}", keys.join(", ")))
+        }
+    }
+}
+
+fn is_llms_txt(lines: &[&str]) -> bool {
+    let titled = lines.iter().find(|line| !line.is_empty()).is_some_and(|line| line.starts_with("# "));
+    titled && lines.iter().filter(|line| line.starts_with("- [") && line.contains("](")).take(2).count() == 2
+}

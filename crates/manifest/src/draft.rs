@@ -1,0 +1,397 @@
+//! A manifest in the making: what every format file works with.
+//!
+//! A format file reads a document in three kinds of steps, in any order:
+//! - `draft.check(&object, &SHAPE)` reports every field of a shape that is missing, mistyped or malformed;
+//! - `draft.manifest.… = …` fills the model from the lenient getters of [`Object`];
+//! - `draft.capability(…)` begins a capability, the file fills it, `draft.push(…)` completes and keeps it.
+//!
+//! The draft holds the caps (findings, capabilities), completes what may be inferred, and judges conformance at the end.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use crate::address::{self, Address};
+use crate::model::{
+    Capability, CapabilityKind, Conformance, ConformanceLevel, Detection, Finding, Format, Manifest,
+    Severity, Strength,
+};
+use crate::name::{ContentHash, ManifestId, ManifestUrl};
+use crate::object::Object;
+use crate::read::Document;
+use crate::rule::{Field, Rule, Shape};
+use crate::{check, safety, semantic, text};
+
+/// Capabilities kept of one document: five times the largest published list seen.
+pub(crate) const CAPABILITIES_MAX: usize = 5_000;
+/// Findings kept of one code; the last one kept says how many more there are.
+const FINDINGS_PER_CODE_MAX: usize = 20;
+/// Characters of a name, as ATP's schema allows them.
+pub(crate) const NAME_CHARS_MAX: usize = 200;
+/// Characters of a description that the model keeps; the document itself is kept whole elsewhere.
+pub(crate) const DESCRIPTION_CHARS_MAX: usize = 2_000;
+/// Characters of a native id; longer ones are cut, as a key has to fit a line.
+const NATIVE_ID_CHARS_MAX: usize = 200;
+/// Tags kept of one manifest or capability.
+const TAGS_MAX: usize = 64;
+/// Characters of one tag.
+const TAG_CHARS_MAX: usize = 100;
+
+pub(crate) const CAPABILITIES_CUT: Rule = Rule {
+    code: "document.capabilities.too_many",
+    severity: Severity::Should,
+    spec: "agentdex limits",
+    wrong: "the document declares more capabilities than are read",
+    fix: "Split the document, or declare the capabilities that agents need most first.",
+};
+pub(crate) const UNDERSTATED: Rule = Rule {
+    code: "safety.understated",
+    severity: Severity::Note,
+    spec: "agentdex safety",
+    wrong: "a capability is named for a consequence that its declaration does not admit",
+    fix: "Declare how the call changes things (sensitivity, sideEffects, annotations), or name it for what it does.",
+};
+pub(crate) const ADDRESSES_READER: Rule = Rule {
+    code: "text.addresses_reader",
+    severity: Severity::Note,
+    spec: "agentdex untrusted text",
+    wrong: "a text speaks to the model that reads it instead of describing the service",
+    fix: "Describe what the capability does; instructions to readers are shown as quoted data and never ranked on.",
+};
+pub(crate) const INSECURE: Rule = Rule {
+    code: "address.insecure",
+    severity: Severity::Should,
+    spec: "RFC 9325 §3.2",
+    wrong: "an address is not https",
+    fix: "Serve the endpoint over https and name it so.",
+};
+pub(crate) const UNUSABLE: Rule = Rule {
+    code: "address.unusable",
+    severity: Severity::Should,
+    spec: "RFC 3986 §5",
+    wrong: "an address cannot be made into an absolute URL",
+    fix: "Publish a path that begins with / or an absolute https URL.",
+};
+
+/// Whether a finding code belongs to a text that conformance is judged against.
+pub(crate) type Belongs = fn(&str) -> bool;
+
+/// A manifest in the making.
+pub(crate) struct Draft<'d> {
+    pub(crate) document: &'d Document<'d>,
+    pub(crate) manifest: Manifest,
+    counts: HashMap<Cow<'static, str>, usize>,
+    native_ids: HashMap<String, usize>,
+    judged: Vec<(&'static str, Belongs)>,
+}
+
+impl<'d> Draft<'d> {
+    pub(crate) fn new(document: &'d Document<'d>, detection: Detection) -> Self {
+        let served_as = document.final_url.unwrap_or(document.url);
+        let manifest = Manifest {
+            id: ManifestId::of(document.url),
+            content_hash: content_hash(document),
+            url: document.url.clone(),
+            final_url: document.final_url.cloned(),
+            origin: served_as.origin(),
+            served: document.served.cloned().unwrap_or_default(),
+            ..blank(document.url, document.discovery, detection)
+        };
+        Self { document, manifest, counts: HashMap::new(), native_ids: HashMap::new(), judged: Vec::new() }
+    }
+
+    pub(crate) const fn format(&self) -> Format {
+        self.manifest.detection.format
+    }
+
+    /// The URL that answered: what relative addresses resolve against.
+    pub(crate) const fn base(&self) -> &'d ManifestUrl {
+        match self.document.final_url {
+            Some(url) => url,
+            None => self.document.url,
+        }
+    }
+
+    /// States the specification version that the document claims, and the flavour within the format.
+    pub(crate) fn dialect(&mut self, version: Option<&str>, flavour: Option<&'static str>) {
+        self.manifest.detection.version = version.map(|text| text::capped(text, NAME_CHARS_MAX).to_owned());
+        self.manifest.detection.dialect = flavour.map(str::to_owned);
+    }
+
+    /// Asks for a verdict against a text, over the findings whose codes belong to it. The first asked for is the main
+    /// one. Findings about the syntax of the document belong to every text.
+    pub(crate) fn judge(&mut self, spec: &'static str, belongs: Belongs) {
+        self.judged.push((spec, belongs));
+    }
+
+    // --- findings ---
+
+    /// Reports a broken rule, in the words of this document.
+    pub(crate) fn report(&mut self, rule: &Rule, pointer: String, text: impl Into<String>) {
+        self.add(Cow::Borrowed(rule.code), rule.severity, rule.spec, pointer, text.into(), rule.fix);
+    }
+
+    /// Reports a broken rule in the rule's own words.
+    pub(crate) fn report_plainly(&mut self, rule: &Rule, pointer: String) {
+        self.report(rule, pointer, rule.wrong);
+    }
+
+    /// Reports what is wrong with the fields of an object.
+    pub(crate) fn check(&mut self, object: &Object<'_>, shape: &Shape) {
+        for field in shape.fields {
+            if let Some(flaw) = check::flaw(object.map.get(field.key), field) {
+                self.add_flaw(object, shape, field, flaw);
+            }
+        }
+    }
+
+    fn add_flaw(&mut self, object: &Object<'_>, shape: &Shape, field: &Field, flaw: check::Flaw) {
+        let code = Cow::Owned(format!("{}.{}.{}", shape.code, field.code_part(), flaw.code_part()));
+        let (pointer, severity) = match &flaw {
+            check::Flaw::Missing(severity) => (object.pointer.clone(), *severity),
+            _ => (object.at(field.key), field.wrong()),
+        };
+        self.add(code, severity, shape.spec, pointer, flaw.words(field), field.fix);
+    }
+
+    fn add(
+        &mut self,
+        code: Cow<'static, str>,
+        severity: Severity,
+        spec: &'static str,
+        pointer: String,
+        text: String,
+        fix: &'static str,
+    ) {
+        let count = self.counts.entry(code.clone()).or_insert(0);
+        *count += 1;
+        if *count <= FINDINGS_PER_CODE_MAX {
+            let (spec, fix) = (Cow::Borrowed(spec), Cow::Borrowed(fix));
+            self.manifest.findings.push(Finding { code, severity, spec, pointer, text, fix });
+        }
+    }
+
+    // --- addresses ---
+
+    /// An absolute address from what was published, resolved against the root of the served origin.
+    pub(crate) fn on_origin(&mut self, published: &str, pointer: &str) -> Option<Address> {
+        let address = address::on_origin(self.base(), published);
+        self.judge_address(address, published, pointer)
+    }
+
+    /// An absolute address from what was published, resolved against the document's own URL.
+    pub(crate) fn on_document(&mut self, published: &str, pointer: &str) -> Option<Address> {
+        let address = address::on_document(self.base(), published);
+        self.judge_address(address, published, pointer)
+    }
+
+    /// The address of a string field as text, resolved against the root of the served origin.
+    pub(crate) fn url(&mut self, object: &Object<'_>, key: &str) -> Option<String> {
+        let published = object.text(key)?;
+        self.on_origin(published, &object.at(key)).map(Address::into_string)
+    }
+
+    fn judge_address(&mut self, address: Option<Address>, published: &str, pointer: &str) -> Option<Address> {
+        match &address {
+            None => {
+                let text = format!("\"{}\" is not an address", text::capped(published, 80));
+                self.report(&UNUSABLE, pointer.to_owned(), text);
+            }
+            Some(found) if found.as_str().starts_with("http:") || found.as_str().starts_with("ws:") => {
+                let text = format!("\"{}\" is not https", text::capped(found.as_str(), 80));
+                self.report(&INSECURE, pointer.to_owned(), text);
+            }
+            Some(_) => {}
+        }
+        address
+    }
+
+    // --- capabilities ---
+
+    /// Begins a capability. A blank name is made from the native id, a blank id from the name or the position.
+    pub(crate) fn capability(
+        &mut self,
+        kind: CapabilityKind,
+        native_id: &str,
+        name: &str,
+        pointer: String,
+    ) -> Capability {
+        let (id, name) = (native_id.trim(), name.trim());
+        let position = (self.manifest.capabilities.len() + 1).to_string();
+        let id = [id, name, &position].into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+        let id = text::capped(id, NATIVE_ID_CHARS_MAX);
+        let label = text::plain(name, NAME_CHARS_MAX).unwrap_or_else(|| text::humanised(id));
+        let label = if label.is_empty() { id.to_owned() } else { label };
+        let native_id = self.unique(id);
+        Capability::new(self.document.url, self.format(), &native_id, &label, kind, pointer)
+    }
+
+    /// Ids have to be unique for keys to be: the second `search` becomes `search~2`.
+    fn unique(&mut self, id: &str) -> String {
+        let mut candidate = id.to_owned();
+        while let Some(count) = self.native_ids.get_mut(&candidate) {
+            *count += 1;
+            candidate = format!("{id}~{count}");
+        }
+        self.native_ids.insert(candidate.clone(), 1);
+        candidate
+    }
+
+    /// Completes what may be inferred and keeps the capability, unless the document has too many already.
+    pub(crate) fn push(&mut self, mut capability: Capability) {
+        if self.manifest.capabilities.len() >= CAPABILITIES_MAX {
+            let text = format!("only the first {CAPABILITIES_MAX} capabilities are read");
+            self.report(&CAPABILITIES_CUT, capability.pointer, text);
+            return;
+        }
+        safety::infer(&mut capability);
+        semantic::infer(&mut capability);
+        self.flag_texts(&mut capability);
+        self.manifest.capabilities.push(capability);
+    }
+
+    /// Whether no further capability would be kept: lets long loops end early.
+    pub(crate) fn is_full(&self) -> bool {
+        self.manifest.capabilities.len() > CAPABILITIES_MAX
+    }
+
+    fn flag_texts(&mut self, capability: &mut Capability) {
+        if capability.description.as_deref().is_some_and(text::addresses_reader) {
+            capability.addresses_reader = true;
+            self.report_plainly(&ADDRESSES_READER, capability.pointer.clone());
+        }
+        let words = text::words(&capability.native_id);
+        if let Some(danger) = safety::understated(&words, capability.safety.class) {
+            let text = format!(
+                "\"{}\" speaks of \"{danger}\", classed {}",
+                capability.native_id, capability.safety.class
+            );
+            self.report(&UNDERSTATED, capability.pointer.clone(), text);
+        }
+    }
+
+    /// Closes the draft: says how many findings were left out, and judges.
+    pub(crate) fn finish(mut self) -> Manifest {
+        if self.manifest.description.as_deref().is_some_and(text::addresses_reader) {
+            self.report_plainly(&ADDRESSES_READER, String::new());
+        }
+        self.say_how_many_more();
+        for (spec, belongs) in std::mem::take(&mut self.judged) {
+            let level = self.level(belongs);
+            self.manifest.conformance.push(Conformance { spec: Cow::Borrowed(spec), level });
+        }
+        self.manifest
+    }
+
+    fn say_how_many_more(&mut self) {
+        let mut last_of: HashMap<Cow<'static, str>, usize> = HashMap::new();
+        for (index, finding) in self.manifest.findings.iter().enumerate() {
+            last_of.insert(finding.code.clone(), index);
+        }
+        for (code, count) in &self.counts {
+            let more = count.saturating_sub(FINDINGS_PER_CODE_MAX);
+            let last = last_of.get(code).and_then(|index| self.manifest.findings.get_mut(*index));
+            if let (1.., Some(finding)) = (more, last) {
+                finding.text.push_str(&format!(" (and {more} more like this)"));
+            }
+        }
+    }
+
+    fn level(&self, belongs: Belongs) -> ConformanceLevel {
+        let concerns =
+            |code: &str| code.starts_with("json.") || code.starts_with("document.") || belongs(code);
+        let worst =
+            self.manifest.findings.iter().filter(|finding| concerns(&finding.code)).map(|f| f.severity).max();
+        match worst {
+            Some(Severity::Must) if self.format() == Format::Malformed => ConformanceLevel::Unparseable,
+            Some(Severity::Must) => ConformanceLevel::Major,
+            Some(Severity::Should) => ConformanceLevel::Minor,
+            _ => ConformanceLevel::Conforms,
+        }
+    }
+}
+
+/// A short description in plain words.
+pub(crate) fn description(text: Option<&str>) -> Option<String> {
+    text::plain(text?, DESCRIPTION_CHARS_MAX)
+}
+
+/// A name in plain words.
+pub(crate) fn name(text: Option<&str>) -> Option<String> {
+    text::plain(text?, NAME_CHARS_MAX)
+}
+
+/// Tags in plain words, without repeats.
+pub(crate) fn tags<'t>(published: impl IntoIterator<Item = &'t str>) -> Vec<String> {
+    let mut tags: Vec<String> = Vec::new();
+    for tag in published.into_iter().take(TAGS_MAX) {
+        match text::plain(tag, TAG_CHARS_MAX) {
+            Some(tag) if !tags.contains(&tag) => tags.push(tag),
+            _ => {}
+        }
+    }
+    tags
+}
+
+/// Over the document's bytes, and over those of the documents that were merged into it.
+fn content_hash(document: &Document<'_>) -> ContentHash {
+    if document.linked.is_empty() {
+        return ContentHash::of(document.bytes);
+    }
+    let parts = std::iter::once(document.bytes).chain(document.linked.iter().map(|linked| linked.bytes));
+    ContentHash::of(&parts.collect::<Vec<_>>().concat())
+}
+
+fn blank(url: &ManifestUrl, discovery: crate::model::Discovery, detection: Detection) -> Manifest {
+    Manifest {
+        id: ManifestId::of(url),
+        content_hash: ContentHash::of(&[]),
+        url: url.clone(),
+        final_url: None,
+        origin: String::new(),
+        declared_origin: None,
+        discovery,
+        detection,
+        document_version: None,
+        updated_at: None,
+        name: None,
+        title: None,
+        description: None,
+        language: None,
+        tags: Vec::new(),
+        representative_queries: Vec::new(),
+        provider: crate::model::Provider::default(),
+        contact: crate::model::Contact::default(),
+        auth: Vec::new(),
+        features: crate::model::Features::default(),
+        errors: Vec::new(),
+        hints: serde_json::Map::new(),
+        sessions: None,
+        audit: None,
+        rate_limit: None,
+        policies: crate::model::Policies::default(),
+        status: crate::model::Status::default(),
+        source: crate::model::Source::default(),
+        interfaces: Vec::new(),
+        payments: Vec::new(),
+        links: Vec::new(),
+        capabilities: Vec::new(),
+        workflows: Vec::new(),
+        schemas: serde_json::Map::new(),
+        integrity: crate::model::Integrity::default(),
+        conformance: Vec::new(),
+        findings: Vec::new(),
+        served: crate::model::Served::default(),
+    }
+}
+
+/// A detection that needed no evidence from the body.
+pub(crate) fn detection(format: Format, strength: Strength, evidence: impl Into<String>) -> Detection {
+    Detection {
+        format,
+        strength,
+        version: None,
+        dialect: None,
+        evidence: vec![evidence.into()],
+        also_matches: Vec::new(),
+    }
+}

@@ -1,0 +1,263 @@
+//! Strict JSON (RFC 8259) under caps: one parse that also sees duplicate names, hidden characters and depth.
+//!
+//! It repairs nothing: text that is not JSON is refused with the offset where it stops being JSON. What is cut or
+//! cleaned on the way is noted, so that a finding can say so.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
+use serde_json::{Map, Number, Value};
+
+use crate::text::{self, Hidden};
+
+/// Deepest nesting that is read. Real manifests stay below 15; below this recursion is harmless on any stack.
+pub(crate) const DEPTH_MAX: usize = 64;
+/// Longest string kept; RFC 9309's half mebibyte is for whole files, and no field of a manifest is an eighth of it.
+pub(crate) const STRING_BYTES_MAX: usize = 64 * 1_024;
+/// Notes of one kind that are kept with their place.
+const NOTES_MAX: usize = 20;
+
+/// What the parse saw and did.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    /// Pointers of names that occur twice in their object; the last value counts.
+    pub(crate) duplicates: Vec<String>,
+    /// Pointers of values below [`DEPTH_MAX`] that were dropped.
+    pub(crate) too_deep: Vec<String>,
+    /// Pointers of strings that were cut at [`STRING_BYTES_MAX`].
+    pub(crate) cut: Vec<String>,
+    /// Hidden characters that were removed: kind, how many, pointer of the first.
+    pub(crate) hidden: Vec<(Hidden, usize, String)>,
+}
+
+/// Where and why text is not JSON. The offset counts bytes from the beginning of the text.
+#[derive(Debug)]
+pub(crate) struct NotJson {
+    pub(crate) offset: usize,
+    pub(crate) reason: String,
+}
+
+/// Parses a whole document.
+pub(crate) fn parse(text: &str) -> Result<(Value, Notes), NotJson> {
+    let notes = RefCell::new(Notes::default());
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = Seed { notes: &notes, path: None, depth: 0 }
+        .deserialize(&mut deserializer)
+        .and_then(|value| deserializer.end().map(|()| value))
+        .map_err(|error| not_json(text, &error))?;
+    Ok((value, notes.into_inner()))
+}
+
+fn not_json(text: &str, error: &serde_json::Error) -> NotJson {
+    let before: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+    let at_end = error.is_eof();
+    let offset =
+        if at_end { text.len() } else { (before + error.column().saturating_sub(1)).min(text.len()) };
+    let reason = error.to_string();
+    let reason = reason.split(" at line ").next().unwrap_or(&reason).to_owned();
+    NotJson { offset, reason }
+}
+
+/// The way to the value being read, on the stack: a pointer is only written out when there is something to note.
+struct Path<'p> {
+    parent: Option<&'p Self>,
+    step: Step<'p>,
+}
+
+enum Step<'p> {
+    Name(&'p str),
+    Index(usize),
+}
+
+impl Path<'_> {
+    fn write(&self, out: &mut String) {
+        if let Some(parent) = self.parent {
+            parent.write(out);
+        }
+        match self.step {
+            Step::Name(name) => push_name(out, name),
+            Step::Index(index) => push_index(out, index),
+        }
+    }
+}
+
+/// Appends a member name to a JSON pointer (RFC 6901 section 3).
+pub(crate) fn push_name(pointer: &mut String, name: &str) {
+    pointer.push('/');
+    for letter in name.chars() {
+        match letter {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            _ => pointer.push(letter),
+        }
+    }
+}
+
+/// Appends an array index to a JSON pointer.
+pub(crate) fn push_index(pointer: &mut String, index: usize) {
+    pointer.push('/');
+    pointer.push_str(&index.to_string());
+}
+
+#[derive(Clone, Copy)]
+struct Seed<'p> {
+    notes: &'p RefCell<Notes>,
+    path: Option<&'p Path<'p>>,
+    depth: usize,
+}
+
+impl Seed<'_> {
+    fn pointer(self) -> String {
+        let mut pointer = String::new();
+        if let Some(path) = self.path {
+            path.write(&mut pointer);
+        }
+        pointer
+    }
+
+    fn note(self, list: fn(&mut Notes) -> &mut Vec<String>) {
+        let mut notes = self.notes.borrow_mut();
+        let list = list(&mut notes);
+        if list.len() < NOTES_MAX {
+            list.push(self.pointer());
+        }
+    }
+
+    /// The string as it is kept: clean and within the cap.
+    fn keep(self, text: &str) -> Option<String> {
+        let cut = text.len() > STRING_BYTES_MAX;
+        if cut {
+            self.note(|notes| &mut notes.cut);
+        }
+        let text = text.get(..text.floor_char_boundary(STRING_BYTES_MAX)).unwrap_or(text);
+        let cleaned = text::clean(text, |kind, count| self.note_hidden(kind, count));
+        if cut { Some(cleaned.unwrap_or_else(|| text.to_owned())) } else { cleaned }
+    }
+
+    fn note_hidden(self, kind: Hidden, count: usize) {
+        let mut notes = self.notes.borrow_mut();
+        match notes.hidden.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((_, sum, _)) => *sum += count,
+            None => notes.hidden.push((kind, count, self.pointer())),
+        }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(self.keep(value).unwrap_or_else(|| value.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        if self.depth >= DEPTH_MAX {
+            self.note(|notes| &mut notes.too_deep);
+            while list.next_element::<IgnoredAny>()?.is_some() {}
+            return Ok(Value::Null);
+        }
+        loop {
+            let path = Path { parent: self.path, step: Step::Index(values.len()) };
+            let seed = Seed { notes: self.notes, path: Some(&path), depth: self.depth + 1 };
+            match list.next_element_seed(seed)? {
+                Some(value) => values.push(value),
+                None => return Ok(Value::Array(values)),
+            }
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
+        let mut values = Map::new();
+        if self.depth >= DEPTH_MAX {
+            self.note(|notes| &mut notes.too_deep);
+            while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            return Ok(Value::Null);
+        }
+        while let Some(name) = object.next_key::<String>()? {
+            let name = self.keep(&name).unwrap_or(name);
+            let path = Path { parent: self.path, step: Step::Name(&name) };
+            let seed = Seed { notes: self.notes, path: Some(&path), depth: self.depth + 1 };
+            let value = object.next_value_seed(seed)?;
+            if values.contains_key(&name) {
+                seed.note(|notes| &mut notes.duplicates);
+            }
+            match values.entry(name) {
+                Entry::Vacant(slot) => drop(slot.insert(value)),
+                Entry::Occupied(mut slot) => drop(slot.insert(value)),
+            }
+        }
+        Ok(Value::Object(values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duplicates_are_noted_and_the_last_counts() {
+        let (value, notes) = parse(r#"{"a": {"b~/": 1, "b~/": 2}}"#).unwrap();
+        assert_eq!(value["a"]["b~/"], 2);
+        assert_eq!(notes.duplicates, ["/a/b~0~1"]);
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused_with_its_offset() {
+        for (text, offset) in [("{\n \"\"a", 5), ("{} x", 3), ("[1,]", 3), ("{\"a\": 1", 7)] {
+            assert_eq!(parse(text).unwrap_err().offset, offset, "{text}");
+        }
+    }
+
+    #[test]
+    fn depth_is_cut_not_followed() {
+        let deep = format!("{{\"kept\": 1, \"deep\": {}{}}}", "[".repeat(5_000), "]".repeat(5_000));
+        let (value, notes) = parse(&deep).unwrap();
+        assert_eq!(value["kept"], 1);
+        assert_eq!(notes.too_deep.len(), 1);
+    }
+
+    #[test]
+    fn hidden_characters_go_and_long_strings_are_cut() {
+        let text = format!("{{\"a\": \"x\u{202e}y\\u0007\", \"long\": \"{}\"}}", "ä".repeat(40_000));
+        let (value, notes) = parse(&text).unwrap();
+        assert_eq!(value["a"], "xy");
+        assert_eq!(value["long"].as_str().unwrap().len(), STRING_BYTES_MAX);
+        assert_eq!(notes.cut, ["/long"]);
+        assert_eq!(notes.hidden.len(), 2);
+    }
+}

@@ -1,0 +1,134 @@
+//! Lenient access to an object of the document: what has the right type is returned, what has not is absent.
+//!
+//! Getters record nothing; demands are checked by `Draft::check` against a shape, so that reading stays short and
+//! every deviation has one place. JSON null counts as absent everywhere.
+
+use serde_json::{Map, Value};
+
+use crate::json::{push_index, push_name};
+
+/// An object of the document, with its place.
+#[derive(Clone)]
+pub(crate) struct Object<'v> {
+    pub(crate) map: &'v Map<String, Value>,
+    /// JSON pointer of this object.
+    pub(crate) pointer: String,
+}
+
+impl<'v> Object<'v> {
+    pub(crate) const fn root(map: &'v Map<String, Value>) -> Self {
+        Self { map, pointer: String::new() }
+    }
+
+    /// Pointer of a member, whether or not it is there.
+    pub(crate) fn at(&self, key: &str) -> String {
+        let mut pointer = self.pointer.clone();
+        push_name(&mut pointer, key);
+        pointer
+    }
+
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.value(key).is_some()
+    }
+
+    pub(crate) fn value(&self, key: &str) -> Option<&'v Value> {
+        self.map.get(key).filter(|value| !value.is_null())
+    }
+
+    /// A string that is not blank, trimmed.
+    pub(crate) fn text(&self, key: &str) -> Option<&'v str> {
+        self.value(key)?.as_str().map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    /// The first of several spellings that holds a string.
+    pub(crate) fn text_of(&self, keys: &[&str]) -> Option<&'v str> {
+        keys.iter().find_map(|key| self.text(key))
+    }
+
+    pub(crate) fn flag(&self, key: &str) -> Option<bool> {
+        self.value(key)?.as_bool()
+    }
+
+    /// A whole number that is not negative; `60.0` and `"60"` count, as both are published.
+    pub(crate) fn whole(&self, key: &str) -> Option<u64> {
+        whole(self.value(key)?)
+    }
+
+    pub(crate) fn object(&self, key: &str) -> Option<Object<'v>> {
+        let map = self.value(key)?.as_object()?;
+        Some(Object { map, pointer: self.at(key) })
+    }
+
+    pub(crate) fn list(&self, key: &str) -> Option<&'v [Value]> {
+        self.value(key)?.as_array().map(Vec::as_slice)
+    }
+
+    /// The objects of a list, each with its own pointer; other elements are passed over.
+    pub(crate) fn objects(&self, key: &str) -> impl Iterator<Item = Object<'v>> + use<'v> {
+        let pointer = self.at(key);
+        self.list(key).unwrap_or_default().iter().enumerate().filter_map(move |(index, value)| {
+            let map = value.as_object()?;
+            let mut pointer = pointer.clone();
+            push_index(&mut pointer, index);
+            Some(Object { map, pointer })
+        })
+    }
+
+    /// The members of a map whose values are objects: name and object.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&'v str, Object<'v>)> + use<'_, 'v> {
+        let map = self.map;
+        map.iter().filter_map(|(name, value)| {
+            Some((name.as_str(), Object { map: value.as_object()?, pointer: self.at(name) }))
+        })
+    }
+
+    /// The strings of a list; a lone string counts as a list of one.
+    pub(crate) fn texts(&self, key: &str) -> Vec<&'v str> {
+        self.value(key).map(texts).unwrap_or_default()
+    }
+}
+
+/// The strings of a list; a lone string counts as a list of one.
+pub(crate) fn texts(value: &Value) -> Vec<&str> {
+    let kept = |value: &'_ Value| -> bool { value.as_str().is_some_and(|text| !text.trim().is_empty()) };
+    match value {
+        Value::String(_) if kept(value) => value.as_str().map(str::trim).into_iter().collect(),
+        Value::Array(list) => {
+            list.iter().filter(|item| kept(item)).filter_map(|item| item.as_str().map(str::trim)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A whole number that is not negative, also when published as a float or a string.
+pub(crate) fn whole(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => number.as_u64().or_else(|| whole_float(number.as_f64()?)),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+/// Largest whole number that every JSON reader agrees on (RFC 8259 section 6).
+const EXACT_FLOAT_MAX: f64 = 9_007_199_254_740_991.0;
+
+fn whole_float(value: f64) -> Option<u64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be whole, positive and exact"
+    )]
+    (value.fract() == 0.0 && (0.0..=EXACT_FLOAT_MAX).contains(&value)).then_some(value as u64)
+}
+
+/// The JSON type of a value in words.
+pub(crate) const fn type_words(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,151 @@
+//! What a specification demands, as data: rules, and shapes of objects as tables of fields.
+//!
+//! A dialect file writes down its tables once; the checker walks them over a document, and the catalogue of finding
+//! codes is generated from the same tables. A code is `<shape>.<field>.<missing|mistyped|invalid>` or a rule's own.
+
+use crate::model::Severity;
+
+/// One demand that is not about the presence or type of a single field.
+pub(crate) struct Rule {
+    /// Stable: `awp.action.id.duplicate`.
+    pub(crate) code: &'static str,
+    pub(crate) severity: Severity,
+    /// Specification and section.
+    pub(crate) spec: &'static str,
+    /// What is wrong, of any document that breaks it.
+    pub(crate) wrong: &'static str,
+    /// What to do about it.
+    pub(crate) fix: &'static str,
+}
+
+/// An object of a specification: the code its findings begin with, the section that defines it, and its fields.
+pub(crate) struct Shape {
+    /// `awp.action`
+    pub(crate) code: &'static str,
+    /// `AWP 0.1 §9`
+    pub(crate) spec: &'static str,
+    pub(crate) fields: &'static [Field],
+}
+
+/// One row of a specification's table of fields.
+pub(crate) struct Field {
+    pub(crate) key: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) need: Need,
+    /// What to publish, as an imperative sentence.
+    pub(crate) fix: &'static str,
+}
+
+/// How strongly a field is demanded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    Must,
+    Should,
+    Optional,
+}
+
+/// What a field's value has to be.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    Any,
+    Text,
+    Bool,
+    Integer,
+    Number,
+    Object,
+    List,
+    /// A list of strings.
+    Texts,
+    /// An absolute URL.
+    Url,
+    /// An absolute URL or a path.
+    Reference,
+    /// A string out of a closed list; case counts.
+    OneOf(&'static [&'static str]),
+    /// A string that passes a test; the words say which.
+    Form(fn(&str) -> bool, &'static str),
+}
+
+/// A field that has to be there.
+pub(crate) const fn must(key: &'static str, kind: Kind, fix: &'static str) -> Field {
+    Field { key, kind, need: Need::Must, fix }
+}
+
+/// A field that ought to be there.
+pub(crate) const fn should(key: &'static str, kind: Kind, fix: &'static str) -> Field {
+    Field { key, kind, need: Need::Should, fix }
+}
+
+/// A field that may be left out.
+pub(crate) const fn may(key: &'static str, kind: Kind, fix: &'static str) -> Field {
+    Field { key, kind, need: Need::Optional, fix }
+}
+
+impl Field {
+    /// What its absence weighs; `None` where absence is allowed.
+    pub(crate) const fn missing(&self) -> Option<Severity> {
+        match self.need {
+            Need::Must => Some(Severity::Must),
+            Need::Should => Some(Severity::Should),
+            Need::Optional => None,
+        }
+    }
+
+    /// What a wrong type or value weighs: as much as absence where it is demanded, a `should` where it is optional.
+    pub(crate) const fn wrong(&self) -> Severity {
+        match self.need {
+            Need::Must => Severity::Must,
+            Need::Should | Need::Optional => Severity::Should,
+        }
+    }
+
+    /// The field's name as it stands in codes: `rate_limit` for `rateLimit`, `context` for `@context`.
+    pub(crate) fn code_part(&self) -> String {
+        let mut part = String::with_capacity(self.key.len() + 2);
+        for letter in self.key.chars() {
+            match letter {
+                '@' | '$' => {}
+                '-' | '.' | ' ' => part.push('_'),
+                _ if letter.is_ascii_uppercase() => {
+                    if !part.is_empty() {
+                        part.push('_');
+                    }
+                    part.push(letter.to_ascii_lowercase());
+                }
+                _ => part.push(letter),
+            }
+        }
+        part
+    }
+}
+
+impl Kind {
+    /// Whether a value of the right JSON type can still be wrong.
+    pub(crate) const fn has_form(self) -> bool {
+        matches!(self, Self::Url | Self::Reference | Self::OneOf(_) | Self::Form(..))
+    }
+
+    /// The kind in words.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::Any => "any value",
+            Self::Text | Self::OneOf(_) | Self::Form(..) => "a string",
+            Self::Bool => "true or false",
+            Self::Integer => "a whole number",
+            Self::Number => "a number",
+            Self::Object => "an object",
+            Self::List => "an array",
+            Self::Texts => "an array of strings",
+            Self::Url => "a string with an absolute URL",
+            Self::Reference => "a string with a path or an absolute URL",
+        }
+    }
+}
+
+/// A dialect's tables, as the catalogue lists them.
+pub(crate) struct Dialect {
+    /// Heading in the catalogue: `AWP`.
+    pub(crate) title: &'static str,
+    pub(crate) shapes: &'static [&'static Shape],
+    pub(crate) rules: &'static [&'static Rule],
+}

@@ -1,0 +1,53 @@
+//! What a call may do, where the publisher does not say: inferred from the method, never lowered, always marked.
+
+use crate::model::{Capability, Safety, SafetyClass, TypeSource};
+
+/// The rule id that marks a class inferred from the HTTP method.
+const BY_METHOD: &str = "safety.http-method";
+
+/// The class of an HTTP method (RFC 9110 section 9.2.1: safe methods read).
+pub(crate) fn of_method(method: &str) -> SafetyClass {
+    match method {
+        "GET" | "HEAD" | "OPTIONS" => SafetyClass::Read,
+        "POST" | "PUT" | "PATCH" => SafetyClass::Write,
+        "DELETE" => SafetyClass::Destructive,
+        _ => SafetyClass::Unknown,
+    }
+}
+
+/// Fills the class of a capability whose publisher said nothing about it.
+pub(crate) fn infer(capability: &mut Capability) {
+    if capability.safety.source == TypeSource::Declared || capability.safety.class != SafetyClass::Unknown {
+        return;
+    }
+    let class = capability.invocation.method.as_deref().map_or(SafetyClass::Unknown, of_method);
+    if class != SafetyClass::Unknown {
+        capability.safety.class = class;
+        capability.inferred.insert("safety".to_owned(), BY_METHOD.to_owned());
+    }
+}
+
+/// A class that the publisher stated.
+pub(crate) fn declared(class: SafetyClass) -> Safety {
+    Safety { class, source: TypeSource::Declared, ..Safety::default() }
+}
+
+/// Words in a name that promise consequences.
+const DANGEROUS: &[&str] = &[
+    "delete", "remove", "destroy", "purge", "pay", "payment", "transfer", "purchase", "cancel", "refund",
+    "wipe",
+];
+
+/// The dangerous word in a name, if its capability is classed as harmless or not at all.
+pub(crate) fn understated(words: &[String], class: SafetyClass) -> Option<&'static str> {
+    if !matches!(class, SafetyClass::Read | SafetyClass::Unknown) {
+        return None;
+    }
+    // Nouns before verbs harm nobody: "list payments", "get cancel policy".
+    let reads =
+        ["get", "list", "search", "find", "check", "view", "show", "read", "status", "lookup", "quote"];
+    if words.iter().any(|word| reads.contains(&word.as_str())) {
+        return None;
+    }
+    DANGEROUS.iter().copied().find(|danger| words.iter().any(|word| word == danger))
+}

@@ -1,0 +1,166 @@
+//! What kind of thing a capability is, as `namespace:type`, where the publisher does not say (ATP section 3.5.2).
+//!
+//! A type is inferred from words: those of id and name count fully, those of the description less. What is inferred
+//! carries its rule and its confidence, and a declared type is never touched.
+
+mod vocabulary;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use vocabulary::{Entry, VOCABULARY};
+
+use crate::model::{Capability, SemanticType, TypeSource};
+use crate::text;
+
+/// Confidence lost when a word had to be taken from the description.
+const DESCRIPTION_PENALTY: f64 = 0.35;
+/// Below this confidence nothing is said.
+const CONFIDENCE_MIN: f64 = 0.3;
+/// Characters of a description that are looked at: its first sentence says what the capability does.
+const DESCRIPTION_CHARS: usize = 160;
+/// Words looked at in one capability.
+const WORDS_MAX: usize = 48;
+
+/// Word to the entries and groups that it fills.
+static INDEX: LazyLock<HashMap<&'static str, Vec<(usize, u8)>>> = LazyLock::new(|| {
+    let mut index: HashMap<&'static str, Vec<(usize, u8)>> = HashMap::new();
+    for (at, entry) in VOCABULARY.iter().enumerate() {
+        for (group, words) in entry.groups.iter().enumerate() {
+            for word in *words {
+                index.entry(word).or_default().push((at, 1_u8 << group));
+            }
+        }
+    }
+    index
+});
+
+/// Gives an untyped capability its most specific type.
+pub(crate) fn infer(capability: &mut Capability) {
+    if !capability.semantic_types.is_empty() {
+        return;
+    }
+    let mut filled = vec![0_u8; VOCABULARY.len()];
+    let name = capability.title.as_deref().unwrap_or(&capability.name);
+    fill(&mut filled, &format!("{} {name}", capability.native_id));
+    let by_name = best(&filled, 0.0).map(|found| (found, "semantic.name"));
+    let found = by_name.or_else(|| {
+        fill(&mut filled, text::capped(capability.description.as_deref()?, DESCRIPTION_CHARS));
+        best(&filled, DESCRIPTION_PENALTY).map(|found| (found, "semantic.description"))
+    });
+    if let Some(((entry, confidence), rule)) = found {
+        capability.semantic_types.push(SemanticType {
+            name: entry.name.to_owned(),
+            source: TypeSource::Inferred,
+            confidence,
+            rule: Some(rule.to_owned()),
+        });
+    }
+}
+
+fn fill(filled: &mut [u8], text: &str) {
+    for word in text::words(text).iter().take(WORDS_MAX) {
+        let singular = word.strip_suffix("ies").map(|stem| format!("{stem}y"));
+        let singular = singular.as_deref().or_else(|| word.strip_suffix('s')).unwrap_or(word);
+        for spelling in [word.as_str(), singular] {
+            for (at, group) in INDEX.get(spelling).into_iter().flatten() {
+                if let Some(groups) = filled.get_mut(*at) {
+                    *groups |= group;
+                }
+            }
+        }
+    }
+}
+
+/// The complete entry of highest confidence; of equals the first, as the vocabulary lists the specific before the general.
+fn best(filled: &[u8], penalty: f64) -> Option<(&'static Entry, f64)> {
+    let complete = VOCABULARY
+        .iter()
+        .zip(filled)
+        .filter(|(entry, groups)| groups.count_ones() as usize == entry.groups.len());
+    let mut best: Option<(&Entry, f64)> = None;
+    for (entry, _) in complete {
+        let confidence = ((entry.confidence - penalty) * 100.0).round() / 100.0;
+        if confidence >= CONFIDENCE_MIN && best.is_none_or(|(_, so_far)| confidence > so_far) {
+            best = Some((entry, confidence));
+        }
+    }
+    best
+}
+
+/// A type that the publisher stated, if it has the form `namespace:type`.
+pub(crate) fn declared(name: &str) -> SemanticType {
+    SemanticType {
+        name: text::capped(name, 100).to_ascii_lowercase(),
+        source: TypeSource::Declared,
+        confidence: 1.0,
+        rule: None,
+    }
+}
+
+/// A type that a dialect's own vocabulary implies.
+pub(crate) fn implied(name: &str, confidence: f64, rule: &str) -> SemanticType {
+    SemanticType {
+        name: name.to_owned(),
+        source: TypeSource::Inferred,
+        confidence,
+        rule: Some(rule.to_owned()),
+    }
+}
+
+/// Every type that may be inferred, with the words that lead to it: for documentation and for the list of known types.
+pub fn known_types() -> impl Iterator<Item = (&'static str, String)> {
+    VOCABULARY.iter().map(|entry| {
+        let groups: Vec<String> = entry.groups.iter().map(|words| words.join(" or ")).collect();
+        (entry.name, groups.join("; and "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{CapabilityKind, Format};
+    use crate::name::ManifestUrl;
+
+    fn inferred(id: &str, description: &str) -> Option<(String, f64)> {
+        let url = ManifestUrl::parse("https://a.example/agent.json").unwrap();
+        let mut capability =
+            Capability::new(&url, Format::Awp, id, id, CapabilityKind::Action, String::new());
+        capability.description = Some(description.to_owned());
+        infer(&mut capability);
+        capability.semantic_types.pop().map(|found| (found.name, found.confidence))
+    }
+
+    #[test]
+    fn words_lead_to_types() {
+        for (id, description, expected) in [
+            ("book_flight", "", Some("travel:flight-booking")),
+            ("searchFlights", "", Some("travel:flight-search")),
+            ("cart.add", "", Some("commerce:cart-add")),
+            ("get-forecast", "Weather for the next days", Some("weather:forecast")),
+            ("reserve", "Reserve a table at our restaurant", Some("travel:restaurant-booking")),
+            ("send_message", "", Some("communication:message-send")),
+            ("frobnicate", "", None),
+        ] {
+            assert_eq!(inferred(id, description).map(|(name, _)| name).as_deref(), expected, "{id}");
+        }
+    }
+
+    #[test]
+    fn a_word_from_the_description_counts_less() {
+        let by_name = inferred("book_flight", "").unwrap().1;
+        let by_description = inferred("book", "Book a flight").unwrap().1;
+        assert!(by_name > by_description);
+    }
+
+    #[test]
+    fn every_entry_is_well_formed_and_unique() {
+        let mut names: Vec<&str> = VOCABULARY.iter().map(|entry| entry.name).collect();
+        assert!(names.iter().all(|name| name.split(':').count() == 2));
+        assert!(VOCABULARY.iter().all(|entry| entry.groups.len() <= 3 && entry.confidence <= 0.95));
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}
