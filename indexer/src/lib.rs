@@ -4,6 +4,7 @@
 //! (`follow`), any number of processes read (`Searcher`); a commit carries the feed position, so that the documents and
 //! the position move together.
 
+mod analysis;
 pub mod answer;
 pub mod error;
 pub mod request;
