@@ -7,8 +7,13 @@
 mod analysis;
 pub mod answer;
 pub mod error;
+mod index;
+mod query;
 pub mod request;
+mod search;
 
 pub use answer::{FacetCount, Hit, SearchAnswer, Suggestion, SuggestionKind};
 pub use error::{CursorProblem, IndexError, SearchError};
+pub use index::SCHEMA_VERSION;
 pub use request::{FacetKey, Filters, Method, SearchRequest, Sort};
+pub use search::{IndexGeneration, Searcher};

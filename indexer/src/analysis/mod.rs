@@ -53,10 +53,7 @@ mod tests {
 
     #[test]
     fn terms_are_stemmed_and_free_of_stop_words() {
-        assert_eq!(
-            terms("Could you please cancel my bookings?", Stemming::English),
-            ["cancel", "book"]
-        );
+        assert_eq!(terms("Could you please cancel my bookings?", Stemming::English), ["cancel", "book"]);
         assert_eq!(terms("getFlightStatus_v2", Stemming::English), ["get", "flight", "status", "v", "2"]);
     }
 

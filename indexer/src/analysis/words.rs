@@ -32,8 +32,12 @@ impl Class {
             '0'..='9' => Self::Digit,
             '\'' | '’' => Self::Apostrophe,
             _ if c.is_ascii() => Self::Separator,
-            '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}'
-            | '\u{0e00}'..='\u{0eff}' | '\u{20000}'..='\u{3134f}' => Self::Dense,
+            '\u{3040}'..='\u{30ff}'
+            | '\u{3400}'..='\u{4dbf}'
+            | '\u{4e00}'..='\u{9fff}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{0e00}'..='\u{0eff}'
+            | '\u{20000}'..='\u{3134f}' => Self::Dense,
             _ if c.is_uppercase() => Self::Upper,
             _ if c.is_numeric() => Self::Digit,
             // Combining marks belong to the word that they stand in.
@@ -121,7 +125,11 @@ fn pairs(run: &str, offset: usize) -> Vec<Word> {
         let span = offset + start..offset + last + c.len_utf8();
         Some(Word { text: slice.iter().map(|(_, c)| *c).collect(), span })
     };
-    if chars.len() == 1 { word(&chars).into_iter().collect() } else { chars.windows(2).filter_map(word).collect() }
+    if chars.len() == 1 {
+        word(&chars).into_iter().collect()
+    } else {
+        chars.windows(2).filter_map(word).collect()
+    }
 }
 
 /// Lower case, without the accents of Latin letters.
@@ -135,7 +143,8 @@ fn fold(word: &str) -> String {
 fn fold_char(c: char) -> impl Iterator<Item = char> {
     let is_latin = c < '\u{250}' || ('\u{1e00}'..'\u{1f00}').contains(&c);
     let is_accent = ('\u{300}'..'\u{370}').contains(&c);
-    let folded = is_latin.then(|| std::iter::once(c).nfd().find(|part| !('\u{300}'..'\u{370}').contains(part)));
+    let folded =
+        is_latin.then(|| std::iter::once(c).nfd().find(|part| !('\u{300}'..'\u{370}').contains(part)));
     let kept = if is_accent { None } else { Some(folded.flatten().unwrap_or(c)) };
     kept.into_iter()
 }

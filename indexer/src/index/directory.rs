@@ -1,0 +1,145 @@
+//! Where an index lies: one sub-directory a generation, and a file that names the current one.
+//!
+//! A rebuild fills a new sub-directory and then renames the pointer file over the old one, so that a reader sees either
+//! index whole. Readers that still hold files of the old one keep them: on Unix a removed file lives until it is closed.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::IndexError;
+
+const POINTER_FILE: &str = "current";
+const LOCK_FILE: &str = "writer.lock";
+const GENERATION_PREFIX: &str = "generation-";
+
+/// The generations below one index directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Generations {
+    dir: PathBuf,
+}
+
+/// Held by the one process that writes.
+#[derive(Debug)]
+pub(crate) struct WriterLock {
+    _file: File,
+}
+
+impl Generations {
+    pub(crate) fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_owned() }
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The sub-directory that the pointer names.
+    pub(crate) fn current(&self) -> Result<PathBuf, IndexError> {
+        let missing = || IndexError::Missing { dir: self.dir.clone() };
+        let name = fs::read_to_string(self.dir.join(POINTER_FILE)).map_err(|_| missing())?;
+        number_of(name.trim()).ok_or_else(missing)?;
+        let path = self.dir.join(name.trim());
+        if path.is_dir() { Ok(path) } else { Err(missing()) }
+    }
+
+    /// Makes an empty sub-directory for the next generation.
+    pub(crate) fn prepare_next(&self) -> Result<PathBuf, IndexError> {
+        let last = self.all().iter().filter_map(|name| number_of(name)).max().unwrap_or(0);
+        let path = self.dir.join(format!("{GENERATION_PREFIX}{:06}", last + 1));
+        fs::create_dir_all(&path).map_err(|source| not_writable(&path, source))?;
+        Ok(path)
+    }
+
+    /// Makes a sub-directory the current one.
+    pub(crate) fn switch_to(&self, generation: &Path) -> Result<(), IndexError> {
+        let pointer = self.dir.join(POINTER_FILE);
+        let draft = self.dir.join(format!("{POINTER_FILE}.new"));
+        let name = generation.file_name().unwrap_or_default().to_string_lossy();
+        let write = || -> io::Result<()> {
+            let mut file = File::create(&draft)?;
+            writeln!(file, "{name}")?;
+            file.sync_all()?;
+            fs::rename(&draft, &pointer)?;
+            File::open(&self.dir)?.sync_all()
+        };
+        write().map_err(|source| not_writable(&pointer, source))
+    }
+
+    /// Removes every generation but the current one: those that were replaced, and those of rebuilds that were cut off.
+    pub(crate) fn remove_others(&self) -> Result<(), IndexError> {
+        let current = self.current()?;
+        for name in self.all() {
+            let path = self.dir.join(&name);
+            if path != current {
+                fs::remove_dir_all(&path).map_err(|source| not_writable(&path, source))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the right to write; another process that has it is an error.
+    pub(crate) fn lock(&self) -> Result<WriterLock, IndexError> {
+        fs::create_dir_all(&self.dir).map_err(|source| not_writable(&self.dir, source))?;
+        let path = self.dir.join(LOCK_FILE);
+        let file = File::create(&path).map_err(|source| not_writable(&path, source))?;
+        match file.try_lock() {
+            Ok(()) => Ok(WriterLock { _file: file }),
+            Err(fs::TryLockError::WouldBlock) => Err(IndexError::Locked { dir: self.dir.clone() }),
+            Err(fs::TryLockError::Error(source)) => Err(not_writable(&path, source)),
+        }
+    }
+
+    fn all(&self) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(&self.dir) else { return Vec::new() };
+        entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| number_of(name).is_some())
+            .collect()
+    }
+}
+
+fn number_of(name: &str) -> Option<u64> {
+    name.strip_prefix(GENERATION_PREFIX)?.parse().ok()
+}
+
+fn not_writable(path: &Path, source: io::Error) -> IndexError {
+    IndexError::NotWritable { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pointer_names_one_generation_and_the_others_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let generations = Generations::new(dir.path());
+        assert!(matches!(generations.current(), Err(IndexError::Missing { .. })));
+        let first = generations.prepare_next().unwrap();
+        generations.switch_to(&first).unwrap();
+        let second = generations.prepare_next().unwrap();
+        assert_eq!(generations.current().unwrap(), first);
+        generations.switch_to(&second).unwrap();
+        generations.remove_others().unwrap();
+        assert_eq!(generations.current().unwrap(), second);
+        assert!(!first.exists());
+    }
+
+    #[test]
+    fn only_one_may_write() {
+        let dir = tempfile::tempdir().unwrap();
+        let generations = Generations::new(dir.path());
+        let held = generations.lock().unwrap();
+        assert!(matches!(generations.lock(), Err(IndexError::Locked { .. })));
+        drop(held);
+        assert!(generations.lock().is_ok());
+    }
+
+    #[test]
+    fn a_pointer_to_elsewhere_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(POINTER_FILE), "../../etc").unwrap();
+        assert!(matches!(Generations::new(dir.path()).current(), Err(IndexError::Missing { .. })));
+    }
+}

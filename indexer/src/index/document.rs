@@ -1,0 +1,409 @@
+//! How a capability becomes a document.
+//!
+//! The weights are those that ranked best on public tool-retrieval sets: words of the name count four times, of the
+//! title three times, of parameter names and the site twice, everything else once. Text that tries to instruct the
+//! reader is indexed like any other and ranked a little lower.
+
+use manifest::model::{Capability, ConformanceLevel, Manifest, SourceKind};
+use policy::Status;
+use store::StoredManifest;
+use tantivy::TantivyDocument;
+
+use super::Fields;
+use super::schema::SUGGESTION_MARK;
+use crate::analysis::{Stemming, bigram, fold_exact, grams, is_stop_word, language_of, words};
+use crate::answer::{Hit, SuggestionKind};
+use crate::error::IndexError;
+
+mod schema_text;
+
+use schema_text::SchemaText;
+
+const NAME_WEIGHT: usize = 4;
+const TITLE_WEIGHT: usize = 3;
+const PARAMETER_WEIGHT: usize = 2;
+const SITE_WEIGHT: usize = 2;
+
+/// Terms of one capability at most: beyond lies text that was written to match everything.
+const TERMS_MAX: usize = 1_500;
+/// Terms of the manifest's own text at most.
+const ABOUT_TERMS_MAX: usize = 400;
+/// Words of the manifest's name that count as the site's name; longer ones are slogans.
+const SITE_WORDS_MAX: usize = 10;
+/// Bytes of a description that a row keeps; the whole text is in the store.
+const ROW_DESCRIPTION_BYTES_MAX: usize = 2_000;
+
+/// What all capabilities of a manifest share.
+pub(crate) struct ManifestText<'a> {
+    stored: &'a StoredManifest,
+    /// Words of the site's name, not stemmed.
+    site_words: Vec<String>,
+}
+
+impl<'a> ManifestText<'a> {
+    /// `None` when nothing of the manifest belongs into the index.
+    pub(crate) fn of(stored: &'a StoredManifest) -> Option<Self> {
+        let is_present = matches!(stored.status, Status::Fresh | Status::Stale | Status::Unreachable);
+        if !is_present || !stored.manifest.format().is_indexable() {
+            return None;
+        }
+        Some(Self { stored, site_words: site_words(&stored.manifest) })
+    }
+
+    /// The document of one capability.
+    pub(crate) fn document(
+        &self,
+        fields: &Fields,
+        capability: &Capability,
+    ) -> Result<TantivyDocument, IndexError> {
+        let text = CapabilityText::of(self, capability);
+        let row = self.row(capability);
+        let mut document = TantivyDocument::default();
+        self.add_identity(fields, capability, &mut document);
+        self.add_facets(fields, capability, &row, &text.language, &mut document);
+        text.add_terms(fields, self, &mut document);
+        document.add_u64(fields.text_number, number(&text.own()));
+        document.add_f64(fields.prior, self.prior(capability, &row));
+        document.add_bytes(fields.row, &serde_json::to_vec(&row).map_err(IndexError::Row)?);
+        Ok(document)
+    }
+
+    fn add_identity(&self, fields: &Fields, capability: &Capability, document: &mut TantivyDocument) {
+        let manifest = &self.stored.manifest;
+        document.add_text(fields.id, capability.id.as_str());
+        document.add_text(fields.manifest, manifest.id.as_str());
+        document.add_u64(fields.tie, number(capability.id.as_str()));
+        document.add_u64(fields.site_number, number(manifest.url.site().as_str()));
+        document.add_text(fields.name_sort, fold_exact(&capability.name));
+        let mut exact = vec![
+            capability.id.as_str().to_owned(),
+            capability.key.to_lowercase(),
+            capability.native_id.to_lowercase(),
+            manifest.url.site().as_str().to_owned(),
+            manifest.url.host().as_str().to_owned(),
+            fold_exact(&capability.name),
+            fold_exact(&capability.native_id),
+        ];
+        exact.extend(capability.title.as_deref().map(fold_exact));
+        exact.extend(manifest.name.as_deref().map(fold_exact));
+        exact.sort_unstable();
+        exact.dedup();
+        for value in exact.iter().filter(|value| !value.is_empty()) {
+            document.add_text(fields.exact, value);
+        }
+    }
+
+    fn add_facets(
+        &self,
+        fields: &Fields,
+        capability: &Capability,
+        row: &Hit,
+        language: &str,
+        document: &mut TantivyDocument,
+    ) {
+        for name in distinct(capability.semantic_types.iter().map(|of| of.name.to_lowercase())) {
+            document.add_text(fields.semantic_type, &name);
+        }
+        let namespaces = capability.semantic_types.iter().filter_map(|of| of.name.split_once(':'));
+        for namespace in distinct(namespaces.map(|(namespace, _)| namespace.to_lowercase())) {
+            document.add_text(fields.namespace, &namespace);
+        }
+        for scheme in distinct(row.auth.iter().map(|scheme| scheme.as_str().to_owned())) {
+            document.add_text(fields.auth, &scheme);
+        }
+        if let Some(method) = &row.method {
+            document.add_text(fields.method, method);
+        }
+        for (field, value) in [
+            (fields.format, row.format.as_str()),
+            (fields.safety, row.safety.as_str()),
+            (fields.site, row.site.as_str()),
+            (fields.host, row.host.as_str()),
+            (fields.status, row.status.as_str()),
+            (fields.source, row.source.as_str()),
+            (fields.kind, row.kind.as_str()),
+            (fields.language, language),
+        ] {
+            document.add_text(field, value);
+        }
+        document.add_bool(fields.invocable, row.invocable);
+        document.add_i64(fields.updated_ms, self.stored.changed_at.timestamp_millis());
+        document.add_i64(fields.first_seen_ms, self.stored.first_seen_at.timestamp_millis());
+    }
+
+    /// The row as it is answered, without what belongs to one search.
+    fn row(&self, capability: &Capability) -> Hit {
+        let manifest = &self.stored.manifest;
+        let description = capability.description.as_deref().or(capability.title.as_deref());
+        Hit {
+            id: capability.id.clone(),
+            key: capability.key.clone(),
+            native_id: capability.native_id.clone(),
+            name: capability.name.clone(),
+            description: description.map(|text| shortened(text, ROW_DESCRIPTION_BYTES_MAX)),
+            kind: capability.kind,
+            site: manifest.url.site(),
+            host: manifest.url.host(),
+            format: manifest.format(),
+            manifest_id: manifest.id.clone(),
+            semantic_types: capability.semantic_types.clone(),
+            protocol: capability.invocation.protocol,
+            method: capability.invocation.method.clone(),
+            endpoint: capability.invocation.endpoint().map(str::to_owned),
+            safety: capability.safety.class,
+            safety_source: capability.safety.source,
+            confirmation: capability.safety.confirmation,
+            handoff: capability.safety.handoff,
+            auth: capability.auth.schemes.clone(),
+            auth_required: capability.auth.required.as_option(),
+            invocable: capability.is_invocable(),
+            deprecated: capability.deprecated,
+            source: manifest.source.kind,
+            status: self.stored.status,
+            updated_at: self.stored.changed_at,
+            first_seen_at: self.stored.first_seen_at,
+            score: 0.0,
+            snippet: String::new(),
+            explanation: None,
+        }
+    }
+
+    /// Small factors for what speaks for a declaration beside its words. No labelled data can tune them, so that each
+    /// stays at or below a tenth and together they decide between near equals only.
+    fn prior(&self, capability: &Capability, row: &Hit) -> f64 {
+        let conformance = match self.stored.manifest.level() {
+            ConformanceLevel::Conforms => 0.10,
+            ConformanceLevel::Minor => 0.07,
+            ConformanceLevel::Major => 0.02,
+            ConformanceLevel::Unparseable => 0.0,
+        };
+        let liveness = match self.stored.status {
+            Status::Fresh => 0.05,
+            Status::Stale => 0.02,
+            _ => 0.0,
+        };
+        let origin = match row.source {
+            SourceKind::Native => 0.05,
+            SourceKind::Derived => 0.02,
+            SourceKind::Synthetic | SourceKind::CopySuspected => 0.0,
+        };
+        let invocable = if row.invocable { 0.03 } else { 0.0 };
+        let typed = if row.semantic_types.is_empty() { 0.0 } else { 0.02 };
+        let doubts = [capability.deprecated, capability.degraded, capability.addresses_reader];
+        let doubt: f64 = doubts.iter().filter(|doubt| **doubt).map(|_| 0.05).sum();
+        1.0 + conformance + liveness + origin + invocable + typed - doubt
+    }
+}
+
+/// The texts of one capability.
+struct CapabilityText<'a> {
+    capability: &'a Capability,
+    language: String,
+    parameters: SchemaText,
+    response: SchemaText,
+    /// Tags and semantic types.
+    category: Vec<&'a str>,
+}
+
+impl<'a> CapabilityText<'a> {
+    fn of(manifest: &ManifestText<'_>, capability: &'a Capability) -> Self {
+        let description = capability.description.as_deref().unwrap_or_default();
+        let language = language_of(manifest.stored.manifest.language.as_deref(), description);
+        let types = capability.semantic_types.iter().map(|of| of.name.as_str());
+        Self {
+            capability,
+            language,
+            parameters: SchemaText::of(capability.parameters.as_ref()),
+            response: SchemaText::of(capability.response.as_ref()),
+            category: types.chain(capability.tags.iter().map(String::as_str)).collect(),
+        }
+    }
+
+    /// Name and description: what makes two capabilities the same.
+    fn own(&self) -> String {
+        let description = self.capability.description.as_deref().unwrap_or_default();
+        format!("{}\n{}", fold_exact(&self.capability.name), fold_exact(description))
+    }
+
+    /// The texts with the weight of their words, in order of importance.
+    fn weighted(&self) -> Vec<(&str, usize)> {
+        let capability = self.capability;
+        let mut texts = vec![(capability.name.as_str(), NAME_WEIGHT)];
+        texts.extend(capability.title.as_deref().map(|title| (title, TITLE_WEIGHT)));
+        if fold_exact(&capability.native_id) != fold_exact(&capability.name) {
+            texts.push((capability.native_id.as_str(), 1));
+        }
+        texts.extend(capability.description.as_deref().map(|text| (text, 1)));
+        texts.extend(self.category.iter().map(|text| (*text, 1)));
+        texts.extend(self.parameters.names.iter().map(|name| (name.as_str(), PARAMETER_WEIGHT)));
+        for text in [&self.parameters.texts, &self.response.names, &self.response.texts] {
+            texts.extend(text.iter().map(|text| (text.as_str(), 1)));
+        }
+        texts
+    }
+
+    fn add_terms(&self, fields: &Fields, manifest: &ManifestText<'_>, document: &mut TantivyDocument) {
+        let stemming = Stemming::for_language(&self.language);
+        let mut terms = Terms::new(stemming);
+        for word in &manifest.site_words {
+            terms.add_word(word, SITE_WEIGHT);
+        }
+        for (text, weight) in self.weighted() {
+            terms.add_text(text, weight);
+        }
+        document.add_text(fields.all, &terms.all);
+        document.add_text(fields.bigram, &terms.bigrams);
+        document.add_text(fields.gram, self.grams(&manifest.site_words));
+        document.add_text(fields.word, terms.distinct_words());
+        let examples = &self.capability.examples;
+        document.add_text(fields.example, joined_terms(examples.iter().map(String::as_str), stemming));
+        document.add_text(fields.about, about(&manifest.stored.manifest, stemming));
+        self.add_suggestions(fields, document);
+    }
+
+    fn grams(&self, site_words: &[String]) -> String {
+        let mut joined = String::new();
+        let description = self.capability.description.as_deref().unwrap_or_default();
+        let own = words(&self.capability.name).chain(words(description)).map(|word| word.text);
+        for word in own.chain(site_words.iter().cloned()).filter(|word| !is_stop_word(word)).take(TERMS_MAX) {
+            for gram in grams(&word) {
+                push_term(&mut joined, gram);
+            }
+        }
+        joined
+    }
+
+    fn add_suggestions(&self, fields: &Fields, document: &mut TantivyDocument) {
+        let name = self.capability.title.as_deref().unwrap_or(&self.capability.name);
+        let mut add = |text: &str, kind: SuggestionKind| {
+            if !text.is_empty() {
+                document.add_text(fields.suggest, format!("{text}{SUGGESTION_MARK}{kind}"));
+            }
+        };
+        let folded = fold_exact(name);
+        add(&folded, SuggestionKind::Name);
+        for of in &self.capability.semantic_types {
+            add(&of.name.to_lowercase(), SuggestionKind::SemanticType);
+        }
+        let described: Vec<_> = words(self.capability.description.as_deref().unwrap_or_default()).collect();
+        let pairs = described.windows(2).filter_map(|pair| match pair {
+            [first, second] if !is_stop_word(&first.text) && !is_stop_word(&second.text) => {
+                Some(format!("{} {}", first.text, second.text))
+            }
+            _ => None,
+        });
+        for pair in distinct(pairs).into_iter().filter(|pair| *pair != folded) {
+            add(&pair, SuggestionKind::Phrase);
+        }
+    }
+}
+
+/// Collects terms for several fields in one pass over the words.
+struct Terms {
+    stemming: Stemming,
+    all: String,
+    bigrams: String,
+    words: Vec<String>,
+    count: usize,
+}
+
+impl Terms {
+    fn new(stemming: Stemming) -> Self {
+        Self { stemming, all: String::new(), bigrams: String::new(), words: Vec::new(), count: 0 }
+    }
+
+    fn add_text(&mut self, text: &str, weight: usize) {
+        let mut before: Option<String> = None;
+        for word in words(text).filter(|word| !is_stop_word(&word.text)) {
+            let Some(term) = self.add_word(&word.text, weight) else { return };
+            if let Some(before) = before {
+                push_term(&mut self.bigrams, &bigram(&before, &term));
+            }
+            before = Some(term);
+        }
+    }
+
+    fn add_word(&mut self, word: &str, weight: usize) -> Option<String> {
+        if self.count >= TERMS_MAX {
+            return None;
+        }
+        self.count += 1;
+        let term = self.stemming.stem(word).into_owned();
+        for _ in 0..weight {
+            push_term(&mut self.all, &term);
+        }
+        self.words.push(word.to_owned());
+        Some(term)
+    }
+
+    fn distinct_words(mut self) -> String {
+        self.words.sort_unstable();
+        self.words.dedup();
+        self.words.join(" ")
+    }
+}
+
+fn push_term(joined: &mut String, term: &str) {
+    if !joined.is_empty() {
+        joined.push(' ');
+    }
+    joined.push_str(term);
+}
+
+/// Name of the site as people know it: the name of the manifest, of its provider, and the label of the domain.
+fn site_words(manifest: &Manifest) -> Vec<String> {
+    let site = manifest.url.site();
+    let label = site.as_str().split('.').next().unwrap_or_default();
+    let names =
+        [manifest.title.as_deref(), manifest.name.as_deref(), manifest.provider.name.as_deref(), Some(label)];
+    let mut found: Vec<String> = Vec::new();
+    for name in names.into_iter().flatten() {
+        for word in words(name).take(SITE_WORDS_MAX).filter(|word| !is_stop_word(&word.text)) {
+            if !found.contains(&word.text) {
+                found.push(word.text);
+            }
+        }
+    }
+    found
+}
+
+/// What the manifest says of itself at length.
+fn about(manifest: &Manifest, stemming: Stemming) -> String {
+    let texts = manifest.description.iter().chain(&manifest.representative_queries).chain(&manifest.tags);
+    joined_terms(texts.map(String::as_str), stemming)
+}
+
+fn joined_terms<'a>(texts: impl Iterator<Item = &'a str>, stemming: Stemming) -> String {
+    let mut joined = String::new();
+    let words = texts.flat_map(words).filter(|word| !is_stop_word(&word.text));
+    for word in words.take(ABOUT_TERMS_MAX) {
+        push_term(&mut joined, &stemming.stem(&word.text));
+    }
+    joined
+}
+
+/// In order of first appearance.
+fn distinct(values: impl Iterator<Item = String>) -> Vec<String> {
+    let mut found = Vec::new();
+    for value in values {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}
+
+fn shortened(text: &str, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
+        return text.to_owned();
+    }
+    let end = (0..=bytes_max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}…", text.get(..end).unwrap_or_default())
+}
+
+/// A stable number for a text (FNV-1a).
+fn number(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}

@@ -1,0 +1,18 @@
+//! The index at rest: its fields, how a capability becomes a document, where it lies, and who writes it.
+
+mod directory;
+mod document;
+mod payload;
+mod schema;
+mod writer;
+
+pub(crate) use directory::{Generations, WriterLock};
+pub(crate) use document::ManifestText;
+pub(crate) use payload::Payload;
+pub(crate) use schema::{Fields, SUGGESTION_MARK, SchemaParts, register_tokenizers, schema};
+pub(crate) use writer::Writer;
+
+/// Version of fields and analysis: an index of another version is rebuilt.
+pub const SCHEMA_VERSION: u32 = 1;
+/// Version of the ranking: a cursor of another version is gone.
+pub(crate) const RANKING_VERSION: u16 = 1;

@@ -1,0 +1,92 @@
+//! The one writer of an index.
+//!
+//! A manifest is replaced as a whole: its documents are deleted and all its capabilities are added anew, so that
+//! applying the same change twice leaves the same index. A commit carries the feed position that it reaches.
+
+use std::path::Path;
+
+use manifest::ManifestId;
+use store::{FeedPosition, StoredManifest};
+use tantivy::indexer::LogMergePolicy;
+use tantivy::{Index, IndexWriter, Term};
+
+use super::document::ManifestText;
+use super::{Fields, Payload, SchemaParts, register_tokenizers, schema};
+use crate::error::IndexError;
+
+/// Memory for documents that are not yet on disk, over all threads of the writer.
+const WRITER_MEMORY_BYTES: usize = 128 << 20;
+/// Indexing threads: two keep up with one database; more would take the cores from searches.
+const WRITER_THREADS: usize = 2;
+/// Share of deleted documents at which a segment is merged: a crawl replaces documents all the time, and deleted ones
+/// distort the statistics of the ranking until a merge.
+const DELETED_RATIO_MAX: f32 = 0.25;
+
+/// Writes documents and commits.
+pub(crate) struct Writer {
+    inner: IndexWriter,
+    fields: Fields,
+    feed_id: String,
+}
+
+impl Writer {
+    /// Creates an empty index in an empty directory, committed at the beginning of the feed.
+    pub(crate) fn create(dir: &Path, feed_id: &str) -> Result<Self, IndexError> {
+        let SchemaParts { schema, fields } = schema();
+        let index = Index::create_in_dir(dir, schema).map_err(IndexError::engine("create itself"))?;
+        let mut writer = Self::over(&index, fields, feed_id)?;
+        writer.commit(FeedPosition::default())?;
+        Ok(writer)
+    }
+
+    /// Goes on with an index that [`Self::create`] made.
+    pub(crate) fn open(index: &Index, feed_id: &str) -> Result<Self, IndexError> {
+        let fields = Fields::of(&index.schema()).ok_or_else(|| IndexError::Engine {
+            operation: "open for writing",
+            source: tantivy::TantivyError::SchemaError("a field is missing".to_owned()),
+        })?;
+        Self::over(index, fields, feed_id)
+    }
+
+    fn over(index: &Index, fields: Fields, feed_id: &str) -> Result<Self, IndexError> {
+        register_tokenizers(index);
+        let inner = index
+            .writer_with_num_threads(WRITER_THREADS, WRITER_MEMORY_BYTES)
+            .map_err(IndexError::engine("open for writing"))?;
+        let mut policy = LogMergePolicy::default();
+        policy.set_del_docs_ratio_before_merge(DELETED_RATIO_MAX);
+        inner.set_merge_policy(Box::new(policy));
+        Ok(Self { inner, fields, feed_id: feed_id.to_owned() })
+    }
+
+    /// Puts a manifest's present capabilities in the place of those that were there. Returns how many there are now.
+    pub(crate) fn replace(&self, stored: &StoredManifest) -> Result<usize, IndexError> {
+        self.remove(&stored.manifest.id);
+        let Some(text) = ManifestText::of(stored) else { return Ok(0) };
+        for capability in &stored.manifest.capabilities {
+            let document = text.document(&self.fields, capability)?;
+            self.inner.add_document(document).map_err(IndexError::engine("add a document"))?;
+        }
+        Ok(stored.manifest.capabilities.len())
+    }
+
+    /// Removes a manifest's capabilities.
+    pub(crate) fn remove(&self, manifest: &ManifestId) {
+        self.inner.delete_term(Term::from_field_text(self.fields.manifest, manifest.as_str()));
+    }
+
+    /// Makes everything since the last commit visible and durable, together with the position.
+    pub(crate) fn commit(&mut self, position: FeedPosition) -> Result<(), IndexError> {
+        let payload = Payload::new(self.feed_id.clone(), position);
+        let text = serde_json::to_string(&payload).map_err(IndexError::Row)?;
+        let mut prepared = self.inner.prepare_commit().map_err(IndexError::engine("prepare a commit"))?;
+        prepared.set_payload(&text);
+        prepared.commit().map_err(IndexError::engine("commit"))?;
+        Ok(())
+    }
+
+    /// Waits for merges that are under way, then closes.
+    pub(crate) fn finish(self) -> Result<(), IndexError> {
+        self.inner.wait_merging_threads().map_err(IndexError::engine("finish its merges"))
+    }
+}

@@ -1,0 +1,111 @@
+//! Filters as queries that admit and do not score.
+
+use std::ops::Bound;
+
+use tantivy::query::{BooleanQuery, ConstScoreQuery, Query, RangeQuery, TermQuery, TermSetQuery};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{Searcher, Term};
+
+use crate::error::IndexError;
+use crate::index::Fields;
+use crate::request::{FacetKey, Filters};
+
+/// Types that one `namespace:*` stands for at most, in one segment of the index.
+const PREFIX_TERMS_MAX: usize = 1_000;
+
+/// One filter, and the facet that ignores it when it is counted.
+pub(crate) struct FilterPart {
+    pub(crate) facet: Option<FacetKey>,
+    pub(crate) query: Box<dyn Query>,
+}
+
+/// The filters, each as a query of its own; all must match.
+pub(crate) fn filter_parts(
+    searcher: &Searcher,
+    fields: &Fields,
+    filters: &Filters,
+) -> Result<Vec<FilterPart>, IndexError> {
+    let mut parts = Vec::new();
+    let mut add = |facet: FacetKey, field: Field, values: Vec<String>| {
+        if !values.is_empty() {
+            let terms = values.iter().map(|value| Term::from_field_text(field, value));
+            parts.push(FilterPart { facet: Some(facet), query: silent(Box::new(TermSetQuery::new(terms))) });
+        }
+    };
+    add(FacetKey::Format, fields.format, slugs(filters.formats.iter().map(|value| value.as_str())));
+    add(FacetKey::Namespace, fields.namespace, lower(&filters.namespaces));
+    add(FacetKey::Method, fields.method, slugs(filters.methods.iter().map(|value| value.as_str())));
+    add(FacetKey::Safety, fields.safety, slugs(filters.safety.iter().map(|value| value.as_str())));
+    add(FacetKey::Auth, fields.auth, slugs(filters.auth.iter().map(|value| value.as_str())));
+    add(FacetKey::Status, fields.status, slugs(filters.statuses.iter().map(|value| value.as_str())));
+    add(FacetKey::Source, fields.source, slugs(filters.sources.iter().map(|value| value.as_str())));
+    add(FacetKey::Language, fields.language, lower(&filters.languages));
+    if !filters.sites.is_empty() {
+        let sites = lower(&filters.sites);
+        let terms = sites.iter().flat_map(|site| {
+            [Term::from_field_text(fields.site, site), Term::from_field_text(fields.host, site)]
+        });
+        let query = silent(Box::new(TermSetQuery::new(terms)));
+        parts.push(FilterPart { facet: Some(FacetKey::Site), query });
+    }
+    if !filters.semantic_types.is_empty() {
+        let query = types_query(searcher, fields, &filters.semantic_types)?;
+        parts.push(FilterPart { facet: Some(FacetKey::SemanticType), query });
+    }
+    if let Some(since) = filters.updated_since {
+        let from = Term::from_field_i64(fields.updated_ms, since.timestamp_millis());
+        let query = silent(Box::new(RangeQuery::new(Bound::Included(from), Bound::Unbounded)));
+        parts.push(FilterPart { facet: None, query });
+    }
+    if let Some(invocable) = filters.invocable {
+        let term = Term::from_field_bool(fields.invocable, invocable);
+        let query = silent(Box::new(TermQuery::new(term, IndexRecordOption::Basic)));
+        parts.push(FilterPart { facet: None, query });
+    }
+    Ok(parts)
+}
+
+fn slugs<'a>(values: impl Iterator<Item = &'a str>) -> Vec<String> {
+    values.map(str::to_owned).collect()
+}
+
+fn lower(values: &[String]) -> Vec<String> {
+    values.iter().map(|value| value.to_lowercase()).collect()
+}
+
+fn silent(query: Box<dyn Query>) -> Box<dyn Query> {
+    Box::new(ConstScoreQuery::new(query, 0.0))
+}
+
+/// `travel:flight-booking` as it is, `travel:*` as every type that begins so.
+fn types_query(searcher: &Searcher, fields: &Fields, types: &[String]) -> Result<Box<dyn Query>, IndexError> {
+    let mut terms = Vec::new();
+    for name in lower(types) {
+        match name.strip_suffix('*') {
+            None => terms.push(Term::from_field_text(fields.semantic_type, &name)),
+            Some(prefix) => terms.extend(types_that_begin(searcher, fields, prefix)?),
+        }
+    }
+    if terms.is_empty() {
+        return Ok(Box::new(BooleanQuery::new(Vec::new())));
+    }
+    Ok(silent(Box::new(TermSetQuery::new(terms))))
+}
+
+fn types_that_begin(searcher: &Searcher, fields: &Fields, prefix: &str) -> Result<Vec<Term>, IndexError> {
+    let failed = IndexError::engine("look types up");
+    let mut found = Vec::new();
+    for segment in searcher.segment_readers() {
+        let inverted = segment.inverted_index(fields.semantic_type).map_err(&failed)?;
+        let mut stream =
+            inverted.terms().range().ge(prefix).into_stream().map_err(|error| failed(error.into()))?;
+        for _ in 0..PREFIX_TERMS_MAX {
+            let Some((key, _)) = stream.next() else { break };
+            let Some(name) = std::str::from_utf8(key).ok().filter(|name| name.starts_with(prefix)) else {
+                break;
+            };
+            found.push(Term::from_field_text(fields.semantic_type, name));
+        }
+    }
+    Ok(found)
+}

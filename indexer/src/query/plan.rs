@@ -1,0 +1,220 @@
+//! The terms to look for, with their weights, and the parts of a long request.
+//!
+//! Every word counts once however often it is said. Words of conversation are left out unless nothing else is left.
+//! A request of several sentences is also looked for sentence by sentence, since each may ask for another capability.
+
+use std::collections::HashSet;
+
+use super::correct::Correction;
+use super::synonyms::synonyms;
+use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, words};
+
+/// Most words of one phrasing that count.
+const WORDS_MAX: usize = 64;
+/// Most parts of one phrasing.
+const PARTS_MAX: usize = 6;
+/// Words below which a part is no request of its own and joins the one before.
+const PART_WORDS_MIN: usize = 2;
+
+/// Weight of a bigram, of a correction and of a synonym against a word that was said.
+const BIGRAM_WEIGHT: f32 = 0.3;
+const CORRECTION_WEIGHT: f32 = 0.8;
+const SYNONYM_WEIGHT: f32 = 0.15;
+
+/// Why a term is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Word,
+    Bigram,
+    Correction,
+    Synonym,
+}
+
+/// One term to look for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct QueryTerm {
+    pub(crate) text: String,
+    pub(crate) role: Role,
+    pub(crate) weight: f32,
+    /// The word of the request that it stands for; a bigram stands for its second.
+    pub(crate) word: usize,
+}
+
+/// One phrasing as terms.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Plan {
+    pub(crate) terms: Vec<QueryTerm>,
+    /// For every part of a request of several parts, the places of its terms in `terms`.
+    pub(crate) parts: Vec<Vec<usize>>,
+    /// Words that count, distinct.
+    pub(crate) words: Vec<PlanWord>,
+}
+
+/// A word that counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PlanWord {
+    /// As said, folded.
+    pub(crate) said: String,
+    pub(crate) stem: String,
+}
+
+impl Plan {
+    /// Makes a plan of a text.
+    pub(crate) fn of(text: &str) -> Self {
+        let stemming = detect(text).map_or(Stemming::English, Stemming::for_language);
+        let keeps_chat = !words(text).any(|word| !is_stop_word(&word.text) && !is_chat_verb(&word.text));
+        let mut plan = Self::default();
+        let mut seen = HashSet::new();
+        let mut parts: Vec<Vec<usize>> = Vec::new();
+        for part in split_parts(text) {
+            let first = plan.terms.len();
+            plan.add_part(part, stemming, keeps_chat, &mut seen);
+            let places: Vec<usize> = (first..plan.terms.len()).collect();
+            let is_small = plan.words_in(&places) < PART_WORDS_MIN;
+            match parts.last_mut() {
+                Some(before) if is_small || parts_full(before, &places) => before.extend(places),
+                _ => parts.push(places),
+            }
+        }
+        if parts.len() > PARTS_MAX {
+            let rest: Vec<usize> = parts.drain(PARTS_MAX - 1..).flatten().collect();
+            parts.push(rest);
+        }
+        parts.retain(|part| !part.is_empty());
+        if parts.len() > 1 {
+            plan.parts = parts;
+        }
+        plan
+    }
+
+    fn words_in(&self, places: &[usize]) -> usize {
+        places.iter().filter(|at| self.terms.get(**at).is_some_and(|term| term.role == Role::Word)).count()
+    }
+
+    fn add_part(&mut self, part: &str, stemming: Stemming, keeps_chat: bool, seen: &mut HashSet<String>) {
+        let mut before: Option<String> = None;
+        for word in words(part) {
+            if self.words.len() >= WORDS_MAX {
+                return;
+            }
+            if is_stop_word(&word.text) || (!keeps_chat && is_chat_verb(&word.text)) {
+                continue;
+            }
+            let stem = stemming.stem(&word.text).into_owned();
+            if let Some(before) = before.replace(stem.clone()) {
+                let joined = bigram(&before, &stem);
+                if seen.insert(joined.clone()) {
+                    self.push(joined, Role::Bigram, BIGRAM_WEIGHT, self.words.len());
+                }
+            }
+            if seen.insert(stem.clone()) {
+                self.push(stem.clone(), Role::Word, 1.0, self.words.len());
+                self.words.push(PlanWord { said: word.text, stem });
+            }
+        }
+    }
+
+    fn push(&mut self, text: String, role: Role, weight: f32, word: usize) {
+        self.terms.push(QueryTerm { text, role, weight, word });
+    }
+
+    /// Adds what a misspelt word may have meant.
+    pub(crate) fn add_corrections(&mut self, corrections: &[Correction]) {
+        for correction in corrections {
+            let stem = Stemming::English.stem(&correction.meant).into_owned();
+            if !self.has_term(&stem) {
+                self.push(stem, Role::Correction, CORRECTION_WEIGHT, correction.word);
+            }
+        }
+    }
+
+    /// Adds words that may stand for those that were said.
+    pub(crate) fn add_synonyms(&mut self) {
+        for at in 0..self.words.len() {
+            let Some(stem) = self.words.get(at).map(|word| word.stem.clone()) else { return };
+            for synonym in synonyms(&stem) {
+                if !self.has_term(synonym) {
+                    self.push(synonym.clone(), Role::Synonym, SYNONYM_WEIGHT, at);
+                }
+            }
+        }
+    }
+
+    fn has_term(&self, text: &str) -> bool {
+        self.terms.iter().any(|term| term.text == text)
+    }
+}
+
+/// A part that repeats words said before has no terms of its own and joins too.
+fn parts_full(before: &[usize], places: &[usize]) -> bool {
+    before.is_empty() || places.is_empty()
+}
+
+/// Cuts a request at the ends of sentences and at words that begin another wish.
+fn split_parts(text: &str) -> Vec<&str> {
+    const OPENERS: [&str; 6] =
+        [" also ", " then ", " finally ", " additionally ", " afterwards ", " furthermore "];
+    let mut cuts = vec![0];
+    let lower = text.to_ascii_lowercase();
+    for (at, c) in text.char_indices() {
+        let next = at + c.len_utf8();
+        let is_end = matches!(c, '!' | '?' | ';' | '\n' | '。' | '？' | '！')
+            || (c == '.' && text.get(next..).is_none_or(|rest| rest.is_empty() || rest.starts_with(' ')));
+        if is_end {
+            cuts.push(next);
+        }
+    }
+    for opener in OPENERS {
+        cuts.extend(lower.match_indices(opener).map(|(at, _)| at));
+    }
+    cuts.push(text.len());
+    cuts.sort_unstable();
+    cuts.windows(2)
+        .filter_map(|pair| text.get(*pair.first()?..*pair.last()?))
+        .filter(|part| !part.trim().is_empty())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(plan: &Plan, role: Role) -> Vec<&str> {
+        plan.terms.iter().filter(|term| term.role == role).map(|term| term.text.as_str()).collect()
+    }
+
+    #[test]
+    fn words_of_conversation_are_left_out_unless_nothing_else_is_left() {
+        let plan = Plan::of("Could you please help me find a cheap flight?");
+        assert_eq!(texts(&plan, Role::Word), ["cheap", "flight"]);
+        assert_eq!(texts(&plan, Role::Bigram), ["cheap_flight"]);
+        assert_eq!(texts(&Plan::of("find"), Role::Word), ["find"]);
+        assert!(Plan::of("the of and").terms.is_empty());
+    }
+
+    #[test]
+    fn a_word_counts_once() {
+        assert_eq!(texts(&Plan::of("flights, flight and Flight!"), Role::Word), ["flight"]);
+    }
+
+    #[test]
+    fn sentences_become_parts() {
+        let plan = Plan::of("Book a flight to Oslo. Then reserve a hotel room! Thanks.");
+        assert_eq!(plan.parts.len(), 2);
+        let second: Vec<&str> = plan.parts[1]
+            .iter()
+            .map(|at| plan.terms[*at].text.as_str())
+            .filter(|text| !text.contains('_'))
+            .collect();
+        assert_eq!(second, ["reserv", "hotel", "room"]);
+        assert!(Plan::of("version 2.5 of the book flight").parts.is_empty());
+    }
+
+    #[test]
+    fn work_is_bounded() {
+        let long: String = (0..2_000).map(|at| format!("word{at}x. ")).collect();
+        let plan = Plan::of(&long);
+        assert!(plan.words.len() <= WORDS_MAX);
+        assert!(plan.parts.len() <= PARTS_MAX);
+    }
+}

@@ -1,0 +1,402 @@
+//! One search from request to answer.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use serde_json::Value;
+use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocAddress, Term};
+
+use super::candidates::{Conditions, Selected, add_phrases, phrase_query, select, selecting_query};
+use super::cursor::{Cursor, short_tie};
+use super::loaded::Loaded;
+use super::matrix::Matrix;
+use super::order::{By, Found, TopAfter};
+use super::rank::{Ranked, Traits, coverage, explained_terms, rank, text_scores};
+use super::snippet::Marks;
+use super::{facets, rows};
+use crate::analysis::fold_exact;
+use crate::answer::{Hit, SearchAnswer};
+use crate::error::{IndexError, SearchError};
+use crate::query::{
+    Correction, PHRASINGS_MAX, Plan, QUERY_BYTES_MAX, Wish, corrections, filter_parts, parse,
+};
+use crate::request::{Filters, LIMIT_MAX, SearchRequest, Sort};
+
+/// Below this coverage the best result speaks of something else (chosen on the dev queries of the public sets: under
+/// one in a hundred of the right results lies below it).
+const COVERAGE_MIN: f32 = 0.12;
+/// Results of which the best coverage counts.
+const COVERAGE_HITS: usize = 10;
+/// Exact matches that are looked up; a name that more have is no name.
+const EXACT_MAX: usize = 50;
+
+pub(super) fn answer(loaded: &Loaded, request: &SearchRequest) -> Result<SearchAnswer, SearchError> {
+    Answerer::prepare(loaded, request)?.answer()
+}
+
+struct Answerer<'a> {
+    loaded: &'a Loaded,
+    request: &'a SearchRequest,
+    limit: usize,
+    cursor: Option<Cursor>,
+    query_number: u64,
+    plans: Vec<Plan>,
+    corrections: Vec<Vec<Correction>>,
+    wishes: Vec<Wish>,
+    conditions: Conditions,
+    /// Any word of any phrasing; `None` when there is none.
+    text: Option<Box<dyn Query>>,
+}
+
+impl<'a> Answerer<'a> {
+    fn prepare(loaded: &'a Loaded, request: &'a SearchRequest) -> Result<Self, SearchError> {
+        let wishes = read_wishes(&request.phrasings)?;
+        let query_number = query_number(request);
+        let cursor = request.cursor.as_deref().map(|text| Cursor::read(text, query_number)).transpose()?;
+        let mut plans: Vec<Plan> =
+            wishes.iter().map(|wish| Plan::of(&wish.text)).filter(|plan| !plan.terms.is_empty()).collect();
+        let mut found_corrections = Vec::new();
+        for plan in &mut plans {
+            let found = corrections(&loaded.searcher, &loaded.fields, &plan.words)?;
+            plan.add_corrections(&found);
+            plan.add_synonyms();
+            found_corrections.push(found);
+        }
+        let conditions = conditions(loaded, &request.filters, &wishes)?;
+        let selecting: Vec<(Occur, Box<dyn Query>)> = plans
+            .iter()
+            .filter_map(|plan| Some((Occur::Should, selecting_query(&loaded.fields, plan)?)))
+            .collect();
+        let text: Option<Box<dyn Query>> = match selecting.as_slice() {
+            [] => None,
+            [(_, only)] => Some(only.box_clone()),
+            _ => Some(Box::new(BooleanQuery::new(selecting))),
+        };
+        let limit = request.limit.clamp(1, LIMIT_MAX);
+        let corrections = found_corrections;
+        Ok(Self {
+            loaded,
+            request,
+            limit,
+            cursor,
+            query_number,
+            plans,
+            corrections,
+            wishes,
+            conditions,
+            text,
+        })
+    }
+
+    fn answer(&self) -> Result<SearchAnswer, SearchError> {
+        let mut answer = match (self.request.sort, self.text.is_some()) {
+            (Sort::Relevance, true) => self.by_relevance()?,
+            (sort, _) => self.by_order(sort)?,
+        };
+        if answer.nothing_good {
+            return Ok(answer);
+        }
+        if !self.request.facets.is_empty() {
+            let text = self.text.as_deref();
+            answer.facets = facets::count(self.loaded, &self.request.facets, text, &self.conditions)?;
+        }
+        Ok(answer)
+    }
+
+    /// The documents of the window, looked at closely; beyond them, the rest by the score of their text.
+    fn by_relevance(&self) -> Result<SearchAnswer, SearchError> {
+        let Some(text) = self.text.as_deref() else { return Ok(SearchAnswer::default()) };
+        let query = self.conditions.apply(Some(text), None);
+        let window = self.window(query.as_ref())?;
+        let mut answer = SearchAnswer {
+            total: window.total,
+            total_is_exact: window.total_is_exact,
+            coverage: window.coverage,
+            did_you_mean: self.did_you_mean(),
+            ..SearchAnswer::default()
+        };
+        let is_poor = window.coverage < COVERAGE_MIN && self.conditions.required.is_empty();
+        if window.ranked.is_empty() || (is_poor && !window.ranked.iter().any(Ranked::is_exact)) {
+            (answer.nothing_good, answer.total, answer.total_is_exact) = (true, 0, true);
+            return Ok(answer);
+        }
+        let mut seen = self.cursor.as_ref().map(|cursor| cursor.seen.clone()).unwrap_or_default();
+        let seen_set: HashSet<u32> = seen.iter().copied().collect();
+        let is_beyond = self.cursor.as_ref().is_some_and(|cursor| cursor.is_beyond);
+        if !is_beyond {
+            let fresh: Vec<&Ranked> =
+                window.ranked.iter().filter(|hit| !seen_set.contains(&short_tie(hit.tie))).collect();
+            for hit in fresh.iter().take(self.limit) {
+                answer.hits.push(self.hit(hit, &window)?);
+                seen.push(short_tie(hit.tie));
+            }
+            if fresh.len() > self.limit {
+                let cursor = Cursor { seen, place: None, is_beyond: false };
+                answer.next_cursor = Some(cursor.write(self.query_number));
+                return Ok(answer);
+            }
+        }
+        self.add_rest(&mut answer, query.as_ref(), seen, &window)?;
+        Ok(answer)
+    }
+
+    /// Fills the page with documents beyond the window.
+    fn add_rest(
+        &self,
+        answer: &mut SearchAnswer,
+        query: &dyn Query,
+        seen: Vec<u32>,
+        window: &Window,
+    ) -> Result<(), SearchError> {
+        let room = self.limit - answer.hits.len();
+        let after = self.cursor.as_ref().and_then(|cursor| cursor.place.clone());
+        if window.is_everything && after.is_none() {
+            return Ok(());
+        }
+        let skip = Arc::new(seen.iter().copied().collect::<HashSet<u32>>());
+        let collector = TopAfter { by: By::Score, limit: room + 1, after: after.clone(), skip };
+        let found = self.collect(query, &collector)?;
+        (answer.total, answer.total_is_exact) = (found.total, true);
+        let highest = window.ranked.last().map_or(f32::MAX, |last| last.score);
+        let marks = Marks::of(&self.plans);
+        for (place, address) in found.documents.iter().take(room) {
+            let mut hit = self.marked(&marks, rows::row(self.loaded, *address)?);
+            hit.score = place.key.score().min(highest);
+            answer.hits.push(hit);
+        }
+        if found.documents.len() > room {
+            let place = match room {
+                0 => after,
+                _ => found.documents.get(room - 1).map(|(place, _)| place.clone()),
+            };
+            let cursor = Cursor { seen, place, is_beyond: true };
+            answer.next_cursor = Some(cursor.write(self.query_number));
+        }
+        Ok(())
+    }
+
+    /// Every order that no closer look changes.
+    fn by_order(&self, sort: Sort) -> Result<SearchAnswer, SearchError> {
+        let by = match sort {
+            Sort::Relevance | Sort::Updated => By::Updated,
+            Sort::FirstSeen => By::FirstSeen,
+            Sort::Name => By::Name,
+        };
+        let after = self.cursor.as_ref().and_then(|cursor| cursor.place.clone());
+        let collector = TopAfter { by, limit: self.limit + 1, after, skip: Arc::default() };
+        let query = self.conditions.apply(self.text.as_deref(), None);
+        let found = self.collect(query.as_ref(), &collector)?;
+        let marks = Marks::of(&self.plans);
+        let mut answer = SearchAnswer {
+            total: found.total,
+            total_is_exact: true,
+            coverage: 1.0,
+            did_you_mean: self.did_you_mean(),
+            ..SearchAnswer::default()
+        };
+        for (_, address) in found.documents.iter().take(self.limit) {
+            answer.hits.push(self.marked(&marks, rows::row(self.loaded, *address)?));
+        }
+        if found.documents.len() > self.limit {
+            let place = found.documents.get(self.limit - 1).map(|(place, _)| place.clone());
+            let cursor = Cursor { seen: Vec::new(), place, is_beyond: true };
+            answer.next_cursor = Some(cursor.write(self.query_number));
+        }
+        Ok(answer)
+    }
+
+    fn collect(&self, query: &dyn Query, collector: &TopAfter) -> Result<Found, IndexError> {
+        self.loaded.searcher.search(query, collector).map_err(IndexError::engine("search"))
+    }
+
+    /// Selects and ranks the window.
+    fn window(&self, query: &dyn Query) -> Result<Window, IndexError> {
+        let terms = self.plans.iter().map(|plan| plan.terms.len()).sum();
+        let Selected { best, total, total_is_exact } = select(self.loaded, query, terms)?;
+        let is_everything = total_is_exact && total == best.len() as u64;
+        let mut candidates: Vec<DocAddress> = best.into_iter().map(|(_, address)| address).collect();
+        let exact = self.exact_documents()?;
+        let mut known: HashSet<DocAddress> = candidates.iter().copied().collect();
+        candidates.extend(exact.iter().filter(|address| known.insert(**address)));
+        let mut matrices = Vec::with_capacity(self.plans.len());
+        let mut fused = vec![0.0_f32; candidates.len()];
+        let mut unit = 0.0_f32;
+        #[expect(clippy::cast_precision_loss, reason = "a handful of phrasings")]
+        let share = 1.0 / self.plans.len() as f32;
+        for plan in &self.plans {
+            let matrix = Matrix::of(self.loaded, plan, &candidates)?;
+            let (scores, best) = text_scores(plan, &matrix, candidates.len());
+            unit = unit.max(best);
+            for (sum, score) in fused.iter_mut().zip(scores) {
+                *sum += share * score;
+            }
+            matrices.push(matrix);
+        }
+        let traits = self.traits(&candidates, &exact)?;
+        let ranked = rank(&candidates, &fused, &traits, unit.max(1.0));
+        let coverage = self.coverage(&ranked, &matrices);
+        Ok(Window { ranked, matrices, total, total_is_exact, coverage, is_everything })
+    }
+
+    fn coverage(&self, ranked: &[Ranked], matrices: &[Matrix]) -> f32 {
+        let hits = ranked.iter().take(COVERAGE_HITS);
+        let of_hit = |hit: &Ranked| {
+            let each =
+                self.plans.iter().zip(matrices).map(|(plan, matrix)| coverage(plan, matrix, hit.candidate));
+            each.fold(0.0, f32::max)
+        };
+        hits.map(of_hit).fold(0.0, f32::max)
+    }
+
+    /// Documents whose id, name or site is the whole of a phrasing.
+    fn exact_documents(&self) -> Result<HashSet<DocAddress>, IndexError> {
+        let failed = IndexError::engine("look an exact name up");
+        let mut found = HashSet::new();
+        for wish in &self.wishes {
+            let text = wish.text.trim().to_lowercase();
+            let mut forms = vec![fold_exact(&text), text];
+            forms.retain(|form| !form.is_empty());
+            forms.dedup();
+            for form in forms {
+                let term = Term::from_field_text(self.loaded.fields.exact, &form);
+                let query = TermQuery::new(term, IndexRecordOption::Basic);
+                let query = self.conditions.apply(Some(&query), None);
+                let top = tantivy::collector::TopDocs::with_limit(EXACT_MAX).order_by_score();
+                let documents = self.loaded.searcher.search(query.as_ref(), &top).map_err(&failed)?;
+                found.extend(documents.into_iter().map(|(_, address)| address));
+            }
+        }
+        Ok(found)
+    }
+
+    fn traits(
+        &self,
+        candidates: &[DocAddress],
+        exact: &HashSet<DocAddress>,
+    ) -> Result<Vec<Traits>, IndexError> {
+        let failed = IndexError::engine("read columns");
+        let mut columns = HashMap::new();
+        let mut traits = Vec::with_capacity(candidates.len());
+        for address in candidates {
+            if !columns.contains_key(&address.segment_ord) {
+                let fast = self.loaded.searcher.segment_reader(address.segment_ord).fast_fields();
+                let numbers = ["tie", "site_number", "text_number"].map(|name| fast.u64(name));
+                let [tie, site, text] = numbers;
+                let opened = (
+                    tie.map_err(&failed)?,
+                    site.map_err(&failed)?,
+                    text.map_err(&failed)?,
+                    fast.f64("prior").map_err(&failed)?,
+                );
+                columns.insert(address.segment_ord, opened);
+            }
+            let Some((tie, site, text, prior)) = columns.get(&address.segment_ord) else { continue };
+            let id = address.doc_id;
+            #[expect(clippy::cast_possible_truncation, reason = "a factor near one")]
+            let prior = prior.first(id).unwrap_or(1.0) as f32;
+            let number = |column: &tantivy::columnar::Column<u64>| column.first(id).unwrap_or(0);
+            traits.push(Traits {
+                tie: number(tie),
+                site: number(site),
+                text: number(text),
+                prior,
+                is_exact: exact.contains(address),
+            });
+        }
+        Ok(traits)
+    }
+
+    fn hit(&self, ranked: &Ranked, window: &Window) -> Result<Hit, IndexError> {
+        let mut hit = self.marked(&Marks::of(&self.plans), rows::row(self.loaded, ranked.address)?);
+        hit.score = ranked.score;
+        if self.request.explain {
+            let of_phrasings = self.plans.iter().zip(&window.matrices);
+            let terms: Vec<Value> =
+                of_phrasings.map(|(plan, matrix)| explained_terms(plan, matrix, ranked.candidate)).collect();
+            hit.explanation = Some(ranked.explanation(&Value::Array(terms)));
+        }
+        Ok(hit)
+    }
+
+    fn marked(&self, marks: &Marks, mut hit: Hit) -> Hit {
+        let text = hit.description.as_deref().unwrap_or(&hit.name);
+        hit.snippet = marks.snippet(self.loaded, text);
+        hit
+    }
+
+    /// The first phrasing with its misspelt words replaced.
+    fn did_you_mean(&self) -> Option<String> {
+        let (plan, corrections) = (self.plans.first()?, self.corrections.first()?);
+        if corrections.is_empty() {
+            return None;
+        }
+        let mut text = self.request.phrasings.first()?.clone();
+        for correction in corrections {
+            let said = &plan.words.get(correction.word)?.said;
+            text = replace_word(&text, said, &correction.meant);
+        }
+        Some(text)
+    }
+}
+
+/// The window, ranked.
+struct Window {
+    ranked: Vec<Ranked>,
+    matrices: Vec<Matrix>,
+    total: u64,
+    total_is_exact: bool,
+    coverage: f32,
+    /// Nothing matches beyond the window.
+    is_everything: bool,
+}
+
+fn read_wishes(phrasings: &[String]) -> Result<Vec<Wish>, SearchError> {
+    if phrasings.len() > PHRASINGS_MAX {
+        return Err(SearchError::TooManyPhrasings { found: phrasings.len(), max: PHRASINGS_MAX });
+    }
+    if let Some(long) = phrasings.iter().find(|phrasing| phrasing.len() > QUERY_BYTES_MAX) {
+        return Err(SearchError::QueryTooLong { bytes: long.len(), max: QUERY_BYTES_MAX });
+    }
+    Ok(phrasings.iter().map(|phrasing| parse(phrasing)).collect::<Result<_, _>>()?)
+}
+
+fn conditions(loaded: &Loaded, filters: &Filters, wishes: &[Wish]) -> Result<Conditions, IndexError> {
+    let (searcher, fields) = (&loaded.searcher, &loaded.fields);
+    let mut parts = filter_parts(searcher, fields, filters)?;
+    for wish in wishes {
+        parts.extend(filter_parts(searcher, fields, &wish.filters)?);
+    }
+    let excluded = wishes.iter().flat_map(|wish| &wish.excluded);
+    let excluded = excluded.filter_map(|text| phrase_query(fields, text)).collect();
+    let mut conditions = Conditions { filters: parts, required: Vec::new(), excluded };
+    // Phrasings of one wish are alternatives: only a phrase of the single phrasing is required.
+    if let [only] = wishes {
+        add_phrases(loaded, &mut conditions, &only.phrases)?;
+    }
+    Ok(conditions)
+}
+
+/// What a cursor is bound to: everything that decides which results there are, and their order.
+fn query_number(request: &SearchRequest) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    request.phrasings.hash(&mut hasher);
+    format!("{:?} {:?}", request.filters, request.sort).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn replace_word(text: &str, said: &str, meant: &str) -> String {
+    let mut replaced = String::with_capacity(text.len() + meant.len());
+    let mut at = 0;
+    for word in crate::analysis::words(text) {
+        if word.text == said {
+            replaced.push_str(text.get(at..word.span.start).unwrap_or_default());
+            replaced.push_str(meant);
+            at = word.span.end;
+        }
+    }
+    replaced.push_str(text.get(at..).unwrap_or_default());
+    replaced
+}

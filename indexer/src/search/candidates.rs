@@ -1,0 +1,138 @@
+//! Which documents are looked at closely: the best by text.
+//!
+//! Few terms are searched with a collector that skips what cannot be among the best; many terms cost less when every
+//! match is scored, which also counts them.
+
+use tantivy::collector::{Count, TopDocs};
+use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, Occur, Query, TermQuery};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocAddress, Score, Term};
+
+use super::loaded::Loaded;
+use crate::analysis::{Stemming, bigram, terms};
+use crate::error::IndexError;
+use crate::index::Fields;
+use crate::query::{FilterPart, Phrase, Plan, QueryTerm, Role};
+use crate::request::FacetKey;
+
+/// Documents that are looked at closely.
+pub(super) const WINDOW: usize = 200;
+/// Terms up to which skipping wins over counting.
+const SKIPPING_TERMS_MAX: usize = 4;
+/// Terms that select candidates; synonyms beyond are left out.
+const SELECTING_TERMS_MAX: usize = 160;
+
+/// What every result must fulfil beside the words.
+pub(super) struct Conditions {
+    pub(super) filters: Vec<FilterPart>,
+    pub(super) required: Vec<Box<dyn Query>>,
+    pub(super) excluded: Vec<Box<dyn Query>>,
+}
+
+impl Conditions {
+    pub(super) fn is_empty(&self) -> bool {
+        self.filters.is_empty() && self.required.is_empty() && self.excluded.is_empty()
+    }
+
+    /// A query under these conditions; a facet is counted without its own filter.
+    pub(super) fn apply(&self, query: Option<&dyn Query>, without: Option<FacetKey>) -> Box<dyn Query> {
+        let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
+        clauses.extend(query.map(|query| (Occur::Must, query.box_clone())));
+        let filters = self.filters.iter().filter(|part| without.is_none() || part.facet != without);
+        clauses.extend(filters.map(|part| (Occur::Must, part.query.box_clone())));
+        clauses.extend(self.required.iter().map(|query| (Occur::Must, query.box_clone())));
+        if clauses.is_empty() {
+            let all = ConstScoreQuery::new(Box::new(tantivy::query::AllQuery), 0.0);
+            clauses.push((Occur::Must, Box::new(all)));
+        }
+        clauses.extend(self.excluded.iter().map(|query| (Occur::MustNot, query.box_clone())));
+        match clauses.as_slice() {
+            [(Occur::Must, only)] => only.box_clone(),
+            _ => Box::new(BooleanQuery::new(clauses)),
+        }
+    }
+}
+
+/// The documents that have any of the terms, scored by them.
+pub(super) fn selecting_query(fields: &Fields, plan: &Plan) -> Option<Box<dyn Query>> {
+    let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
+    for term in plan.terms.iter().take(SELECTING_TERMS_MAX) {
+        let field = if term.role == Role::Bigram { fields.bigram } else { fields.all };
+        clauses.push((Occur::Should, weighted(Term::from_field_text(field, &term.text), term)));
+    }
+    match clauses.len() {
+        0 => None,
+        _ => Some(Box::new(BooleanQuery::new(clauses))),
+    }
+}
+
+fn weighted(term: Term, of: &QueryTerm) -> Box<dyn Query> {
+    let query = TermQuery::new(term, IndexRecordOption::WithFreqs);
+    if (of.weight - 1.0).abs() < f32::EPSILON {
+        Box::new(query)
+    } else {
+        Box::new(BoostQuery::new(Box::new(query), of.weight))
+    }
+}
+
+/// The best documents by text, and how many match.
+pub(super) struct Selected {
+    pub(super) best: Vec<(Score, DocAddress)>,
+    pub(super) total: u64,
+    pub(super) total_is_exact: bool,
+}
+
+pub(super) fn select(loaded: &Loaded, query: &dyn Query, terms: usize) -> Result<Selected, IndexError> {
+    let failed = IndexError::engine("search");
+    let best = TopDocs::with_limit(WINDOW).order_by_score();
+    if terms > SKIPPING_TERMS_MAX {
+        let (best, total) = loaded.searcher.search(query, &(best, Count)).map_err(&failed)?;
+        return Ok(Selected { best, total: total as u64, total_is_exact: true });
+    }
+    let best = loaded.searcher.search(query, &best).map_err(&failed)?;
+    let total = best.len() as u64;
+    Ok(Selected { total_is_exact: best.len() < WINDOW, best, total })
+}
+
+/// Terms side by side, as far as the index knows: every neighbouring pair.
+pub(super) fn phrase_query(fields: &Fields, text: &str) -> Option<Box<dyn Query>> {
+    let terms = terms(text, Stemming::English);
+    let basic = |term: Term| -> Box<dyn Query> {
+        let query = TermQuery::new(term, IndexRecordOption::Basic);
+        Box::new(ConstScoreQuery::new(Box::new(query), 0.0))
+    };
+    match terms.as_slice() {
+        [] => None,
+        [only] => Some(basic(Term::from_field_text(fields.all, only))),
+        _ => {
+            let pairs = terms.windows(2).filter_map(|pair| match pair {
+                [first, second] => Some(bigram(first, second)),
+                _ => None,
+            });
+            let clauses = pairs.map(|pair| (Occur::Must, basic(Term::from_field_text(fields.bigram, &pair))));
+            Some(Box::new(BooleanQuery::new(clauses.collect())))
+        }
+    }
+}
+
+/// Adds the phrases that hold: strict ones always, others when a document fulfils them.
+pub(super) fn add_phrases(
+    loaded: &Loaded,
+    conditions: &mut Conditions,
+    phrases: &[Phrase],
+) -> Result<(), IndexError> {
+    for phrase in phrases {
+        let Some(query) = phrase_query(&loaded.fields, phrase.text()) else { continue };
+        let holds = match phrase {
+            Phrase::Strict(_) => true,
+            Phrase::IfAny(_) => {
+                let here = conditions.apply(Some(query.as_ref()), None);
+                loaded.searcher.search(&here, &Count).map_err(IndexError::engine("count a phrase"))? > 0
+            }
+        };
+        if holds {
+            conditions.required.push(query);
+        }
+    }
+    Ok(())
+}

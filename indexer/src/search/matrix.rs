@@ -1,0 +1,139 @@
+//! Scores the candidates term by term.
+//!
+//! The parts of a long request, coverage, explanations and the weak fields all need to know what each term gave to each
+//! candidate. It is computed for the candidates alone, with the same BM25 as the search that selected them.
+
+use tantivy::postings::Postings;
+use tantivy::query::{Bm25StatisticsProvider, Bm25Weight};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocAddress, DocSet, Term};
+
+use super::loaded::Loaded;
+use crate::error::IndexError;
+use crate::query::{Plan, Role};
+
+/// Weight of a word in examples, and in what the manifest says of itself, against the capability's own text.
+const EXAMPLE_WEIGHT: f32 = 0.5;
+const ABOUT_WEIGHT: f32 = 0.2;
+
+/// One term in one field.
+#[derive(Debug, Clone)]
+pub(super) struct Column {
+    pub(super) term: usize,
+    pub(super) field_name: &'static str,
+    field: Field,
+    weight: f32,
+}
+
+/// What each column gave to each candidate.
+#[derive(Debug)]
+pub(super) struct Matrix {
+    pub(super) columns: Vec<Column>,
+    /// Row after row.
+    values: Vec<f32>,
+    /// How rare each term of the plan is.
+    pub(super) rarity: Vec<f32>,
+}
+
+impl Matrix {
+    pub(super) fn of(loaded: &Loaded, plan: &Plan, candidates: &[DocAddress]) -> Result<Self, IndexError> {
+        let columns = columns(loaded, plan);
+        let mut matrix = Self {
+            values: vec![0.0; candidates.len() * columns.len()],
+            rarity: vec![0.0; plan.terms.len()],
+            columns,
+        };
+        matrix.fill(loaded, plan, candidates).map_err(IndexError::engine("score candidates"))?;
+        Ok(matrix)
+    }
+
+    /// The row of one candidate.
+    pub(super) fn row(&self, candidate: usize) -> &[f32] {
+        let width = self.columns.len();
+        self.values.get(candidate * width..(candidate + 1) * width).unwrap_or_default()
+    }
+
+    fn fill(&mut self, loaded: &Loaded, plan: &Plan, candidates: &[DocAddress]) -> tantivy::Result<()> {
+        let mut by_document: Vec<(usize, DocAddress)> = candidates.iter().copied().enumerate().collect();
+        by_document.sort_unstable_by_key(|(_, address)| *address);
+        let width = self.columns.len();
+        let documents = loaded.searcher.total_num_docs()?;
+        for (at, column) in self.columns.iter().enumerate() {
+            let Some(text) = plan.terms.get(column.term).map(|term| term.text.as_str()) else { continue };
+            let term = Term::from_field_text(column.field, text);
+            let frequency = loaded.searcher.doc_freq(&term)?;
+            if column.field_name != "about" && column.field_name != "example" {
+                if let Some(rarity) = self.rarity.get_mut(column.term) {
+                    *rarity = rarity_of(frequency, documents);
+                }
+            }
+            if frequency == 0 {
+                continue;
+            }
+            #[expect(clippy::cast_precision_loss, reason = "an average of lengths needs no more than f32")]
+            let length = loaded.searcher.total_num_tokens(column.field)? as f32 / documents as f32;
+            let bm25 = Bm25Weight::for_one_term_without_explain(frequency, documents, length);
+            for group in by_document.chunk_by(|(_, a), (_, b)| a.segment_ord == b.segment_ord) {
+                for (row, score) in segment_scores(loaded, column.field, &term, &bm25, group)? {
+                    if let Some(value) = self.values.get_mut(row * width + at) {
+                        *value = score * column.weight;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Rows of one segment that have the term, with their score. The group is in order of documents.
+fn segment_scores(
+    loaded: &Loaded,
+    field: Field,
+    term: &Term,
+    bm25: &Bm25Weight,
+    group: &[(usize, DocAddress)],
+) -> tantivy::Result<Vec<(usize, f32)>> {
+    let Some((_, first)) = group.first() else { return Ok(Vec::new()) };
+    let segment = loaded.searcher.segment_reader(first.segment_ord);
+    let inverted = segment.inverted_index(field)?;
+    let Some(mut postings) = inverted.read_postings(term, IndexRecordOption::WithFreqs)? else {
+        return Ok(Vec::new());
+    };
+    let lengths = segment.get_fieldnorms_reader(field)?;
+    let mut scores = Vec::new();
+    for (row, address) in group {
+        let at = if postings.doc() < address.doc_id { postings.seek(address.doc_id) } else { postings.doc() };
+        if at == address.doc_id {
+            scores.push((*row, bm25.score(lengths.fieldnorm_id(at), postings.term_freq())));
+        }
+    }
+    Ok(scores)
+}
+
+/// The inverse document frequency of BM25.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of documents are far below the precision of f32's exponent"
+)]
+fn rarity_of(frequency: u64, documents: u64) -> f32 {
+    let (n, all) = (frequency as f32, documents as f32);
+    (1.0 + (all - n + 0.5).max(0.0) / (n + 0.5)).ln()
+}
+
+fn columns(loaded: &Loaded, plan: &Plan) -> Vec<Column> {
+    let fields = &loaded.fields;
+    let mut columns = Vec::new();
+    for (term, of) in plan.terms.iter().enumerate() {
+        let mut add = |field_name, field, weight| columns.push(Column { term, field_name, field, weight });
+        if of.role == Role::Bigram {
+            add("bigram", fields.bigram, of.weight);
+            continue;
+        }
+        add("all", fields.all, of.weight);
+        if of.role != Role::Synonym {
+            add("example", fields.example, of.weight * EXAMPLE_WEIGHT);
+            add("about", fields.about, of.weight * ABOUT_WEIGHT);
+        }
+    }
+    columns
+}

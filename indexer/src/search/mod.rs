@@ -1,0 +1,91 @@
+//! The read side: opens an index, follows its commits, and answers.
+
+mod answerer;
+mod candidates;
+mod cursor;
+mod facets;
+mod loaded;
+mod matrix;
+mod order;
+mod rank;
+mod rows;
+mod snippet;
+
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use manifest::CapabilityId;
+use store::FeedPosition;
+
+use crate::answer::{Hit, SearchAnswer};
+use crate::error::{IndexError, SearchError};
+use crate::index::Generations;
+use crate::request::SearchRequest;
+use loaded::Loaded;
+
+/// Which state of the index answers; changes with every commit that is visible.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct IndexGeneration {
+    pub feed_id: String,
+    pub position: FeedPosition,
+    pub opstamp: u64,
+    pub schema_version: u32,
+}
+
+/// Searches an index. Cheap to clone; all clones see the same commit.
+#[derive(Clone)]
+pub struct Searcher {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    generations: Generations,
+    loaded: RwLock<Arc<Loaded>>,
+}
+
+impl std::fmt::Debug for Searcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Searcher").field("generation", &self.generation()).finish_non_exhaustive()
+    }
+}
+
+impl Searcher {
+    /// Opens the index below a directory.
+    pub fn open(dir: &Path) -> Result<Self, IndexError> {
+        let generations = Generations::new(dir);
+        let loaded = Loaded::open(&generations)?;
+        Ok(Self { inner: Arc::new(Inner { generations, loaded: RwLock::new(Arc::new(loaded)) }) })
+    }
+
+    /// Looks for a newer commit, and for an index that was swapped in. True when what is seen has changed.
+    pub fn reload(&self) -> Result<bool, IndexError> {
+        let before = self.loaded();
+        let Some(newer) = before.newer(&self.inner.generations)? else { return Ok(false) };
+        *self.inner.loaded.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(newer);
+        Ok(true)
+    }
+
+    /// The state that answers now.
+    pub fn generation(&self) -> IndexGeneration {
+        self.loaded().generation.clone()
+    }
+
+    /// Capabilities in the index, deleted ones that are still counted included.
+    pub fn capabilities(&self) -> u64 {
+        self.loaded().searcher.num_docs()
+    }
+
+    /// Answers one search. Blocking: reads files and computes.
+    pub fn search(&self, request: &SearchRequest) -> Result<SearchAnswer, SearchError> {
+        answerer::answer(&self.loaded(), request)
+    }
+
+    /// The row of one capability.
+    pub fn find(&self, id: &CapabilityId) -> Result<Option<Hit>, IndexError> {
+        rows::find(&self.loaded(), id)
+    }
+
+    fn loaded(&self) -> Arc<Loaded> {
+        Arc::clone(&self.inner.loaded.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,221 @@
+//! From what each term gave to an order.
+//!
+//! score = (whole and best part of the request, mixed + what its site's other capabilities say) × prior, then results
+//! that crowd a page (many of one site, copies of one text) give way to others that are nearly as good.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use tantivy::DocAddress;
+
+use super::loaded::Loaded;
+use super::matrix::Matrix;
+use crate::error::IndexError;
+use crate::query::{Plan, Role};
+
+/// Share of the whole request against its best part.
+const WHOLE_SHARE: f32 = 0.6;
+/// What the mean of a site's best scores adds to each of its capabilities.
+const SITE_SHARE: f32 = 0.5;
+const SITE_BEST: usize = 3;
+/// Capabilities of one site that stand on their own; every further one is worth less against those of other sites.
+const SITE_CROWD: usize = 5;
+const CROWD_FACTOR: f32 = 0.8;
+/// What a copy of a text that stands higher is worth.
+const COPY_FACTOR: f32 = 0.7;
+/// Above every score of the text: exact matches come first.
+const PIN: f32 = 4.0;
+
+/// What is known of a candidate beside its text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Traits {
+    pub(super) tie: u64,
+    pub(super) site: u64,
+    pub(super) text: u64,
+    pub(super) prior: f32,
+    pub(super) is_exact: bool,
+}
+
+/// A candidate in its place.
+#[derive(Debug, Clone)]
+pub(super) struct Ranked {
+    pub(super) candidate: usize,
+    pub(super) address: DocAddress,
+    pub(super) tie: u64,
+    /// In units of the best text score, so that pages agree.
+    pub(super) score: f32,
+    steps: Steps,
+}
+
+/// How the score came about.
+#[derive(Debug, Clone, Copy, Default)]
+struct Steps {
+    text: f32,
+    site: f32,
+    prior: f32,
+    crowd: f32,
+    is_exact: bool,
+}
+
+impl Ranked {
+    pub(super) fn is_exact(&self) -> bool {
+        self.steps.is_exact
+    }
+
+    pub(super) fn explanation(&self, terms: &Value) -> Value {
+        let Steps { text, site, prior, crowd, is_exact } = self.steps;
+        json!({"text": text, "site": site, "prior": prior, "crowding": crowd, "exact": is_exact, "terms": terms})
+    }
+}
+
+/// Text scores of one phrasing between 0 and 1, and the best raw score.
+pub(super) fn text_scores(plan: &Plan, matrix: &Matrix, candidates: usize) -> (Vec<f32>, f32) {
+    let sum = |row: &[f32]| -> f32 { row.iter().sum() };
+    let whole: Vec<f32> = (0..candidates).map(|at| sum(matrix.row(at))).collect();
+    let best = maximum(&whole);
+    let mut scores: Vec<f32> = whole.iter().map(|score| ratio(*score, best)).collect();
+    if plan.parts.is_empty() {
+        return (scores, best);
+    }
+    let mut part_of_term = vec![usize::MAX; plan.terms.len()];
+    for (part, places) in plan.parts.iter().enumerate() {
+        for place in places {
+            if let Some(slot) = part_of_term.get_mut(*place) {
+                *slot = part;
+            }
+        }
+    }
+    let parts: Vec<Vec<f32>> = (0..plan.parts.len())
+        .map(|part| {
+            let is_in = |term: usize| part_of_term.get(term).is_some_and(|of| *of == part);
+            (0..candidates)
+                .map(|at| {
+                    let cells = matrix.row(at).iter().zip(&matrix.columns);
+                    cells.filter(|(_, column)| is_in(column.term)).map(|(value, _)| *value).sum()
+                })
+                .collect()
+        })
+        .collect();
+    let bests: Vec<f32> = parts.iter().map(|scores| maximum(scores)).collect();
+    for (at, score) in scores.iter_mut().enumerate() {
+        let of_parts = parts.iter().zip(&bests).filter_map(|(part, best)| Some(ratio(*part.get(at)?, *best)));
+        *score = WHOLE_SHARE * *score + (1.0 - WHOLE_SHARE) * of_parts.fold(0.0, f32::max);
+    }
+    (scores, best)
+}
+
+/// Orders the candidates by their text scores and everything else.
+pub(super) fn rank(candidates: &[DocAddress], text: &[f32], traits: &[Traits], unit: f32) -> Vec<Ranked> {
+    let site_scores = site_scores(text, traits);
+    let mut ranked: Vec<Ranked> = Vec::with_capacity(candidates.len());
+    for (candidate, ((address, text), traits)) in candidates.iter().zip(text).zip(traits).enumerate() {
+        let site = SITE_SHARE * site_scores.get(&traits.site).copied().unwrap_or(0.0);
+        let pin = if traits.is_exact { PIN } else { 0.0 };
+        let score = (text + site) * traits.prior + pin;
+        let steps = Steps { text: *text, site, prior: traits.prior, crowd: 1.0, is_exact: traits.is_exact };
+        ranked.push(Ranked { candidate, address: *address, tie: traits.tie, score, steps });
+    }
+    sort(&mut ranked);
+    thin_crowds(&mut ranked, traits);
+    sort(&mut ranked);
+    for hit in &mut ranked {
+        hit.score *= unit;
+    }
+    ranked
+}
+
+fn thin_crowds(ranked: &mut [Ranked], traits: &[Traits]) {
+    let mut of_site: HashMap<u64, usize> = HashMap::new();
+    let mut of_text: HashMap<u64, usize> = HashMap::new();
+    for hit in ranked {
+        let Some(of) = traits.get(hit.candidate) else { continue };
+        let before_of_site = of_site.entry(of.site).or_default();
+        let before_of_text = of_text.entry(of.text).or_default();
+        let mut factor = 1.0;
+        if *before_of_site >= SITE_CROWD {
+            factor *= CROWD_FACTOR;
+        }
+        if *before_of_text >= 1 {
+            factor *= COPY_FACTOR;
+        }
+        *before_of_site += 1;
+        *before_of_text += 1;
+        hit.score *= factor;
+        hit.steps.crowd = factor;
+    }
+}
+
+fn site_scores(text: &[f32], traits: &[Traits]) -> HashMap<u64, f32> {
+    let mut of_site: HashMap<u64, Vec<f32>> = HashMap::new();
+    for (score, of) in text.iter().zip(traits) {
+        of_site.entry(of.site).or_default().push(*score);
+    }
+    let mean = |mut scores: Vec<f32>| {
+        scores.sort_unstable_by(|a, b| b.total_cmp(a));
+        scores.truncate(SITE_BEST);
+        #[expect(clippy::cast_precision_loss, reason = "at most three")]
+        let divisor = SITE_BEST as f32;
+        scores.iter().sum::<f32>() / divisor
+    };
+    of_site.into_iter().map(|(site, scores)| (site, mean(scores))).collect()
+}
+
+fn sort(ranked: &mut [Ranked]) {
+    ranked.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then(a.tie.cmp(&b.tie)));
+}
+
+fn maximum(scores: &[f32]) -> f32 {
+    scores.iter().copied().fold(0.0, f32::max)
+}
+
+fn ratio(score: f32, best: f32) -> f32 {
+    if best > 0.0 { score / best } else { 0.0 }
+}
+
+/// How much of the request a candidate speaks of: the rarer a word, the more it counts; a word that no capability has
+/// counts like the rarest. The best part of a long request decides.
+pub(super) fn coverage(plan: &Plan, matrix: &Matrix, candidate: usize) -> f32 {
+    let mut found = vec![0.0_f32; plan.words.len()];
+    let mut rarity = vec![0.0_f32; plan.words.len()];
+    for (value, column) in matrix.row(candidate).iter().zip(&matrix.columns) {
+        let Some(term) = plan.terms.get(column.term) else { continue };
+        let share = match term.role {
+            Role::Word => 1.0,
+            Role::Correction => 0.8,
+            Role::Synonym => 0.4,
+            Role::Bigram => continue,
+        };
+        if let (Role::Word, Some(slot)) = (term.role, rarity.get_mut(term.word)) {
+            *slot = slot.max(matrix.rarity.get(column.term).copied().unwrap_or(0.0));
+        }
+        if let Some(slot) = found.get_mut(term.word).filter(|_| *value > 0.0) {
+            *slot = slot.max(share);
+        }
+    }
+    let part_words = |places: &Vec<usize>| -> Vec<usize> {
+        let terms = places.iter().filter_map(|at| plan.terms.get(*at));
+        terms.filter(|term| term.role == Role::Word).map(|term| term.word).collect()
+    };
+    let whole = (0..plan.words.len()).collect();
+    let sets = plan.parts.iter().map(part_words).chain([whole]);
+    sets.map(|words: Vec<usize>| {
+        let all: f32 = words.iter().filter_map(|at| rarity.get(*at)).sum();
+        let part: f32 = words.iter().filter_map(|at| Some(rarity.get(*at)? * found.get(*at)?)).sum();
+        ratio(part, all)
+    })
+    .fold(0.0, f32::max)
+}
+
+/// What the terms gave to one candidate, largest first, for an explanation.
+pub(super) fn explained_terms(plan: &Plan, matrix: &Matrix, candidate: usize) -> Value {
+    let cells = matrix.row(candidate).iter().zip(&matrix.columns);
+    let mut terms: Vec<(f32, Value)> = cells
+        .filter(|(value, _)| **value > 0.0)
+        .filter_map(|(value, column)| {
+            let term = plan.terms.get(column.term)?;
+            Some((*value, json!({"term": term.text, "field": column.field_name, "score": value})))
+        })
+        .collect();
+    terms.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    Value::Array(terms.into_iter().map(|(_, term)| term).collect())
+}

@@ -1,0 +1,40 @@
+//! Reads rows back from the index.
+
+use chrono::DateTime;
+use manifest::CapabilityId;
+use tantivy::collector::TopDocs;
+use tantivy::query::TermQuery;
+use tantivy::schema::{IndexRecordOption, Value};
+use tantivy::{DocAddress, TantivyDocument, Term};
+
+use super::loaded::Loaded;
+use crate::answer::Hit;
+use crate::error::IndexError;
+
+/// The row of a document, without score and snippet.
+pub(super) fn row(loaded: &Loaded, address: DocAddress) -> Result<Hit, IndexError> {
+    let failed = IndexError::engine("read a document");
+    let document: TantivyDocument = loaded.searcher.doc(address).map_err(&failed)?;
+    let json = document.get_first(loaded.fields.row).and_then(|value| value.as_bytes()).unwrap_or_default();
+    let mut hit: Hit = serde_json::from_slice(json).map_err(IndexError::Row)?;
+    let segment = loaded.searcher.segment_reader(address.segment_ord);
+    let column = segment.fast_fields().i64("first_seen_ms").map_err(&failed)?;
+    let first_seen_at = column.first(address.doc_id).and_then(DateTime::from_timestamp_millis);
+    hit.first_seen_at = first_seen_at.unwrap_or_default();
+    Ok(hit)
+}
+
+/// The document of one capability.
+pub(super) fn address_of(loaded: &Loaded, id: &CapabilityId) -> Result<Option<DocAddress>, IndexError> {
+    let term = Term::from_field_text(loaded.fields.id, id.as_str());
+    let query = TermQuery::new(term, IndexRecordOption::Basic);
+    let found = loaded
+        .searcher
+        .search(&query, &TopDocs::with_limit(1).order_by_score())
+        .map_err(IndexError::engine("find a capability"))?;
+    Ok(found.first().map(|(_, address)| *address))
+}
+
+pub(super) fn find(loaded: &Loaded, id: &CapabilityId) -> Result<Option<Hit>, IndexError> {
+    address_of(loaded, id)?.map(|address| row(loaded, address)).transpose()
+}
