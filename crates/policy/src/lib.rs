@@ -7,22 +7,26 @@
 #![warn(missing_docs)]
 
 pub mod address;
+pub mod delay;
 pub mod freshness;
 pub mod outcome;
 pub mod plan;
 pub mod redirect;
 pub mod retry;
 pub mod robots;
+pub mod schedule;
 mod spread;
 mod time;
 pub mod visit;
 
 pub use address::{AddressRefusal, AddressVerdict, OwnNetworks};
+pub use delay::{AuthorityPace, Network, Pace, Scope, ScopeState};
 pub use freshness::{CacheRecord, Freshness};
 pub use outcome::{FetchOutcome, RobotsKind, Status, VisitEnd};
 pub use plan::{BodyKind, PathClass, PlannedPath, Standing};
 pub use redirect::{RedirectDecision, RedirectRefusal};
 pub use retry::{Ladder, RetryAfter};
 pub use robots::{RobotsAnswer, RobotsCause, RobotsDecision, RobotsFile, RobotsVerdict};
+pub use schedule::{NextVisit, NextVisitReason, SiteHistory};
 pub use spread::Seed;
 pub use visit::{NextStep, VisitRules};

@@ -1,0 +1,167 @@
+//! The rate at which a shared platform is asked: raised step by step while all is well, halved at the first sign of
+//! strain.
+//!
+//! Millions of sites live behind a few addresses; at the gap of an ordinary address a pass over them would take months.
+//! The rate starts where an ordinary address is and grows only as long as the platform answers as fast as before.
+
+use std::time::Duration;
+
+use manifest::closed;
+use serde::{Deserialize, Serialize};
+
+/// Requests in a thousand seconds at the start: 2 a second, as for any address.
+const RATE_START: u32 = 2_000;
+/// 20 a second: below what a single browser tab of a busy page does.
+const RATE_MAX: u32 = 20_000;
+/// One in two seconds; below this something is wrong that a rate does not mend.
+const RATE_MIN: u32 = 500;
+/// What a good window adds.
+const RATE_STEP: u32 = 1_000;
+/// Answers that are judged together: enough for two in a hundred to mean something.
+const WINDOW_ANSWERS: usize = 100;
+/// Answers of 429 or 5xx in a window, in per cent, beyond which the rate is halved.
+const TROUBLE_PERCENT_MAX: usize = 2;
+/// How much slower the 95th percentile may get against the best window.
+const SLOWDOWN_MAX: u32 = 2;
+
+/// One answer of a platform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sample {
+    /// Any answer but 429 and 5xx, and how long it took.
+    Fine(Duration),
+    /// 429 or 5xx.
+    Trouble,
+}
+
+closed! {
+    /// What became of the rate.
+    RateChange, "rate change" {
+        /// The window is not full yet.
+        Kept = "kept",
+        /// A good window.
+        Raised = "raised",
+        /// Too many 429 and 5xx.
+        HalvedByTrouble = "halved_by_trouble",
+        /// Answers take twice as long as they did.
+        HalvedBySlowness = "halved_by_slowness",
+    }
+}
+
+/// The rate of one platform.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlatformRate {
+    per_thousand_s: u32,
+    latencies_ms: Vec<u32>,
+    troubles: usize,
+    best_p95_ms: Option<u32>,
+}
+
+impl Default for PlatformRate {
+    fn default() -> Self {
+        Self { per_thousand_s: RATE_START, latencies_ms: Vec::new(), troubles: 0, best_p95_ms: None }
+    }
+}
+
+impl PlatformRate {
+    /// The gap between two requests.
+    pub fn gap(&self) -> Duration {
+        Duration::from_secs(1_000).checked_div(self.per_thousand_s).unwrap_or(Duration::from_secs(2))
+    }
+
+    /// Takes one answer into account.
+    pub fn observe(&mut self, sample: Sample) -> RateChange {
+        match sample {
+            Sample::Fine(latency) => {
+                self.latencies_ms.push(u32::try_from(latency.as_millis()).unwrap_or(u32::MAX));
+            }
+            Sample::Trouble => self.troubles += 1,
+        }
+        let answers = self.latencies_ms.len() + self.troubles;
+        if self.troubles * 100 > TROUBLE_PERCENT_MAX * WINDOW_ANSWERS {
+            return self.halve(RateChange::HalvedByTrouble);
+        }
+        if answers < WINDOW_ANSWERS {
+            return RateChange::Kept;
+        }
+        let p95_ms = self.p95_ms();
+        let best_ms = *self.best_p95_ms.get_or_insert(p95_ms);
+        if p95_ms > best_ms.saturating_mul(SLOWDOWN_MAX) {
+            return self.halve(RateChange::HalvedBySlowness);
+        }
+        self.best_p95_ms = Some(best_ms.min(p95_ms).max(1));
+        self.begin_window(self.per_thousand_s.saturating_add(RATE_STEP));
+        RateChange::Raised
+    }
+
+    fn p95_ms(&mut self) -> u32 {
+        self.latencies_ms.sort_unstable();
+        let rank = (self.latencies_ms.len() * 95).div_ceil(100).saturating_sub(1);
+        self.latencies_ms.get(rank).copied().unwrap_or_default()
+    }
+
+    fn halve(&mut self, change: RateChange) -> RateChange {
+        self.begin_window(self.per_thousand_s / 2);
+        change
+    }
+
+    fn begin_window(&mut self, per_thousand_s: u32) {
+        self.per_thousand_s = per_thousand_s.clamp(RATE_MIN, RATE_MAX);
+        self.latencies_ms.clear();
+        self.troubles = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn window(rate: &mut PlatformRate, latency_ms: u64) -> RateChange {
+        let samples =
+            (0..WINDOW_ANSWERS).map(|_| rate.observe(Sample::Fine(Duration::from_millis(latency_ms))));
+        samples.last().unwrap()
+    }
+
+    #[test]
+    fn good_windows_raise_the_rate_to_its_limit() {
+        let mut rate = PlatformRate::default();
+        assert_eq!(rate.gap(), Duration::from_millis(500));
+        assert_eq!(window(&mut rate, 100), RateChange::Raised);
+        assert_eq!(rate.gap().as_millis(), 333);
+        for _ in 0..40 {
+            window(&mut rate, 100);
+        }
+        assert_eq!(rate.gap(), Duration::from_millis(50));
+    }
+
+    #[test]
+    fn trouble_halves_the_rate_before_the_window_is_full() {
+        let mut rate = PlatformRate::default();
+        window(&mut rate, 100);
+        window(&mut rate, 100);
+        let changes = [(); 3].map(|()| rate.observe(Sample::Trouble));
+        assert_eq!(changes, [RateChange::Kept, RateChange::Kept, RateChange::HalvedByTrouble]);
+        assert_eq!(rate.gap(), Duration::from_millis(500));
+    }
+
+    #[test]
+    fn slowness_halves_the_rate() {
+        let mut rate = PlatformRate::default();
+        window(&mut rate, 100);
+        assert_eq!(window(&mut rate, 199), RateChange::Raised);
+        assert_eq!(window(&mut rate, 201), RateChange::HalvedBySlowness);
+        assert_eq!(window(&mut rate, 100), RateChange::Raised);
+    }
+
+    proptest! {
+        #[test]
+        fn the_gap_stays_between_its_limits(samples in proptest::collection::vec(proptest::option::of(0_u64..5_000), 0..1_000)) {
+            let mut rate = PlatformRate::default();
+            for sample in samples {
+                rate.observe(sample.map_or(Sample::Trouble, |ms| Sample::Fine(Duration::from_millis(ms))));
+                prop_assert!((Duration::from_millis(50)..=Duration::from_secs(2)).contains(&rate.gap()));
+            }
+        }
+    }
+}

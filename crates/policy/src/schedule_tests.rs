@@ -1,0 +1,241 @@
+//! Next visits by situation, and the laws of scheduling over random histories.
+
+use chrono::{TimeDelta, TimeZone};
+use proptest::prelude::*;
+
+use super::*;
+
+fn now() -> DateTime<Utc> {
+    Utc.with_ymd_and_hms(2026, 7, 1, 12, 0, 0).unwrap()
+}
+
+fn ago(days: i64) -> DateTime<Utc> {
+    now() - TimeDelta::days(days)
+}
+
+fn seed() -> Seed {
+    Seed::of("skyhop.example")
+}
+
+fn next(history: &SiteHistory) -> NextVisit {
+    next_visit(history, None, seed(), now())
+}
+
+fn hours(history: &SiteHistory) -> i64 {
+    (next(history).at - now()).num_hours()
+}
+
+fn positive(visits: u32, changes: u32, first_days_ago: i64, previous_days_ago: i64) -> SiteHistory {
+    SiteHistory {
+        visits,
+        changes,
+        first_visit_at: Some(ago(first_days_ago)),
+        previous_visit_at: Some(ago(previous_days_ago)),
+        ..SiteHistory::first(VisitEnd::Completed, Holdings::Manifests)
+    }
+}
+
+#[test]
+fn sites_with_manifests_are_visited_as_they_change() {
+    assert_eq!(hours(&SiteHistory::first(VisitEnd::Completed, Holdings::Manifests)), 24);
+    // twenty looks, two days apart: 20, 10, 2 and no changes
+    assert_eq!(hours(&positive(21, 20, 40, 2)), 24);
+    assert_eq!(hours(&positive(21, 10, 40, 2)) / 24, 2);
+    assert_eq!(hours(&positive(21, 2, 40, 2)) / 24, 4, "at most twice the last interval");
+    assert_eq!(hours(&positive(21, 2, 400, 20)) / 24, 30);
+    assert_eq!(hours(&positive(2, 0, 1, 1)) / 24, 2);
+    assert_eq!(hours(&positive(9, 0, 200, 25)) / 24, 30);
+    assert_eq!(next(&positive(21, 10, 40, 2)).reason, NextVisitReason::ChangeRate);
+}
+
+#[test]
+fn freshness_and_retry_after_hold_visits_back() {
+    let at = now() + TimeDelta::days(3);
+    let fresh = SiteHistory { fresh_until: Some(at), ..positive(1, 0, 0, 0) };
+    assert_eq!(next(&fresh), NextVisit { at, reason: NextVisitReason::FreshUntil });
+    let asked = SiteHistory { not_before: Some(at + TimeDelta::days(1)), ..fresh };
+    assert_eq!(next(&asked), NextVisit { at: at + TimeDelta::days(1), reason: NextVisitReason::RetryAfter });
+}
+
+#[test]
+fn retry_after_is_kept_to_the_second_and_doubled_when_it_repeats() {
+    let asked = now() + TimeDelta::seconds(120);
+    let limited = |failures_in_row| SiteHistory {
+        failures_in_row,
+        not_before: Some(asked),
+        ..SiteHistory::first(VisitEnd::RateLimited, Holdings::Nothing)
+    };
+    assert_eq!(next(&limited(1)), NextVisit { at: asked, reason: NextVisitReason::RetryAfter });
+    assert_eq!(hours(&limited(2)), 1);
+    assert_eq!(hours(&limited(4)), 4);
+}
+
+#[test]
+fn failures_climb_their_ladders() {
+    let table = [
+        (VisitEnd::DnsDead, 1, 24, NextVisitReason::DnsDead),
+        (VisitEnd::DnsDead, 3, 7 * 24, NextVisitReason::DnsDead),
+        (VisitEnd::DnsDead, 99, 180 * 24, NextVisitReason::DnsDead),
+        (VisitEnd::DnsFailed, 1, 6, NextVisitReason::Transport),
+        (VisitEnd::Unreachable, 2, 24, NextVisitReason::Transport),
+        (VisitEnd::TlsFailed, 99, 90 * 24, NextVisitReason::Transport),
+        (VisitEnd::ServerErrors, 3, 72, NextVisitReason::Transport),
+        (VisitEnd::RobotsUnreachable, 1, 1, NextVisitReason::RobotsUnreachable),
+        (VisitEnd::RobotsUnreachable, 2, 6, NextVisitReason::RobotsUnreachable),
+        (VisitEnd::RobotsUnreachable, 50, 168, NextVisitReason::RobotsUnreachable),
+        (VisitEnd::RateLimited, 1, 1, NextVisitReason::RetryAfter),
+        (VisitEnd::RateLimited, 3, 2, NextVisitReason::RetryAfter),
+        (VisitEnd::RateLimited, 99, 168, NextVisitReason::RetryAfter),
+        (VisitEnd::OverBudget, 0, 12, NextVisitReason::OverBudget),
+        (VisitEnd::Interrupted, 0, 0, NextVisitReason::Resumed),
+        (VisitEnd::Parked, 0, 0, NextVisitReason::Resumed),
+        (VisitEnd::OptedOut, 0, 365 * 24, NextVisitReason::OptedOut),
+    ];
+    for (end, failures_in_row, wanted, reason) in table {
+        let history = SiteHistory { failures_in_row, ..SiteHistory::first(end, Holdings::Nothing) };
+        assert_eq!((hours(&history), next(&history).reason), (wanted, reason), "{end} {failures_in_row}");
+    }
+}
+
+#[test]
+fn sites_with_nothing_are_visited_ever_more_rarely() {
+    for (end, reason) in [
+        (VisitEnd::Completed, NextVisitReason::Negative),
+        (VisitEnd::CatchAll, NextVisitReason::CatchAll),
+        (VisitEnd::RobotsDenied, NextVisitReason::RobotsDenied),
+        (VisitEnd::Blocked, NextVisitReason::Blocked),
+    ] {
+        for (negatives_in_row, days) in [(1, 14), (2, 28), (3, 56), (4, 90), (50, 90)] {
+            let history = SiteHistory { negatives_in_row, ..SiteHistory::first(end, Holdings::Nothing) };
+            let wait = hours(&history);
+            assert!(
+                (days * 24 * 8 / 10..=days * 24 * 12 / 10).contains(&wait),
+                "{end} {negatives_in_row}: {wait} h"
+            );
+            assert_eq!(next(&history).reason, reason);
+        }
+    }
+}
+
+#[test]
+fn the_operator_decides_for_sites_that_answer_only() {
+    let revisit = Some(Duration::from_mins(5));
+    let at = |history: &SiteHistory| next_visit(history, revisit, seed(), now());
+    for holdings in [Holdings::Manifests, Holdings::Nothing] {
+        let next = at(&SiteHistory::first(VisitEnd::Completed, holdings));
+        assert_eq!(next, NextVisit { at: now() + TimeDelta::minutes(5), reason: NextVisitReason::Revisit });
+    }
+    let dead = SiteHistory { failures_in_row: 1, ..SiteHistory::first(VisitEnd::DnsDead, Holdings::Nothing) };
+    assert_eq!(at(&dead).reason, NextVisitReason::DnsDead);
+    let asked = SiteHistory {
+        not_before: Some(now() + TimeDelta::hours(1)),
+        ..SiteHistory::first(VisitEnd::Completed, Holdings::Manifests)
+    };
+    assert_eq!(at(&asked).reason, NextVisitReason::RetryAfter);
+}
+
+#[test]
+fn standings_follow_the_end_of_the_visit() {
+    let table = [
+        (VisitEnd::Completed, 0, Status::Pending, Status::Fresh),
+        (VisitEnd::NothingNew, 0, Status::Stale, Status::Fresh),
+        (VisitEnd::CatchAll, 0, Status::Fresh, Status::CatchAll),
+        (VisitEnd::RobotsDenied, 0, Status::Fresh, Status::Denied),
+        (VisitEnd::RobotsUnreachable, 1, Status::Fresh, Status::Unreachable),
+        (VisitEnd::DnsDead, 4, Status::Fresh, Status::Unreachable),
+        (VisitEnd::DnsDead, 5, Status::Unreachable, Status::Gone),
+        (VisitEnd::RateLimited, 1, Status::Fresh, Status::Stale),
+        (VisitEnd::RateLimited, 1, Status::Pending, Status::Pending),
+        (VisitEnd::Interrupted, 0, Status::Fresh, Status::Fresh),
+        (VisitEnd::OptedOut, 0, Status::Fresh, Status::OptedOut),
+    ];
+    for (end, failures_in_row, before, after) in table {
+        let history = SiteHistory { failures_in_row, ..SiteHistory::first(end, Holdings::Nothing) };
+        assert_eq!(status_after(&history, before), after, "{end} from {before}");
+    }
+}
+
+#[test]
+fn hints_count_once_a_day() {
+    let far = now() + TimeDelta::days(50);
+    let hour_ago = now() - TimeDelta::hours(1);
+    assert_eq!(on_hint(None, far, now()), HintDecision::VisitNow);
+    assert_eq!(on_hint(Some(ago(1)), far, now()), HintDecision::VisitNow);
+    assert_eq!(
+        on_hint(Some(hour_ago), far, now()),
+        HintDecision::TooSoon { until: now() + TimeDelta::hours(23) }
+    );
+    assert_eq!(on_hint(None, hour_ago, now()), HintDecision::AlreadyDue);
+}
+
+#[test]
+fn seeds_are_spread_over_the_pass() {
+    let pass = Duration::from_hours(24);
+    let mut by_quarter = [0_u32; 4];
+    for site in 0..4_000 {
+        let at = first_visit_at(Seed::of(&format!("site{site}.example")), pass, now());
+        let quarter = usize::try_from((at - now()).num_hours() / 6).unwrap();
+        by_quarter[quarter] += 1;
+    }
+    assert!(by_quarter.iter().all(|count| (900..1_100).contains(count)), "{by_quarter:?}");
+    assert_eq!(first_visit_at(seed(), Duration::ZERO, now()), now());
+}
+
+fn any_history() -> impl Strategy<Value = SiteHistory> {
+    let end = proptest::sample::select(VisitEnd::ALL.to_vec());
+    let holdings = proptest::sample::select(vec![Holdings::Manifests, Holdings::Nothing]);
+    let at = || proptest::option::of((-1_000_i64..1_000).prop_map(|hours| now() + TimeDelta::hours(hours)));
+    (end, holdings, (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>()), (at(), at(), at(), at()))
+        .prop_map(
+            |(
+                end,
+                holdings,
+                (visits, changes, failures_in_row, negatives_in_row),
+                (first, previous, fresh, asked),
+            )| {
+                SiteHistory {
+                    end,
+                    holdings,
+                    visits,
+                    changes,
+                    first_visit_at: first,
+                    previous_visit_at: previous,
+                    failures_in_row,
+                    negatives_in_row,
+                    fresh_until: fresh,
+                    not_before: asked,
+                }
+            },
+        )
+}
+
+proptest! {
+    /// No visit is before Retry-After, in the past, or further away than a year; none of a site that answered is before
+    /// its freshness ends.
+    #[test]
+    fn next_visits_keep_every_promise(history in any_history()) {
+        let next = next(&history);
+        prop_assert!(next.at >= now());
+        prop_assert!(next.at <= now() + TimeDelta::days(366));
+        prop_assert!(history.not_before.is_none_or(|at| next.at >= at));
+        if matches!(history.end, VisitEnd::Completed | VisitEnd::NothingNew) {
+            prop_assert!(history.fresh_until.is_none_or(|at| next.at >= at));
+            prop_assert!(next.at >= now() + TimeDelta::hours(24));
+        }
+    }
+
+    /// The more often a site was seen to change, the sooner it is visited.
+    #[test]
+    fn more_change_means_sooner(visits in 2_u32..1_000, changes in 0_u32..1_000, days in 1_i64..1_000) {
+        let less = positive(visits, changes, days, days);
+        let more = positive(visits, changes.saturating_add(1), days, days);
+        prop_assert!(change_interval(&more, now()) <= change_interval(&less, now()));
+    }
+
+    /// More failures in a row never bring a visit forward.
+    #[test]
+    fn failures_never_hurry(history in any_history()) {
+        let worse = SiteHistory { failures_in_row: history.failures_in_row.saturating_add(1), ..history };
+        prop_assert!(next(&worse).at >= next(&history).at);
+    }
+}
