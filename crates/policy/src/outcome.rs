@@ -3,7 +3,13 @@
 //! These words are stored in the database, shown to the site owner and used as labels of metrics, so a slug never
 //! changes its meaning; a new reason is a new variant.
 
+use http::HeaderMap;
 use manifest::closed;
+
+/// Headers by which bot walls announce a challenge: Cloudflare's and AWS WAF's documented ones. A challenge is never
+/// solved; it is a refusal.
+const WALLS: [(&str, &[&str]); 2] =
+    [("cf-mitigated", &["challenge"]), ("x-amzn-waf-action", &["challenge", "captcha"])];
 
 closed! {
     /// What one fetch came to.
@@ -64,7 +70,7 @@ closed! {
 }
 
 impl FetchOutcome {
-    /// What a status says by itself; `None` for 2xx, 304 and redirects, where body or headers decide.
+    /// What a status says by itself; `None` for 200, 304 and redirects, where body or headers decide.
     pub const fn of_status(status: u16) -> Option<Self> {
         match status {
             401 | 403 | 451 => Some(Self::Blocked),
@@ -73,9 +79,20 @@ impl FetchOutcome {
             429 | 503 => Some(Self::RateLimited),
             400..=499 => Some(Self::ClientError),
             500..=599 => Some(Self::ServerError),
-            200..=299 | 301..=304 | 307 | 308 => None,
+            200 | 301..=304 | 307 | 308 => None,
+            201..=299 => Some(Self::NotAManifest),
             _ => Some(Self::ProtocolError),
         }
+    }
+
+    /// What status and headers say together: a bot wall answers with any status, and says so in a header.
+    pub fn of_answer(status: u16, headers: &HeaderMap) -> Option<Self> {
+        let is_wall = WALLS.iter().any(|(name, values)| {
+            let says =
+                |value: &http::HeaderValue| values.iter().any(|wall| value.as_bytes() == wall.as_bytes());
+            headers.get_all(*name).iter().any(says)
+        });
+        if is_wall { Some(Self::Blocked) } else { Self::of_status(status) }
     }
 
     /// Whether a request was sent to the path itself and an HTTP answer came back.
@@ -238,7 +255,7 @@ mod tests {
     fn a_status_says_what_it_can() {
         let table = [
             (200, None),
-            (204, None),
+            (204, Some(FetchOutcome::NotAManifest)),
             (301, None),
             (304, None),
             (401, Some(FetchOutcome::Blocked)),
@@ -255,6 +272,22 @@ mod tests {
         for (status, outcome) in table {
             assert_eq!(FetchOutcome::of_status(status), outcome, "{status}");
         }
+    }
+
+    #[test]
+    fn a_wall_is_a_refusal_whatever_its_status() {
+        let of = |status, name: &'static str, value: &'static str| {
+            let headers = HeaderMap::from_iter([(
+                http::HeaderName::from_static(name),
+                http::HeaderValue::from_static(value),
+            )]);
+            FetchOutcome::of_answer(status, &headers)
+        };
+        assert_eq!(of(200, "cf-mitigated", "challenge"), Some(FetchOutcome::Blocked));
+        assert_eq!(of(503, "cf-mitigated", "challenge"), Some(FetchOutcome::Blocked));
+        assert_eq!(of(202, "x-amzn-waf-action", "challenge"), Some(FetchOutcome::Blocked));
+        assert_eq!(of(200, "x-amzn-waf-action", "count"), None);
+        assert_eq!(of(404, "server", "cloudflare"), Some(FetchOutcome::NotFound));
     }
 
     #[test]

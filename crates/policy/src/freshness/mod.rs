@@ -177,13 +177,7 @@ impl CacheRecord {
     /// The headers that ask whether the stored answer still stands: If-None-Match and If-Modified-Since, both when both
     /// validators were sent (RFC 9110 §13.1.2-3).
     pub fn conditional_headers(&self) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        for (validator, condition) in [(ETAG, IF_NONE_MATCH), (LAST_MODIFIED, IF_MODIFIED_SINCE)] {
-            if let Some(value) = self.value(&validator).and_then(to_value) {
-                headers.insert(condition, value);
-            }
-        }
-        headers
+        conditional_headers(self.etag(), self.last_modified())
     }
 
     /// The ETag as sent; octets beyond ASCII appear as Latin-1.
@@ -279,6 +273,15 @@ impl CacheRecord {
         let is_one = values.all(|value| value == first);
         Some(header::date(first).filter(|_| is_one).unwrap_or(SystemTime::UNIX_EPOCH))
     }
+}
+
+/// If-None-Match and If-Modified-Since for validators as [`CacheRecord::etag`] and [`CacheRecord::last_modified`] give
+/// them, where only these were kept.
+pub fn conditional_headers(etag: Option<&str>, last_modified: Option<&str>) -> HeaderMap {
+    [(IF_NONE_MATCH, etag), (IF_MODIFIED_SINCE, last_modified)]
+        .into_iter()
+        .filter_map(|(condition, validator)| Some((condition, to_value(validator?)?)))
+        .collect()
 }
 
 /// Decides on a 304. `stored` is the record of an answer whose body (or parsed content) is still there.

@@ -1,8 +1,4 @@
-//! One robots.txt, read for one crawler: which rules apply and what else it says.
-//!
-//! Groups that name the crawler are combined and hide those of `*`; rules before the first User-agent line apply to
-//! nobody; other fields, Crawl-delay and Sitemap among them, do not end a group (RFC 9309 §2.2.1, §2.2.4). Values are
-//! compared without a version or further words: `agentdex/1.0 (x)` is agentdex.
+//! One robots.txt, read for one crawler: what it says of a path, and what else.
 //!
 //! Two matchers are asked, our own, which names the rule that decides, and `texting_robots`. Where they disagree, the
 //! stricter answer wins.
@@ -13,20 +9,14 @@ use std::time::Duration;
 use manifest::closed;
 use texting_robots::Robot;
 
-use super::line::{self, Field, Record, Spelling};
 use super::pattern::{NormalPath, Pattern};
+use super::reader::{self, Said};
 use crate::time::DAY;
 
 /// The name that owners write in robots.txt to address us.
 pub const PRODUCT_TOKEN: &str = "agentdex";
 /// Longest Crawl-delay that is kept to; what asks for more, or for nonsense, gets this.
 pub const CRAWL_DELAY_MAX: Duration = DAY;
-/// Notes kept of one file: enough to explain it, whatever it says.
-const NOTES_MAX: usize = 50;
-/// URLs kept of Sitemap and of Agentmap lines each.
-const URLS_MAX: usize = 100;
-/// Characters of a line that are shown back.
-const SHOWN_CHARS_MAX: usize = 200;
 
 /// A line of the file that decided something.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -97,17 +87,17 @@ pub struct RobotsNote {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RuleKind {
+pub(super) enum RuleKind {
     Allow,
     Disallow,
 }
 
 #[derive(Debug, Clone)]
-struct Rule {
-    kind: RuleKind,
-    pattern: Pattern,
-    line: u32,
-    written: Box<str>,
+pub(super) struct Rule {
+    pub(super) kind: RuleKind,
+    pub(super) pattern: Pattern,
+    pub(super) line: u32,
+    pub(super) written: Box<str>,
 }
 
 impl Rule {
@@ -125,50 +115,18 @@ impl Rule {
     }
 }
 
-/// What applies to one of the two kinds of group.
-#[derive(Debug, Default)]
-struct Collected {
-    present: bool,
-    rules: Vec<Rule>,
-    delay: Option<CrawlDelay>,
-}
-
-impl Collected {
-    fn delay_at_least(&mut self, delay: Option<CrawlDelay>) {
-        self.delay = longer(self.delay, delay);
-    }
-}
-
-fn longer(one: Option<CrawlDelay>, other: Option<CrawlDelay>) -> Option<CrawlDelay> {
-    one.into_iter().chain(other).max_by_key(|delay| (delay.wait, std::cmp::Reverse(delay.line)))
-}
-
 /// A robots.txt as it applies to one crawler.
 #[derive(Debug, Clone)]
 pub struct RobotsFile {
-    rules: Vec<Rule>,
+    said: Said,
     second: Option<Arc<Robot>>,
-    crawl_delay: Option<CrawlDelay>,
-    sitemaps: Vec<String>,
-    agentmaps: Vec<String>,
-    notes: Vec<RobotsNote>,
 }
 
 impl RobotsFile {
     /// Reads a body for the crawler with this product token. Never fails: every parseable line is used (§2.3.1.5).
     pub fn parse(body: &[u8], product_token: &str) -> Self {
-        let text = line::text(body);
-        let mut reader = Reader::new(product_token);
-        if looks_like_html(&text.bytes) {
-            reader.note(RobotsNoteKind::Html, None, b"");
-        }
-        if text.bytes_cut > 0 {
-            reader.note(RobotsNoteKind::Cut, None, format!("{} bytes", text.bytes_cut).as_bytes());
-        }
-        for record in line::records(&text.bytes) {
-            reader.read(&record);
-        }
-        reader.finish()
+        let said = reader::read(body, product_token);
+        Self { second: second_opinion(&said.rules, product_token), said }
     }
 
     /// Decides on the path and query of a request. `/robots.txt` itself is always allowed.
@@ -177,8 +135,12 @@ impl RobotsFile {
         if path.as_str() == "/robots.txt" {
             return FileDecision::Allowed(None);
         }
-        let strongest =
-            self.rules.iter().filter(|rule| rule.pattern.matches(&path)).max_by_key(|rule| rule.strength());
+        let strongest = self
+            .said
+            .rules
+            .iter()
+            .filter(|rule| rule.pattern.matches(&path))
+            .max_by_key(|rule| rule.strength());
         if let Some(rule) = strongest.filter(|rule| rule.kind == RuleKind::Disallow) {
             return FileDecision::Disallowed(rule.shown());
         }
@@ -190,181 +152,27 @@ impl RobotsFile {
 
     /// The Crawl-delay of the groups that apply: the longest, if there are several.
     pub const fn crawl_delay(&self) -> Option<CrawlDelay> {
-        self.crawl_delay
+        self.said.crawl_delay
     }
 
     /// Values of Sitemap lines, which belong to no group.
     pub fn sitemaps(&self) -> &[String] {
-        &self.sitemaps
+        &self.said.sitemaps
     }
 
     /// Values of Agentmap lines: where the site keeps its catalogue of agents.
     pub fn agentmaps(&self) -> &[String] {
-        &self.agentmaps
+        &self.said.agentmaps
     }
 
     /// What is worth telling the owner.
     pub fn notes(&self) -> &[RobotsNote] {
-        &self.notes
+        &self.said.notes
     }
 
     /// How many rules apply to the crawler.
     pub fn rules_count(&self) -> usize {
-        self.rules.len()
-    }
-}
-
-/// A page where a file was asked for: it begins with a tag.
-fn looks_like_html(text: &[u8]) -> bool {
-    text.trim_ascii_start().starts_with(b"<")
-}
-
-/// Which groups the lines being read belong to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    BeforeGroups,
-    InAgents,
-    InRules,
-}
-
-struct Reader<'t> {
-    token: &'t str,
-    place: Place,
-    /// Whether the current group names us, and whether it names everyone.
-    names_us: bool,
-    names_all: bool,
-    group_delay: Option<CrawlDelay>,
-    ungrouped_delay: Option<CrawlDelay>,
-    own: Collected,
-    all: Collected,
-    sitemaps: Vec<String>,
-    agentmaps: Vec<String>,
-    notes: Vec<RobotsNote>,
-}
-
-impl<'t> Reader<'t> {
-    fn new(token: &'t str) -> Self {
-        Self {
-            token,
-            place: Place::BeforeGroups,
-            names_us: false,
-            names_all: false,
-            group_delay: None,
-            ungrouped_delay: None,
-            own: Collected::default(),
-            all: Collected::default(),
-            sitemaps: Vec::new(),
-            agentmaps: Vec::new(),
-            notes: Vec::new(),
-        }
-    }
-
-    fn note(&mut self, kind: RobotsNoteKind, line: Option<u32>, value: &[u8]) {
-        if self.notes.len() < NOTES_MAX {
-            self.notes.push(RobotsNote { kind, line, text: shown(value) });
-        }
-    }
-
-    fn read(&mut self, record: &Record<'_>) {
-        if record.spelling == Spelling::Misspelt {
-            self.note(RobotsNoteKind::Misspelt, Some(record.line), record.value);
-        }
-        match record.field {
-            Field::UserAgent => self.read_agent(record.value),
-            Field::Allow => self.read_rule(record, RuleKind::Allow),
-            Field::Disallow => self.read_rule(record, RuleKind::Disallow),
-            Field::CrawlDelay => self.read_delay(record),
-            Field::Sitemap => push_url(&mut self.sitemaps, record.value),
-            Field::Agentmap => push_url(&mut self.agentmaps, record.value),
-            Field::ContentSignal => self.note(RobotsNoteKind::ContentSignal, Some(record.line), record.value),
-            Field::Unknown => {}
-        }
-    }
-
-    fn read_agent(&mut self, value: &[u8]) {
-        if self.place != Place::InAgents {
-            self.close_group();
-            self.place = Place::InAgents;
-        }
-        let word = value.split(|byte| byte.is_ascii_whitespace() || *byte == b'/').next().unwrap_or_default();
-        if word == b"*" {
-            self.names_all = true;
-            self.all.present = true;
-        } else if word.eq_ignore_ascii_case(self.token.as_bytes()) {
-            self.names_us = true;
-            self.own.present = true;
-        }
-    }
-
-    fn read_rule(&mut self, record: &Record<'_>, kind: RuleKind) {
-        if self.place == Place::BeforeGroups {
-            self.note(RobotsNoteKind::Ungrouped, Some(record.line), record.value);
-            return;
-        }
-        self.place = Place::InRules;
-        let concerns_us = self.names_us || self.names_all;
-        if record.value.is_empty() || !concerns_us {
-            return; // an empty rule matches nothing
-        }
-        let mut pattern = Pattern::parse(record.value);
-        if kind == RuleKind::Disallow && !pattern.as_str().starts_with(['/', '*']) {
-            // Such a rule could match nothing; whoever wrote it meant to forbid something.
-            self.note(RobotsNoteKind::NoSlash, Some(record.line), record.value);
-            pattern = pattern.rooted();
-        }
-        let rule = Rule { kind, pattern, line: record.line, written: shown(record.value).into() };
-        if self.names_us {
-            self.own.rules.push(rule.clone());
-        }
-        if self.names_all {
-            self.all.rules.push(rule);
-        }
-    }
-
-    fn read_delay(&mut self, record: &Record<'_>) {
-        let wait = match read_seconds(record.value) {
-            Seconds::Usable(wait) => wait,
-            Seconds::Clamped => {
-                self.note(RobotsNoteKind::CrawlDelayClamped, Some(record.line), record.value);
-                CRAWL_DELAY_MAX
-            }
-            Seconds::Garbled => {
-                self.note(RobotsNoteKind::CrawlDelayGarbled, Some(record.line), record.value);
-                return;
-            }
-        };
-        let delay = Some(CrawlDelay { wait, line: record.line });
-        if self.place == Place::BeforeGroups {
-            self.ungrouped_delay = longer(self.ungrouped_delay, delay);
-        } else {
-            self.group_delay = longer(self.group_delay, delay);
-        }
-    }
-
-    fn close_group(&mut self) {
-        let delay = self.group_delay.take();
-        if self.names_us {
-            self.own.delay_at_least(delay);
-        }
-        if self.names_all {
-            self.all.delay_at_least(delay);
-        }
-        self.names_us = false;
-        self.names_all = false;
-    }
-
-    fn finish(mut self) -> RobotsFile {
-        self.close_group();
-        let chosen = if self.own.present { self.own } else { self.all };
-        RobotsFile {
-            second: second_opinion(&chosen.rules, self.token),
-            rules: chosen.rules,
-            // One at the top of the file, before any group, is meant for everyone.
-            crawl_delay: chosen.delay.or(self.ungrouped_delay),
-            sitemaps: self.sitemaps,
-            agentmaps: self.agentmaps,
-            notes: self.notes,
-        }
+        self.said.rules.len()
     }
 }
 
@@ -385,42 +193,4 @@ fn second_opinion(rules: &[Rule], token: &str) -> Option<Arc<Robot>> {
         text.push('\n');
     }
     Robot::new(token, text.as_bytes()).ok().map(Arc::new)
-}
-
-enum Seconds {
-    Usable(Duration),
-    /// Not a number, infinite, negative or above a day.
-    Clamped,
-    /// No number at all.
-    Garbled,
-}
-
-/// Reads seconds, with a fraction if there is one; a unit behind the number is tolerated.
-fn read_seconds(value: &[u8]) -> Seconds {
-    let text = String::from_utf8_lossy(value);
-    let number = text.parse::<f64>().ok().or_else(|| {
-        let digits: String =
-            text.chars().take_while(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '+')).collect();
-        digits.parse().ok()
-    });
-    match number {
-        None => Seconds::Garbled,
-        Some(seconds) => match Duration::try_from_secs_f64(seconds) {
-            Ok(wait) if wait <= CRAWL_DELAY_MAX => Seconds::Usable(wait),
-            _ => Seconds::Clamped,
-        },
-    }
-}
-
-fn push_url(urls: &mut Vec<String>, value: &[u8]) {
-    if urls.len() < URLS_MAX
-        && let Ok(text) = std::str::from_utf8(value)
-        && !text.is_empty()
-    {
-        urls.push(text.to_owned());
-    }
-}
-
-fn shown(value: &[u8]) -> String {
-    String::from_utf8_lossy(value).chars().filter(|c| !c.is_control()).take(SHOWN_CHARS_MAX).collect()
 }

@@ -7,6 +7,7 @@
 mod file;
 mod line;
 mod pattern;
+mod reader;
 #[cfg(test)]
 mod tests;
 

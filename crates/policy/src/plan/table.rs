@@ -1,0 +1,121 @@
+//! The path table: every path that is asked without a link to it, as data in one place.
+//!
+//! The order is that of the assumed priors; slots are places in packed records and never change. What is expected of a
+//! body decides how much of it is read.
+
+use manifest::{Format, closed};
+
+/// Bytes read of an answer that is not 2xx, to keep the connection usable; beyond that it is closed.
+pub const ERROR_BODY_BYTES_MAX: usize = 16 * 1024;
+/// A manifest above this is read but reported: clients of agents give up on such files.
+pub const MANIFEST_BYTES_ADVISED: usize = 256 * 1024;
+
+closed! {
+    /// What kind of body is expected, which decides how much of it is read.
+    BodyKind, "body kind" {
+        /// A manifest of any dialect.
+        Manifest = "manifest",
+        /// An OpenAPI document that a manifest names.
+        OpenApi = "openapi",
+        /// robots.txt.
+        Robots = "robots",
+        /// llms.txt.
+        LlmsTxt = "llms_txt",
+        /// The homepage: only its links are of interest, and these stand in its head.
+        Homepage = "homepage",
+        /// Anything else.
+        Other = "other",
+    }
+}
+
+impl BodyKind {
+    /// Cap of the decoded body, and of the body on the wire. The largest manifest known is 1.9 MB, the largest OpenAPI
+    /// documents in use are about 12 MB; RFC 9309 §2.5 demands 500 KiB for robots.txt.
+    pub const fn bytes_max(self) -> usize {
+        match self {
+            Self::Manifest => 4 * 1024 * 1024,
+            Self::OpenApi => 16 * 1024 * 1024,
+            Self::Robots => crate::robots::BODY_BYTES_MAX,
+            Self::LlmsTxt => 1024 * 1024,
+            Self::Homepage => 64 * 1024,
+            Self::Other => ERROR_BODY_BYTES_MAX,
+        }
+    }
+}
+
+/// One row of the path table.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PlannedPath {
+    /// Its place in packed records of what was asked; never reused for another path.
+    pub slot: u8,
+    /// The path.
+    pub path: &'static str,
+    /// What is expected there.
+    pub body: BodyKind,
+    /// Of 10,000 sites that publish anything, how many are assumed to publish here until counts say better.
+    pub prior: u16,
+    /// The dialects that claim the path, most usual first; a hint, since only the body tells.
+    pub formats: &'static [Format],
+}
+
+const fn row(
+    slot: u8,
+    path: &'static str,
+    prior: u16,
+    body: BodyKind,
+    formats: &'static [Format],
+) -> PlannedPath {
+    PlannedPath { slot, path, body, prior, formats }
+}
+
+/// Every path that is asked without a link to it.
+pub const PATHS: &[PlannedPath] = &[
+    row(0, "/.well-known/agent-card.json", 1_900, BodyKind::Manifest, &[Format::A2a, Format::Erc8004]),
+    row(
+        1,
+        "/.well-known/agent.json",
+        1_700,
+        BodyKind::Manifest,
+        &[Format::A2a, Format::Awp, Format::Atp, Format::Ahp, Format::Air, Format::Facts],
+    ),
+    row(2, "/agent.json", 1_400, BodyKind::Manifest, &[Format::Awp, Format::A2a]),
+    row(3, "/.well-known/ard.json", 1_200, BodyKind::Manifest, &[Format::Ard]),
+    row(4, "/.well-known/ai-catalog.json", 1_150, BodyKind::Manifest, &[Format::Ard]),
+    row(
+        5,
+        "/.well-known/agents.json",
+        1_100,
+        BodyKind::Manifest,
+        &[Format::AgentsJson, Format::Wildcard, Format::W2a, Format::AgentsJsonLt],
+    ),
+    row(
+        6,
+        "/agents.json",
+        1_050,
+        BodyKind::Manifest,
+        &[Format::AgentsJson, Format::Wildcard, Format::AgentsJsonJm],
+    ),
+    row(7, "/.well-known/agents.txt", 1_000, BodyKind::Manifest, &[Format::AgentsTxt]),
+    row(8, "/agents.txt", 950, BodyKind::Manifest, &[Format::AgentsTxt]),
+    row(9, "/.well-known/agent-manifest.json", 900, BodyKind::Manifest, &[Format::Arws, Format::ManifestV1]),
+    row(10, "/.well-known/woa.json", 850, BodyKind::Manifest, &[Format::Woa]),
+    row(11, "/.well-known/mcp/server-card.json", 800, BodyKind::Manifest, &[Format::McpCard]),
+    row(
+        12,
+        "/.well-known/mcp.json",
+        750,
+        BodyKind::Manifest,
+        &[Format::McpFreeform, Format::McpCard, Format::McpConfig],
+    ),
+    row(13, "/.well-known/api-catalog", 700, BodyKind::Manifest, &[Format::ApiCatalog]),
+    row(14, "/.well-known/agent-skills/index.json", 650, BodyKind::Manifest, &[Format::SkillsIndex]),
+    row(15, "/.well-known/ai-plugin.json", 600, BodyKind::Manifest, &[Format::AiPlugin]),
+    row(16, "/.well-known/llms.txt", 550, BodyKind::LlmsTxt, &[Format::LlmsTxt, Format::Arws]),
+    row(17, "/llms.txt", 500, BodyKind::LlmsTxt, &[Format::LlmsTxt]),
+    row(18, "/", 0, BodyKind::Homepage, &[]),
+];
+
+/// The row of a path; `None` for paths that are not in the table.
+pub fn find(path: &str) -> Option<&'static PlannedPath> {
+    PATHS.iter().find(|row| row.path == path)
+}
