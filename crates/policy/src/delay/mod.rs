@@ -5,6 +5,7 @@
 //! configuration goes below one second per authority on a global address. Only networks that the operator named as
 //! their own are exempt: there the configured delay, Crawl-delay and Retry-After alone apply.
 
+mod known;
 mod platform;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use manifest::closed;
 
+pub use self::known::platform_of;
 pub use self::platform::{PlatformRate, RateChange, Sample};
 use crate::address::AddressVerdict;
 use crate::spread::Seed;
