@@ -198,7 +198,8 @@ impl ScopeState {
 
     fn is_spent(&self, now: DateTime<Utc>) -> bool {
         let limits = self.scope.limits();
-        let sent = if self.day == day_of(now) { self.requests_today } else { 0 };
+        // a day ahead of the clock was counted before the clock was set back
+        let sent = if self.day >= day_of(now) { self.requests_today } else { 0 };
         limits.requests_per_day_max.is_some_and(|budget| sent >= budget)
     }
 }
