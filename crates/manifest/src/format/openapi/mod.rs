@@ -6,26 +6,31 @@
 //!
 //! Follows OpenAPI 3.1.1, 3.0.4 and 2.0 (Swagger), in JSON and YAML.
 
+mod header;
 mod operation;
 mod parameters;
+mod rules;
 mod schema;
 mod security;
 mod servers;
 mod yaml;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::model::{Auth, Capability, Format};
+use super::Body;
+use crate::draft::Draft;
+use crate::json;
+use crate::model::Auth;
 use crate::name::ManifestUrl;
+use crate::object::Object;
 
-pub(crate) use schema::{Problem, ProblemKind, Resolver};
-pub(crate) use security::{requirement, scheme_of, schemes};
-pub(crate) use yaml::parse as parse_yaml;
-
-/// Operations that are read from one document; the largest published description seen has 1,112.
-const OPERATIONS_MAX: usize = 5_000;
+pub(crate) use rules::DIALECT;
+use schema::Resolver;
+use security::schemes;
+pub(crate) use security::{requirement, scheme_of};
 
 /// The methods that a path item may hold, as written and as sent.
 const METHODS: [(&str, &str); 9] = [
@@ -40,32 +45,11 @@ const METHODS: [(&str, &str); 9] = [
     ("query", "QUERY"),
 ];
 
-/// Whom the operations belong to, and where their description lies.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Target<'a> {
-    /// The manifest that the capabilities are part of.
-    pub(crate) manifest: &'a ManifestUrl,
-    pub(crate) format: Format,
-    /// The address of the OpenAPI document, often the manifest's own.
-    pub(crate) document: &'a ManifestUrl,
-}
-
-/// What a description declares.
-#[derive(Debug, Default)]
-pub(crate) struct Operations {
-    pub(crate) capabilities: Vec<Capability>,
-    pub(crate) auth: Vec<Auth>,
-    pub(crate) problems: BTreeSet<Problem>,
-    /// Pointers of operations whose `operationId` was used before.
-    pub(crate) repeated_ids: Vec<String>,
-    /// More operations than the cap.
-    pub(crate) is_truncated: bool,
-}
-
 /// What every operation of a document shares.
 struct Reading<'a> {
     root: &'a Map<String, Value>,
-    target: Target<'a>,
+    /// Where the description lies: often, but not always, the manifest's own address.
+    document: &'a ManifestUrl,
     schemes: BTreeMap<String, Auth>,
 }
 
@@ -77,23 +61,51 @@ pub(crate) fn is_description(document: &Value) -> bool {
         && ["paths", "info", "webhooks"].iter().any(|name| document.get(name).is_some_and(Value::is_object))
 }
 
-/// Reads every operation of a description. Never fails: what cannot be read is missing and named in `problems`.
-pub(crate) fn operations(document: &Value, target: Target<'_>) -> Operations {
-    let Some(root) = document.as_object() else { return Operations::default() };
+/// Reads a description that is a manifest of its own.
+pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
+    let parsed = match body {
+        Body::Json(value) => Ok(Cow::Borrowed(*value)),
+        Body::Text(text) => yaml::parse(text).map(Cow::Owned),
+    };
+    match parsed {
+        Ok(document) => {
+            if let Value::Object(map) = document.as_ref() {
+                header::read(&Object::root(map), draft);
+            }
+            merge(&document, draft.base(), draft);
+        }
+        Err(reason) => draft.report(&rules::YAML, String::new(), reason),
+    }
+}
+
+/// Adds every operation of a description to a manifest, whether it is the manifest or completes it. What cannot be read
+/// is left out and reported.
+pub(crate) fn merge(document: &Value, at: &ManifestUrl, draft: &mut Draft<'_>) {
+    let Some(root) = document.as_object() else { return };
     let mut resolver = Resolver::new(document);
-    let reading = Reading { root, target, schemes: schemes(root) };
-    let mut found = Operations { auth: reading.schemes.values().cloned().collect(), ..Operations::default() };
+    let reading = Reading { root, document: at, schemes: schemes(root) };
+    draft.manifest.auth.extend(reading.schemes.values().cloned());
     let mut ids = BTreeSet::new();
     for place in places(root, &mut resolver) {
-        if found.capabilities.len() == OPERATIONS_MAX {
-            found.is_truncated = true;
+        if draft.is_full() {
             break;
         }
-        let native_id = identity(&place, &mut ids, &mut found.repeated_ids);
-        found.capabilities.push(operation::read(&reading, &place, &native_id, &mut resolver));
+        rules::check_operation(&place, &mut ids, draft);
+        let capability = operation::read(&reading, &place, draft, &mut resolver);
+        draft.push(capability);
     }
-    found.problems = resolver.into_problems();
-    found
+    rules::report_problems(resolver.into_problems(), draft);
+}
+
+/// Parses a linked description, JSON or YAML. `None` when it is neither, or no description.
+pub(crate) fn parse_linked(bytes: &[u8]) -> Option<Value> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let text = text.trim_start_matches('\u{feff}');
+    let value = match json::parse(text) {
+        Ok((value, _)) => value,
+        Err(_) => yaml::parse(text).ok()?,
+    };
+    is_description(&value).then_some(value)
 }
 
 fn places<'a>(root: &'a Map<String, Value>, resolver: &mut Resolver<'a>) -> Vec<operation::Place<'a>> {
@@ -112,20 +124,6 @@ fn places<'a>(root: &'a Map<String, Value>, resolver: &mut Resolver<'a>) -> Vec<
         }
     }
     places
-}
-
-/// The operation's own id, or method and path where it has none or shares it.
-fn identity(place: &operation::Place<'_>, ids: &mut BTreeSet<String>, repeated: &mut Vec<String>) -> String {
-    let declared = place.operation.get("operationId").and_then(Value::as_str).map(str::trim);
-    if let Some(id) = declared.filter(|id| !id.is_empty()) {
-        if ids.insert(id.to_owned()) {
-            return id.to_owned();
-        }
-        repeated.push(place.pointer.clone());
-    }
-    let id = format!("{} {}", place.method, place.path);
-    ids.insert(id.clone());
-    id
 }
 
 #[cfg(test)]

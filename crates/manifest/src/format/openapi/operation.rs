@@ -8,15 +8,12 @@
 
 use serde_json::{Map, Value};
 
-use super::parameters::{Input, Parameters, collect, is_true, preferred_media};
+use super::parameters::{Input, Parameters, collect, is_true, path_names, preferred_media};
 use super::schema::Resolver;
-use super::{Reading, security, servers};
-use crate::model::{
-    Capability, CapabilityKind, Confirmation, ExecutionModel, Protocol, SafetyClass, TypeSource,
-};
-
-/// Tags of one operation that are kept.
-const TAGS_MAX: usize = 20;
+use super::{Reading, rules, security, servers};
+use crate::draft::{self, Draft};
+use crate::model::{Capability, CapabilityKind, Confirmation, ExecutionModel, Protocol};
+use crate::object;
 
 /// Where an operation stands in its document.
 pub(super) struct Place<'a> {
@@ -27,55 +24,59 @@ pub(super) struct Place<'a> {
     pub(super) pointer: String,
 }
 
-/// Reads one operation. `native_id` is already unique in the document.
+/// The id that the document gives an operation.
+pub(super) fn declared_id<'a>(operation: &'a Map<String, Value>) -> Option<&'a str> {
+    operation.get("operationId").and_then(Value::as_str).map(str::trim).filter(|id| !id.is_empty())
+}
+
+/// Reads one operation.
 pub(super) fn read<'a>(
     reading: &Reading<'a>,
     place: &Place<'a>,
-    native_id: &str,
+    draft: &mut Draft<'_>,
     resolver: &mut Resolver<'a>,
 ) -> Capability {
     let operation = place.operation;
     let text =
         |name: &str| operation.get(name).and_then(Value::as_str).map(str::trim).filter(|t| !t.is_empty());
-    let target = reading.target;
-    let mut capability = Capability::new(
-        target.manifest,
-        target.format,
-        native_id,
-        text("summary").unwrap_or(native_id),
-        CapabilityKind::Operation,
-        place.pointer.clone(),
-    );
-    if target.document != target.manifest {
-        capability.pointer_document = Some(target.document.as_str().to_owned());
+    let nameless = format!("{} {}", place.method, place.path);
+    let id = declared_id(operation).unwrap_or(&nameless);
+    let name = text("summary").unwrap_or(id);
+    let mut capability = draft.capability(CapabilityKind::Operation, id, name, place.pointer.clone());
+    if reading.document != draft.base() {
+        capability.pointer_document = Some(reading.document.as_str().to_owned());
     }
-    capability.title = text("summary").map(str::to_owned);
-    capability.description = text("description")
-        .or_else(|| place.item.get("description").and_then(Value::as_str))
-        .map(str::to_owned);
-    capability.tags = strings(operation.get("tags"), TAGS_MAX);
+    capability.title = draft::name(text("summary"));
+    let shared = place.item.get("description").and_then(Value::as_str);
+    capability.description = draft::description(text("description").or(shared));
+    capability.tags = operation.get("tags").map(|tags| draft::tags(object::texts(tags))).unwrap_or_default();
     capability.deprecated = is_true(operation, "deprecated");
-    address(reading, place, native_id, &mut capability);
-    let parameters =
-        collect([place.item.get("parameters"), operation.get("parameters")], resolver, &place.pointer);
+    address(reading, place, &mut capability);
+    let lists = [place.item.get("parameters"), operation.get("parameters")];
+    let parameters = collect(lists, resolver, &place.pointer);
+    rules::check_variables(place.path, &path_names(&parameters), &place.pointer, draft);
     capability.parameters = input(operation, &parameters, resolver, &place.pointer);
     let security = operation.get("security").or_else(|| reading.root.get("security"));
     capability.auth = security::requirement(security, &reading.schemes);
-    by_method(place.method, &mut capability);
+    if matches!(place.method, "PUT" | "DELETE") {
+        // RFC 9110 §9.2.2: these methods promise it.
+        capability.idempotency.supported = Some(true);
+        capability.inferred.insert("idempotency".to_owned(), "idempotency.http-method".to_owned());
+    }
     consequence(operation, &mut capability);
     response(operation, resolver, &place.pointer, &mut capability);
     capability
 }
 
-fn address(reading: &Reading<'_>, place: &Place<'_>, native_id: &str, capability: &mut Capability) {
+fn address(reading: &Reading<'_>, place: &Place<'_>, capability: &mut Capability) {
     let lists = [place.operation.get("servers"), place.item.get("servers"), reading.root.get("servers")];
-    let base = servers::base_url(lists, reading.root, reading.target.document);
+    let base = servers::base_url(lists, reading.root, reading.document);
     let slash = if place.path.starts_with('/') { "" } else { "/" };
     let url = format!("{base}{slash}{}", place.path);
     let invocation = &mut capability.invocation;
     invocation.protocol = Some(Protocol::Http);
     invocation.method = Some(place.method.to_owned());
-    invocation.native = Some(native_id.to_owned());
+    invocation.native = declared_id(place.operation).map(str::to_owned);
     if url.contains('{') {
         invocation.url_template = Some(url);
     } else {
@@ -103,21 +104,6 @@ fn input<'a>(
     input.into_schema()
 }
 
-/// What the method alone promises (RFC 9110 §9.2.1 and §9.2.2).
-fn by_method(method: &str, capability: &mut Capability) {
-    capability.safety.class = match method {
-        "GET" | "HEAD" | "OPTIONS" | "TRACE" | "QUERY" => SafetyClass::Read,
-        "DELETE" => SafetyClass::Destructive,
-        _ => SafetyClass::Write,
-    };
-    capability.safety.source = TypeSource::Inferred;
-    capability.inferred.insert("safety".to_owned(), "http.method".to_owned());
-    if matches!(method, "PUT" | "DELETE") {
-        capability.idempotency.supported = Some(true);
-        capability.inferred.insert("idempotency".to_owned(), "http.method".to_owned());
-    }
-}
-
 /// `x-openai-isConsequential`: the publisher wants a person asked before every call.
 fn consequence(operation: &Map<String, Value>, capability: &mut Capability) {
     if is_true(operation, "x-openai-isConsequential") {
@@ -136,7 +122,7 @@ fn response<'a>(
     successes.sort();
     if successes.as_slice() == ["202"] {
         capability.execution.model = ExecutionModel::Async;
-        capability.inferred.insert("execution".to_owned(), "openapi.accepted".to_owned());
+        capability.inferred.insert("execution".to_owned(), "execution.openapi-accepted".to_owned());
     }
     let with_schema = successes
         .into_iter()
@@ -146,7 +132,7 @@ fn response<'a>(
     let Some((media_type, schema)) = with_schema else { return };
     if media_type == "text/event-stream" {
         capability.execution.model = ExecutionModel::Stream;
-        capability.inferred.insert("execution".to_owned(), "openapi.event_stream".to_owned());
+        capability.inferred.insert("execution".to_owned(), "execution.openapi-event-stream".to_owned());
     }
     capability.response = schema.map(|schema| resolver.schema(schema, pointer));
 }
@@ -157,9 +143,4 @@ fn response_schema(response: &Map<String, Value>) -> Option<(&str, Option<&Value
         Some((media_type, media)) => Some((media_type, media.get("schema"))),
         None => response.get("schema").map(|schema| ("", Some(schema))),
     }
-}
-
-pub(super) fn strings(value: Option<&Value>, count_max: usize) -> Vec<String> {
-    let items = value.and_then(Value::as_array).into_iter().flatten();
-    items.filter_map(Value::as_str).take(count_max).map(str::to_owned).collect()
 }

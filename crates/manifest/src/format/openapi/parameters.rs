@@ -6,7 +6,7 @@
 //!
 //! Follows OpenAPI 3.1 §4.8.12–4.8.14, 2.0 "Parameter Object".
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -69,6 +69,11 @@ pub(super) fn collect<'a>(
         }
     }
     parameters
+}
+
+/// Names of the parameters that fill the path.
+pub(super) fn path_names<'p>(parameters: &'p Parameters<'_>) -> BTreeSet<&'p str> {
+    parameters.keys().filter(|(place, _)| *place == Place::Path).map(|(_, name)| name.as_str()).collect()
 }
 
 /// The input of an operation under construction.

@@ -1,17 +1,33 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::{AuthScheme, Confirmation, ExecutionModel, SafetyClass, Tristate};
+use crate::model::{
+    AuthScheme, Capability, Confirmation, Discovery, ExecutionModel, Format, Manifest, SafetyClass, Tristate,
+};
+use crate::read::{Document, LinkedDocument};
 
-fn read(document: &Value) -> Operations {
-    let manifest = ManifestUrl::parse("https://shop.example/openapi.json").unwrap();
-    operations(document, Target { manifest: &manifest, format: Format::OpenApi, document: &manifest })
+fn read(document: &Value) -> Manifest {
+    let url = ManifestUrl::parse("https://shop.example/openapi.json").unwrap();
+    let bytes = document.to_string();
+    crate::read::read(&Document {
+        bytes: bytes.as_bytes(),
+        url: &url,
+        final_url: None,
+        discovery: Discovery::Submitted,
+        served: None,
+        linked: &[],
+        force: Some(Format::OpenApi),
+    })
 }
 
 fn only(document: &Value) -> Capability {
     let mut found = read(document);
     assert_eq!(found.capabilities.len(), 1);
     found.capabilities.remove(0)
+}
+
+fn codes(manifest: &Manifest) -> Vec<&str> {
+    manifest.findings.iter().map(|finding| finding.code.as_ref()).collect()
 }
 
 #[test]
@@ -89,7 +105,7 @@ fn swagger_2_is_read_like_its_successors() {
     });
     let found = read(&document);
     let [create, remove] = found.capabilities.as_slice() else { panic!("two operations") };
-    assert_eq!(create.native_id, "POST /pets");
+    assert_eq!((create.native_id.as_str(), create.name.as_str()), ("POST /pets", "POST /pets"));
     assert_eq!(create.invocation.url.as_deref(), Some("https://old.example/api/pets"));
     assert_eq!(
         create.parameters,
@@ -124,24 +140,45 @@ fn a_body_without_named_members_is_one_property() {
 #[test]
 fn ids_are_unique_and_other_documents_are_not_fetched() {
     let found = read(&json!({"openapi": "3.0.1", "info": {}, "paths": {
-        "/a": {"get": {"operationId": "same"}}, "/b": {"get": {"operationId": "same"}},
+        "/a": {"get": {"operationId": "same"}}, "/b/{id}": {"get": {"operationId": "same"}},
         "/c": {"$ref": "https://elsewhere.example/paths.json"}, "x-note": {"get": {}}
     }}));
     let ids: Vec<_> = found.capabilities.iter().map(|capability| capability.native_id.as_str()).collect();
-    assert_eq!(ids, ["same", "GET /b"]);
-    assert_eq!(found.repeated_ids, ["/paths/~1b/get"]);
-    assert_eq!(found.problems.first().map(|problem| problem.kind), Some(ProblemKind::RefRemote));
+    assert_eq!(ids, ["same", "same~2"]);
+    let codes = codes(&found);
+    for code in [
+        "openapi.operation.operation_id.duplicate",
+        "openapi.ref.remote",
+        "openapi.path.variable.undeclared",
+        "openapi.info.title.missing",
+        "openapi.servers.missing",
+        "openapi.operation.responses.missing",
+    ] {
+        assert!(codes.contains(&code), "{code} is not in {codes:?}");
+    }
 }
 
 #[test]
 fn a_linked_description_points_into_its_own_document() {
-    let manifest = ManifestUrl::parse("https://shop.example/.well-known/agent-manifest.json").unwrap();
-    let tools = ManifestUrl::parse("https://shop.example/openapi.json").unwrap();
-    let document = json!({"openapi": "3.1.0", "info": {}, "paths": {"/a": {"get": {}}}});
-    let found = operations(&document, Target { manifest: &manifest, format: Format::Arws, document: &tools });
+    let manifest = ManifestUrl::parse("https://shop.example/.well-known/ai-plugin.json").unwrap();
+    let api = ManifestUrl::parse("https://shop.example/openapi.yaml").unwrap();
+    let plugin =
+        json!({"name_for_model": "shop", "api": {"type": "openapi", "url": "/openapi.yaml"}}).to_string();
+    let found = crate::read::read(&Document {
+        bytes: plugin.as_bytes(),
+        url: &manifest,
+        final_url: None,
+        discovery: Discovery::WellKnown,
+        served: None,
+        linked: &[LinkedDocument {
+            url: &api,
+            bytes: b"openapi: 3.1.0\ninfo: {}\npaths:\n  /a: {get: {}}\n",
+        }],
+        force: None,
+    });
     let capability = found.capabilities.first().unwrap();
-    assert_eq!(capability.key, "https://shop.example/.well-known/agent-manifest.json#arws:GET /a");
-    assert_eq!(capability.pointer_document.as_deref(), Some("https://shop.example/openapi.json"));
+    assert_eq!(capability.key, "https://shop.example/.well-known/ai-plugin.json#ai_plugin:GET /a");
+    assert_eq!(capability.pointer_document.as_deref(), Some("https://shop.example/openapi.yaml"));
 }
 
 #[test]

@@ -1,0 +1,97 @@
+//! Credentials of A2A cards in their three generations.
+//!
+//! 0.1 names schemes as words, 0.2 and 0.3 use the security objects of OpenAPI, 1.0 wraps each scheme in a member named
+//! for its kind and each requirement in `schemes`. A skill's own requirements replace the card's.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::rules;
+use crate::draft::Draft;
+use crate::format::{loose, openapi};
+use crate::model::{Auth, CapabilityAuth};
+use crate::object::Object;
+
+/// What a card says about credentials.
+pub(super) struct Schemes {
+    by_name: BTreeMap<String, Auth>,
+    card: CapabilityAuth,
+}
+
+impl Schemes {
+    /// What one skill demands.
+    pub(super) fn of_skill(&self, skill: &Object<'_>) -> CapabilityAuth {
+        match requirements(skill) {
+            Some(own) => openapi::requirement(Some(&own), &self.by_name),
+            None => self.card.clone(),
+        }
+    }
+}
+
+/// Reads the card's schemes into the manifest and its requirements for the skills.
+pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Schemes {
+    let mut by_name = BTreeMap::new();
+    for (name, scheme) in root.object("securitySchemes").iter().flat_map(Object::members) {
+        by_name.insert(name.to_owned(), scheme_of(scheme.map));
+    }
+    let requirements = requirements(root);
+    rules::check_requirements(root, requirements.as_ref(), &by_name, draft);
+    let legacy = root.value("authentication").map(loose::auth).unwrap_or_default();
+    let card = match requirements {
+        Some(stated) => openapi::requirement(Some(&stated), &by_name),
+        None if by_name.is_empty() => loose::required_by(&legacy),
+        None => CapabilityAuth::default(),
+    };
+    let named = by_name.values().cloned();
+    draft.manifest.auth.extend(if by_name.is_empty() { legacy } else { named.collect() });
+    Schemes { by_name, card }
+}
+
+/// A scheme in the words of OpenAPI, or wrapped as 1.0 does.
+fn scheme_of(scheme: &Map<String, Value>) -> Auth {
+    const WRAPPERS: [(&str, &str); 5] = [
+        ("apiKeySecurityScheme", "apiKey"),
+        ("httpAuthSecurityScheme", "http"),
+        ("oauth2SecurityScheme", "oauth2"),
+        ("openIdConnectSecurityScheme", "openIdConnect"),
+        ("mtlsSecurityScheme", "mutualTLS"),
+    ];
+    for (wrapper, kind) in WRAPPERS {
+        if let Some(inner) = scheme.get(wrapper).and_then(Value::as_object) {
+            let mut unwrapped = inner.clone();
+            unwrapped.insert("type".to_owned(), json!(kind));
+            if let Some(location) = inner.get("location") {
+                unwrapped.insert("in".to_owned(), location.clone());
+            }
+            return openapi::scheme_of(&unwrapped);
+        }
+    }
+    let known = ["apiKey", "http", "oauth2", "openIdConnect", "mutualTLS"];
+    match scheme.get("type").and_then(Value::as_str) {
+        Some(kind) if known.contains(&kind) => openapi::scheme_of(scheme),
+        Some(kind) => Auth { declared: Some(kind.to_owned()), ..Auth::new(loose::auth_scheme(kind)) },
+        None => openapi::scheme_of(scheme),
+    }
+}
+
+/// Requirements in the form of OpenAPI: a list of maps from scheme to scopes.
+fn requirements(object: &Object<'_>) -> Option<Value> {
+    if let Some(stated) = object.list("security") {
+        return Some(Value::Array(stated.to_vec()));
+    }
+    let wrapped = object.list("securityRequirements")?;
+    Some(wrapped.iter().map(unwrapped).collect())
+}
+
+/// 1.0: `{"schemes": {"name": {"list": ["scope"]}}}`.
+fn unwrapped(requirement: &Value) -> Value {
+    let Some(schemes) = requirement.get("schemes").and_then(Value::as_object) else {
+        return requirement.clone();
+    };
+    let plain = schemes.iter().map(|(name, scopes)| {
+        let list = scopes.get("list").unwrap_or(scopes);
+        (name.clone(), if list.is_array() { list.clone() } else { json!([]) })
+    });
+    Value::Object(plain.collect())
+}

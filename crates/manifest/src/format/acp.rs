@@ -1,0 +1,101 @@
+//! Agentic Commerce Protocol discovery files.
+//!
+//! Decides where a merchant's commerce API is and which services it names. The specification of 2026 defines checkout calls,
+//! not this file, so services are known by name. Files of another shape are read like any service-like JSON.
+
+use serde_json::Value;
+
+use super::{generic, loose};
+use crate::draft::Draft;
+use crate::model::{CapabilityKind, Payment, Protocol, Severity};
+use crate::object::Object;
+use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+
+/// Services and payment methods of one file that are kept.
+const ITEMS_MAX: usize = 200;
+
+pub(crate) const DIALECT: Dialect = Dialect {
+    title: "Agentic Commerce Protocol",
+    shapes: &[&ROOT, &PROTOCOL],
+    rules: &[&FREEFORM, &NO_SERVICES],
+};
+
+const ROOT: Shape = Shape {
+    code: "acp",
+    spec: "ACP discovery",
+    fields: &[
+        must("protocol", Kind::Object, "Publish `protocol` with `name` acp and a `version`."),
+        must("api_base_url", Kind::Url, "Name the absolute base URL of the API."),
+        must("capabilities", Kind::Object, "Publish `capabilities` with `services`."),
+        may("transports", Kind::Texts, "List transports as strings."),
+    ],
+};
+const PROTOCOL: Shape = Shape {
+    code: "acp.protocol",
+    spec: "ACP discovery",
+    fields: &[
+        must("name", Kind::OneOf(&["acp"]), "State acp."),
+        must("version", Kind::Text, "State the version of the protocol."),
+    ],
+};
+const FREEFORM: Rule = Rule {
+    code: "acp.freeform",
+    severity: Severity::Should,
+    spec: "ACP discovery",
+    wrong: "the file has a shape of its own",
+    fix: "Publish `protocol`, `api_base_url` and `capabilities.services`.",
+};
+const NO_SERVICES: Rule = Rule {
+    code: "acp.capabilities.services.missing",
+    severity: Severity::Should,
+    spec: "ACP discovery",
+    wrong: "no service is named",
+    fix: "List the services that the API offers in `capabilities.services`.",
+};
+
+/// Reads a discovery file.
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.judge("ACP discovery", |code| code.starts_with("acp."));
+    let Some(protocol) = root.object("protocol").filter(|protocol| protocol.has("name")) else {
+        draft.dialect(root.text_of(&["acp_version", "version"]), Some("freeform"));
+        draft.report_plainly(&FREEFORM, String::new());
+        let business = root.object("merchant").unwrap_or_else(|| root.clone());
+        generic::read(root, draft);
+        return generic::describe(&business, draft);
+    };
+    draft.dialect(protocol.text("version"), None);
+    draft.check(root, &ROOT);
+    draft.check(&protocol, &PROTOCOL);
+    generic::describe(root, draft);
+    let url = draft.url(root, "api_base_url");
+    let mut interface = loose::interface(Protocol::Acp, url.clone());
+    interface.version = protocol.text("version").map(str::to_owned);
+    interface.transport = root.texts("transports").first().map(|text| (*text).to_owned());
+    draft.manifest.interfaces.push(interface);
+    let Some(capabilities) = root.object("capabilities") else { return };
+    if capabilities.texts("services").is_empty() {
+        draft.report_plainly(&NO_SERVICES, capabilities.pointer.clone());
+    }
+    for (index, service) in capabilities.texts("services").into_iter().take(ITEMS_MAX).enumerate() {
+        let pointer = format!("{}/services/{index}", capabilities.pointer);
+        let mut capability = draft.capability(CapabilityKind::Operation, service, service, pointer);
+        capability.invocation.protocol = Some(Protocol::Acp);
+        capability.invocation.url.clone_from(&url);
+        draft.push(capability);
+    }
+    for key in ["payment_methods", "supported_payment_methods"] {
+        let listed = capabilities.list(key).unwrap_or_default();
+        draft.manifest.payments.extend(listed.iter().take(ITEMS_MAX).filter_map(method));
+    }
+}
+
+fn method(value: &Value) -> Option<Payment> {
+    match value {
+        Value::String(scheme) => Some(Payment { scheme: Some(scheme.clone()), ..Payment::default() }),
+        Value::Object(map) => {
+            let scheme = map.get("type").and_then(Value::as_str).map(str::to_owned);
+            Some(Payment { scheme, ..loose::price(value).unwrap_or_default() })
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,169 @@
+//! Plugin manifests of 2023, retired by their maker and still newly published.
+//!
+//! Decides who offers the plugin and where its API is described; its capabilities are the operations of that description,
+//! which is merged when it was fetched. Files that keep the names but have no `api` are read as far as they go.
+//!
+//! Follows the ChatGPT plugin manifest `v1` (OpenAI, 2023).
+
+use super::{loose, openapi};
+use crate::draft::{self, Draft};
+use crate::model::{Auth, AuthScheme, Follow, Severity};
+use crate::object::Object;
+use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+
+pub(crate) const DIALECT: Dialect = Dialect {
+    title: "Plugin manifest (ai-plugin.json)",
+    shapes: &[&PLUGIN, &API, &AUTH],
+    rules: &[&RETIRED, &API_TYPE, &PLACEHOLDER, &NOT_READ],
+};
+
+const PLUGIN: Shape = Shape {
+    code: "ai_plugin",
+    spec: "plugin manifest v1",
+    fields: &[
+        must("schema_version", Kind::OneOf(&["v1"]), "State v1."),
+        must(
+            "name_for_human",
+            Kind::Form(|text| text.chars().count() <= 20, "at most 20 characters"),
+            "Keep the name within 20 characters.",
+        ),
+        must(
+            "name_for_model",
+            Kind::Form(is_model_name, "at most 50 letters, digits and underscores"),
+            "Use letters, digits and underscores, at most 50.",
+        ),
+        must(
+            "description_for_human",
+            Kind::Form(|text| text.chars().count() <= 120, "at most 120 characters"),
+            "Keep the description within 120 characters.",
+        ),
+        must(
+            "description_for_model",
+            Kind::Form(|text| text.chars().count() <= 8_000, "at most 8,000 characters"),
+            "Keep the description within 8,000 characters.",
+        ),
+        must("auth", Kind::Object, "Publish `auth` with a `type`."),
+        must("api", Kind::Object, "Publish `api` with `type` openapi and the `url` of the description."),
+        must("logo_url", Kind::Text, "Name the logo's URL."),
+        must("contact_email", Kind::Text, "Name an e-mail address."),
+        must("legal_info_url", Kind::Text, "Name the URL of the legal information."),
+    ],
+};
+const API: Shape = Shape {
+    code: "ai_plugin.api",
+    spec: "plugin manifest v1",
+    fields: &[
+        must("type", Kind::Text, "State openapi."),
+        must("url", Kind::Reference, "Name the absolute URL of the OpenAPI document."),
+        may("is_user_authenticated", Kind::Bool, "Publish true or false."),
+    ],
+};
+const AUTH: Shape = Shape {
+    code: "ai_plugin.auth",
+    spec: "plugin manifest v1",
+    fields: &[must(
+        "type",
+        Kind::OneOf(&["none", "user_http", "service_http", "oauth"]),
+        "Use one of the four types.",
+    )],
+};
+const RETIRED: Rule = Rule {
+    code: "ai_plugin.retired",
+    severity: Severity::Note,
+    spec: "plugin manifest v1",
+    wrong: "plugins were withdrawn in 2024; current agents look for other manifests",
+    fix: "Publish an agent card, an MCP server card or an API catalog beside it.",
+};
+const API_TYPE: Rule = Rule {
+    code: "ai_plugin.api.type.not_openapi",
+    severity: Severity::Must,
+    spec: "plugin manifest v1",
+    wrong: "`api.type` is not openapi, the only type there is",
+    fix: "Describe the API in OpenAPI and link to it.",
+};
+const PLACEHOLDER: Rule = Rule {
+    code: "ai_plugin.api.url.placeholder",
+    severity: Severity::Must,
+    spec: "plugin manifest v1",
+    wrong: "`api.url` still holds a placeholder",
+    fix: "Substitute the host before publishing.",
+};
+const NOT_READ: Rule = Rule {
+    code: "ai_plugin.api.not_openapi_document",
+    severity: Severity::Should,
+    spec: "plugin manifest v1",
+    wrong: "the document at `api.url` is no OpenAPI description",
+    fix: "Serve the OpenAPI document at that address.",
+};
+
+/// Reads a plugin manifest.
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let flavour = if root.has("api") { None } else { Some("derived") };
+    draft.dialect(root.text("schema_version"), flavour);
+    draft.judge("plugin manifest v1", |code| code.starts_with("ai_plugin."));
+    draft.check(root, &PLUGIN);
+    draft.report_plainly(&RETIRED, String::new());
+    read_header(root, draft);
+    if let Some(auth) = root.object("auth") {
+        draft.check(&auth, &AUTH);
+        draft.manifest.auth = vec![auth_of(&auth)];
+    }
+    if let Some(api) = root.object("api") {
+        read_api(&api, draft);
+    }
+}
+
+fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let legal = root.text("legal_info_url").filter(|text| text.contains("://")).map(str::to_owned);
+    let logo = root.text("logo_url").filter(|text| text.contains("://")).map(str::to_owned);
+    let privacy = root.text("privacy_policy_url").map(str::to_owned);
+    let manifest = &mut draft.manifest;
+    manifest.name = draft::name(root.text_of(&["name_for_model", "name_for_human"]));
+    manifest.title = draft::name(root.text("name_for_human"));
+    manifest.description =
+        draft::description(root.text_of(&["description_for_model", "description_for_human"]));
+    manifest.contact.email = root.text("contact_email").map(str::to_owned);
+    manifest.provider.logo = logo;
+    manifest.policies.terms_url = legal;
+    manifest.policies.privacy_url = privacy;
+    manifest.language = root.texts("language").first().map(|text| (*text).to_owned());
+    manifest.tags = draft::tags(root.texts("categories"));
+}
+
+fn auth_of(auth: &Object<'_>) -> Auth {
+    let kind = auth.text("type").unwrap_or_default();
+    let mut found = Auth::new(match (kind, auth.text("authorization_type")) {
+        ("service_http" | "user_http", Some("bearer")) => AuthScheme::Bearer,
+        _ => loose::auth_scheme(kind),
+    });
+    found.declared = Some(kind.to_owned());
+    found.authorize_url = auth.text("client_url").map(str::to_owned);
+    found.token_url = auth.text("authorization_url").map(str::to_owned);
+    for scope in auth.text("scope").into_iter().flat_map(str::split_whitespace) {
+        found.scopes.insert(scope.to_owned(), String::new());
+    }
+    found
+}
+
+fn read_api(api: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.check(api, &API);
+    if api.text("type").is_some_and(|kind| kind != "openapi") {
+        draft.report_plainly(&API_TYPE, api.at("type"));
+    }
+    let Some(published) = api.text("url") else { return };
+    if ["$host", "{{", "PLUGIN_HOSTNAME", "<"].iter().any(|mark| published.contains(mark)) {
+        return draft.report_plainly(&PLACEHOLDER, api.at("url"));
+    }
+    let Some(url) = draft.url(api, "url") else { return };
+    draft.manifest.links.push(loose::link("service-desc", url.clone(), Some(Follow::Merge)));
+    let linked = draft.document.linked;
+    let Some(description) = linked.iter().find(|linked| linked.url.as_str() == url) else { return };
+    match openapi::parse_linked(description.bytes) {
+        Some(document) => openapi::merge(&document, description.url, draft),
+        None => draft.report_plainly(&NOT_READ, api.at("url")),
+    }
+}
+
+fn is_model_name(text: &str) -> bool {
+    text.len() <= 50 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}

@@ -1,0 +1,151 @@
+//! API catalogs: link sets that name a publisher's APIs and their descriptions.
+//!
+//! Decides which links lead to documents that declare capabilities. A catalog declares none itself. Link sets that spell
+//! the relation inside the link (`links: [{rel, href}]`) are read although RFC 9264 does not know them.
+//!
+//! Follows RFC 9727 (api-catalog), RFC 9264 §4.2 (JSON link sets), RFC 8631 (service-desc, service-doc, service-meta, status).
+
+use serde_json::Value;
+
+use super::loose;
+use crate::draft::{self, Draft};
+use crate::model::{Follow, Protocol, Severity};
+use crate::object::Object;
+use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+
+/// Links of one catalog that are kept; the largest seen has 74.
+const LINKS_MAX: usize = 1_000;
+
+pub(crate) const DIALECT: Dialect = Dialect {
+    title: "API catalog (RFC 9727)",
+    shapes: &[&CATALOG, &CONTEXT, &TARGET],
+    rules: &[&EXTRA, &NOT_TARGETS, &NO_DESCRIPTION, &REL_INSIDE],
+};
+
+const CATALOG: Shape = Shape {
+    code: "api_catalog",
+    spec: "RFC 9264 §4.2.1",
+    fields: &[must("linkset", Kind::List, "Publish `linkset` as an array of link contexts.")],
+};
+const CONTEXT: Shape = Shape {
+    code: "api_catalog.context",
+    spec: "RFC 9264 §4.2.2",
+    fields: &[may("anchor", Kind::Reference, "Name the API's address as the anchor.")],
+};
+const TARGET: Shape = Shape {
+    code: "api_catalog.target",
+    spec: "RFC 9264 §4.2.3",
+    fields: &[
+        must("href", Kind::Reference, "Name the target's address."),
+        may("type", Kind::Text, "State the media type in a string."),
+        may("title", Kind::Text, "Publish the title in a string."),
+    ],
+};
+const EXTRA: Rule = Rule {
+    code: "api_catalog.extra_member",
+    severity: Severity::Must,
+    spec: "RFC 9264 §4.2.1",
+    wrong: "a member other than `linkset` stands at the top level",
+    fix: "Move what it says into link contexts, or drop it.",
+};
+const NOT_TARGETS: Rule = Rule {
+    code: "api_catalog.relation.not_targets",
+    severity: Severity::Must,
+    spec: "RFC 9264 §4.2.2",
+    wrong: "a member of a link context is not an array of targets",
+    fix: "Write every relation as an array of objects with `href`.",
+};
+const NO_DESCRIPTION: Rule = Rule {
+    code: "api_catalog.service_desc.missing",
+    severity: Severity::Should,
+    spec: "RFC 9727 §4",
+    wrong: "no link leads to a description that a program can read",
+    fix: "Link each API's OpenAPI document as `service-desc`.",
+};
+const REL_INSIDE: Rule = Rule {
+    code: "api_catalog.target.rel_inside",
+    severity: Severity::Should,
+    spec: "RFC 9264 §4.2.2",
+    wrong: "the relation is written inside the target instead of naming the array",
+    fix: "Use the relation as the member's name.",
+};
+
+/// Reads a catalog.
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.judge("RFC 9727", |code| code.starts_with("api_catalog."));
+    draft.check(root, &CATALOG);
+    for key in root.map.keys().filter(|key| *key != "linkset") {
+        draft.report(&EXTRA, root.at(key), format!("`{key}` stands beside `linkset`"));
+    }
+    for context in root.objects("linkset") {
+        read_context(&context, draft);
+    }
+    if !draft.manifest.links.iter().any(|link| link.rel == "service-desc") {
+        draft.report_plainly(&NO_DESCRIPTION, root.at("linkset"));
+    }
+}
+
+fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.check(context, &CONTEXT);
+    if let Some(anchor) = draft.url(context, "anchor") {
+        let known =
+            draft.manifest.interfaces.iter().any(|interface| interface.url.as_deref() == Some(&anchor));
+        if !known && draft.manifest.interfaces.len() < LINKS_MAX && anchor != draft.base().as_str() {
+            draft.manifest.interfaces.push(loose::interface(Protocol::Http, Some(anchor)));
+        }
+    }
+    for (relation, targets) in context.map.iter().filter(|(name, _)| *name != "anchor") {
+        if !targets.as_array().is_some_and(|targets| targets.iter().all(Value::is_object)) {
+            draft.report(
+                &NOT_TARGETS,
+                context.at(relation),
+                format!("`{relation}` is not an array of targets"),
+            );
+            continue;
+        }
+        for target in context.objects(relation) {
+            read_target(&target, relation, draft);
+        }
+    }
+}
+
+fn read_target(target: &Object<'_>, relation: &str, draft: &mut Draft<'_>) {
+    draft.check(target, &TARGET);
+    let inside = target.text("rel");
+    if inside.is_some() {
+        draft.report_plainly(&REL_INSIDE, target.at("rel"));
+    }
+    let relation = inside.unwrap_or(relation);
+    let Some(url) = target.text("href").and_then(|href| draft.on_document(href, &target.at("href"))) else {
+        return;
+    };
+    let url = url.into_string();
+    let media_type = target.text("type").map(str::to_ascii_lowercase);
+    if draft.manifest.links.len() >= LINKS_MAX
+        || draft.manifest.links.iter().any(|link| link.url == url && link.rel == relation)
+    {
+        return;
+    }
+    let mut link = loose::link(relation, url, follow(relation, media_type.as_deref()));
+    link.media_type = media_type;
+    link.title = draft::name(target.text("title"));
+    if link.url == draft.base().as_str() {
+        link.follow = None;
+    }
+    draft.manifest.links.push(link);
+}
+
+/// Descriptions and further catalogs are manifests of their own; documentation is for people.
+fn follow(relation: &str, media_type: Option<&str>) -> Option<Follow> {
+    let readable = media_type
+        .is_none_or(|kind| ["json", "yaml", "openapi", "linkset"].iter().any(|word| kind.contains(word)));
+    let declares =
+        matches!(relation, "service-desc" | "api-catalog") || media_type.is_some_and(declares_agents);
+    (readable && declares).then_some(Follow::Manifest)
+}
+
+fn declares_agents(media_type: &str) -> bool {
+    ["agent-card+json", "server-card+json", "ai-catalog+json", "woa+json", "openapi+json", "vnd.oai.openapi"]
+        .iter()
+        .any(|kind| media_type.contains(kind))
+}

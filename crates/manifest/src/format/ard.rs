@@ -1,0 +1,335 @@
+//! AI catalogs: the manifest of Agentic Resource Discovery and of the AI Catalog format it grew from.
+//!
+//! Decides what each entry is by its media type: an agent, a server of tools, a skill, a data set, a registry, another
+//! catalog. An entry names a document, so it becomes a link to follow and a capability that says what is there; what the
+//! document declares is its own manifest's. Inline `data` is read in place. Nothing is called.
+//!
+//! Follows ARD 0.9 §4 (`ai-catalog.json`, urn:air identifiers), ARD 0.91 (`ard.json`, `specVersion` optional), AI Catalog
+//! 1.0 (`mediaType`, any URI as identifier).
+
+use serde_json::Value;
+
+use super::{a2a, loose, mcp};
+use crate::draft::{self, Draft};
+use crate::model::{Capability, CapabilityKind, Follow, Integrity, Protocol, Severity};
+use crate::name::Host;
+use crate::object::Object;
+use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+
+/// Catalogs within catalogs that are read; published ones nest once.
+const NESTING_MAX: usize = 4;
+/// Representative queries kept of one catalog.
+const QUERIES_MAX: usize = 100;
+
+pub(crate) const DIALECT: Dialect = Dialect {
+    title: "AI catalog (ARD)",
+    shapes: &[&CATALOG, &HOST, &ENTRY, &TRUST],
+    rules: &[
+        &NO_TYPE,
+        &MEDIA_TYPE,
+        &IDENTIFIER,
+        &VALUE_OR_REFERENCE,
+        &QUERIES,
+        &SPEC_VERSION,
+        &FOREIGN,
+        &NESTED,
+    ],
+};
+
+const CATALOG: Shape = Shape {
+    code: "ard",
+    spec: "ARD 0.9 §4.1",
+    fields: &[
+        must("entries", Kind::List, "List the catalog's entries."),
+        may("host", Kind::Object, "Publish `host` with `displayName`."),
+    ],
+};
+const HOST: Shape = Shape {
+    code: "ard.host",
+    spec: "ARD 0.9 §4.3",
+    fields: &[
+        must("displayName", Kind::Text, "Name the publisher of the catalog."),
+        may("identifier", Kind::Text, "Publish a DID or a domain."),
+        may("documentationUrl", Kind::Url, "Publish an absolute URL."),
+        may("logoUrl", Kind::Url, "Publish an absolute URL."),
+    ],
+};
+const ENTRY: Shape = Shape {
+    code: "ard.entry",
+    spec: "ARD 0.9 §4.2",
+    fields: &[
+        must(
+            "identifier",
+            Kind::Text,
+            "Give the entry an identifier such as urn:air:example.com:agent:assistant.",
+        ),
+        must("displayName", Kind::Text, "Name the entry."),
+        may("url", Kind::Url, "Publish the absolute URL of the artefact."),
+        may("data", Kind::Object, "Embed the artefact as an object."),
+        may("description", Kind::Text, "Describe the entry in a string."),
+        may("tags", Kind::Texts, "Publish tags as strings."),
+        may("capabilities", Kind::Texts, "Publish the names of skills or tools as strings."),
+        may("representativeQueries", Kind::Texts, "Publish example queries as strings."),
+        may("metadata", Kind::Object, "Publish extensions as a map of plain values."),
+    ],
+};
+const TRUST: Shape = Shape {
+    code: "ard.trust_manifest",
+    spec: "ARD 0.9 §5.1",
+    fields: &[
+        must("identity", Kind::Text, "Name the identity: a DID, a SPIFFE id or an https URL."),
+        may("identityType", Kind::OneOf(&["spiffe", "did", "https", "other"]), "Use one of the four words."),
+    ],
+};
+const NO_TYPE: Rule = Rule {
+    code: "ard.entry.type.missing",
+    severity: Severity::Must,
+    spec: "ARD 0.9 §4.2",
+    wrong: "an entry has neither `type` nor `mediaType`",
+    fix: "State the media type of the artefact, such as application/mcp-server-card+json.",
+};
+const MEDIA_TYPE: Rule = Rule {
+    code: "ard.entry.media_type.renamed",
+    severity: Severity::Should,
+    spec: "ARD 0.9 §4.2",
+    wrong: "`mediaType` is the older name of `type`",
+    fix: "Publish `type`; you may keep `mediaType` beside it.",
+};
+const IDENTIFIER: Rule = Rule {
+    code: "ard.entry.identifier.not_urn_air",
+    severity: Severity::Must,
+    spec: "ARD 0.9 §4.2.1",
+    wrong: "the identifier is not of the form urn:air:<publisher domain>:<namespace>:<name>",
+    fix: "Use urn:air: with your own domain; AI Catalog allows any URI, ARD does not.",
+};
+const VALUE_OR_REFERENCE: Rule = Rule {
+    code: "ard.entry.value_or_reference",
+    severity: Severity::Must,
+    spec: "ARD 0.9 §3.4",
+    wrong: "an entry needs exactly one of `url` and `data`",
+    fix: "Link to the artefact or embed it, not both.",
+};
+const QUERIES: Rule = Rule {
+    code: "ard.entry.representative_queries.count",
+    severity: Severity::Should,
+    spec: "ARD 0.9 §4.2",
+    wrong: "representative queries should number two to five",
+    fix: "Publish two to five queries that the entry answers.",
+};
+const SPEC_VERSION: Rule = Rule {
+    code: "ard.spec_version.unknown",
+    severity: Severity::Should,
+    spec: "ARD 0.9 §4.1",
+    wrong: "`specVersion` is not 1.0",
+    fix: "State 1.0, or leave it out as ARD 0.91 allows.",
+};
+const FOREIGN: Rule = Rule {
+    code: "ard.entry.publisher.foreign",
+    severity: Severity::Note,
+    spec: "ARD 0.9 §4.2.1",
+    wrong: "the publisher in the identifier is another site than the one that serves the catalog",
+    fix: "Use your own domain for what you publish; name others' artefacts by their own identifiers.",
+};
+const NESTED: Rule = Rule {
+    code: "ard.nested.too_deep",
+    severity: Severity::Note,
+    spec: "agentdex limits",
+    wrong: "catalogs nested deeper than four levels are not read",
+    fix: "Link to inner catalogs instead of embedding them.",
+};
+
+/// Reads a catalog.
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.dialect(root.text("specVersion"), None);
+    draft.judge("ARD 0.9", |code| code.starts_with("ard."));
+    draft.judge("AI Catalog 1.0", |code| {
+        let of_ard_alone = [IDENTIFIER.code, MEDIA_TYPE.code, QUERIES.code, FOREIGN.code].contains(&code);
+        code.starts_with("ard.") && !of_ard_alone
+    });
+    if root.text("specVersion").is_some_and(|version| version != "1.0") {
+        draft.report_plainly(&SPEC_VERSION, root.at("specVersion"));
+    }
+    if let Some(host) = root.object("host") {
+        read_host(&host, draft);
+    }
+    read_entries(root, 0, draft);
+}
+
+fn read_host(host: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.check(host, &HOST);
+    let logo = draft.url(host, "logoUrl");
+    if let Some(url) = draft.url(host, "documentationUrl") {
+        draft.manifest.links.push(loose::link("docs", url, None));
+    }
+    let manifest = &mut draft.manifest;
+    manifest.name = draft::name(host.text("displayName"));
+    manifest.provider.name.clone_from(&manifest.name);
+    manifest.provider.identity = host.text("identifier").map(str::to_owned);
+    manifest.provider.logo = logo;
+    if let Some(trust) = host.object("trustManifest") {
+        manifest.integrity.signed = trust.has("signature");
+        manifest.policies.privacy_url = trust.text("privacyPolicyUrl").map(str::to_owned);
+        manifest.policies.terms_url = trust.text("termsOfServiceUrl").map(str::to_owned);
+        draft.check(&trust, &TRUST);
+    }
+}
+
+fn read_entries(catalog: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
+    draft.check(catalog, &CATALOG);
+    for entry in catalog.objects("entries") {
+        if draft.is_full() {
+            return;
+        }
+        read_entry(&entry, depth, draft);
+    }
+}
+
+fn read_entry(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
+    check_entry(entry, draft);
+    let media_type = entry.text_of(&["type", "mediaType"]).unwrap_or_default().to_ascii_lowercase();
+    let artefact = Artefact::of(&media_type);
+    let (name, id) =
+        (entry.text("displayName").unwrap_or_default(), entry.text("identifier").unwrap_or_default());
+    let mut capability = draft.capability(artefact.kind(), id, name, entry.pointer.clone());
+    capability.description = draft::description(entry.text("description"));
+    capability.tags = draft::tags(entry.texts("tags").into_iter().chain(entry.texts("capabilities")));
+    capability.examples = draft::tags(entry.texts("representativeQueries"));
+    if let Some(trust) = entry.object("trustManifest") {
+        capability.integrity =
+            Some(Integrity { signed: trust.has("signature"), verified: None, digest: None });
+    }
+    let queries = &mut draft.manifest.representative_queries;
+    queries.extend(capability.examples.iter().take(QUERIES_MAX.saturating_sub(queries.len())).cloned());
+    if let Some(url) = draft.url(entry, "url") {
+        refer(artefact, &url, &mut capability);
+        let mut link = loose::link("catalog-entry", url, artefact.follow());
+        link.media_type = (!media_type.is_empty()).then_some(media_type);
+        link.title = draft::name(entry.text("displayName"));
+        draft.manifest.links.push(link);
+    }
+    draft.push(capability);
+    if let Some(data) = entry.object("data") {
+        read_inline(&data, artefact, depth, draft);
+    }
+}
+
+fn check_entry(entry: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.check(entry, &ENTRY);
+    match (entry.has("type"), entry.has("mediaType")) {
+        (false, false) => draft.report_plainly(&NO_TYPE, entry.pointer.clone()),
+        (false, true) => draft.report_plainly(&MEDIA_TYPE, entry.at("mediaType")),
+        _ => {}
+    }
+    if entry.has("url") == entry.has("data") {
+        draft.report_plainly(&VALUE_OR_REFERENCE, entry.pointer.clone());
+    }
+    if let Some(identifier) = entry.text("identifier") {
+        match publisher(identifier) {
+            None => draft.report(
+                &IDENTIFIER,
+                entry.at("identifier"),
+                format!("\"{identifier}\" is not a urn:air name"),
+            ),
+            Some(host) if host.site() != draft.base().site() => {
+                draft.report(&FOREIGN, entry.at("identifier"), format!("the publisher is {}", host.as_str()));
+            }
+            Some(_) => {}
+        }
+    }
+    if entry.list("representativeQueries").is_some_and(|queries| !(2..=5).contains(&queries.len())) {
+        draft.report_plainly(&QUERIES, entry.at("representativeQueries"));
+    }
+    if let Some(trust) = entry.object("trustManifest") {
+        draft.check(&trust, &TRUST);
+    }
+}
+
+/// The domain in `urn:air:<publisher>:<namespace>:<name>`.
+fn publisher(identifier: &str) -> Option<Host> {
+    let rest = identifier.strip_prefix("urn:air:")?;
+    let (publisher, name) = rest.split_once(':')?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ':');
+    let well_formed = name.chars().all(plain) && name.split(':').all(|part| !part.is_empty());
+    well_formed.then(|| Host::parse(publisher).ok()).flatten()
+}
+
+/// What an entry leads to, by its media type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Artefact {
+    Agent,
+    McpServer,
+    Catalog,
+    Registry,
+    Skill,
+    Api,
+    Dataset,
+    Page,
+    Other,
+}
+
+impl Artefact {
+    fn of(media_type: &str) -> Self {
+        let essence = media_type.split(';').next().unwrap_or_default().trim();
+        match essence {
+            "application/ai-registry+json" => Self::Registry,
+            "application/ai-catalog+json" | "application/linkset+json" => Self::Catalog,
+            _ if essence.contains("a2a") || essence.contains("agent-card") => Self::Agent,
+            _ if essence.contains("mcp") => Self::McpServer,
+            _ if essence.contains("skill") => Self::Skill,
+            _ if essence.contains("openapi") || essence.contains("swagger") => Self::Api,
+            _ if essence.contains("woa+json") || essence.contains("agent") => Self::Agent,
+            "text/html" | "text/markdown" | "text/plain" | "application/pdf" => Self::Page,
+            _ if ["parquet", "csv", "ndjson", "dataset"].iter().any(|word| essence.contains(word)) => {
+                Self::Dataset
+            }
+            _ => Self::Other,
+        }
+    }
+
+    const fn kind(self) -> CapabilityKind {
+        match self {
+            Self::Agent => CapabilityKind::Agent,
+            Self::Catalog | Self::Registry => CapabilityKind::Registry,
+            Self::Skill => CapabilityKind::Skill,
+            Self::Dataset => CapabilityKind::Dataset,
+            Self::Page => CapabilityKind::Content,
+            Self::McpServer | Self::Api | Self::Other => CapabilityKind::Resource,
+        }
+    }
+
+    /// Documents that declare capabilities of their own are fetched and read as manifests.
+    const fn follow(self) -> Option<Follow> {
+        match self {
+            Self::Agent | Self::McpServer | Self::Catalog | Self::Api => Some(Follow::Manifest),
+            Self::Registry | Self::Skill | Self::Dataset | Self::Page | Self::Other => None,
+        }
+    }
+}
+
+/// Puts the artefact's address on the capability. Only a registry can be called by it: ARD says how.
+fn refer(artefact: Artefact, url: &str, capability: &mut Capability) {
+    let invocation = &mut capability.invocation;
+    match artefact {
+        Artefact::Registry => {
+            invocation.protocol = Some(Protocol::Http);
+            invocation.method = Some("POST".to_owned());
+            invocation.url = Some(format!("{}/search", url.trim_end_matches('/')));
+            return;
+        }
+        Artefact::Agent => invocation.protocol = Some(Protocol::A2a),
+        Artefact::McpServer => invocation.protocol = Some(Protocol::Mcp),
+        _ => invocation.protocol = Some(Protocol::Http),
+    }
+    invocation.url = Some(url.to_owned());
+}
+
+fn read_inline(data: &Object<'_>, artefact: Artefact, depth: usize, draft: &mut Draft<'_>) {
+    let is_catalog = data.value("entries").is_some_and(Value::is_array);
+    match artefact {
+        _ if is_catalog && depth + 1 >= NESTING_MAX => draft.report_plainly(&NESTED, data.pointer.clone()),
+        _ if is_catalog => read_entries(data, depth + 1, draft),
+        Artefact::Agent => a2a::merge(data, draft),
+        Artefact::McpServer => mcp::merge(data, draft),
+        _ => {}
+    }
+}

@@ -1,0 +1,109 @@
+//! ERC-8004 agent registrations: where an agent that is registered on a chain can be reached.
+//!
+//! Decides the interfaces of the agent; a registration declares no capabilities of its own. An A2A endpoint is the address
+//! of a card, which is followed; an MCP endpoint is an interface. Skills that a hybrid file lists as A2A does are read.
+//!
+//! Follows ERC-8004 registration-v1.
+
+use super::{a2a, generic, loose};
+use crate::draft::{self, Draft};
+use crate::model::{Follow, Payment, Protocol, Severity};
+use crate::object::Object;
+use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+
+pub(crate) const DIALECT: Dialect = Dialect {
+    title: "ERC-8004 registration",
+    shapes: &[&ROOT, &SERVICE, &REGISTRATION],
+    rules: &[&OLD_NAME],
+};
+
+const ROOT: Shape = Shape {
+    code: "erc8004",
+    spec: "ERC-8004 registration-v1",
+    fields: &[
+        must("type", Kind::Text, "State https://eips.ethereum.org/EIPS/eip-8004#registration-v1."),
+        must("name", Kind::Text, "Name the agent."),
+        must("description", Kind::Text, "Say what the agent does."),
+        must("image", Kind::Text, "Name the URL of an image."),
+        may("services", Kind::List, "List services as objects with `name` and `endpoint`."),
+        may("registrations", Kind::List, "List registrations as objects."),
+        may("supportedTrust", Kind::Texts, "List trust models as strings."),
+        may("active", Kind::Bool, "Publish true or false."),
+        may("x402Support", Kind::Bool, "Publish true or false."),
+    ],
+};
+const SERVICE: Shape = Shape {
+    code: "erc8004.service",
+    spec: "ERC-8004 registration-v1",
+    fields: &[
+        must("name", Kind::Text, "Name the kind of service: A2A, MCP, web, OASF, ENS, DID."),
+        must("endpoint", Kind::Text, "Name the endpoint."),
+        may("version", Kind::Text, "State the version in a string."),
+    ],
+};
+const REGISTRATION: Shape = Shape {
+    code: "erc8004.registration",
+    spec: "ERC-8004 registration-v1",
+    fields: &[
+        must("agentId", Kind::Any, "State the agent's id in the registry."),
+        must("agentRegistry", Kind::Text, "Name the registry as namespace:chain:address."),
+    ],
+};
+const OLD_NAME: Rule = Rule {
+    code: "erc8004.endpoints.renamed",
+    severity: Severity::Should,
+    spec: "ERC-8004 registration-v1",
+    wrong: "`endpoints` is the older name of `services`",
+    fix: "Publish `services`.",
+};
+
+/// Reads a registration.
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.dialect(Some("registration-v1"), None);
+    draft.judge("ERC-8004 registration-v1", |code| code.starts_with("erc8004."));
+    draft.check(root, &ROOT);
+    generic::describe(root, draft);
+    draft.manifest.provider.logo = root.text("image").map(str::to_owned);
+    if root.has("endpoints") && !root.has("services") {
+        draft.report_plainly(&OLD_NAME, root.at("endpoints"));
+    }
+    for registration in root.objects("registrations") {
+        draft.check(&registration, &REGISTRATION);
+        let id = registration.value("agentId").map(ToString::to_string).unwrap_or_default();
+        let registry = registration.text("agentRegistry").unwrap_or_default();
+        let identity = format!("{registry}:{}", id.trim_matches('"'));
+        draft.manifest.provider.identity.get_or_insert(identity);
+    }
+    if root.flag("x402Support") == Some(true) {
+        draft.manifest.payments.push(Payment { scheme: Some("x402".to_owned()), ..Payment::default() });
+    }
+    for service in root.objects("services").chain(root.objects("endpoints")) {
+        draft.check(&service, &SERVICE);
+        read_service(&service, draft);
+    }
+    if root.list("skills").is_some() {
+        a2a::merge(root, draft);
+    }
+}
+
+fn read_service(service: &Object<'_>, draft: &mut Draft<'_>) {
+    let name = service.text("name").unwrap_or_default();
+    let key = if service.has("endpoint") { "endpoint" } else { "url" };
+    let address = service.text(key).filter(|text| text.contains("://")).and_then(|_| draft.url(service, key));
+    let folded = name.to_ascii_lowercase();
+    let protocol = match folded.as_str() {
+        "mcp" => Protocol::Mcp,
+        "a2a" | "agent card" => Protocol::A2a,
+        "web" | "api" | "rest" | "http" => Protocol::Http,
+        "x402" => Protocol::X402,
+        _ => Protocol::Other,
+    };
+    if let (Protocol::A2a, Some(url)) = (protocol, address.clone().filter(|url| url.ends_with(".json"))) {
+        draft.manifest.links.push(loose::link("agent-card", url, Some(Follow::Manifest)));
+        return;
+    }
+    let mut interface = loose::interface(protocol, address);
+    interface.declared = draft::name(Some(name));
+    interface.version = service.text("version").map(str::to_owned);
+    draft.manifest.interfaces.push(interface);
+}

@@ -1,0 +1,281 @@
+//! Parts that many formats share and that publishers write in many shapes: credentials, prices, limits, responses.
+//!
+//! Decides what a loosely written part means where no specification settles it: a scheme as a word or an object, a rate as
+//! text or numbers. It reports nothing; a part that cannot be read is absent.
+
+use serde_json::{Map, Value};
+
+use super::generic;
+use crate::address::{self, Address};
+use crate::draft::Draft;
+use crate::model::{
+    Auth, AuthScheme, Capability, CapabilityAuth, Follow, Interface, Link, Payment, Protocol, RateLimit,
+    Tristate,
+};
+use crate::object::{self, Object};
+use crate::quantity;
+use crate::schema;
+
+/// The schema of a response: as published, or made from a map of names to types.
+pub(crate) fn response(value: &Value) -> Option<Value> {
+    let map = value.as_object().filter(|map| !map.is_empty())?;
+    if schema::is_schema(map) || map.get("type").is_some_and(Value::is_string) {
+        return Some(value.clone());
+    }
+    let mut made = schema::loose(value, None, None)?;
+    for member in
+        made.get_mut("properties").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut)
+    {
+        if let Some(member) = member.as_object_mut() {
+            member.remove("x-in");
+        }
+    }
+    Some(made)
+}
+
+/// Credentials, however they are written: a word, an object with `type`, a list of either, an object with `schemes`.
+pub(crate) fn auth(value: &Value) -> Vec<Auth> {
+    let mut found: Vec<Auth> = Vec::new();
+    match value {
+        Value::String(word) => found.push(auth_of_word(word)),
+        Value::Bool(false) => found.push(Auth::new(AuthScheme::None)),
+        Value::Array(list) => list.iter().for_each(|item| found.extend(auth(item))),
+        Value::Object(map) => {
+            let object = Object { map, pointer: String::new() };
+            let listed = ["schemes", "methods", "types", "supported"].iter().find_map(|key| map.get(*key));
+            if let Some(listed) = listed.filter(|listed| listed.is_array()) {
+                found = auth(listed);
+            } else if let Some(word) = object.text_of(&["type", "scheme", "method", "auth_type", "authType"])
+            {
+                found.push(auth_of_word(word));
+            } else if object.flag("required") == Some(false) {
+                found.push(Auth::new(AuthScheme::None));
+            }
+            if let [single] = found.as_mut_slice() {
+                read_details(single, &object);
+            }
+        }
+        _ => {}
+    }
+    found.dedup_by(|a, b| a.scheme == b.scheme && a.declared == b.declared);
+    found
+}
+
+fn read_details(auth: &mut Auth, object: &Object<'_>) {
+    let url = |keys: &[&str]| object.text_of(keys).filter(|text| text.contains("://")).map(str::to_owned);
+    auth.location = object.text_of(&["in", "location"]).map(str::to_owned);
+    auth.name =
+        object.text_of(&["header", "name", "header_name", "headerName", "parameter"]).map(str::to_owned);
+    if object.has("header") {
+        auth.location = Some("header".to_owned());
+    }
+    auth.token_url = url(&["token_url", "tokenUrl", "token_endpoint"]);
+    auth.authorize_url = url(&[
+        "authorize_url",
+        "authorizationUrl",
+        "authorization_url",
+        "authorization_endpoint",
+        "client_url",
+    ]);
+    auth.registration_url =
+        url(&["registration_url", "registrationUrl", "register_url", "registration_endpoint"]);
+    auth.docs_url = url(&["docs_url", "docs", "documentation", "documentation_url", "instructions_url"]);
+    for scope in object.texts("scopes") {
+        auth.scopes.insert(scope.to_owned(), String::new());
+    }
+    for (scope, description) in object.object("scopes").into_iter().flat_map(|scopes| scopes.map) {
+        auth.scopes.insert(scope.clone(), description.as_str().unwrap_or_default().to_owned());
+    }
+}
+
+fn auth_of_word(word: &str) -> Auth {
+    let scheme = auth_scheme(word);
+    let mut auth = Auth::new(scheme);
+    if scheme == AuthScheme::Other {
+        auth.declared = Some(word.trim().to_owned());
+    }
+    auth
+}
+
+/// A scheme as publishers spell it.
+pub(crate) fn auth_scheme(word: &str) -> AuthScheme {
+    let folded: String =
+        word.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    match folded.as_str() {
+        "none" | "public" | "no" | "noauth" | "anonymous" | "open" => AuthScheme::None,
+        "apikey" | "apikeys" | "key" | "apitoken" | "xapikey" | "userhttp" | "servicehttp" => {
+            AuthScheme::ApiKey
+        }
+        "bearer" | "bearertoken" | "bearerauth" | "token" | "jwt" | "httpbearer" => AuthScheme::Bearer,
+        "oauth" | "oauth2" | "oauth20" | "oauth21" | "clientcredentials" | "oauth2clientcredentials" => {
+            AuthScheme::OAuth2
+        }
+        "openid" | "openidconnect" | "oidc" => AuthScheme::OpenId,
+        "mtls" | "mutualtls" => AuthScheme::Mtls,
+        "httpsignature" | "httpmessagesignatures" | "webbotauth" | "signature" => AuthScheme::HttpSignature,
+        "session" => AuthScheme::Session,
+        "x402" | "payment" | "l402" | "mpp" => AuthScheme::Payment,
+        "agentidentity" | "agentauth" | "did" | "didweb" => AuthScheme::AgentIdentity,
+        "cookie" => AuthScheme::Cookie,
+        _ => AuthScheme::Other,
+    }
+}
+
+/// A link with nothing but its relation and its address.
+pub(crate) fn link(rel: &str, url: String, follow: Option<Follow>) -> Link {
+    Link { rel: rel.to_owned(), url, media_type: None, title: None, follow }
+}
+
+/// An interface with nothing but its protocol and its address.
+pub(crate) const fn interface(protocol: Protocol, url: Option<String>) -> Interface {
+    Interface { protocol, declared: None, url, version: None, transport: None, auth_ref: None }
+}
+
+/// Puts an address and a method on a capability that is called over plain HTTP.
+pub(crate) fn call(capability: &mut Capability, method: &str, address: Address) {
+    generic::set_address(capability, address);
+    capability.invocation.method = Some(method.to_owned());
+}
+
+/// Reads an address that may carry its method in front (`GET /x`); a method stated elsewhere wins.
+pub(crate) fn endpoint(
+    published: &str,
+    method: Option<&str>,
+    pointer: &str,
+    capability: &mut Capability,
+    draft: &mut Draft<'_>,
+) {
+    let (prefixed, published) = address::split_method(published);
+    let method = method.map(str::to_ascii_uppercase).or_else(|| prefixed.map(str::to_owned));
+    let Some(address) = draft.on_origin(published, pointer) else { return };
+    match method.filter(|method| address::is_method(method)) {
+        Some(method) => call(capability, &method, address),
+        None => generic::set_address(capability, address),
+    }
+}
+
+/// Whether credentials are needed, by the schemes that apply.
+pub(crate) fn required_by(auth: &[Auth]) -> CapabilityAuth {
+    let schemes: Vec<AuthScheme> = auth.iter().map(|auth| auth.scheme).collect();
+    let required = match schemes.as_slice() {
+        [] => Tristate::Unknown,
+        schemes if schemes.contains(&AuthScheme::None) => Tristate::No,
+        _ => Tristate::Yes,
+    };
+    let scopes = auth.iter().flat_map(|auth| auth.scopes.keys().cloned()).collect();
+    CapabilityAuth { required, schemes, scopes, session: false }
+}
+
+/// A rate limit as text, as a number of requests a minute, or as an object.
+pub(crate) fn rate_limit(value: &Value) -> Option<RateLimit> {
+    match value {
+        Value::String(text) => Some(quantity::rate(text)),
+        Value::Object(map) => {
+            let object = Object { map, pointer: String::new() };
+            let minute =
+                ["requests_per_minute", "requestsPerMinute", "rpm", "per_minute", "max_requests_per_minute"]
+                    .iter()
+                    .find_map(|key| object.whole(key));
+            if let Some(requests) = minute {
+                return Some(RateLimit {
+                    requests: Some(requests),
+                    window_s: Some(60),
+                    ..RateLimit::default()
+                });
+            }
+            if let Some(text) = object.text("requests").filter(|text| text.contains('/')) {
+                return Some(quantity::rate(text));
+            }
+            let requests = object.whole("requests").or_else(|| object.whole("limit"))?;
+            let window_s = object
+                .text_of(&["window", "per", "period", "interval"])
+                .and_then(|window| quantity::rate(&format!("1/{window}")).window_s)
+                .or_else(|| object.whole("window_s").or_else(|| object.whole("window_seconds")));
+            Some(RateLimit { requests: Some(requests), window_s, ..RateLimit::default() })
+        }
+        number => {
+            let requests = object::whole(number)?;
+            Some(RateLimit { requests: Some(requests), window_s: Some(60), ..RateLimit::default() })
+        }
+    }
+}
+
+/// A price as text, as a number, or as an object with amount and currency.
+pub(crate) fn price(value: &Value) -> Option<Payment> {
+    let mut payment = Payment::default();
+    match value {
+        Value::String(text) if !text.trim().is_empty() => payment.price = Some(text.trim().to_owned()),
+        Value::Number(number) => payment.price = Some(number.to_string()),
+        Value::Object(map) => {
+            let text = |keys: &[&str]| keys.iter().find_map(|key| scalar(map.get(*key)?));
+            payment.price = text(&[
+                "price",
+                "amount",
+                "amount_usd",
+                "amountUsd",
+                "price_usd",
+                "priceUsd",
+                "maxAmountRequired",
+                "usd",
+                "cost",
+            ]);
+            payment.asset = text(&["asset", "currency", "token", "symbol"]);
+            payment.network = text(&["network", "chain"]);
+            payment.scheme = text(&["scheme", "protocol", "model"]);
+            payment.address = text(&["payTo", "pay_to", "recipient", "address", "wallet", "payout_address"]);
+        }
+        _ => {}
+    }
+    (payment != Payment::default()).then_some(payment)
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn credentials_are_read_from_words_lists_and_objects() {
+        let schemes = |value: Value| auth(&value).iter().map(|auth| auth.scheme).collect::<Vec<_>>();
+        assert_eq!(schemes(json!("none")), [AuthScheme::None]);
+        assert_eq!(
+            schemes(json!({"schemes": ["Bearer", "ApiKey"]})),
+            [AuthScheme::Bearer, AuthScheme::ApiKey]
+        );
+        assert_eq!(schemes(json!({"type": "public"})), [AuthScheme::None]);
+        assert_eq!(schemes(json!({"required": false})), [AuthScheme::None]);
+        assert_eq!(schemes(json!(null)), []);
+        let key = auth(&json!({"type": "api_key", "header": "X-Key", "docs": "https://a.example/d"}));
+        assert_eq!(key[0].name.as_deref(), Some("X-Key"));
+        assert_eq!(key[0].location.as_deref(), Some("header"));
+        assert_eq!(key[0].docs_url.as_deref(), Some("https://a.example/d"));
+    }
+
+    #[test]
+    fn rates_prices_and_responses_have_many_shapes() {
+        for (published, requests, window_s) in [
+            (json!("60/minute"), Some(60), Some(60)),
+            (json!(30), Some(30), Some(60)),
+            (json!({"requests": 10, "window": "hour"}), Some(10), Some(3_600)),
+            (json!({"requests": "60/minute"}), Some(60), Some(60)),
+            (json!({"requests_per_minute": 5}), Some(5), Some(60)),
+        ] {
+            let rate = rate_limit(&published).unwrap();
+            assert_eq!((rate.requests, rate.window_s), (requests, window_s), "{published}");
+        }
+        assert_eq!(price(&json!("$0.01")).unwrap().price.as_deref(), Some("$0.01"));
+        let paid = price(&json!({"amount": 0.5, "currency": "USD"})).unwrap();
+        assert_eq!((paid.price.as_deref(), paid.asset.as_deref()), (Some("0.5"), Some("USD")));
+        assert_eq!(price(&json!({})), None);
+        let answer = response(&json!({"valid": "boolean"}));
+        assert_eq!(answer, Some(json!({"type": "object", "properties": {"valid": {"type": "boolean"}}})));
+    }
+}

@@ -1,0 +1,144 @@
+//! What sites publish about their MCP servers: server cards of both generations, registry entries, client configurations
+//! and files of no specification.
+//!
+//! Decides where the servers are and which tools a file lists. The final card lists none, since tools are known only at run
+//! time; the older one and the free forms do. A server is an interface; it is never contacted.
+//!
+//! Follows SEP-2127 (server card v1), SEP-1649 (its draft), the MCP registry's server.json 2025-07-09 to 2025-12-11.
+
+mod rules;
+mod servers;
+mod tools;
+
+use serde_json::Value;
+
+use super::{generic, loose};
+use crate::draft::{self, Draft};
+use crate::model::{Auth, Format};
+use crate::object::Object;
+
+pub(crate) use rules::DIALECT;
+pub(crate) use tools::read as read_tools;
+
+/// Reads a server card, a registry entry or a free form.
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    rules::check(root, draft);
+    read_header(root, draft);
+    merge(root, draft);
+}
+
+/// Reads a client configuration: `mcpServers` by name.
+pub(crate) fn read_config(root: &Object<'_>, draft: &mut Draft<'_>) {
+    rules::check_config(root, draft);
+    draft.manifest.name = draft::name(root.text("name"));
+    draft.manifest.description = draft::description(root.text("description"));
+    servers::configured(root, draft);
+}
+
+/// Adds the servers and tools of a file to a manifest, whether it is the manifest or embedded in one.
+pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let auth =
+        ["authentication", "auth", "security"].iter().find_map(|key| Some(loose::auth(root.value(key)?)));
+    let auth: Vec<Auth> = auth.unwrap_or_default();
+    let found = servers::read(root, draft);
+    if root.pointer.is_empty() {
+        rules::check_reachable(found.len(), draft);
+    }
+    let server = found.iter().find_map(|interface| interface.url.clone());
+    for interface in found {
+        if !draft.manifest.interfaces.contains(&interface) {
+            draft.manifest.interfaces.push(interface);
+        }
+    }
+    let first = draft.manifest.capabilities.len();
+    for key in ["tools", "toolCategories", "tool_categories"] {
+        if let Some(tools) = root.value(key) {
+            tools::read(tools, &root.at(key), server.as_deref(), draft);
+        }
+    }
+    if draft.manifest.capabilities.len() == first {
+        read_wrapped(root, server.as_deref(), draft);
+    }
+    let needed = loose::required_by(&auth);
+    for capability in draft.manifest.capabilities.iter_mut().skip(first) {
+        if capability.auth.schemes.is_empty() && !auth.is_empty() {
+            capability.auth.schemes.clone_from(&needed.schemes);
+            if capability.auth.required == crate::model::Tristate::Unknown {
+                capability.auth.required = needed.required;
+            }
+        }
+    }
+    draft.manifest.auth.extend(auth);
+}
+
+/// Tools one level down: `capabilities.tools`, `mcp.tools`, `servers[].tools`.
+fn read_wrapped(root: &Object<'_>, server: Option<&str>, draft: &mut Draft<'_>) {
+    for key in ["capabilities", "mcp", "server"] {
+        let Some(inner) = root.object(key) else { continue };
+        if let Some(tools @ Value::Array(_)) = inner.value("tools") {
+            return tools::read(tools, &inner.at("tools"), server, draft);
+        }
+    }
+    for inner in root.objects("servers") {
+        let url = inner.text_of(&["url", "endpoint"]).or(server);
+        if let Some(tools @ (Value::Array(_) | Value::Object(_))) = inner.value("tools") {
+            tools::read(tools, &inner.at("tools"), url, draft);
+        }
+    }
+}
+
+fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let info = root.object("serverInfo");
+    let said = |keys: &[&str]| root.text_of(keys).or_else(|| info.as_ref()?.text_of(keys));
+    let manifest = &mut draft.manifest;
+    manifest.name = draft::name(said(&["name"]));
+    manifest.title = draft::name(said(&["title", "displayName", "display_name"]));
+    manifest.description = draft::description(said(&["description", "instructions"]));
+    manifest.document_version = draft::name(said(&["version"]));
+    manifest.tags = draft::tags(["tags", "keywords", "categories"].iter().flat_map(|key| root.texts(key)));
+    manifest.updated_at = root.text_of(&["updated_at", "updatedAt"]).map(str::to_owned);
+    for key in ["provider", "publisher", "organization", "vendor", "author"] {
+        match root.value(key) {
+            Some(Value::String(name)) => {
+                manifest.provider.name = manifest.provider.name.take().or(draft::name(Some(name)))
+            }
+            Some(Value::Object(map)) => {
+                let object = Object { map, pointer: root.at(key) };
+                manifest.provider.name = manifest.provider.name.take().or(draft::name(object.text("name")));
+                manifest.provider.url =
+                    manifest.provider.url.take().or(object.text("url").map(str::to_owned));
+            }
+            _ => {}
+        }
+    }
+    if let Some(contact) = root.value("contact") {
+        manifest.contact = generic::contact(contact);
+    }
+    if let Some(limit) =
+        ["rateLimits", "rate_limits", "rateLimit", "rate_limit"].iter().find_map(|key| root.value(key))
+    {
+        manifest.rate_limit = loose::rate_limit(limit);
+    }
+    manifest.declared_origin = said(&["websiteUrl", "homepage", "website"]).map(str::to_owned);
+    for (key, rel) in [
+        ("documentation", "docs"),
+        ("documentationUrl", "docs"),
+        ("repository", "repository"),
+        ("openapi", "service-desc"),
+        ("openapi_spec", "service-desc"),
+        ("llms", "llms"),
+    ] {
+        let address = root.text(key).filter(|text| text.contains("://") || text.starts_with('/'));
+        if address.is_some()
+            && let Some(url) = draft.url(root, key)
+        {
+            let follow = (rel == "service-desc").then_some(crate::model::Follow::Manifest);
+            draft.manifest.links.push(loose::link(rel, url, follow));
+        }
+    }
+}
+
+/// Which of the MCP files a draft is.
+const fn is_card(format: Format) -> bool {
+    matches!(format, Format::McpCard)
+}

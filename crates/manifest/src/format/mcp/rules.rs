@@ -1,0 +1,219 @@
+//! What the MCP server card, its draft and the registry demand.
+
+use super::is_card;
+use crate::draft::Draft;
+use crate::model::{Format, Severity};
+use crate::object::Object;
+use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+
+pub(crate) const DIALECT: Dialect = Dialect {
+    title: "MCP server card, registry entry and client configuration",
+    shapes: &[&CARD, &REMOTE, &DRAFT_CARD, &SERVER_INFO, &REGISTRY],
+    rules: &[&CARD_SCHEMA, &DRAFT_SHAPE, &NO_ENDPOINT, &COMMAND, &SECRET, &FREEFORM],
+};
+
+const CARD_URI: &str = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json";
+
+const CARD: Shape = Shape {
+    code: "mcp.card",
+    spec: "SEP-2127 ServerCard",
+    fields: &[
+        must("$schema", Kind::Text, "Name the v1 schema of the server card."),
+        must(
+            "name",
+            Kind::Form(is_namespaced, "a reverse-DNS namespace, one slash and a name"),
+            "Publish a name such as com.example/weather.",
+        ),
+        must(
+            "version",
+            Kind::Form(is_exact_version, "one exact version"),
+            "State the server's exact version.",
+        ),
+        must(
+            "description",
+            Kind::Form(is_short, "1 to 100 characters"),
+            "Describe the server in at most 100 characters.",
+        ),
+        may("title", Kind::Form(is_short, "1 to 100 characters"), "Keep the title within 100 characters."),
+        may("websiteUrl", Kind::Url, "Publish an absolute URL."),
+        may("remotes", Kind::List, "List remotes as objects with `type` and `url`."),
+    ],
+};
+const REMOTE: Shape = Shape {
+    code: "mcp.remote",
+    spec: "SEP-2127 Remote",
+    fields: &[
+        must("type", Kind::OneOf(&["streamable-http", "sse"]), "State streamable-http or sse."),
+        must("url", Kind::Text, "Publish the URL of the endpoint, or a template of it."),
+        may("supportedProtocolVersions", Kind::Texts, "List protocol versions as strings."),
+    ],
+};
+const DRAFT_CARD: Shape = Shape {
+    code: "mcp.draft_card",
+    spec: "SEP-1649",
+    fields: &[
+        must("serverInfo", Kind::Object, "Publish `serverInfo` with `name` and `version`."),
+        may("tools", Kind::List, "List tools as objects."),
+    ],
+};
+const SERVER_INFO: Shape = Shape {
+    code: "mcp.server_info",
+    spec: "MCP 2025-11-25 Implementation",
+    fields: &[
+        must("name", Kind::Text, "Name the server."),
+        must("version", Kind::Text, "State the server's version."),
+    ],
+};
+const REGISTRY: Shape = Shape {
+    code: "mcp.registry",
+    spec: "MCP registry server.json 2025-12-11",
+    fields: &[
+        must("$schema", Kind::Text, "Name the schema by its dated URI."),
+        must(
+            "name",
+            Kind::Form(is_namespaced, "a reverse-DNS namespace, one slash and a name"),
+            "Publish a name such as io.github.owner/server.",
+        ),
+        must(
+            "description",
+            Kind::Form(is_short, "1 to 100 characters"),
+            "Describe the server in at most 100 characters.",
+        ),
+        must(
+            "version",
+            Kind::Form(is_exact_version, "one exact version"),
+            "State the server's exact version.",
+        ),
+        may("remotes", Kind::List, "List remotes as objects with `type` and `url`."),
+        may("packages", Kind::List, "List packages as objects."),
+    ],
+};
+const CARD_SCHEMA: Rule = Rule {
+    code: "mcp.card.schema.other",
+    severity: Severity::Must,
+    spec: "SEP-2127 ServerCard",
+    wrong: "`$schema` is not the v1 URI of the server card",
+    fix: "Publish https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json.",
+};
+const DRAFT_SHAPE: Rule = Rule {
+    code: "mcp.card.draft_shape",
+    severity: Severity::Should,
+    spec: "SEP-2127",
+    wrong: "the card has the shape of SEP-1649, which SEP-2127 replaced",
+    fix: "Publish `$schema`, a namespaced `name`, `version`, `description` and `remotes`.",
+};
+const NO_ENDPOINT: Rule = Rule {
+    code: "mcp.endpoint.missing",
+    severity: Severity::Should,
+    spec: "SEP-2127 Remote",
+    wrong: "the file names no address at which the server can be reached",
+    fix: "Name the endpoint in `remotes`; a server that runs locally belongs into the registry's `packages`.",
+};
+const COMMAND: Rule = Rule {
+    code: "mcp.config.command",
+    severity: Severity::Note,
+    spec: "MCP client configuration",
+    wrong: "a server is started by a command on the reader's machine; it is noted and never run",
+    fix: "Offer a remote endpoint to agents that cannot run commands.",
+};
+const SECRET: Rule = Rule {
+    code: "mcp.config.secret",
+    severity: Severity::Should,
+    spec: "MCP client configuration",
+    wrong: "a public file sets environment variables or headers for a server; a secret in it is no longer one",
+    fix: "Leave credentials out of published configurations.",
+};
+const FREEFORM: Rule = Rule {
+    code: "mcp.freeform",
+    severity: Severity::Note,
+    spec: "SEP-2127",
+    wrong: "the file describes an MCP server in a shape of its own",
+    fix: "Publish a server card, which clients and registries know how to read.",
+};
+
+/// Checks a file by the text it is measured against.
+pub(super) fn check(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let schema = root.text("$schema").unwrap_or_default();
+    match draft.format() {
+        Format::McpRegistry => {
+            let dated = schema.split('/').rev().nth(1);
+            draft.dialect(dated, None);
+            draft.judge("MCP registry server.json", |code| code.starts_with("mcp."));
+            draft.check(root, &REGISTRY);
+        }
+        format if is_card(format) && root.object("serverInfo").is_some() => check_draft_card(root, draft),
+        format if is_card(format) => {
+            draft.dialect(Some("v1"), Some("sep-2127"));
+            draft.judge("SEP-2127", |code| code.starts_with("mcp."));
+            draft.check(root, &CARD);
+            if !schema.is_empty() && schema != CARD_URI {
+                draft.report_plainly(&CARD_SCHEMA, root.at("$schema"));
+            }
+        }
+        _ => draft.report_plainly(&FREEFORM, String::new()),
+    }
+}
+
+fn check_draft_card(root: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.dialect(None, Some("sep-1649"));
+    draft.judge("SEP-1649", |code| code.starts_with("mcp.") && code != DRAFT_SHAPE.code);
+    draft.judge("SEP-2127", |code| code.starts_with("mcp."));
+    draft.report_plainly(&DRAFT_SHAPE, String::new());
+    draft.check(root, &DRAFT_CARD);
+    if let Some(info) = root.object("serverInfo") {
+        draft.check(&info, &SERVER_INFO);
+    }
+}
+
+pub(super) fn check_remote(remote: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.check(remote, &REMOTE);
+}
+
+/// Reports a file that leads nowhere.
+pub(super) fn check_reachable(found: usize, draft: &mut Draft<'_>) {
+    if found == 0 {
+        draft.report_plainly(&NO_ENDPOINT, String::new());
+    }
+}
+
+pub(super) fn check_config(_root: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.judge("MCP client configuration", |code| code.starts_with("mcp."));
+}
+
+pub(super) fn check_configured(server: &Object<'_>, draft: &mut Draft<'_>) {
+    if server.has("command") {
+        draft.report_plainly(&COMMAND, server.at("command"));
+    }
+    for key in ["env", "headers"] {
+        if server.object(key).is_some_and(|set| set.map.values().any(looks_secret)) {
+            draft.report_plainly(&SECRET, server.at(key));
+        }
+    }
+}
+
+/// A value of some length that is no placeholder.
+fn looks_secret(value: &serde_json::Value) -> bool {
+    let Some(text) = value.as_str() else { return false };
+    let placeholder =
+        ["your", "<", "${", "{{", "xxx", "..."].iter().any(|mark| text.to_ascii_lowercase().contains(mark));
+    text.len() >= 20 && !placeholder && !text.contains(char::is_whitespace) && !text.contains("://")
+}
+
+fn is_namespaced(text: &str) -> bool {
+    let part = |part: &str, extra: &[char]| {
+        !part.is_empty()
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-') || extra.contains(&c))
+    };
+    text.split_once('/').is_some_and(|(namespace, name)| part(namespace, &[]) && part(name, &['_']))
+        && (3..=200).contains(&text.len())
+}
+
+fn is_short(text: &str) -> bool {
+    (1..=100).contains(&text.chars().count())
+}
+
+/// Ranges such as `^1.2` or `1.x` are no versions.
+fn is_exact_version(text: &str) -> bool {
+    let range = text.starts_with(['^', '~', '>', '<', '=']) || text.contains('*') || text.ends_with(".x");
+    !range && text.len() <= 255
+}

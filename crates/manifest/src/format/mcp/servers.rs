@@ -1,0 +1,86 @@
+//! Where MCP servers are, however a file says it: `remotes`, `transport`, a lone URL, a list of servers, the command lines
+//! of a client configuration.
+//!
+//! A command is kept as a declared transport without address; it is never run.
+
+use serde_json::Value;
+
+use super::rules;
+use crate::draft::{self, Draft};
+use crate::format::loose;
+use crate::model::{CapabilityKind, Interface, Protocol};
+use crate::object::Object;
+
+/// Members that hold a server's address in the wild.
+const ADDRESS_KEYS: &[&str] = &[
+    "endpoint",
+    "url",
+    "serverUrl",
+    "server_url",
+    "mcp_endpoint",
+    "mcpEndpoint",
+    "mcp_server",
+    "mcp_url",
+    "mcpUrl",
+];
+/// Servers of one file that are kept.
+const SERVERS_MAX: usize = 100;
+
+/// Every server that a file names, the first one first.
+pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
+    let mut found = Vec::new();
+    for remote in root.objects("remotes").take(SERVERS_MAX) {
+        rules::check_remote(&remote, draft);
+        found.extend(one(&remote, draft));
+    }
+    for key in ["transport", "mcp", "server", "endpoints", "mcp_server"] {
+        found.extend(root.object(key).and_then(|object| one(&object, draft)));
+    }
+    for key in ["transports", "servers", "endpoints"] {
+        for listed in root.objects(key).take(SERVERS_MAX) {
+            found.extend(one(&listed, draft));
+        }
+    }
+    if found.is_empty() {
+        found.extend(one(root, draft));
+    }
+    let version = root.text_of(&["protocolVersion", "protocol_version", "mcp_version", "mcpVersion"]);
+    for interface in &mut found {
+        interface.version = interface.version.take().or(version.map(str::to_owned));
+    }
+    found.dedup_by(|a, b| a.url == b.url);
+    found
+}
+
+/// The server that one object names.
+fn one(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> {
+    let inner = ["mcp", "streamable_http", "streamable-http", "http", "sse"];
+    let key = ADDRESS_KEYS.iter().chain(&inner).find(|key| object.text(key).is_some_and(is_address))?;
+    let mut interface = loose::interface(Protocol::Mcp, draft.url(object, key));
+    interface.transport = object.text_of(&["type", "transport"]).map(str::to_owned);
+    let versions = object.texts("supportedProtocolVersions");
+    interface.version = object.text("protocolVersion").or(versions.last().copied()).map(str::to_owned);
+    interface.url.is_some().then_some(interface)
+}
+
+fn is_address(text: &str) -> bool {
+    (text.contains("://") || text.starts_with('/')) && !text.contains(char::is_whitespace)
+}
+
+/// The servers of a client configuration: an interface each, and a resource to be found by name.
+pub(super) fn configured(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let servers = ["mcpServers", "servers"].iter().find_map(|key| root.object(key));
+    for (name, server) in servers.iter().flat_map(Object::members).take(SERVERS_MAX) {
+        rules::check_configured(&server, draft);
+        let mut interface = one(&server, draft).unwrap_or_else(|| loose::interface(Protocol::Mcp, None));
+        interface.declared = Some(name.to_owned());
+        let command = server.value("command").is_some_and(Value::is_string);
+        interface.transport = interface.transport.take().or_else(|| command.then(|| "stdio".to_owned()));
+        let mut capability = draft.capability(CapabilityKind::Resource, name, name, server.pointer.clone());
+        capability.description = draft::description(server.text("description"));
+        capability.invocation.protocol = Some(Protocol::Mcp);
+        capability.invocation.url.clone_from(&interface.url);
+        draft.manifest.interfaces.push(interface);
+        draft.push(capability);
+    }
+}

@@ -1,0 +1,48 @@
+//! What an OpenAPI document says about the service as a whole.
+
+use super::{rules, servers};
+use crate::draft::{self, Draft};
+use crate::model::{Interface, Link, Protocol};
+use crate::object::Object;
+
+/// Reads `info`, servers, tags and the external documentation.
+pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let version = root.text_of(&["openapi", "swagger"]);
+    draft.dialect(version, None);
+    rules::check_document(root, draft);
+    if let Some(info) = root.object("info") {
+        draft.manifest.policies.terms_url = draft.url(&info, "termsOfService");
+        let manifest = &mut draft.manifest;
+        manifest.name = draft::name(info.text("title"));
+        manifest.description = draft::description(info.text_of(&["description", "summary"]));
+        manifest.document_version = draft::name(info.text("version"));
+        if let Some(contact) = info.object("contact") {
+            let manifest = &mut draft.manifest;
+            manifest.contact.email = contact.text("email").map(str::to_owned);
+            manifest.contact.url = contact.text("url").map(str::to_owned);
+            manifest.provider.name = draft::name(contact.text("name"));
+        }
+    }
+    draft.manifest.tags = draft::tags(root.objects("tags").filter_map(|tag| tag.text("name")));
+    draft.manifest.features.webhooks = root.object("webhooks").map(|webhooks| !webhooks.map.is_empty());
+    let docs = root.object("externalDocs").and_then(|docs| draft.url(&docs, "url"));
+    if let Some(url) = docs {
+        draft.manifest.links.push(Link {
+            rel: "docs".to_owned(),
+            url,
+            media_type: None,
+            title: None,
+            follow: None,
+        });
+    }
+    let base = servers::base_url([None, None, root.value("servers")], root.map, draft.base());
+    draft.manifest.declared_origin = servers::is_declared(root.map).then(|| base.clone());
+    draft.manifest.interfaces.push(Interface {
+        protocol: Protocol::Http,
+        declared: None,
+        url: Some(base),
+        version: None,
+        transport: None,
+        auth_ref: None,
+    });
+}

@@ -1,0 +1,219 @@
+//! Universal Commerce Protocol profiles.
+//!
+//! Decides which commerce capabilities a business offers and over which transport its services speak. Versions differ in
+//! shape: capabilities were a list in January 2026 and are a map of lists since. Files that only bear the name are read
+//! like any service-like JSON.
+//!
+//! Follows UCP 2026-01-11, 2026-01-23 and 2026-04-08 (profile).
+
+use serde_json::Value;
+
+use super::{generic, loose};
+use crate::draft::{self, Draft};
+use crate::model::{CapabilityKind, Interface, Payment, Protocol, Severity};
+use crate::object::Object;
+use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+
+pub(crate) const DIALECT: Dialect = Dialect {
+    title: "Universal Commerce Protocol",
+    shapes: &[&PROFILE, &SERVICE, &CAPABILITY],
+    rules: &[&VERSION, &NAME, &OLD_SHAPE, &FREEFORM],
+};
+
+const VERSIONS: &[&str] = &["2026-01-11", "2026-01-23", "2026-04-08"];
+/// Services and capabilities of one profile that are kept.
+const ITEMS_MAX: usize = 500;
+
+const PROFILE: Shape = Shape {
+    code: "ucp",
+    spec: "UCP 2026-04-08 profile",
+    fields: &[
+        must("version", Kind::Text, "State the date of a released version."),
+        must("services", Kind::Object, "Publish services as a map from reverse-domain name to bindings."),
+        must(
+            "capabilities",
+            Kind::Any,
+            "Publish capabilities as a map from reverse-domain name to versions.",
+        ),
+        may("payment_handlers", Kind::Object, "Publish payment handlers as a map."),
+    ],
+};
+const SERVICE: Shape = Shape {
+    code: "ucp.service",
+    spec: "UCP 2026-04-08 profile",
+    fields: &[
+        must("version", Kind::Text, "State the service's version."),
+        must(
+            "transport",
+            Kind::OneOf(&["rest", "mcp", "a2a", "embedded"]),
+            "State rest, mcp, a2a or embedded.",
+        ),
+        may("endpoint", Kind::Url, "Name the absolute URL of the service."),
+    ],
+};
+const CAPABILITY: Shape = Shape {
+    code: "ucp.capability",
+    spec: "UCP 2026-04-08 profile",
+    fields: &[
+        must("version", Kind::Text, "State the capability's version."),
+        may("spec", Kind::Url, "Name the absolute URL of its specification."),
+        may("schema", Kind::Url, "Name the absolute URL of its schema."),
+    ],
+};
+const VERSION: Rule = Rule {
+    code: "ucp.version.unreleased",
+    severity: Severity::Must,
+    spec: "UCP 2026-04-08 profile",
+    wrong: "the version is not one that was released",
+    fix: "State 2026-01-11, 2026-01-23 or 2026-04-08.",
+};
+const NAME: Rule = Rule {
+    code: "ucp.name.not_reverse_domain",
+    severity: Severity::Must,
+    spec: "UCP 2026-04-08 profile",
+    wrong: "a service or capability is not named by a reverse domain",
+    fix: "Use names such as dev.ucp.shopping.checkout.",
+};
+const OLD_SHAPE: Rule = Rule {
+    code: "ucp.shape.old",
+    severity: Severity::Should,
+    spec: "UCP 2026-01-23 profile",
+    wrong: "services or capabilities have the shape of 2026-01-11",
+    fix: "Publish maps from name to an array of versions.",
+};
+const FREEFORM: Rule = Rule {
+    code: "ucp.freeform",
+    severity: Severity::Must,
+    spec: "UCP 2026-04-08 profile",
+    wrong: "`ucp` is not an object, so no UCP client can read the file",
+    fix: "Publish the profile under `ucp`.",
+};
+
+/// Reads a profile.
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.judge("UCP", |code| code.starts_with("ucp."));
+    let Some(profile) = root.object("ucp") else {
+        draft.dialect(root.text_of(&["ucp", "ucp_version", "version"]), Some("freeform"));
+        draft.report_plainly(&FREEFORM, String::new());
+        return generic::read(root, draft);
+    };
+    let version = profile.text("version");
+    draft.dialect(version, None);
+    draft.check(&profile, &PROFILE);
+    if let Some(version) = version.filter(|version| !VERSIONS.contains(version)) {
+        draft.report(&VERSION, profile.at("version"), format!("{version} was not released"));
+    }
+    let business = root.object("business").unwrap_or_else(|| root.clone());
+    generic::describe(&business, draft);
+    draft.manifest.document_version = None;
+    let services = read_services(&profile, draft);
+    read_capabilities(&profile, &services, draft);
+    for (scheme, _) in
+        profile.object("payment_handlers").iter().flat_map(|handlers| handlers.map).take(ITEMS_MAX)
+    {
+        draft.manifest.payments.push(Payment { scheme: Some(scheme.clone()), ..Payment::default() });
+    }
+}
+
+/// Every binding of every service, with the service's name in `declared`.
+fn read_services(profile: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
+    let mut found = Vec::new();
+    if let Some(services) = profile.object("services") {
+        for name in services.map.keys().take(ITEMS_MAX) {
+            check_name(name, &services.at(name), draft);
+            for binding in services.objects(name) {
+                draft.check(&binding, &SERVICE);
+                found.extend(bound(&binding, binding.text("transport"), name, draft));
+            }
+            let Some(old) = services.object(name) else { continue };
+            draft.report_plainly(&OLD_SHAPE, old.pointer.clone());
+            for transport in ["rest", "mcp", "a2a", "embedded"] {
+                let binding = old.object(transport);
+                found.extend(binding.and_then(|binding| bound(&binding, Some(transport), name, draft)));
+            }
+        }
+    }
+    for service in profile.objects("services").take(ITEMS_MAX) {
+        draft.report_plainly(&OLD_SHAPE, service.pointer.clone());
+        let name = service.text_of(&["name", "id"]).unwrap_or_default();
+        found.extend(bound(&service, service.text("transport"), name, draft));
+    }
+    draft.manifest.interfaces.extend(found.iter().cloned());
+    found
+}
+
+fn bound(
+    binding: &Object<'_>,
+    transport: Option<&str>,
+    service: &str,
+    draft: &mut Draft<'_>,
+) -> Option<Interface> {
+    let url = draft.url(binding, "endpoint")?;
+    let protocol = match transport {
+        Some("mcp") => Protocol::Mcp,
+        Some("a2a") => Protocol::A2a,
+        _ => Protocol::Ucp,
+    };
+    let mut interface = loose::interface(protocol, Some(url));
+    interface.declared = Some(service.to_owned());
+    interface.transport = transport.map(str::to_owned);
+    interface.version = binding.text("version").map(str::to_owned);
+    Some(interface)
+}
+
+fn read_capabilities(profile: &Object<'_>, services: &[Interface], draft: &mut Draft<'_>) {
+    match profile.value("capabilities") {
+        Some(Value::Object(map)) => {
+            let capabilities = Object { map, pointer: profile.at("capabilities") };
+            for name in map.keys().take(ITEMS_MAX) {
+                let versions: Vec<Object<'_>> = capabilities.objects(name).collect();
+                for version in &versions {
+                    draft.check(version, &CAPABILITY);
+                }
+                add(name, versions.first(), capabilities.at(name), services, draft);
+            }
+        }
+        Some(Value::Array(list)) => {
+            draft.report_plainly(&OLD_SHAPE, profile.at("capabilities"));
+            for name in list.iter().filter_map(Value::as_str).take(ITEMS_MAX) {
+                add(name, None, profile.at("capabilities"), services, draft);
+            }
+            for capability in profile.objects("capabilities").take(ITEMS_MAX) {
+                let name = capability.text_of(&["name", "id"]).unwrap_or_default();
+                add(name, Some(&capability), capability.pointer.clone(), services, draft);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A capability belongs to the service whose name it continues; its call is defined by its specification.
+fn add(
+    name: &str,
+    about: Option<&Object<'_>>,
+    pointer: String,
+    services: &[Interface],
+    draft: &mut Draft<'_>,
+) {
+    check_name(name, &pointer, draft);
+    let mut capability = draft.capability(CapabilityKind::Operation, name, name, pointer);
+    capability.description = about.and_then(|about| draft::description(about.text("description")));
+    let service = services
+        .iter()
+        .find(|service| service.declared.as_deref().is_some_and(|prefix| name.starts_with(prefix)))
+        .or_else(|| services.first());
+    capability.invocation.protocol = Some(service.map_or(Protocol::Ucp, |service| service.protocol));
+    capability.invocation.native = Some(name.to_owned());
+    capability.invocation.url = service.and_then(|service| service.url.clone());
+    if let Some(docs) = about.and_then(|about| draft.url(about, "spec")) {
+        draft.manifest.links.push(loose::link("spec", docs, None));
+    }
+    draft.push(capability);
+}
+
+fn check_name(name: &str, pointer: &str, draft: &mut Draft<'_>) {
+    let reverse = name.split('.').count() >= 2 && name.split('.').all(|part| !part.is_empty());
+    if !reverse {
+        draft.report(&NAME, pointer.to_owned(), format!("\"{name}\" is not a reverse domain"));
+    }
+}

@@ -1,0 +1,124 @@
+//! Web2Agent manifests: skills whose action is a method and a path in one string.
+//!
+//! Follows W2A 1.0 (2026). Types are words; a question mark makes one optional, brackets make it a list.
+
+use serde_json::{Map, Value, json};
+
+use super::{generic, loose};
+use crate::address;
+use crate::draft::{self, Draft};
+use crate::model::CapabilityKind;
+use crate::object::Object;
+use crate::rule::{Dialect, Kind, Shape, may, must};
+use crate::schema::{Demand, Parameters, Place};
+
+pub(crate) const DIALECT: Dialect =
+    Dialect { title: "Web2Agent (W2A)", shapes: &[&ROOT, &SITE, &SKILL], rules: &[] };
+
+const ROOT: Shape = Shape {
+    code: "w2a",
+    spec: "W2A 1.0",
+    fields: &[
+        must("w2a", Kind::Text, "State the version, 1.0."),
+        must("site", Kind::Object, "Describe the site."),
+        must("skills", Kind::List, "List the skills as objects."),
+    ],
+};
+const SITE: Shape = Shape {
+    code: "w2a.site",
+    spec: "W2A 1.0",
+    fields: &[
+        must("name", Kind::Text, "Name the site."),
+        must("type", Kind::Text, "State the kind of site."),
+        may("language", Kind::Text, "State the language as a BCP 47 tag."),
+        may("description", Kind::Text, "Describe the site in a string."),
+    ],
+};
+const SKILL: Shape = Shape {
+    code: "w2a.skill",
+    spec: "W2A 1.0",
+    fields: &[
+        must("id", Kind::Text, "Give the skill an id."),
+        must("intent", Kind::Text, "Say in words what the skill is for."),
+        must(
+            "action",
+            Kind::Form(is_action, "a method and a path, such as GET /search"),
+            "Write a method and a path.",
+        ),
+        may("input", Kind::Object, "Publish the input as a map from name to type."),
+        may("output", Kind::Object, "Publish the output as a map from name to type."),
+        may("auth", Kind::Text, "Name the credentials, or none."),
+    ],
+};
+
+/// Reads a manifest.
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.dialect(root.text("w2a"), None);
+    draft.judge("W2A 1.0", |code| code.starts_with("w2a."));
+    draft.check(root, &ROOT);
+    generic::describe(root, draft);
+    if let Some(site) = root.object("site") {
+        draft.check(&site, &SITE);
+        draft.manifest.language = site.text("language").map(str::to_owned);
+    }
+    for skill in root.objects("skills") {
+        draft.check(&skill, &SKILL);
+        read_skill(&skill, draft);
+    }
+}
+
+fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
+    let id = skill.text("id").unwrap_or_default();
+    let mut capability = draft.capability(CapabilityKind::Skill, id, "", skill.pointer.clone());
+    capability.title = draft::name(skill.text("intent"));
+    capability.description = draft::description(skill.text_of(&["description", "intent"]));
+    if let Some(action) = skill.text("action") {
+        loose::endpoint(action, None, &skill.at("action"), &mut capability, draft);
+    }
+    let (method, address) = (capability.invocation.method.as_deref(), capability.invocation.endpoint());
+    if let Some(input) = skill.object("input") {
+        let mut parameters = Parameters::default();
+        for (name, word) in input.map {
+            let (schema, need) = typed(word);
+            parameters.add(name, schema, Place::of(method, address, name), need);
+        }
+        capability.parameters = parameters.finish();
+    }
+    capability.response = skill.object("output").map(|output| {
+        let members: Map<String, Value> =
+            output.map.iter().map(|(name, word)| (name.clone(), Value::Object(typed(word).0))).collect();
+        json!({"type": "object", "properties": members})
+    });
+    if let Some(auth) = skill.value("auth") {
+        capability.auth = loose::required_by(&loose::auth(auth));
+    }
+    draft.push(capability);
+}
+
+/// A type word as a schema: `string?`, `int`, `object[]`.
+fn typed(word: &Value) -> (Map<String, Value>, Demand) {
+    let Some(text) = word.as_str() else { return (Map::new(), Demand::Optional) };
+    let (text, need) = match text.trim().strip_suffix('?') {
+        Some(text) => (text, Demand::Optional),
+        None => (text.trim(), Demand::Required),
+    };
+    let mut schema = Map::new();
+    if let Some(inner) = text.strip_suffix("[]") {
+        schema.insert("type".to_owned(), json!("array"));
+        schema.insert("items".to_owned(), Value::Object(typed(&json!(inner)).0));
+        return (schema, need);
+    }
+    let name = match text {
+        "bool" => "boolean",
+        "int" => "integer",
+        "float" => "number",
+        other => other,
+    };
+    crate::schema::insert_type(&mut schema, name);
+    (schema, need)
+}
+
+fn is_action(text: &str) -> bool {
+    let (method, rest) = address::split_method(text);
+    method.is_some() && (rest.starts_with('/') || rest.contains("://"))
+}

@@ -1,0 +1,204 @@
+//! Wildcard's agents.json: flows over the operations of OpenAPI sources.
+//!
+//! Decides one flow for each entry of `flows`, with its steps as operations of a named source. A flow runs in the caller:
+//! it has no address. The sources are descriptions of their own and are followed.
+//!
+//! Follows agents.json 0.1.0 of wild-card-ai (2025).
+
+use serde_json::{Map, Value};
+
+use super::loose;
+use crate::draft::{self, Draft};
+use crate::model::{CapabilityKind, Follow, Severity, Workflow, WorkflowStep};
+use crate::object::Object;
+use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+use crate::schema;
+
+/// Steps of one flow that are kept.
+const STEPS_MAX: usize = 100;
+
+pub(crate) const DIALECT: Dialect = Dialect {
+    title: "agents.json of Wildcard",
+    shapes: &[&ROOT, &INFO, &SOURCE, &FLOW, &ACTION, &FIELDS],
+    rules: &[&UNKNOWN_SOURCE, &VERSION],
+};
+
+const ROOT: Shape = Shape {
+    code: "wildcard",
+    spec: "agents.json 0.1.0 (Wildcard)",
+    fields: &[
+        must("agentsJson", Kind::Text, "State the version, 0.1.0."),
+        must("info", Kind::Object, "Publish `info` with `title`, `version` and `description`."),
+        must("sources", Kind::List, "List the OpenAPI sources."),
+        must("flows", Kind::List, "List the flows."),
+        may("overrides", Kind::List, "Publish overrides as an array."),
+    ],
+};
+const INFO: Shape = Shape {
+    code: "wildcard.info",
+    spec: "agents.json 0.1.0 (Wildcard)",
+    fields: &[
+        must("title", Kind::Text, "Name the collection of flows."),
+        must("version", Kind::Text, "State the document's own version."),
+        must("description", Kind::Text, "Describe what the flows are for."),
+    ],
+};
+const SOURCE: Shape = Shape {
+    code: "wildcard.source",
+    spec: "agents.json 0.1.0 (Wildcard)",
+    fields: &[
+        must("id", Kind::Text, "Give the source an id."),
+        must("path", Kind::Reference, "Name the address of the OpenAPI document."),
+    ],
+};
+const FLOW: Shape = Shape {
+    code: "wildcard.flow",
+    spec: "agents.json 0.1.0 (Wildcard)",
+    fields: &[
+        must("id", Kind::Text, "Give the flow an id."),
+        must("title", Kind::Text, "Name the flow."),
+        must("description", Kind::Text, "Say what the flow achieves."),
+        must("actions", Kind::List, "List the operations that the flow calls."),
+        must("fields", Kind::Object, "Describe the flow's parameters and responses."),
+        may("links", Kind::List, "Publish links as an array."),
+    ],
+};
+const ACTION: Shape = Shape {
+    code: "wildcard.action",
+    spec: "agents.json 0.1.0 (Wildcard)",
+    fields: &[
+        must("id", Kind::Text, "Give the action an id that links can name."),
+        must("sourceId", Kind::Text, "Name the source."),
+        must("operationId", Kind::Text, "Name the operation in the source."),
+    ],
+};
+const FIELDS: Shape = Shape {
+    code: "wildcard.fields",
+    spec: "agents.json 0.1.0 (Wildcard)",
+    fields: &[
+        must("responses", Kind::Object, "Describe the successful response under `success`."),
+        may("parameters", Kind::List, "List parameters as objects with `name`."),
+        may("requestBody", Kind::Object, "Describe the body with `content`."),
+    ],
+};
+const UNKNOWN_SOURCE: Rule = Rule {
+    code: "wildcard.action.source.unknown",
+    severity: Severity::Must,
+    spec: "agents.json 0.1.0 (Wildcard)",
+    wrong: "an action names a source that is not listed",
+    fix: "List the source or correct the id.",
+};
+const VERSION: Rule = Rule {
+    code: "wildcard.version.unknown",
+    severity: Severity::Should,
+    spec: "agents.json 0.1.0 (Wildcard)",
+    wrong: "the stated version is not 0.1.0; the document is read as far as it goes",
+    fix: "State a published version.",
+};
+
+/// Reads a document.
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let version = root.text("agentsJson");
+    draft.dialect(version, None);
+    draft.judge("agents.json 0.1.0 (Wildcard)", |code| code.starts_with("wildcard."));
+    draft.check(root, &ROOT);
+    if version.is_some_and(|version| version != "0.1.0") {
+        draft.report_plainly(&VERSION, root.at("agentsJson"));
+    }
+    if let Some(info) = root.object("info") {
+        draft.check(&info, &INFO);
+        let manifest = &mut draft.manifest;
+        manifest.name = draft::name(info.text("title"));
+        manifest.description = draft::description(info.text("description"));
+        manifest.document_version = draft::name(info.text("version"));
+    }
+    let mut sources = Vec::new();
+    for source in root.objects("sources") {
+        draft.check(&source, &SOURCE);
+        sources.extend(source.text("id"));
+        if let Some(address) =
+            source.text("path").and_then(|path| draft.on_document(path, &source.at("path")))
+        {
+            draft.manifest.links.push(loose::link(
+                "service-desc",
+                address.into_string(),
+                Some(Follow::Manifest),
+            ));
+        }
+    }
+    for flow in root.objects("flows") {
+        if draft.is_full() {
+            return;
+        }
+        read_flow(&flow, &sources, draft);
+    }
+}
+
+fn read_flow(flow: &Object<'_>, sources: &[&str], draft: &mut Draft<'_>) {
+    draft.check(flow, &FLOW);
+    let mut steps = Vec::new();
+    for action in flow.objects("actions").take(STEPS_MAX) {
+        draft.check(&action, &ACTION);
+        let source = action.text("sourceId");
+        if let Some(unknown) = source.filter(|source| !sources.contains(source)) {
+            draft.report(
+                &UNKNOWN_SOURCE,
+                action.at("sourceId"),
+                format!("\"{unknown}\" is not in `sources`"),
+            );
+        }
+        let id = action.text_of(&["operationId", "id"]).unwrap_or_default().to_owned();
+        steps.push(WorkflowStep { id, source: source.map(str::to_owned) });
+    }
+    let (id, title) = (flow.text("id").unwrap_or_default(), flow.text("title").unwrap_or_default());
+    let mut capability = draft.capability(CapabilityKind::Flow, id, title, flow.pointer.clone());
+    capability.title = draft::name(flow.text("title"));
+    capability.description = draft::description(flow.text("description"));
+    if let Some(fields) = flow.object("fields") {
+        draft.check(&fields, &FIELDS);
+        capability.parameters = inputs(&fields);
+        let responses = fields.object("responses");
+        capability.response = responses.and_then(|responses| loose::response(responses.value("success")?));
+    }
+    draft.manifest.workflows.push(Workflow {
+        id: capability.native_id.clone(),
+        name: capability.title.clone(),
+        description: capability.description.clone(),
+        steps,
+        conditions: flow.value("links").cloned(),
+    });
+    capability.used_in_workflows = vec![capability.native_id.clone()];
+    draft.push(capability);
+}
+
+/// Parameters and the members of the body, as one object.
+fn inputs(fields: &Object<'_>) -> Option<Value> {
+    let parameters = fields.value("parameters").and_then(|list| schema::loose(list, Some("GET"), None));
+    let body = fields
+        .object("requestBody")
+        .and_then(|body| body.object("content"))
+        .and_then(|content| content.object("application/json").and_then(|media| media.object("schema")))
+        .map(|schema| schema::placed(schema.map, schema::Place::Body));
+    let mut merged = parameters.unwrap_or_else(|| Value::Object(Map::new()));
+    if let Some(body) = body {
+        merge(&mut merged, &body);
+    }
+    merged.as_object().is_some_and(|map| !map.is_empty()).then_some(merged)
+}
+
+fn merge(into: &mut Value, from: &Value) {
+    for (key, value) in from.as_object().into_iter().flatten() {
+        match (into.get_mut(key), value) {
+            (Some(Value::Object(known)), Value::Object(more)) => {
+                known.extend(more.iter().map(|(name, value)| (name.clone(), value.clone())));
+            }
+            (Some(Value::Array(known)), Value::Array(more)) => known.extend(more.iter().cloned()),
+            (Some(_), _) => {}
+            (None, value) => {
+                if let Some(map) = into.as_object_mut() {
+                    map.insert(key.clone(), value.clone());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! x402 discovery files: resources that answer 402 with a price.
+//!
+//! Decides one capability for each priced resource. No schema was ratified, so every shape seen is read: resources or items
+//! as strings, as `METHOD path`, as objects with `accepts`. Prices are recorded and never paid.
+//!
+//! Follows x402 v1 and v2 (payment requirements); the discovery file is community practice.
+
+use serde_json::Value;
+
+use super::{generic, loose};
+use crate::draft::{self, Draft};
+use crate::json::push_index;
+use crate::model::{AuthScheme, CapabilityKind, Payment, Protocol, Severity, Tristate};
+use crate::object::Object;
+use crate::rule::{Dialect, Kind, Rule, Shape, may};
+use crate::schema;
+
+/// Members under which resources are listed.
+const LISTS: &[&str] = &["resources", "items", "endpoints", "services", "accepts"];
+/// Ways to pay that are kept of one file.
+const PAYMENTS_MAX: usize = 50;
+
+pub(crate) const DIALECT: Dialect =
+    Dialect { title: "x402 discovery", shapes: &[&ROOT, &RESOURCE], rules: &[&NO_PRICE, &NO_RESOURCES] };
+
+const ROOT: Shape = Shape {
+    code: "x402",
+    spec: "x402 discovery (unratified)",
+    fields: &[
+        may("x402Version", Kind::Integer, "State the protocol version as a number."),
+        may("resources", Kind::List, "List the resources."),
+        may("items", Kind::List, "List the resources."),
+    ],
+};
+const RESOURCE: Shape = Shape {
+    code: "x402.resource",
+    spec: "x402 discovery (unratified)",
+    fields: &[
+        may("description", Kind::Text, "Describe the resource in a string."),
+        may(
+            "method",
+            Kind::OneOf(&["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]),
+            "State an HTTP method in capitals.",
+        ),
+        may("accepts", Kind::List, "Publish payment requirements as an array of objects."),
+    ],
+};
+const NO_PRICE: Rule = Rule {
+    code: "x402.resource.price.missing",
+    severity: Severity::Note,
+    spec: "x402 v2 PaymentRequirements",
+    wrong: "a resource states no price before it is called",
+    fix: "Publish `accepts` with scheme, network, asset, amount and address, so that agents can choose before calling.",
+};
+const NO_RESOURCES: Rule = Rule {
+    code: "x402.resources.missing",
+    severity: Severity::Should,
+    spec: "x402 discovery (unratified)",
+    wrong: "the file lists no resource",
+    fix: "List the resources that are sold.",
+};
+
+/// Reads a file.
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let version = root.value("x402Version").map(ToString::to_string);
+    let flavour = if version.is_some() { None } else { Some("freeform") };
+    draft.dialect(version.as_deref().or(root.text("version")), flavour);
+    draft.judge("x402 discovery", |code| code.starts_with("x402."));
+    draft.check(root, &ROOT);
+    generic::describe(root, draft);
+    read_payments(root, draft);
+    for key in LISTS {
+        if let Some(list) = root.list(key).filter(|list| !list.is_empty()) {
+            read_list(list, &root.at(key), draft);
+            break;
+        }
+    }
+    if draft.manifest.capabilities.is_empty() {
+        draft.report_plainly(&NO_RESOURCES, String::new());
+    }
+    for (key, rel) in
+        [("openapi", "service-desc"), ("documentation", "docs"), ("docs", "docs"), ("skill", "skill")]
+    {
+        if root.text(key).is_some_and(|text| text.contains("://") || text.starts_with('/'))
+            && let Some(url) = draft.url(root, key)
+        {
+            let follow = (rel == "service-desc").then_some(crate::model::Follow::Manifest);
+            draft.manifest.links.push(loose::link(rel, url, follow));
+        }
+    }
+}
+
+fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
+    for key in ["payment", "payments", "pricing"] {
+        let Some(payment) = root.object(key) else { continue };
+        let base = root.value(key).and_then(loose::price).unwrap_or_default();
+        let rails: Vec<Payment> = payment
+            .objects("rails")
+            .chain(payment.objects("accepts"))
+            .take(PAYMENTS_MAX)
+            .filter_map(|rail| loose::price(&Value::Object(rail.map.clone())))
+            .map(|rail| Payment { asset: rail.asset.or_else(|| base.asset.clone()), ..rail })
+            .collect();
+        draft.manifest.payments.extend(if rails.is_empty() { vec![base] } else { rails });
+    }
+}
+
+fn read_list(list: &[Value], pointer: &str, draft: &mut Draft<'_>) {
+    for (index, item) in list.iter().enumerate() {
+        if draft.is_full() {
+            return;
+        }
+        let mut pointer = pointer.to_owned();
+        push_index(&mut pointer, index);
+        match item {
+            Value::String(published) => {
+                let mut capability =
+                    draft.capability(CapabilityKind::Resource, published, published, pointer.clone());
+                loose::endpoint(published, None, &pointer, &mut capability, draft);
+                paid(&mut capability);
+                draft.push(capability);
+            }
+            Value::Object(map) => read_resource(&Object { map, pointer }, draft),
+            _ => {}
+        }
+    }
+}
+
+fn read_resource(resource: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.check(resource, &RESOURCE);
+    let nested = resource.object("resource");
+    let key = ["resource", "url", "path", "endpoint"].into_iter().find(|key| resource.text(key).is_some());
+    let published = key
+        .and_then(|key| resource.text(key))
+        .or_else(|| nested.as_ref().and_then(|nested| nested.text("url")))
+        .unwrap_or_default();
+    let id = resource.text_of(&["id", "name"]).unwrap_or(published);
+    let label = resource.text_of(&["name", "title"]).unwrap_or(id);
+    let mut capability = draft.capability(CapabilityKind::Resource, id, label, resource.pointer.clone());
+    let described = nested.as_ref().and_then(|nested| nested.text("description"));
+    capability.description = draft::description(resource.text("description").or(described));
+    capability.tags = draft::tags(resource.texts("tags"));
+    if !published.is_empty() {
+        let pointer = resource.at(key.unwrap_or("resource"));
+        loose::endpoint(published, resource.text("method"), &pointer, &mut capability, draft);
+    }
+    let method = capability.invocation.method.as_deref();
+    let inputs = ["inputSchema", "input_schema", "parameters", "params", "input", "query"];
+    capability.parameters = inputs
+        .iter()
+        .find_map(|key| schema::loose(resource.value(key)?, method, capability.invocation.endpoint()));
+    let outputs = ["outputSchema", "output_schema", "output", "response"];
+    capability.response = outputs.iter().find_map(|key| loose::response(resource.value(key)?));
+    capability.price = price(resource);
+    if capability.price.is_none() {
+        draft.report_plainly(&NO_PRICE, resource.pointer.clone());
+    }
+    paid(&mut capability);
+    draft.push(capability);
+}
+
+/// The stated price, completed from the first requirement that is accepted.
+fn price(resource: &Object<'_>) -> Option<Payment> {
+    let accepted = resource.list("accepts").and_then(|list| list.iter().find_map(loose::price));
+    let keys = ["price", "pricing", "amount", "cost", "price_usd"];
+    let stated = keys.iter().find_map(|key| loose::price(resource.value(key)?));
+    match (stated, accepted) {
+        (Some(stated), Some(accepted)) => Some(Payment {
+            price: stated.price.or(accepted.price),
+            scheme: stated.scheme.or(accepted.scheme),
+            network: stated.network.or(accepted.network),
+            asset: stated.asset.or(accepted.asset),
+            address: stated.address.or(accepted.address),
+        }),
+        (stated, accepted) => stated.or(accepted),
+    }
+}
+
+fn paid(capability: &mut crate::model::Capability) {
+    capability.auth.required = Tristate::Yes;
+    capability.auth.schemes.push(AuthScheme::Payment);
+    if capability.invocation.protocol.is_none() {
+        capability.invocation.protocol = Some(Protocol::X402);
+    }
+}
