@@ -1,1 +1,21 @@
 //! Serves search, sites and manifests as JSON and as pages.
+//!
+//! One file per resource under `routes` (parameters, answer, handler); pages under `dashboard`. No SQL and no ranking
+//! live here: the store answers for records, the indexer for searches.
+
+mod answer;
+mod app;
+mod assets;
+mod clock;
+mod config;
+mod cursor;
+mod dashboard;
+mod index;
+mod middleware;
+mod negotiate;
+mod parameters;
+mod problem;
+mod routes;
+
+pub use app::{ApiError, App, bind, router, serve};
+pub use config::{ApiConfig, ApiSettings, ConfigError, DATA_DIR_DEFAULT, LISTEN_DEFAULT};

@@ -1,0 +1,8 @@
+//! The one place where the interface reads a clock; everything below takes `now` as an argument.
+
+use chrono::{DateTime, Utc};
+
+#[expect(clippy::disallowed_methods, reason = "the edge of the process: a request's time is read here, once")]
+pub(crate) fn now() -> DateTime<Utc> {
+    Utc::now()
+}

@@ -1,0 +1,56 @@
+//! Opaque cursors of the listings: a position, bound to the listing and its filters.
+//!
+//! A cursor says "after this name"; it holds good across changes of the data. One that belongs to another listing or
+//! other filters is refused rather than answered with a page that fits nothing.
+
+use data_encoding::BASE64URL_NOPAD;
+use sha2::{Digest, Sha256};
+
+use crate::problem::Problem;
+
+/// Longest cursor in bytes: the longest host name, the binding, and base64 over both, with room to spare.
+const CURSOR_BYTES_MAX: usize = 512;
+/// Bytes of the hash that binds a cursor to its listing: enough to notice a mix-up; it guards no secret.
+const BINDING_BYTES: usize = 6;
+
+fn binding(listing: &str) -> Vec<u8> {
+    Sha256::digest(listing.as_bytes()).iter().copied().take(BINDING_BYTES).collect()
+}
+
+/// A cursor behind `position` in a listing; `listing` names the route with its filters.
+pub(crate) fn encode(listing: &str, position: &str) -> String {
+    let mut bytes = binding(listing);
+    bytes.extend_from_slice(position.as_bytes());
+    BASE64URL_NOPAD.encode(&bytes)
+}
+
+/// The position that a cursor of this listing stands for.
+pub(crate) fn decode(listing: &str, cursor: &str) -> Result<String, Problem> {
+    let refused = |detail: &str| Problem::bad_request(detail).with_parameter("cursor");
+    let unreadable = || refused("\"cursor\" is not one of ours: pass next_cursor on unchanged");
+    if cursor.len() > CURSOR_BYTES_MAX {
+        return Err(unreadable());
+    }
+    let bytes = BASE64URL_NOPAD.decode(cursor.as_bytes()).map_err(|_| unreadable())?;
+    let (bound, position) = bytes.split_at_checked(BINDING_BYTES).ok_or_else(unreadable)?;
+    if bound != binding(listing) {
+        return Err(refused("\"cursor\" belongs to another query: repeat the filters it was given for"));
+    }
+    String::from_utf8(position.to_vec()).map_err(|_| unreadable())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_comes_back_only_to_its_own_listing() {
+        let cursor = encode("sites?status=fresh", "skyhop.example");
+        assert_eq!(decode("sites?status=fresh", &cursor).unwrap(), "skyhop.example");
+        for (listing, text) in [("sites", cursor.as_str()), ("sites", "%%%"), ("sites", ""), ("sites", "AA")]
+        {
+            assert!(decode(listing, text).is_err(), "{text}");
+        }
+        assert!(decode("sites", &"A".repeat(513)).is_err());
+    }
+}

@@ -1,0 +1,174 @@
+//! One result as a card: what it does, where, how it is called, how safe, how fresh, and what was inferred.
+
+use chrono::{DateTime, Utc};
+use indexer::Hit;
+use manifest::Capability;
+use manifest::model::{SemanticType, TypeSource};
+
+use super::time::Moment;
+use super::words;
+
+/// Longest description on a card, in characters; the capability's own page has it all.
+const DOES_CHARS_MAX: usize = 280;
+
+/// A small label with an optional remark that a pointer or a screen reader brings out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tag {
+    pub(crate) class: &'static str,
+    pub(crate) text: String,
+    /// Says that the value was inferred, and how.
+    pub(crate) inferred: Option<String>,
+}
+
+impl Tag {
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
+        Self { class: "plain", text: text.into(), inferred: None }
+    }
+}
+
+/// How it is called, in one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Call {
+    /// `POST`, `MCP tool`.
+    pub(crate) verb: String,
+    pub(crate) address: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct Card {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// Publisher's text with marks, escaped (see `marked`).
+    pub(crate) snippet_html: Option<String>,
+    pub(crate) does: String,
+    pub(crate) site: String,
+    pub(crate) format: &'static str,
+    pub(crate) call: Option<Call>,
+    pub(crate) tags: Vec<Tag>,
+    pub(crate) updated: Moment,
+    pub(crate) status: &'static str,
+}
+
+pub(crate) fn card(hit: &Hit, now: DateTime<Utc>) -> Card {
+    let snippet = Some(marked(&hit.snippet)).filter(|snippet| !snippet.is_empty());
+    Card {
+        id: hit.id.to_string(),
+        name: hit.name.clone(),
+        snippet_html: snippet,
+        does: shortened(hit.description.as_deref().unwrap_or_default(), DOES_CHARS_MAX),
+        site: hit.site.to_string(),
+        format: words::format(hit.format),
+        call: call(hit),
+        tags: tags(hit),
+        updated: Moment::new(hit.updated_at, now),
+        status: words::status(hit.status),
+    }
+}
+
+fn call(hit: &Hit) -> Option<Call> {
+    let address = hit.endpoint.clone()?;
+    let protocol = hit.protocol.map_or("", words::protocol);
+    let verb = hit.method.clone().unwrap_or_else(|| protocol.to_owned());
+    Some(Call { verb, address })
+}
+
+fn tags(hit: &Hit) -> Vec<Tag> {
+    let mut tags = vec![safety_tag(hit)];
+    tags.extend(words::confirmation(hit.confirmation).map(Tag::plain));
+    if hit.handoff {
+        tags.push(Tag::plain("a person finishes it"));
+    }
+    tags.push(Tag::plain(words::auth_needed(&hit.auth, hit.auth_required)));
+    if !hit.invocable {
+        tags.push(Tag::plain("no address to call declared"));
+    }
+    if hit.deprecated {
+        tags.push(Tag { class: "stale", text: "deprecated".to_owned(), inferred: None });
+    }
+    tags.extend(words::source(hit.source).map(Tag::plain));
+    tags.extend(hit.semantic_types.iter().map(type_tag));
+    tags
+}
+
+fn safety_tag(hit: &Hit) -> Tag {
+    let inferred = hit.safety_source == TypeSource::Inferred && hit.safety != manifest::SafetyClass::Unknown;
+    Tag {
+        class: hit.safety.as_str(),
+        text: words::safety(hit.safety).to_owned(),
+        inferred: inferred.then(|| "inferred, not declared by the publisher".to_owned()),
+    }
+}
+
+pub(crate) fn type_tag(semantic_type: &SemanticType) -> Tag {
+    let inferred = (semantic_type.source == TypeSource::Inferred).then(|| {
+        let rule = semantic_type.rule.as_deref().map(|rule| format!(" by rule {rule}")).unwrap_or_default();
+        format!("inferred{rule}, confidence {:.0} %", semantic_type.confidence * 100.0)
+    });
+    Tag { class: "type", text: semantic_type.name.clone(), inferred }
+}
+
+/// The tags of a capability's own page.
+pub(crate) fn tags_of(hit: &Hit, capability: &Capability) -> Vec<Tag> {
+    let mut all = tags(hit);
+    if capability.degraded {
+        all.push(Tag { class: "stale", text: "degraded".to_owned(), inferred: None });
+    }
+    all
+}
+
+/// A snippet of the index, which is escaped already, with nothing but `<mark>` in it: whatever else could open or close
+/// an element or an attribute is escaped here once more.
+fn marked(snippet: &str) -> String {
+    let mut html = String::with_capacity(snippet.len());
+    for (index, part) in snippet.split("<mark>").enumerate() {
+        if index > 0 {
+            html.push_str("<mark>");
+        }
+        match (index, part.split_once("</mark>")) {
+            (1.., Some((inside, after))) => {
+                html.push_str(&inert(inside));
+                html.push_str("</mark>");
+                html.push_str(&inert(after));
+            }
+            (1.., None) => {
+                html.push_str(&inert(part));
+                html.push_str("</mark>");
+            }
+            _ => html.push_str(&inert(part)),
+        }
+    }
+    html
+}
+
+fn inert(text: &str) -> String {
+    text.replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&#39;")
+}
+
+/// The beginning of a text, cut between words.
+pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
+    let Some((cut, _)) = text.char_indices().nth(chars_max) else { return text.to_owned() };
+    let start = text.get(..cut).unwrap_or_default();
+    let whole_words = start.rsplit_once(char::is_whitespace).map_or(start, |(words, _)| words);
+    format!("{whole_words}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snippet_keeps_its_marks_and_nothing_else() {
+        assert_eq!(marked("<mark>Book</mark> a &lt;b&gt;"), "<mark>Book</mark> a &lt;b&gt;");
+        assert_eq!(
+            marked("<script>x</script> <mark onclick=\"x\">a</mark> <mark>b"),
+            "&lt;script&gt;x&lt;/script&gt; &lt;mark onclick=&quot;x&quot;&gt;a&lt;/mark&gt; <mark>b</mark>"
+        );
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_words() {
+        assert_eq!(shortened("one two three", 9), "one two…");
+        assert_eq!(shortened("one", 9), "one");
+        assert_eq!(shortened(&"é".repeat(20), 5), "ééééé…");
+    }
+}

@@ -1,0 +1,83 @@
+//! Addresses: those of our own pages with their filters, and those of publishers, which become links only when they
+//! are harmless.
+
+use url::Url;
+use url::form_urlencoded::Serializer;
+
+use crate::parameters::QueryPairs;
+
+/// Longest address of a publisher that becomes a link; longer ones are shown as text.
+const HREF_BYTES_MAX: usize = 2_048;
+
+/// `/search` with the given pairs.
+pub(crate) fn search<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    with_query("/search", pairs)
+}
+
+pub(crate) fn with_query<'a>(path: &str, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let query = Serializer::new(String::new()).extend_pairs(pairs).finish();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
+}
+
+/// The same search with one value of a key added, or taken away where it is there.
+pub(crate) fn toggled(query: &QueryPairs, key: &str, value: &str) -> String {
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    let mut was_there = false;
+    for (name, text) in query.pairs().filter(|(name, _)| *name != "cursor") {
+        if name != key {
+            pairs.push((name, text));
+            continue;
+        }
+        for one in text.split(',').map(str::trim).filter(|one| !one.is_empty()) {
+            if one == value {
+                was_there = true;
+            } else {
+                pairs.push((name, one));
+            }
+        }
+    }
+    if !was_there {
+        pairs.push((key, value));
+    }
+    search(pairs)
+}
+
+/// The same address with one key set.
+pub(crate) fn with(path: &str, query: &QueryPairs, key: &str, value: &str) -> String {
+    let others = query.pairs().filter(|(name, _)| *name != key);
+    with_query(path, others.chain([(key, value)]))
+}
+
+/// A publisher's address, where it may become a link: https or http, without credentials, not absurdly long.
+pub(crate) fn harmless(address: &str) -> Option<String> {
+    let url = Url::parse(address).ok().filter(|_| address.len() <= HREF_BYTES_MAX)?;
+    let is_plain =
+        matches!(url.scheme(), "https" | "http") && url.username().is_empty() && url.password().is_none();
+    is_plain.then(|| url.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_facet_adds_its_value_and_takes_it_away() {
+        let query = QueryPairs::parse("q=book+flight&format=awp,atp&cursor=abc").unwrap();
+        assert_eq!(
+            toggled(&query, "format", "woa"),
+            "/search?q=book+flight&format=awp&format=atp&format=woa"
+        );
+        assert_eq!(toggled(&query, "format", "awp"), "/search?q=book+flight&format=atp");
+        assert_eq!(toggled(&QueryPairs::parse("format=awp").unwrap(), "format", "awp"), "/search");
+    }
+
+    #[test]
+    fn only_harmless_addresses_become_links() {
+        assert!(harmless("https://skyhop.example/api").is_some());
+        for address in
+            ["javascript:alert(1)", "data:text/html,x", "//x", "https://a:b@x.example/", "/relative"]
+        {
+            assert_eq!(harmless(address), None, "{address}");
+        }
+    }
+}

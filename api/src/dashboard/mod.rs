@@ -1,0 +1,22 @@
+//! Pages for people, rendered on the server, complete without scripts.
+//!
+//! Every page shows what its JSON twin on the same address says. Text of publishers is escaped by the templates, and
+//! isolated so that its direction and length cannot disturb the page; an address becomes a link only when it is https or
+//! http. The words for closed values are all in `words`.
+
+pub(crate) mod capability;
+mod card;
+mod curl;
+mod frame;
+mod links;
+mod problem;
+mod schema;
+pub(crate) mod search;
+pub(crate) mod semantic_types;
+pub(crate) mod site;
+pub(crate) mod sites;
+pub(crate) mod stats;
+mod time;
+mod words;
+
+pub(crate) use problem::ProblemPage;

@@ -1,0 +1,110 @@
+//! A JSON Schema as a table: one row a property, in the words of the schema.
+
+use serde_json::Value;
+
+/// Most rows that are shown; the JSON twin has them all.
+const ROWS_MAX: usize = 100;
+/// Most values of an enumeration that are shown.
+const CHOICES_MAX: usize = 12;
+/// How deep a type is spelled out: a list of lists of objects is as much as anybody reads.
+const DEPTH_MAX: u8 = 3;
+
+/// One property.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    /// `string (date)`, `list of string`.
+    pub(crate) kind: String,
+    /// Where it goes: query, path, header, body.
+    pub(crate) place: Option<String>,
+    pub(crate) required: bool,
+    pub(crate) description: Option<String>,
+    pub(crate) default: Option<String>,
+    pub(crate) choices: Vec<String>,
+}
+
+/// The properties of an object schema, required ones first.
+pub(crate) fn rows(schema: &Value) -> Vec<Row> {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Vec::new() };
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let mut rows: Vec<Row> =
+        properties.iter().take(ROWS_MAX).map(|(name, property)| row(name, property, &required)).collect();
+    rows.sort_by_key(|row| !row.required);
+    rows
+}
+
+fn row(name: &str, property: &Value, required: &[&str]) -> Row {
+    let text = |key: &str| property.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
+    let choices = property.get("enum").and_then(Value::as_array);
+    Row {
+        name: name.to_owned(),
+        kind: kind(property, DEPTH_MAX),
+        place: text("x-in"),
+        required: required.contains(&name),
+        description: text("description"),
+        default: property.get("default").map(plain),
+        choices: choices.into_iter().flatten().take(CHOICES_MAX).map(plain).collect(),
+    }
+}
+
+/// The type in words.
+pub(crate) fn kind(schema: &Value, depth_left: u8) -> String {
+    if depth_left == 0 {
+        return "…".to_owned();
+    }
+    let name = match schema.get("type") {
+        Some(Value::String(name)) => name.clone(),
+        Some(Value::Array(names)) => names
+            .iter()
+            .filter_map(Value::as_str)
+            .filter(|name| *name != "null")
+            .collect::<Vec<_>>()
+            .join(" or "),
+        _ if schema.get("properties").is_some() => "object".to_owned(),
+        _ => return schema.get("$ref").and_then(Value::as_str).map_or("any", last_segment).to_owned(),
+    };
+    if name == "array" {
+        let items =
+            schema.get("items").map_or_else(|| "anything".to_owned(), |items| kind(items, depth_left - 1));
+        return format!("list of {items}");
+    }
+    match schema.get("format").and_then(Value::as_str) {
+        Some(format) => format!("{name} ({format})"),
+        None => name,
+    }
+}
+
+fn last_segment(reference: &str) -> &str {
+    reference.rsplit('/').next().unwrap_or(reference)
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn properties_become_rows_with_the_required_ones_first() {
+        let rows = rows(&json!({
+            "type": "object",
+            "required": ["date"],
+            "properties": {
+                "class": {"type": "string", "enum": ["economy", "first"], "default": "economy"},
+                "date": {"type": "string", "format": "date", "x-in": "query", "description": "Day of departure"},
+                "legs": {"type": "array", "items": {"type": "array", "items": {"$ref": "#/schemas/leg"}}},
+            }
+        }));
+        insta::assert_debug_snapshot!(rows);
+        assert!(super::rows(&json!({"properties": "broken"})).is_empty());
+    }
+}

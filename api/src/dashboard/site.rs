@@ -1,0 +1,230 @@
+//! The page of one site, for its owner: what was fetched and why, what to fix, when the next visit is, how to opt out.
+
+use askama::Template;
+use chrono::{DateTime, Utc};
+use store::{FetchStory, NextVisit, VisitStory};
+
+use super::capability::FindingView;
+use super::frame::{Frame, Section};
+use super::search::Link;
+use super::time::Moment;
+use super::{links, words};
+use crate::routes::site::{HostLine, ManifestLine, ResourceLine, SiteAnswer};
+
+/// Capabilities of one manifest that are linked; the search has them all.
+const CAPABILITIES_MAX: usize = 24;
+/// Findings of one manifest that are told in full; the JSON twin has them all.
+const FINDINGS_MAX: usize = 50;
+/// Longest header that is shown, in characters.
+const HEADER_CHARS_MAX: usize = 200;
+
+/// A time with its reason.
+struct Reasoned {
+    at: Moment,
+    reason: String,
+}
+
+struct Resource {
+    url: String,
+    href: Option<String>,
+    outcome: &'static str,
+    outcome_class: &'static str,
+    http_status: Option<u16>,
+    format: Option<&'static str>,
+    conformance: Option<String>,
+    strength: &'static str,
+    evidence: Vec<String>,
+    discovery: &'static str,
+    linked_from: Option<String>,
+    robots_rule: Option<String>,
+    reason: Option<String>,
+    fetched: Moment,
+    changed: Option<Moment>,
+    fresh_until: Option<Moment>,
+    headers: Vec<(String, String)>,
+    manifest_id: Option<String>,
+    raw: bool,
+    versions: String,
+    capabilities: Vec<Link>,
+    more_capabilities: Option<Link>,
+    findings: Vec<FindingView>,
+}
+
+struct Robots {
+    decision: &'static str,
+    cause: Option<String>,
+    http_status: Option<u16>,
+    fetched: Moment,
+    expires: Moment,
+    text: Option<String>,
+}
+
+struct HostView {
+    host: String,
+    robots: Option<Robots>,
+}
+
+struct Fetch {
+    outcome: &'static str,
+    class: &'static str,
+    path: String,
+    why: String,
+}
+
+struct Visit {
+    at: Moment,
+    end: &'static str,
+    summary: String,
+    fetches: Vec<Fetch>,
+}
+
+#[derive(Template)]
+#[template(path = "site.html")]
+pub(crate) struct SitePage {
+    frame: Frame,
+    site: String,
+    status: &'static str,
+    status_class: &'static str,
+    capabilities: String,
+    visits_words: String,
+    blocked: Option<Reasoned>,
+    parked: Option<Reasoned>,
+    pause: Option<Moment>,
+    resources: Vec<Resource>,
+    hosts: Vec<HostView>,
+    next_visit: Option<Moment>,
+    next_reason: Option<String>,
+    visits: Vec<Visit>,
+    opt_out: &'static str,
+}
+
+pub(crate) fn page(answer: &SiteAnswer, now: DateTime<Utc>) -> SitePage {
+    let line = &answer.line;
+    let reasoned =
+        |visit: &NextVisit| Reasoned { at: Moment::new(visit.at, now), reason: visit.reason.clone() };
+    SitePage {
+        frame: Frame::new(line.site.to_string(), Section::Sites),
+        site: line.site.to_string(),
+        status: words::status(line.status),
+        status_class: line.status.as_str(),
+        capabilities: words::counted(u64::from(line.capabilities), "capability", "capabilities"),
+        visits_words: words::counted(u64::from(answer.visits_total), "visit", "visits"),
+        blocked: answer
+            .blocked
+            .as_ref()
+            .map(|blocked| Reasoned { at: Moment::new(blocked.at, now), reason: blocked.reason.clone() }),
+        parked: answer.parked.as_ref().map(reasoned),
+        pause: Moment::maybe(answer.not_before.filter(|until| *until > now), now),
+        resources: answer
+            .resources
+            .iter()
+            .map(|resource| resource_view(resource, line.site.as_str(), now))
+            .collect(),
+        hosts: answer.hosts.iter().map(|host| host_view(host, now)).collect(),
+        next_visit: Moment::maybe(line.next_visit_at, now),
+        next_reason: line.next_visit_reason.clone(),
+        visits: answer.visits.iter().map(|visit| visit_view(visit, now)).collect(),
+        opt_out: answer.opt_out,
+    }
+}
+
+fn resource_view(line: &ResourceLine, site: &str, now: DateTime<Utc>) -> Resource {
+    let manifest = line.manifest.as_ref();
+    let header =
+        |(name, value): &(String, String)| (name.clone(), value.chars().take(HEADER_CHARS_MAX).collect());
+    Resource {
+        url: line.url.to_string(),
+        href: links::harmless(line.url.as_str()),
+        outcome: words::outcome(line.outcome),
+        outcome_class: words::outcome_class(line.outcome),
+        http_status: line.http_status,
+        format: manifest.map(|manifest| words::format(manifest.format)),
+        conformance: manifest.and_then(conformance_words),
+        strength: manifest.map_or("", |manifest| words::strength(manifest.detection.strength)),
+        evidence: manifest.map(|manifest| manifest.detection.evidence.clone()).unwrap_or_default(),
+        discovery: words::discovery(line.discovery),
+        linked_from: line.linked_from.as_ref().map(ToString::to_string),
+        robots_rule: line.robots_rule.clone(),
+        reason: line.reason.clone(),
+        fetched: Moment::new(line.fetched_at, now),
+        changed: Moment::maybe(line.changed_at, now),
+        fresh_until: Moment::maybe(line.fresh_until, now),
+        headers: line.headers.iter().map(header).collect(),
+        manifest_id: manifest.map(|manifest| manifest.id.to_string()),
+        raw: manifest.is_some_and(|manifest| manifest.body_kept),
+        versions: manifest
+            .map(|manifest| words::counted(u64::from(manifest.versions), "version", "versions"))
+            .unwrap_or_default(),
+        capabilities: manifest.map(capability_links).unwrap_or_default(),
+        more_capabilities: manifest.and_then(|manifest| more_capabilities(manifest, site)),
+        findings: manifest.map(findings).unwrap_or_default(),
+    }
+}
+
+fn conformance_words(manifest: &ManifestLine) -> Option<String> {
+    let first = manifest.conformance.first()?;
+    Some(format!("{}: {}", first.spec, first.level.as_str()))
+}
+
+fn capability_links(manifest: &ManifestLine) -> Vec<Link> {
+    let link = |capability: &crate::routes::site::CapabilityLine| Link {
+        text: capability.name.clone(),
+        href: format!("/capabilities/{}", capability.id),
+    };
+    manifest.capabilities.iter().take(CAPABILITIES_MAX).map(link).collect()
+}
+
+fn more_capabilities(manifest: &ManifestLine, site: &str) -> Option<Link> {
+    let more = manifest.capabilities.len().checked_sub(CAPABILITIES_MAX).filter(|more| *more > 0)?;
+    Some(Link { text: format!("and {more} more"), href: links::search([("site", site)]) })
+}
+
+/// The worst first.
+fn findings(manifest: &ManifestLine) -> Vec<FindingView> {
+    let mut sorted: Vec<_> = manifest.findings.iter().collect();
+    sorted.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    sorted.into_iter().take(FINDINGS_MAX).map(FindingView::from).collect()
+}
+
+fn host_view(line: &HostLine, now: DateTime<Utc>) -> HostView {
+    let robots = line.robots.as_ref().map(|robots| Robots {
+        decision: words::robots(robots.kind),
+        cause: robots.cause.clone(),
+        http_status: robots.http_status,
+        fetched: Moment::new(robots.fetched_at, now),
+        expires: Moment::new(robots.expires_at, now),
+        text: robots.text.clone(),
+    });
+    HostView { host: line.host.to_string(), robots }
+}
+
+fn visit_view(visit: &VisitStory, now: DateTime<Utc>) -> Visit {
+    let seconds = (visit.ended_at - visit.started_at).num_milliseconds().max(0);
+    #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
+    let seconds = seconds as f64 / 1e3;
+    let requests = words::counted(u64::from(visit.requests), "request", "requests");
+    Visit {
+        at: Moment::new(visit.started_at, now),
+        end: words::visit_end(visit.end),
+        summary: format!("{requests}, {}, {seconds:.1} seconds", words::bytes(visit.bytes_in)),
+        fetches: visit.fetches.iter().map(fetch_view).collect(),
+    }
+}
+
+fn fetch_view(fetch: &FetchStory) -> Fetch {
+    let mut why: Vec<String> = Vec::new();
+    why.extend(fetch.status.map(|status| format!("HTTP {status}")));
+    if fetch.outcome.is_answer() {
+        why.push(format!("{} ms", fetch.duration_ms));
+    }
+    why.extend(fetch.format.map(|format| words::format(format).to_owned()));
+    why.extend(fetch.reason.clone());
+    why.extend(fetch.robots_rule.as_ref().map(|rule| format!("robots.txt: {rule}")));
+    why.extend(fetch.final_url.as_ref().filter(|url| **url != fetch.url).map(|url| format!("led to {url}")));
+    Fetch {
+        outcome: words::outcome(fetch.outcome),
+        class: words::outcome_class(fetch.outcome),
+        path: fetch.url.as_str().trim_start_matches("https://").to_owned(),
+        why: why.join(" · "),
+    }
+}

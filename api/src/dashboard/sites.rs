@@ -1,0 +1,88 @@
+//! The page of sites.
+
+use askama::Template;
+use chrono::{DateTime, Utc};
+use policy::Status;
+
+use super::frame::{Frame, Section};
+use super::time::Moment;
+use super::{links, words};
+use crate::parameters::QueryPairs;
+use crate::routes::sites::{SiteLine, SitesAnswer};
+
+struct Filter {
+    text: String,
+    href: String,
+    chosen: bool,
+}
+
+struct Row {
+    site: String,
+    status: &'static str,
+    status_class: &'static str,
+    capabilities: String,
+    formats: String,
+    last_visit: Option<Moment>,
+    last_end: Option<&'static str>,
+    next_visit: Option<Moment>,
+}
+
+#[derive(Template)]
+#[template(path = "sites.html")]
+pub(crate) struct SitesPage {
+    frame: Frame,
+    summary: String,
+    prefix: String,
+    filters: Vec<Filter>,
+    rows: Vec<Row>,
+    next: Option<String>,
+}
+
+pub(crate) fn page(answer: &SitesAnswer, query: &QueryPairs, now: DateTime<Utc>) -> SitesPage {
+    SitesPage {
+        frame: Frame::new("Sites", Section::Sites),
+        summary: format!("{}, in the order of their names.", words::counted(answer.total, "site", "sites")),
+        prefix: query.one("prefix").ok().flatten().unwrap_or_default().to_owned(),
+        filters: filters(query),
+        rows: answer.sites.iter().map(|line| row(line, now)).collect(),
+        next: answer.next_cursor.as_deref().map(|cursor| links::with("/sites", query, "cursor", cursor)),
+    }
+}
+
+fn row(line: &SiteLine, now: DateTime<Utc>) -> Row {
+    let formats: Vec<&str> = line.formats.iter().map(|format| words::format(*format)).collect();
+    Row {
+        site: line.site.to_string(),
+        status: words::status(line.status),
+        status_class: line.status.as_str(),
+        capabilities: words::grouped(u64::from(line.capabilities)),
+        formats: formats.join(", "),
+        last_visit: Moment::maybe(line.last_visit_at, now),
+        last_end: line.last_end.map(words::visit_end),
+        next_visit: Moment::maybe(line.next_visit_at, now),
+    }
+}
+
+fn filters(query: &QueryPairs) -> Vec<Filter> {
+    let of = |text: &str, key: &'static str, value: &'static str| {
+        let chosen = query.one(key).ok().flatten() == Some(value);
+        let others = query.pairs().filter(|(name, _)| *name != key && *name != "cursor");
+        let href = if chosen {
+            links::with_query("/sites", others)
+        } else {
+            links::with_query("/sites", others.chain([(key, value)]))
+        };
+        Filter { text: text.to_owned(), href, chosen }
+    };
+    let shown = [
+        Status::Fresh,
+        Status::Stale,
+        Status::Unreachable,
+        Status::Denied,
+        Status::OptedOut,
+        Status::Pending,
+    ];
+    let mut filters = vec![of("with capabilities", "with_manifests", "true")];
+    filters.extend(shown.map(|status| of(words::status(status), "status", status.as_str())));
+    filters
+}

@@ -1,0 +1,67 @@
+//! Times as people say them, beside the exact ones.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// A time to show: how long ago in words, and exactly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// "3 hours ago", "in 2 days".
+    pub(crate) words: String,
+    /// RFC 3339, for machines.
+    pub(crate) machine: String,
+    /// "2026-11-21 07:00 UTC".
+    pub(crate) exact: String,
+}
+
+impl Moment {
+    pub(crate) fn new(at: DateTime<Utc>, now: DateTime<Utc>) -> Self {
+        Self {
+            words: words(at - now),
+            machine: at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+            exact: at.format("%Y-%m-%d %H:%M UTC").to_string(),
+        }
+    }
+
+    pub(crate) fn maybe(at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Option<Self> {
+        at.map(|at| Self::new(at, now))
+    }
+}
+
+fn words(distance: TimeDelta) -> String {
+    let seconds = distance.num_seconds().abs();
+    let (count, unit) = match seconds {
+        0..45 => return if distance < TimeDelta::zero() { "just now" } else { "now" }.to_owned(),
+        45..5_400 => ((seconds + 30) / 60, "minute"),
+        5_400..129_600 => ((seconds + 1_800) / 3_600, "hour"),
+        129_600..5_184_000 => ((seconds + 43_200) / 86_400, "day"),
+        5_184_000..63_072_000 => (seconds / 2_592_000, "month"),
+        _ => (seconds / 31_536_000, "year"),
+    };
+    let plural = if count == 1 { "" } else { "s" };
+    if distance < TimeDelta::zero() {
+        format!("{count} {unit}{plural} ago")
+    } else {
+        format!("in {count} {unit}{plural}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_read_as_people_say_them() {
+        for (seconds, expected) in [
+            (-3, "just now"),
+            (0, "now"),
+            (-60, "1 minute ago"),
+            (600, "in 10 minutes"),
+            (-7_200, "2 hours ago"),
+            (86_400 * 3, "in 3 days"),
+            (-86_400 * 90, "3 months ago"),
+            (-86_400 * 800, "2 years ago"),
+        ] {
+            assert_eq!(words(TimeDelta::seconds(seconds)), expected);
+        }
+    }
+}

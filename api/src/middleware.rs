@@ -1,0 +1,161 @@
+//! What every request passes through: identity, limits, deadline, error shape, headers.
+//!
+//! From the outside in: request id and log span, security headers, CORS for reads, tags of compressed bodies,
+//! compression, error shape, panics, deadline, body cap. A handler can fail, panic or hang, and the client still gets
+//! one problem of one shape.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use askama::Template;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::cors::{Any as AnyOrigin, CorsLayer};
+use tower_http::limit::RequestBodyLimitLayer;
+use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
+use tower_http::timeout::TimeoutLayer;
+use tower_http::trace::TraceLayer;
+
+use crate::dashboard::ProblemPage;
+use crate::negotiate::Representation;
+use crate::problem::Problem;
+
+/// How long one request may take: a search takes milliseconds, so this is only reached when something is wrong.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// Largest request body: the hard cap of a manifest, since a document to validate is the only body there is.
+pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How long a browser may remember that reads from other origins are allowed.
+const PREFLIGHT_AGE: Duration = Duration::from_hours(24);
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Pages load from this origin alone, run no inline script or style, and are framed by nobody.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
+     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Wraps the routes.
+pub(crate) fn wrapped(routes: Router) -> Router {
+    routes
+        .layer(RequestBodyLimitLayer::new(BODY_BYTES_MAX))
+        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, DEADLINE))
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(middleware::from_fn(shape_errors))
+        .layer(CompressionLayer::new())
+        .layer(middleware::map_response(tag_compressed))
+        .layer(reads_from_anywhere())
+        .layer(middleware::map_response(secured))
+        .layer(PropagateRequestIdLayer::new(REQUEST_ID))
+        .layer(TraceLayer::new_for_http().make_span_with(span))
+        .layer(SetRequestIdLayer::new(REQUEST_ID, CountedRequestIds::default()))
+}
+
+/// Request ids: when this process began to count, and the count.
+#[derive(Clone, Default)]
+struct CountedRequestIds {
+    count: std::sync::Arc<AtomicU64>,
+}
+
+impl MakeRequestId for CountedRequestIds {
+    fn make_request_id<B>(&mut self, _: &http::Request<B>) -> Option<RequestId> {
+        let millis = crate::clock::now().timestamp_millis();
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        HeaderValue::from_str(&format!("{millis:x}-{count:x}")).ok().map(RequestId::new)
+    }
+}
+
+fn span(request: &Request) -> tracing::Span {
+    let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
+    let path = request.uri().path();
+    tracing::debug_span!("request", request.id = id, http.method = %request.method(), http.path = path)
+}
+
+fn reads_from_anywhere() -> CorsLayer {
+    CorsLayer::new()
+        .allow_origin(AnyOrigin)
+        .allow_methods([Method::GET, Method::HEAD, Method::POST])
+        .allow_headers([header::ACCEPT, header::CONTENT_TYPE, header::IF_NONE_MATCH])
+        .expose_headers([header::ETAG, header::LINK, header::RETRY_AFTER, REQUEST_ID])
+        .max_age(PREFLIGHT_AGE)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the signature that CatchPanicLayer asks for")]
+fn panicked(cause: Box<dyn Any + Send + 'static>) -> Response {
+    let text = cause
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| cause.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    tracing::error!(panic = text, "handler panicked");
+    Problem::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "the request failed through a fault of ours; it was logged",
+    )
+    .into_response()
+}
+
+/// Gives every answer of 400 and above the one shape, as a page where the client prefers pages.
+async fn shape_errors(request: Request, next: Next) -> Response {
+    let representation = Representation::preferred(request.headers());
+    let response = next.run(request).await;
+    let status = response.status();
+    if !status.is_client_error() && !status.is_server_error() {
+        return response;
+    }
+    let known = response.extensions().get::<Problem>().cloned();
+    let shaped = match (&known, representation) {
+        (Some(_), Representation::Json) => return response,
+        (_, Representation::Json) => Problem::of_status(status).into_response(),
+        (_, Representation::Html) => problem_page(known.unwrap_or_else(|| Problem::of_status(status))),
+    };
+    with_headers_of(&response, shaped)
+}
+
+fn problem_page(problem: Problem) -> Response {
+    let page = ProblemPage::new(problem.body());
+    let Ok(body) = page.render() else { return problem.into_response() };
+    let mut response = problem.into_response();
+    *response.body_mut() = Body::from(body);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    response.headers_mut().remove(header::CONTENT_LENGTH);
+    response
+}
+
+fn with_headers_of(original: &Response, mut shaped: Response) -> Response {
+    for name in [header::ALLOW, header::RETRY_AFTER] {
+        if let Some(value) = original.headers().get(&name) {
+            shaped.headers_mut().insert(name, value.clone());
+        }
+    }
+    shaped.headers_mut().insert(header::VARY, HeaderValue::from_static("accept"));
+    shaped
+}
+
+/// A compressed body is another representation, so its strong tag names the coding (RFC 9110 §8.8.3.3).
+async fn tag_compressed(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    let coding = headers.get(header::CONTENT_ENCODING).and_then(|value| value.to_str().ok());
+    let tag = headers.get(header::ETAG).and_then(|value| value.to_str().ok());
+    if let (Some(coding), Some(tag)) = (coding, tag)
+        && let Ok(tag) = HeaderValue::from_str(&format!("{}-{coding}\"", tag.trim_end_matches('"')))
+    {
+        headers.insert(header::ETAG, tag);
+    }
+    response
+}
+
+async fn secured(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers
+        .entry(header::CONTENT_SECURITY_POLICY)
+        .or_insert(HeaderValue::from_static(CONTENT_SECURITY_POLICY));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}

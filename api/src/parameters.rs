@@ -1,0 +1,194 @@
+//! Query strings, read strictly: an unknown name, an unknown value of a closed key, a broken encoding or too much of
+//! anything is a 400 that says what is known. A typing error must never look like an empty result.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use manifest::model::UnknownValue;
+use percent_encoding::percent_decode_str;
+
+use crate::problem::Problem;
+
+/// Most `name=value` pairs in one request: every known parameter several times over.
+const PAIRS_MAX: usize = 64;
+/// Longest value in bytes: room for a question in full sentences, and for cursors.
+const VALUE_BYTES_MAX: usize = 1_024;
+/// Most values of one key: more than the largest closed vocabulary.
+const VALUES_MAX: usize = 50;
+
+/// The decoded pairs of a query string, in order; empty values count as not given, since forms send them.
+#[derive(Debug, Clone)]
+pub(crate) struct QueryPairs(Vec<(String, String)>);
+
+impl<S: Send + Sync> FromRequestParts<S> for QueryPairs {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        Self::parse(parts.uri.query().unwrap_or_default())
+    }
+}
+
+impl QueryPairs {
+    pub(crate) fn parse(query: &str) -> Result<Self, Problem> {
+        let mut pairs = Vec::new();
+        for piece in query.split('&').filter(|piece| !piece.is_empty()) {
+            let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
+            let (name, value) = (decoded(name)?, decoded(value)?);
+            if value.len() > VALUE_BYTES_MAX {
+                let detail = format!("\"{}\" is longer than {VALUE_BYTES_MAX} bytes", shown(&name));
+                return Err(Problem::bad_request(detail).with_parameter(&shown(&name)));
+            }
+            pairs.push((name, value));
+        }
+        if pairs.len() > PAIRS_MAX {
+            return Err(Problem::bad_request(format!("more than {PAIRS_MAX} parameters in one request")));
+        }
+        Ok(Self(pairs))
+    }
+
+    /// Refuses names that the route does not know.
+    pub(crate) fn only(&self, known: &[&str]) -> Result<(), Problem> {
+        let Some((name, _)) = self.0.iter().find(|(name, _)| !known.contains(&name.as_str())) else {
+            return Ok(());
+        };
+        let detail = if known.is_empty() {
+            format!("unknown parameter \"{}\": none is known here", shown(name))
+        } else {
+            format!("unknown parameter \"{}\"; known here: {}", shown(name), known.join(", "))
+        };
+        Err(Problem::bad_request(detail).with_parameter(&shown(name)).with_known(known))
+    }
+
+    /// Every value of a key as it stands, commas included.
+    pub(crate) fn texts(&self, key: &str) -> Vec<&str> {
+        let of_key = self.0.iter().filter(|(name, _)| name == key);
+        of_key.map(|(_, value)| value.trim()).filter(|value| !value.is_empty()).collect()
+    }
+
+    /// Every value of a key, repeats and commas alike.
+    pub(crate) fn list(&self, key: &str) -> Result<Vec<&str>, Problem> {
+        let values: Vec<&str> = self
+            .texts(key)
+            .into_iter()
+            .flat_map(|text| text.split(','))
+            .map(str::trim)
+            .filter(|value| !value.is_empty())
+            .collect();
+        if values.len() > VALUES_MAX {
+            let detail = format!("more than {VALUES_MAX} values for \"{key}\"");
+            return Err(Problem::bad_request(detail).with_parameter(key));
+        }
+        Ok(values)
+    }
+
+    /// The values of a key whose vocabulary is closed.
+    pub(crate) fn closed<T>(&self, key: &str) -> Result<Vec<T>, Problem>
+    where
+        T: FromStr<Err = UnknownValue>,
+    {
+        self.list(key)?
+            .into_iter()
+            .map(|text| text.parse().map_err(|error| unknown_value(key, &error)))
+            .collect()
+    }
+
+    /// The only value of a key; a repeat is refused rather than guessed at.
+    pub(crate) fn one(&self, key: &str) -> Result<Option<&str>, Problem> {
+        match self.texts(key).as_slice() {
+            [] => Ok(None),
+            [value] => Ok(Some(value)),
+            _ => Err(Problem::bad_request(format!("\"{key}\" may be given once only")).with_parameter(key)),
+        }
+    }
+
+    /// The only value of a key, parsed.
+    pub(crate) fn one_parsed<T>(&self, key: &str) -> Result<Option<T>, Problem>
+    where
+        T: FromStr,
+        T::Err: Display,
+    {
+        let Some(text) = self.one(key)? else { return Ok(None) };
+        text.parse().map(Some).map_err(|error| {
+            Problem::bad_request(format!("\"{key}\" is not understood: {error}")).with_parameter(key)
+        })
+    }
+
+    /// The only value of a key whose vocabulary is closed.
+    pub(crate) fn one_closed<T>(&self, key: &str) -> Result<Option<T>, Problem>
+    where
+        T: FromStr<Err = UnknownValue>,
+    {
+        let Some(text) = self.one(key)? else { return Ok(None) };
+        text.parse().map(Some).map_err(|error| unknown_value(key, &error))
+    }
+
+    /// `limit`, from 1 to `limit_max`.
+    pub(crate) fn limit(&self, limit_default: u32, limit_max: u32) -> Result<u32, Problem> {
+        let Some(text) = self.one("limit")? else { return Ok(limit_default) };
+        text.parse::<u32>().ok().filter(|limit| (1..=limit_max).contains(limit)).ok_or_else(|| {
+            let detail = format!("\"limit\" is a whole number from 1 to {limit_max}");
+            Problem::bad_request(detail).with_parameter("limit")
+        })
+    }
+
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0
+            .iter()
+            .filter(|(_, value)| !value.trim().is_empty())
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+/// A 400 for a word outside a closed vocabulary, with the words inside.
+pub(crate) fn unknown_value(key: &str, error: &UnknownValue) -> Problem {
+    Problem::bad_request(error.to_string()).with_parameter(key).with_known(error.known.split(", "))
+}
+
+fn decoded(text: &str) -> Result<String, Problem> {
+    let spaced = text.replace('+', " ");
+    let decoded = percent_decode_str(&spaced)
+        .decode_utf8()
+        .map_err(|_| Problem::bad_request("the query string is not UTF-8: percent-encode it as UTF-8"))?;
+    Ok(decoded.into_owned())
+}
+
+/// The start of a name that came from outside, fit to be repeated in an answer.
+fn shown(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(60).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use manifest::Format;
+
+    fn pairs(query: &str) -> QueryPairs {
+        QueryPairs::parse(query).unwrap()
+    }
+
+    fn detail(result: Result<impl std::fmt::Debug, Problem>) -> String {
+        result.unwrap_err().body().detail.clone()
+    }
+
+    #[test]
+    fn repeats_and_commas_mean_the_same_but_texts_keep_their_commas() {
+        let pairs = pairs("format=awp,atp&format=woa&q=book%2C+please&q=caf%C3%A9&site=");
+        assert_eq!(pairs.closed::<Format>("format").unwrap(), [Format::Awp, Format::Atp, Format::Woa]);
+        assert_eq!(pairs.texts("q"), ["book, please", "café"]);
+        assert!(pairs.texts("site").is_empty());
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_with_what_is_known() {
+        assert!(detail(pairs("qq=1").only(&["q", "limit"])).contains("known here: q, limit"));
+        assert!(detail(pairs("format=soap").closed::<Format>("format")).contains("awp, atp"));
+        assert!(detail(pairs("limit=0").limit(20, 100)).contains("from 1 to 100"));
+        assert!(detail(pairs("limit=1&limit=2").limit(20, 100)).contains("once only"));
+        assert!(detail(QueryPairs::parse("q=%FF")).contains("UTF-8"));
+        assert!(detail(QueryPairs::parse(&format!("q={}", "a".repeat(1_025)))).contains("longer than"));
+        assert!(detail(QueryPairs::parse(&"a=b&".repeat(65))).contains("more than 64"));
+        assert!(detail(pairs(&format!("site={}", "a,".repeat(51))).list("site")).contains("more than 50"));
+    }
+}

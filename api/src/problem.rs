@@ -1,0 +1,158 @@
+//! What goes wrong, as RFC 9457 problem details that also carry `errorCode` and `message` (ARD v0.9).
+//!
+//! Every answer of 400 and above leaves through here, so that a client needs one shape. What failed inside is logged
+//! once, here, and never shown: the client learns what it may do, not how the house is built.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use store::StoreError;
+
+/// Seconds after which a client may try again when a part of ours is away for a moment.
+const RETRY_AFTER_S: u32 = 2;
+
+/// Answered wherever a list of known names helps: parameters, values, fields.
+type Known = Vec<String>;
+
+/// One error answer. Boxed, since it travels in `Result`s whose good side is small.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem(Box<ProblemBody>);
+
+/// The members of the JSON object.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ProblemBody {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    pub(crate) title: &'static str,
+    #[serde(serialize_with = "status_number")]
+    pub(crate) status: StatusCode,
+    pub(crate) detail: String,
+    #[serde(rename = "errorCode")]
+    pub(crate) error_code: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameter: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) known: Known,
+    #[serde(skip)]
+    retry_after_s: Option<u32>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn status_number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u16(status.as_u16())
+}
+
+/// ARD's words where it has one (400, 401, 404, 429, 500), the same family elsewhere.
+fn error_code(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        401 => "UNAUTHENTICATED",
+        403 => "PERMISSION_DENIED",
+        404 => "NOT_FOUND",
+        405 => "METHOD_NOT_ALLOWED",
+        410 => "GONE",
+        413 => "PAYLOAD_TOO_LARGE",
+        415 => "UNSUPPORTED_MEDIA_TYPE",
+        429 => "RESOURCE_EXHAUSTED",
+        503 => "UNAVAILABLE",
+        400..=499 => "INVALID_ARGUMENT",
+        _ => "INTERNAL",
+    }
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        Self(Box::new(ProblemBody {
+            kind: "about:blank",
+            title: status.canonical_reason().unwrap_or("Error"),
+            status,
+            message: detail.clone(),
+            detail,
+            error_code: error_code(status),
+            parameter: None,
+            known: Vec::new(),
+            retry_after_s: None,
+        }))
+    }
+
+    pub(crate) fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    /// Something of ours is away for a moment.
+    pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
+        let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, detail);
+        problem.0.retry_after_s = Some(RETRY_AFTER_S);
+        problem
+    }
+
+    /// A fault of ours; the cause goes to the log.
+    pub(crate) fn internal(cause: &(dyn std::error::Error + 'static)) -> Self {
+        tracing::error!(error = cause, "request failed");
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the request failed through a fault of ours; it was logged",
+        )
+    }
+
+    pub(crate) fn with_parameter(mut self, name: &str) -> Self {
+        self.0.parameter = Some(name.to_owned());
+        self
+    }
+
+    pub(crate) fn with_known<T: ToString>(mut self, known: impl IntoIterator<Item = T>) -> Self {
+        self.0.known = known.into_iter().map(|name| name.to_string()).collect();
+        self
+    }
+
+    pub(crate) fn body(&self) -> &ProblemBody {
+        &self.0
+    }
+
+    /// The sentence for an error that a layer below answered without words of ours.
+    pub(crate) fn of_status(status: StatusCode) -> Self {
+        match status {
+            StatusCode::NOT_FOUND => Self::not_found("there is nothing at this address"),
+            StatusCode::METHOD_NOT_ALLOWED => Self::new(
+                status,
+                "this address does not answer that method; the Allow header lists those it does",
+            ),
+            StatusCode::PAYLOAD_TOO_LARGE => Self::new(status, "the body is larger than is accepted here"),
+            StatusCode::SERVICE_UNAVAILABLE => {
+                Self::unavailable("the answer took longer than its deadline; try again in a moment")
+            }
+            StatusCode::BAD_REQUEST => Self::new(status, "the address or the body is not well-formed UTF-8"),
+            _ => Self::new(status, status.canonical_reason().unwrap_or("error").to_lowercase()),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = (self.0.status, Json(&*self.0)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(seconds) = self.0.retry_after_s {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        if error.is_transient() {
+            tracing::warn!(error = &error as &dyn std::error::Error, "database away");
+            return Self::unavailable("the database does not answer at the moment");
+        }
+        Self::internal(&error)
+    }
+}

@@ -1,0 +1,59 @@
+//! `GET /changes`: the change feed, replayable from any cursor, removals included.
+//!
+//! Entries are in one order without holes. A reader keeps `next_cursor` and asks again with it; when `more` is false it
+//! has everything for now.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Serialize;
+use store::{FeedEntry, FeedPosition};
+
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::cursor;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+/// Entries on one page, unless asked otherwise.
+const LIMIT_DEFAULT: u32 = 100;
+/// Most entries on one page: a few hundred kilobytes of JSON.
+const LIMIT_MAX: u32 = 1_000;
+
+#[derive(Debug, Serialize)]
+struct ChangesAnswer {
+    changes: Vec<FeedEntry>,
+    /// Behind the last entry; always given, for the next time.
+    next_cursor: String,
+    more: bool,
+}
+
+pub(super) async fn list(
+    State(app): State<App>,
+    asked: Asked,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&["cursor", "limit"])?;
+    let feed_id = app.store().feed_id().await?;
+    let after = query.one("cursor")?.map_or(Ok(FeedPosition(0)), |text| position(&feed_id, text))?;
+    let limit = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
+    // One more than asked for tells whether there is more.
+    let mut changes = app.store().feed_read(after, limit + 1).await?;
+    let page_len = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = changes.len() > page_len;
+    changes.truncate(page_len);
+    let last = changes.last().map_or(after, |entry| entry.position);
+    let next_cursor = cursor::encode("changes", &format!("{}:{feed_id}", last.0));
+    asked.json(&ChangesAnswer { changes, next_cursor, more }, Caching::Search)
+}
+
+fn position(feed_id: &str, cursor: &str) -> Result<FeedPosition, Problem> {
+    let text = cursor::decode("changes", cursor)?;
+    let (position, of_feed) = text.split_once(':').unwrap_or((&text, ""));
+    if of_feed != feed_id {
+        let detail = "this cursor belongs to a feed that is no longer served: begin again without it";
+        return Err(Problem::new(StatusCode::GONE, detail).with_parameter("cursor"));
+    }
+    let unreadable = || Problem::bad_request("\"cursor\" is not one of ours").with_parameter("cursor");
+    position.parse().map(FeedPosition).map_err(|_| unreadable())
+}

@@ -1,0 +1,42 @@
+//! `GET /`: for people the search page, for programs a list of where to begin.
+
+use axum::extract::State;
+use axum::response::Response;
+use serde_json::json;
+
+use super::search;
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+pub(super) async fn show(
+    State(app): State<App>,
+    asked: Asked,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    if asked.wants_page() || query.pairs().next().is_some() {
+        return search::show(State(app), asked, query).await;
+    }
+    let base = app.base_url();
+    let links = [
+        ("search", "/search?q={words}"),
+        ("capability", "/capabilities/{id}"),
+        ("manifest", "/manifests/{id}"),
+        ("site", "/sites/{domain}"),
+        ("sites", "/sites"),
+        ("semantic_types", "/semantic-types"),
+        ("changes", "/changes"),
+        ("stats", "/stats"),
+        ("ready", "/readyz"),
+    ];
+    let links: serde_json::Map<_, _> =
+        links.into_iter().map(|(name, path)| (name.to_owned(), format!("{base}{path}").into())).collect();
+    let answer = json!({
+        "name": "agentdex",
+        "description": "finds out what AI agents can do on the web",
+        "version": env!("CARGO_PKG_VERSION"),
+        "links": links,
+    });
+    asked.json(&answer, Caching::Record)
+}

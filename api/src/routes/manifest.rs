@@ -1,0 +1,79 @@
+//! `GET /manifests/{id}`: a manifest as normalised. `GET /manifests/{id}/versions`: the versions seen so far.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use manifest::{Manifest, ManifestId, SiteName};
+use policy::Status;
+use serde::Serialize;
+use store::{StoredManifest, VersionRecord};
+
+use super::TEXT_IS;
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+/// A manifest as it is kept; what the publisher declares is inside `manifest`.
+#[derive(Debug, Serialize)]
+struct ManifestAnswer {
+    id: ManifestId,
+    site: SiteName,
+    status: Status,
+    first_seen_at: chrono::DateTime<chrono::Utc>,
+    last_seen_at: chrono::DateTime<chrono::Utc>,
+    changed_at: chrono::DateTime<chrono::Utc>,
+    versions: u32,
+    body_kept: bool,
+    text_is: &'static str,
+    manifest: Manifest,
+}
+
+#[derive(Debug, Serialize)]
+struct VersionsAnswer {
+    id: ManifestId,
+    versions: Vec<VersionRecord>,
+}
+
+/// The manifest of an id from a path.
+pub(super) async fn find(app: &App, id: &str) -> Result<StoredManifest, Problem> {
+    let id = ManifestId::parse(id).map_err(|_| {
+        Problem::bad_request("the id of a manifest is \"m\" and 16 characters, as in manifest_id of a result")
+    })?;
+    let found = app.store().manifest_find(&id).await?;
+    found.ok_or_else(|| Problem::not_found(format!("there is no manifest {id}; it may have left the index")))
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    asked: Asked,
+    Path(id): Path<String>,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    let stored = find(&app, &id).await?;
+    let answer = ManifestAnswer {
+        id: stored.manifest.id.clone(),
+        site: stored.manifest.url.site(),
+        status: stored.status,
+        first_seen_at: stored.first_seen_at,
+        last_seen_at: stored.last_seen_at,
+        changed_at: stored.changed_at,
+        versions: stored.versions,
+        body_kept: stored.body_kept,
+        text_is: TEXT_IS,
+        manifest: stored.manifest,
+    };
+    asked.json(&answer, Caching::Record)
+}
+
+pub(super) async fn versions(
+    State(app): State<App>,
+    asked: Asked,
+    Path(id): Path<String>,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    let id = find(&app, &id).await?.manifest.id;
+    let versions = app.store().manifest_versions(&id).await?;
+    asked.json(&VersionsAnswer { id, versions }, Caching::Record)
+}

@@ -1,0 +1,89 @@
+//! `GET /manifests/{id}/raw`: the bytes as fetched, where the publisher allows that.
+//!
+//! They are served as a download in a sandbox and never as a type that a browser would run.
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use store::StoredManifest;
+
+use super::manifest::find;
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+/// Nothing in the bytes may load, run, submit or navigate.
+const SANDBOX: &str = "default-src 'none'; sandbox";
+
+pub(super) async fn show(
+    State(app): State<App>,
+    asked: Asked,
+    Path(id): Path<String>,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    let stored = find(&app, &id).await?;
+    permitted(&stored)?;
+    let Some(body) = app.store().document_find(&stored.manifest.content_hash).await? else {
+        return Err(not_kept());
+    };
+    let (content_type, extension) = harmless(stored.manifest.served.content_type.as_deref());
+    let mut response = asked.bytes(body, content_type, Caching::Record);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SANDBOX));
+    let disposition = format!("attachment; filename=\"{}.{extension}\"", stored.manifest.id);
+    if let Ok(value) = HeaderValue::from_str(&disposition) {
+        headers.insert(header::CONTENT_DISPOSITION, value);
+    }
+    Ok(response)
+}
+
+fn permitted(stored: &StoredManifest) -> Result<(), Problem> {
+    if stored.manifest.policies.caching_allowed == Some(false) {
+        let detail = "the publisher forbids that others serve copies (policies.caching.allowed is false); fetch it \
+                      from the site itself";
+        return Err(Problem::new(StatusCode::FORBIDDEN, detail));
+    }
+    if stored.body_kept { Ok(()) } else { Err(not_kept()) }
+}
+
+fn not_kept() -> Problem {
+    let detail = "the bytes were not kept, since they were served with Cache-Control: no-store; fetch them from the \
+                  site itself";
+    Problem::new(StatusCode::FORBIDDEN, detail)
+}
+
+/// The published type where it is inert, plain text where it could run.
+fn harmless(content_type: Option<&str>) -> (&'static str, &'static str) {
+    let essence =
+        content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    match essence.as_str() {
+        "application/json" => ("application/json", "json"),
+        json if json.ends_with("+json") => ("application/json", "json"),
+        "application/yaml" | "text/yaml" | "application/x-yaml" => ("text/plain; charset=utf-8", "yaml"),
+        "text/markdown" => ("text/plain; charset=utf-8", "md"),
+        text if text.starts_with("text/") => ("text/plain; charset=utf-8", "txt"),
+        _ => ("application/octet-stream", "bin"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_runs_keeps_its_type() {
+        for (published, served) in [
+            (Some("application/json; charset=utf-8"), "application/json"),
+            (Some("application/agent-card+json"), "application/json"),
+            (Some("text/html"), "text/plain; charset=utf-8"),
+            (Some("text/javascript"), "text/plain; charset=utf-8"),
+            (Some("image/svg+xml"), "application/octet-stream"),
+            (Some("application/xhtml+xml"), "application/octet-stream"),
+            (None, "application/octet-stream"),
+        ] {
+            assert_eq!(harmless(published).0, served, "{published:?}");
+        }
+    }
+}

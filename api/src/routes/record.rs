@@ -1,0 +1,139 @@
+//! What the store knows of one capability beyond the row of the index: the members that `view=full` adds.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use indexer::Hit;
+use manifest::model::{Execution, Idempotency, Invocation, Source};
+use manifest::{
+    Capability, CapabilityId, ContentHash, Detection, Discovery, Finding, ManifestId, ManifestUrl,
+};
+use serde::Serialize;
+use serde_json::Value;
+use store::StoredManifest;
+
+/// How to call it, where that is declared, and what is wrong with the declaration.
+#[derive(Debug, Serialize)]
+pub(crate) struct Detail<'a> {
+    pub(crate) parameters: Option<&'a Value>,
+    pub(crate) response: Option<&'a Value>,
+    pub(crate) invocation: &'a Invocation,
+    pub(crate) scopes: &'a [String],
+    pub(crate) idempotency: &'a Idempotency,
+    pub(crate) execution: &'a Execution,
+    pub(crate) rate_limit: Option<&'a manifest::model::RateLimit>,
+    pub(crate) depends_on: &'a [String],
+    pub(crate) examples: &'a [String],
+    pub(crate) provenance: Provenance<'a>,
+    pub(crate) findings: Vec<&'a Finding>,
+}
+
+/// Where a capability is declared, how the declaration was read, and which values were inferred by which rule.
+#[derive(Debug, Serialize)]
+pub(crate) struct Provenance<'a> {
+    pub(crate) manifest_id: &'a ManifestId,
+    pub(crate) manifest_url: &'a ManifestUrl,
+    /// The document that the pointer points into.
+    pub(crate) document: &'a str,
+    pub(crate) pointer: &'a str,
+    pub(crate) discovery: Discovery,
+    pub(crate) detection: &'a Detection,
+    pub(crate) source: &'a Source,
+    pub(crate) content_hash: &'a ContentHash,
+    pub(crate) fetched_at: Option<&'a str>,
+    pub(crate) first_seen_at: DateTime<Utc>,
+    pub(crate) last_seen_at: DateTime<Utc>,
+    pub(crate) changed_at: DateTime<Utc>,
+    pub(crate) inferred: &'a BTreeMap<String, String>,
+}
+
+/// The capability of this id in a manifest.
+pub(crate) fn capability_in<'a>(stored: &'a StoredManifest, id: &CapabilityId) -> Option<&'a Capability> {
+    stored.manifest.capabilities.iter().find(|capability| capability.id == *id)
+}
+
+/// Everything that the store knows of it.
+pub(crate) fn detail<'a>(stored: &'a StoredManifest, capability: &'a Capability) -> Detail<'a> {
+    Detail {
+        parameters: capability.parameters.as_ref(),
+        response: capability.response.as_ref(),
+        invocation: &capability.invocation,
+        scopes: &capability.auth.scopes,
+        idempotency: &capability.idempotency,
+        execution: &capability.execution,
+        rate_limit: capability.rate_limit.as_ref().or(stored.manifest.rate_limit.as_ref()),
+        depends_on: &capability.depends_on,
+        examples: &capability.examples,
+        provenance: provenance(stored, capability),
+        findings: findings_about(stored, capability),
+    }
+}
+
+fn provenance<'a>(stored: &'a StoredManifest, capability: &'a Capability) -> Provenance<'a> {
+    let manifest = &stored.manifest;
+    let served_from = manifest.final_url.as_ref().unwrap_or(&manifest.url);
+    Provenance {
+        manifest_id: &manifest.id,
+        manifest_url: &manifest.url,
+        document: capability.pointer_document.as_deref().unwrap_or_else(|| served_from.as_str()),
+        pointer: &capability.pointer,
+        discovery: manifest.discovery,
+        detection: &manifest.detection,
+        source: &manifest.source,
+        content_hash: &manifest.content_hash,
+        fetched_at: manifest.served.at.as_deref(),
+        first_seen_at: stored.first_seen_at,
+        last_seen_at: stored.last_seen_at,
+        changed_at: stored.changed_at,
+        inferred: &capability.inferred,
+    }
+}
+
+/// Findings at or below the capability's place in its document.
+fn findings_about<'a>(stored: &'a StoredManifest, capability: &Capability) -> Vec<&'a Finding> {
+    if capability.pointer.is_empty() || capability.pointer_document.is_some() {
+        return Vec::new();
+    }
+    let is_below = |pointer: &str| {
+        pointer
+            .strip_prefix(capability.pointer.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    stored.manifest.findings.iter().filter(|finding| is_below(&finding.pointer)).collect()
+}
+
+/// The row of the index, made from the store.
+pub(crate) fn hit(stored: &StoredManifest, capability: &Capability) -> Hit {
+    let manifest = &stored.manifest;
+    Hit {
+        id: capability.id.clone(),
+        key: capability.key.clone(),
+        native_id: capability.native_id.clone(),
+        name: capability.name.clone(),
+        description: capability.description.clone(),
+        kind: capability.kind,
+        site: manifest.url.site(),
+        host: manifest.url.host(),
+        format: manifest.format(),
+        manifest_id: manifest.id.clone(),
+        semantic_types: capability.semantic_types.clone(),
+        protocol: capability.invocation.protocol,
+        method: capability.invocation.method.clone(),
+        endpoint: capability.invocation.endpoint().map(ToOwned::to_owned),
+        safety: capability.safety.class,
+        safety_source: capability.safety.source,
+        confirmation: capability.safety.confirmation,
+        handoff: capability.safety.handoff,
+        auth: capability.auth.schemes.clone(),
+        auth_required: capability.auth.required.as_option(),
+        invocable: capability.is_invocable(),
+        deprecated: capability.deprecated,
+        source: manifest.source.kind,
+        status: stored.status,
+        updated_at: stored.changed_at,
+        first_seen_at: stored.first_seen_at,
+        score: 0.0,
+        snippet: String::new(),
+        explanation: None,
+    }
+}

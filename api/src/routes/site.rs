@@ -1,0 +1,251 @@
+//! `GET /sites/{domain}`: the whole story of a site, for its owner: what was fetched and why, what was found, which
+//! rule of which specification it breaks, and when it is visited next.
+
+use std::collections::HashMap;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use chrono::{DateTime, Utc};
+use manifest::model::Conformance;
+use manifest::{ContentHash, Detection, Discovery, Finding, Format, Host, ManifestId, ManifestUrl, SiteName};
+use policy::{FetchOutcome, RobotsKind, Status};
+use serde::Serialize;
+use store::{
+    BlockRecord, FetchStory, HostState, NextVisit, ResourceState, RobotsRecord, SiteStory, StoredManifest,
+    VisitStory,
+};
+
+use super::TEXT_IS;
+use super::sites::SiteLine;
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+use crate::{clock, dashboard};
+
+/// Visits that are told: enough to see a rhythm, few enough for one page.
+const VISITS_MAX: u32 = 20;
+/// Longest robots.txt that is shown, in bytes; the rule that decided is told in full beside each path.
+const ROBOTS_SHOWN_BYTES_MAX: usize = 16 * 1024;
+
+/// How a site's owner keeps us away.
+pub(crate) const OPT_OUT: &str = "Disallow the user agent \"agentdex\" in robots.txt: it is read before anything \
+     else on every visit, and what was indexed leaves the index. To be removed at once and not visited at all, ask \
+     the operator of this instance to block the site.";
+
+/// The whole story.
+#[derive(Debug, Serialize)]
+pub(crate) struct SiteAnswer {
+    #[serde(flatten)]
+    pub(crate) line: SiteLine,
+    pub(crate) visits_total: u32,
+    pub(crate) changes_total: u32,
+    pub(crate) failures_in_row: u32,
+    /// The site asked for a pause (Retry-After).
+    pub(crate) not_before: Option<DateTime<Utc>>,
+    /// A visit that goes on later, and why it waits.
+    pub(crate) parked: Option<NextVisit>,
+    pub(crate) blocked: Option<BlockRecord>,
+    pub(crate) hosts: Vec<HostLine>,
+    pub(crate) resources: Vec<ResourceLine>,
+    pub(crate) visits: Vec<VisitStory>,
+    pub(crate) opt_out: &'static str,
+    pub(crate) text_is: &'static str,
+}
+
+/// A host with what its robots.txt came to.
+#[derive(Debug, Serialize)]
+pub(crate) struct HostLine {
+    pub(crate) host: Host,
+    pub(crate) seeded: bool,
+    pub(crate) requests_today: u32,
+    pub(crate) next_request_not_before: Option<DateTime<Utc>>,
+    pub(crate) robots: Option<RobotsLine>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct RobotsLine {
+    pub(crate) kind: RobotsKind,
+    pub(crate) cause: Option<String>,
+    pub(crate) http_status: Option<u16>,
+    pub(crate) fetched_at: DateTime<Utc>,
+    pub(crate) expires_at: DateTime<Utc>,
+    pub(crate) failures_in_row: u32,
+    /// The file as read, its beginning where it is long.
+    pub(crate) text: Option<String>,
+}
+
+/// One URL that is polled: the last fetch, and the manifest that it brought.
+#[derive(Debug, Serialize)]
+pub(crate) struct ResourceLine {
+    pub(crate) url: ManifestUrl,
+    pub(crate) outcome: FetchOutcome,
+    pub(crate) reason: Option<String>,
+    pub(crate) http_status: Option<u16>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) robots_rule: Option<String>,
+    pub(crate) discovery: Discovery,
+    pub(crate) linked_from: Option<ManifestUrl>,
+    pub(crate) fetched_at: DateTime<Utc>,
+    pub(crate) fresh_until: Option<DateTime<Utc>>,
+    pub(crate) changed_at: Option<DateTime<Utc>>,
+    pub(crate) misses_in_row: u32,
+    pub(crate) content_hash: Option<ContentHash>,
+    pub(crate) manifest: Option<ManifestLine>,
+}
+
+/// A manifest in short, with everything that is wrong with it.
+#[derive(Debug, Serialize)]
+pub(crate) struct ManifestLine {
+    pub(crate) id: ManifestId,
+    pub(crate) name: Option<String>,
+    pub(crate) format: Format,
+    pub(crate) detection: Detection,
+    pub(crate) conformance: Vec<Conformance>,
+    pub(crate) status: Status,
+    pub(crate) versions: u32,
+    pub(crate) first_seen_at: DateTime<Utc>,
+    pub(crate) last_seen_at: DateTime<Utc>,
+    pub(crate) changed_at: DateTime<Utc>,
+    pub(crate) body_kept: bool,
+    pub(crate) capabilities: Vec<CapabilityLine>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct CapabilityLine {
+    pub(crate) id: manifest::CapabilityId,
+    pub(crate) native_id: String,
+    pub(crate) name: String,
+    pub(crate) safety: manifest::SafetyClass,
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    asked: Asked,
+    Path(domain): Path<String>,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    let site = SiteName::parse(&domain).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let Some(story) = app.store().site_story(&site, VISITS_MAX).await? else {
+        return Err(Problem::not_found(format!(
+            "{site} is not known here: nobody has seeded it and no manifest links to it"
+        )));
+    };
+    let manifests = app.store().manifests_of_site(&site).await?;
+    let answer = answer(story, manifests);
+    if asked.wants_page() {
+        return asked.page(&dashboard::site::page(&answer, clock::now()), Caching::Record);
+    }
+    asked.json(&answer, Caching::Record)
+}
+
+fn answer(story: SiteStory, manifests: Vec<StoredManifest>) -> SiteAnswer {
+    let SiteStory { summary, state, blocked, visits } = story;
+    let mut by_id: HashMap<ManifestId, ManifestLine> =
+        manifests.into_iter().map(|stored| (stored.manifest.id.clone(), manifest_line(stored))).collect();
+    let last = last_fetches(&visits);
+    let resources = state.resources.into_iter().map(|resource| {
+        let manifest = resource.manifest_id.as_ref().and_then(|id| by_id.remove(id));
+        let fetch = last.get(&resource.url).copied();
+        resource_line(resource, fetch, manifest)
+    });
+    SiteAnswer {
+        line: summary.into(),
+        visits_total: state.visits,
+        changes_total: state.changes,
+        failures_in_row: state.failures_in_row,
+        not_before: state.not_before,
+        parked: state.parked.map(|parked| NextVisit { at: parked.resume_at, reason: parked.reason }),
+        blocked,
+        hosts: state.hosts.into_iter().map(host_line).collect(),
+        resources: resources.collect(),
+        visits,
+        opt_out: OPT_OUT,
+        text_is: TEXT_IS,
+    }
+}
+
+/// The latest fetch of each URL in the visits that are told, which come latest first.
+fn last_fetches(visits: &[VisitStory]) -> HashMap<ManifestUrl, &FetchStory> {
+    let mut last = HashMap::new();
+    for fetch in visits.iter().flat_map(|visit| &visit.fetches) {
+        last.entry(fetch.url.clone()).or_insert(fetch);
+    }
+    last
+}
+
+fn resource_line(
+    resource: ResourceState,
+    fetch: Option<&FetchStory>,
+    manifest: Option<ManifestLine>,
+) -> ResourceLine {
+    ResourceLine {
+        url: resource.url,
+        outcome: resource.outcome,
+        reason: fetch.and_then(|fetch| fetch.reason.clone()),
+        http_status: resource.status,
+        headers: fetch.map(|fetch| fetch.headers.clone()).unwrap_or_default(),
+        robots_rule: fetch.and_then(|fetch| fetch.robots_rule.clone()),
+        discovery: resource.discovery,
+        linked_from: resource.linked_from,
+        fetched_at: resource.fetched_at,
+        fresh_until: resource.fresh_until,
+        changed_at: resource.changed_at,
+        misses_in_row: resource.misses_in_row,
+        content_hash: resource.content_hash,
+        manifest,
+    }
+}
+
+fn manifest_line(stored: StoredManifest) -> ManifestLine {
+    let manifest = stored.manifest;
+    let capabilities = manifest.capabilities.into_iter().map(|capability| CapabilityLine {
+        id: capability.id,
+        native_id: capability.native_id,
+        name: capability.title.unwrap_or(capability.name),
+        safety: capability.safety.class,
+    });
+    ManifestLine {
+        id: manifest.id,
+        name: manifest.title.or(manifest.name),
+        format: manifest.detection.format,
+        detection: manifest.detection,
+        conformance: manifest.conformance,
+        status: stored.status,
+        versions: stored.versions,
+        first_seen_at: stored.first_seen_at,
+        last_seen_at: stored.last_seen_at,
+        changed_at: stored.changed_at,
+        body_kept: stored.body_kept,
+        capabilities: capabilities.collect(),
+        findings: manifest.findings,
+    }
+}
+
+fn host_line(host: HostState) -> HostLine {
+    HostLine {
+        host: host.host,
+        seeded: host.seeded,
+        requests_today: host.requests_today,
+        next_request_not_before: host.next_ok_at,
+        robots: host.robots.map(robots_line),
+    }
+}
+
+fn robots_line(robots: RobotsRecord) -> RobotsLine {
+    let text = robots.body.as_deref().map(|body| {
+        let shown = body.get(..ROBOTS_SHOWN_BYTES_MAX).unwrap_or(body);
+        String::from_utf8_lossy(shown).into_owned()
+    });
+    RobotsLine {
+        kind: robots.kind,
+        cause: robots.cause,
+        http_status: robots.status,
+        fetched_at: robots.fetched_at,
+        expires_at: robots.expires_at,
+        failures_in_row: robots.failures_in_row,
+        text,
+    }
+}
