@@ -8,52 +8,14 @@ use std::time::Duration;
 
 use flate2::write::GzDecoder;
 use http::header::CONTENT_ENCODING;
+use policy::BodyKind;
+use policy::plan::ERROR_BODY_BYTES_MAX;
 use tokio::time::{Instant, timeout};
 
 use super::failure::{Cause, Failure};
 use super::response::{Body, Extent, Head};
 
 const KIB: usize = 1024;
-const MIB: usize = 1024 * KIB;
-
-/// What is being read decides how much of it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BodyKind {
-    /// RFC 9309 §2.5 asks for 500 KiB at least; cut beyond, since a file of rules is read from its start.
-    Robots,
-    Manifest,
-    OpenApi,
-    Text,
-    /// Only its head is of interest: read to `</head>`.
-    Homepage,
-}
-
-impl BodyKind {
-    const fn bytes_max(self) -> usize {
-        match self {
-            Self::Robots => 512 * KIB,
-            Self::Manifest => 4 * MIB,
-            Self::OpenApi => 16 * MIB,
-            Self::Text => MIB,
-            Self::Homepage => 64 * KIB,
-        }
-    }
-
-    const fn overflow(self) -> Overflow {
-        match self {
-            Self::Robots | Self::Homepage => Overflow::Cut,
-            Self::Manifest | Self::OpenApi | Self::Text => Overflow::Fail,
-        }
-    }
-
-    /// Longest time for a body; robots.txt has less, since everything waits for it.
-    const fn time_max(self) -> Duration {
-        match self {
-            Self::Robots => Duration::from_secs(10),
-            _ => Duration::from_secs(15),
-        }
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Overflow {
@@ -61,8 +23,22 @@ enum Overflow {
     Fail,
 }
 
-/// Read of an answer that does not matter, to keep its connection; longer ones are closed.
-const SKIPPED_BYTES_MAX: u64 = 16 * 1024;
+/// A file of rules is read from its start (RFC 9309 §2.5) and a page only for its head; a cut manifest says nothing.
+const fn overflow(kind: BodyKind) -> Overflow {
+    match kind {
+        BodyKind::Robots | BodyKind::Homepage | BodyKind::Other => Overflow::Cut,
+        BodyKind::Manifest | BodyKind::OpenApi | BodyKind::LlmsTxt => Overflow::Fail,
+    }
+}
+
+/// Longest time for a body; robots.txt has less, since everything waits for it.
+const fn time_max(kind: BodyKind) -> Duration {
+    match kind {
+        BodyKind::Robots => Duration::from_secs(10),
+        _ => Duration::from_secs(15),
+    }
+}
+
 /// Silence within a body that is waited for.
 const IDLE_MAX: Duration = Duration::from_secs(5);
 /// Slower than this after the grace period is a drip, not a download.
@@ -83,7 +59,7 @@ pub(crate) async fn read(
 ) -> Result<Body, Failure> {
     let coding = Coding::of(head)?;
     let mut reader = Reader::new(coding, kind);
-    let mut pace = Pace::start(kind.time_max());
+    let mut pace = Pace::start(time_max(kind));
     loop {
         match pace.chunk(&mut response).await? {
             None => return reader.finish(pace.wire_bytes),
@@ -99,7 +75,7 @@ pub(crate) async fn read(
 /// Reads past a body that does not matter, as long as that is cheaper than a new connection.
 pub(crate) async fn skip(mut response: reqwest::Response) -> u64 {
     let mut pace = Pace::start(IDLE_MAX);
-    while pace.wire_bytes <= SKIPPED_BYTES_MAX {
+    while pace.wire_bytes <= ERROR_BODY_BYTES_MAX as u64 {
         match pace.chunk(&mut response).await {
             Ok(Some(_)) => {}
             Ok(None) | Err(_) => break,
@@ -291,7 +267,7 @@ impl Reader {
         match (self.decoder.sink().stop, written) {
             (None, Ok(())) if self.head_ended() => Ok(Progress::Enough),
             (None, Ok(())) => Ok(Progress::More),
-            (Some(Stop::Full), _) if self.kind.overflow() == Overflow::Cut => Ok(Progress::Enough),
+            (Some(Stop::Full), _) if overflow(self.kind) == Overflow::Cut => Ok(Progress::Enough),
             (Some(Stop::Full), _) => {
                 let reason = format!("the body is larger than {} KiB", self.kind.bytes_max() / KIB);
                 Err(Failure::new(Cause::TooLarge, reason))
@@ -342,6 +318,8 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const MIB: usize = 1024 * KIB;
     use flate2::Compression;
     use flate2::write::GzEncoder;
 

@@ -4,10 +4,9 @@
 //! person who can act on it.
 
 use http::HeaderValue;
+use policy::robots::PRODUCT_TOKEN;
 use url::Url;
 
-/// The product token, which is also what robots.txt addresses us by (RFC 9309 §2.2.1).
-pub const PRODUCT: &str = "agentdex";
 /// The version in the User-Agent.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PROJECT_URL: &str = env!("CARGO_PKG_REPOSITORY");
@@ -76,11 +75,12 @@ impl Identity {
     pub fn new(contact: &Contact) -> Self {
         let page = contact.url.as_ref().map_or(PROJECT_URL, Url::as_str);
         let text = match &contact.email {
-            Some(email) => format!("{PRODUCT}/{VERSION} (+{page}; mailto:{email})"),
-            None => format!("{PRODUCT}/{VERSION} (+{page})"),
+            Some(email) => format!("{PRODUCT_TOKEN}/{VERSION} (+{page}; mailto:{email})"),
+            None => format!("{PRODUCT_TOKEN}/{VERSION} (+{page})"),
         };
         // a URL and a checked address are printable ASCII, so neither conversion fails
-        let user_agent = HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(PRODUCT));
+        let user_agent =
+            HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(PRODUCT_TOKEN));
         let from = contact.email.as_deref().and_then(|email| HeaderValue::try_from(email).ok());
         Self { user_agent, from }
     }

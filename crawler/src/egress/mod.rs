@@ -21,10 +21,9 @@ use std::sync::{Arc, OnceLock};
 use manifest::Host;
 use policy::OwnNetworks;
 
-pub use body::BodyKind;
 pub use failure::{Cause, Failure};
 pub use hosts::{HostsError, HostsFile};
-pub use identity::{Contact, ContactError, Identity, PRODUCT, VERSION};
+pub use identity::{Contact, ContactError, Identity, VERSION};
 pub use probe::{Stage, Timings};
 pub use response::{Body, Extent, Head, Reply};
 pub use session::{Resolved, Session, Standing, Validators};

@@ -10,23 +10,17 @@ use http::header::{
     ACCEPT, ACCEPT_ENCODING, FROM, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, USER_AGENT,
 };
 use manifest::{Host, ManifestUrl};
-use policy::{AddressVerdict, OwnNetworks};
+use policy::{AddressVerdict, BodyKind, OwnNetworks, plan};
 use tokio::time::{Instant, timeout_at};
 
 use super::Shared;
-use super::body::{self, BodyKind};
+use super::body;
 use super::failure::{Cause, Failure};
 use super::pins::{ADDRESSES_MAX, Pins};
 use super::probe::{Probe, Stage};
 use super::response::{Body, Extent, HEADER_BYTES_MAX, HEADERS_MAX, Head, Reply};
 use super::tls;
 
-/// One constant Accept, so that Vary never changes what is kept.
-const ACCEPT_VALUE: HeaderValue = HeaderValue::from_static(
-    "application/json, application/woa+json, application/linkset+json, application/a2a-agent-card+json, \
-     text/plain;q=0.8, */*;q=0.1",
-);
-const ACCEPT_ENCODING_VALUE: HeaderValue = HeaderValue::from_static("gzip, br");
 /// For one address; two are tried.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
@@ -181,8 +175,8 @@ fn conditions(validators: &Validators) -> Result<HeaderMap, Failure> {
 #[expect(clippy::disallowed_methods, reason = "this is the one door to the open web")]
 fn build_client(shared: &Shared, pins: &Pins, probe: &Probe) -> Result<reqwest::Client, reqwest::Error> {
     let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT, ACCEPT_VALUE);
-    headers.insert(ACCEPT_ENCODING, ACCEPT_ENCODING_VALUE);
+    headers.insert(ACCEPT, HeaderValue::from_static(plan::ACCEPT));
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(plan::ACCEPT_ENCODING));
     headers.insert(USER_AGENT, shared.identity.user_agent.clone());
     if let Some(from) = &shared.identity.from {
         headers.insert(FROM, from.clone());

@@ -1,0 +1,161 @@
+//! What may be typed; what it means is decided in [`super::settings`].
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::output::OutputFormat;
+
+/// Visits web sites politely and reads what they declare to AI agents.
+///
+/// Without a subcommand, adds the seeds and visits every site that is due; run it again to go on where it stopped.
+#[derive(Debug, Parser)]
+#[command(name = "crawler", version, max_term_width = 100)]
+pub struct Flags {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub shared: SharedFlags,
+    #[command(flatten)]
+    pub crawl: CrawlFlags,
+}
+
+/// Flags of every agentdex program.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Shared options")]
+pub struct SharedFlags {
+    /// Directory for everything that is kept [default: ./agentdex-data]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Database: postgres://user:password@host/name [default: SQLite in the data directory]
+    #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
+    pub database_url: Option<String>,
+    /// TOML file with the same settings; flags override it
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// How logs are written to stderr [default: text]
+    #[arg(long, global = true, value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+    /// Say less: no progress, errors only
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more; twice for everything
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// Flags of crawling.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Crawling")]
+pub struct CrawlFlags {
+    /// Seed files, one domain or URL a line; - reads stdin
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub seeds: Vec<PathBuf>,
+    /// Visit what is due once, and end (the default)
+    #[arg(long, conflicts_with = "daemon")]
+    pub once: bool,
+    /// Follow due sites until stopped; needs a contact
+    #[arg(long)]
+    pub daemon: bool,
+    /// How long a pass waits for visits that are parked [default: 60s]
+    #[arg(long, value_name = "DURATION")]
+    pub park_wait: Option<String>,
+    /// Visits open at the same time [default: 256]
+    #[arg(long, global = true, value_name = "COUNT")]
+    pub concurrency: Option<u32>,
+    /// Requests a second of this process, over all sites [default: 1000]
+    #[arg(long, global = true, value_name = "COUNT")]
+    pub rate: Option<u32>,
+    /// Least gap between two requests to a host [default: 3s]
+    #[arg(long, global = true, value_name = "DURATION")]
+    pub delay: Option<String>,
+    /// Visit again now what was visited longer ago than this
+    #[arg(long, value_name = "DURATION")]
+    pub revisit: Option<String>,
+    /// Names with addresses of your choosing: lines of `address[:port] name…`
+    #[arg(long, global = true, value_name = "FILE")]
+    pub hosts: Option<PathBuf>,
+    /// Certificate authorities trusted beside Mozilla's
+    #[arg(long, global = true, value_name = "PEM")]
+    pub ca_file: Option<PathBuf>,
+    /// Networks of your own that may be visited although they are not public
+    #[arg(long, global = true, value_name = "CIDR", value_delimiter = ',')]
+    pub allow_addresses: Vec<String>,
+    /// Page about your crawler, named in every request
+    #[arg(long, global = true, value_name = "URL")]
+    pub contact_url: Option<String>,
+    /// Address for complaints, named in every request
+    #[arg(long, global = true, value_name = "EMAIL")]
+    pub contact_email: Option<String>,
+    /// How results are written to stdout [default: text]
+    #[arg(long, global = true, value_name = "FORMAT")]
+    pub format: Option<OutputFormat>,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// What was fetched from a site, why, and what comes next
+    Explain {
+        domain: String,
+        /// Visits shown
+        #[arg(long, value_name = "COUNT", default_value_t = 5)]
+        visits: u32,
+    },
+    /// Visit a site now and show its manifests and what is wrong with them
+    Check { domain: String },
+    /// Leave sites out from now on, and purge what was read from them
+    Block {
+        #[arg(required = true)]
+        domains: Vec<String>,
+        /// Kept with the block
+        #[arg(long, default_value = "the owner asked to be left out")]
+        reason: String,
+    },
+    /// Let blocked sites in again
+    Unblock {
+        #[arg(required = true)]
+        domains: Vec<String>,
+    },
+    /// The queue and the outcomes of the last day
+    Status,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_flags_are_consistent() {
+        Flags::command().debug_assert();
+    }
+
+    #[test]
+    fn several_seed_files_and_global_flags_are_read() {
+        let flags = Flags::try_parse_from([
+            "crawler",
+            "--seeds",
+            "a",
+            "-",
+            "--delay",
+            "100ms",
+            "--allow-addresses",
+            "127.0.0.0/8,10.0.0.0/8",
+        ])
+        .unwrap();
+        assert_eq!(flags.crawl.seeds.len(), 2);
+        assert_eq!(flags.crawl.allow_addresses.len(), 2);
+        let flags = Flags::try_parse_from(["crawler", "explain", "a.example", "--data-dir", "d"]).unwrap();
+        assert_eq!(flags.shared.data_dir, Some("d".into()));
+        assert!(Flags::try_parse_from(["crawler", "--once", "--daemon"]).is_err());
+        assert!(Flags::try_parse_from(["crawler", "--sedes", "a"]).is_err());
+    }
+}

@@ -1,0 +1,256 @@
+//! What the flags, the environment and the configuration file mean together. Flags win over the file, the file over
+//! defaults; everything is checked here, before anything is opened or sent.
+
+use std::io::IsTerminal;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ipnet::IpNet;
+use policy::OwnNetworks;
+use store::{DatabaseUrl, StoreConfig};
+
+use super::duration;
+use super::file::{self, ConfigFile};
+use super::flags::{CrawlFlags, LogFormat, SharedFlags};
+use crate::config::{
+    CONCURRENCY_DEFAULT, CrawlConfig, Mode, PARK_WAIT_DEFAULT, RATE_DEFAULT, SeedSource, worker_id,
+};
+use crate::egress::{Contact, EgressSettings, HostsFile, Identity};
+use crate::output::OutputFormat;
+
+const DATA_DIR_DEFAULT: &str = "./agentdex-data";
+/// The gap that an authority gets unless told otherwise.
+const DELAY_DEFAULT: Duration = Duration::from_secs(3);
+/// More visits than file descriptors help nobody.
+const CONCURRENCY_MAX: u32 = 50_000;
+
+/// Something typed that cannot be meant; one sentence for the person who typed it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UsageError(pub String);
+
+/// How much is said on stderr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verbosity {
+    Quiet,
+    Normal,
+    Verbose,
+    Everything,
+}
+
+/// Settings of every agentdex program.
+#[derive(Debug, Clone)]
+pub struct SharedSettings {
+    pub data_dir: PathBuf,
+    pub store: StoreConfig,
+    pub log_format: LogFormat,
+    pub verbosity: Verbosity,
+}
+
+/// Everything that was typed, as it is meant.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub shared: SharedSettings,
+    pub crawl: CrawlConfig,
+    pub contact: Contact,
+    pub output: OutputFormat,
+}
+
+/// Combines flags with the configuration file they name.
+pub fn resolve(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Settings, UsageError> {
+    let file = match &shared.config {
+        Some(path) => file::read(path).map_err(|error| UsageError(error.to_string()))?,
+        None => ConfigFile::default(),
+    };
+    let contact = contact(crawl, &file)?;
+    let mode = mode(crawl, &file, &contact)?;
+    Ok(Settings {
+        crawl: crawl_config(crawl, &file, &contact, mode)?,
+        shared: shared_settings(shared, &file)?,
+        contact,
+        output: crawl.format.unwrap_or_default(),
+    })
+}
+
+fn shared_settings(flags: &SharedFlags, file: &ConfigFile) -> Result<SharedSettings, UsageError> {
+    let data_dir =
+        first(flags.data_dir.as_ref(), file.data_dir.as_ref()).unwrap_or_else(|| DATA_DIR_DEFAULT.into());
+    let url = match first(flags.database_url.as_ref(), file.database_url.as_ref()) {
+        Some(text) => DatabaseUrl::parse(&text).map_err(|error| UsageError(error.to_string()))?,
+        None => DatabaseUrl::in_data_dir(&data_dir),
+    };
+    let verbosity = match (flags.quiet, flags.verbose) {
+        (true, _) => Verbosity::Quiet,
+        (false, 0) => Verbosity::Normal,
+        (false, 1) => Verbosity::Verbose,
+        (false, _) => Verbosity::Everything,
+    };
+    let log_format = flags.log_format.or(file.log_format).unwrap_or_default();
+    Ok(SharedSettings { data_dir, store: StoreConfig::new(url), log_format, verbosity })
+}
+
+fn crawl_config(
+    flags: &CrawlFlags,
+    file: &ConfigFile,
+    contact: &Contact,
+    mode: Mode,
+) -> Result<CrawlConfig, UsageError> {
+    let table = &file.crawler;
+    let seeds = if flags.seeds.is_empty() { &table.seeds } else { &flags.seeds };
+    let delay = read_duration("--delay", flags.delay.as_deref().or(table.delay.as_deref()))?;
+    Ok(CrawlConfig {
+        egress: egress_settings(flags, file, contact)?,
+        seeds: seed_sources(seeds)?,
+        mode,
+        delay: delay.unwrap_or(DELAY_DEFAULT),
+        rate: rate(flags.rate.or(table.rate))?,
+        concurrency: concurrency(flags.concurrency.or(table.concurrency))?,
+        revisit_older_than: read_duration("--revisit", flags.revisit.as_deref())?,
+        worker: worker_id(),
+    })
+}
+
+fn egress_settings(
+    flags: &CrawlFlags,
+    file: &ConfigFile,
+    contact: &Contact,
+) -> Result<EgressSettings, UsageError> {
+    let table = &file.crawler;
+    let hosts = match first(flags.hosts.as_ref(), table.hosts.as_ref()) {
+        Some(path) => HostsFile::parse(&read_text("--hosts", &path)?).map_err(|error| {
+            UsageError(format!("the hosts file {} is not usable: {error}", path.display()))
+        })?,
+        None => HostsFile::default(),
+    };
+    let ca_file = first(flags.ca_file.as_ref(), table.ca_file.as_ref());
+    let additional_roots_pem =
+        ca_file.map(|path| read_text("--ca-file", &path).map(String::into_bytes)).transpose()?;
+    let allowed =
+        if flags.allow_addresses.is_empty() { &table.allow_addresses } else { &flags.allow_addresses };
+    Ok(EgressSettings {
+        identity: Identity::new(contact),
+        additional_roots_pem,
+        own_networks: own_networks(allowed)?,
+        hosts,
+    })
+}
+
+fn mode(flags: &CrawlFlags, file: &ConfigFile, contact: &Contact) -> Result<Mode, UsageError> {
+    if !flags.daemon {
+        let park_wait = flags.park_wait.as_deref().or(file.crawler.park_wait.as_deref());
+        let park_wait = read_duration("--park-wait", park_wait)?.unwrap_or(PARK_WAIT_DEFAULT);
+        return Ok(Mode::Once { park_wait });
+    }
+    if contact.is_missing() {
+        let why = "--daemon needs --contact-url or --contact-email, so that site owners can reach you";
+        return Err(UsageError(why.to_owned()));
+    }
+    Ok(Mode::Daemon)
+}
+
+fn contact(flags: &CrawlFlags, file: &ConfigFile) -> Result<Contact, UsageError> {
+    let url = flags.contact_url.as_deref().or(file.crawler.contact_url.as_deref());
+    let email = flags.contact_email.as_deref().or(file.crawler.contact_email.as_deref());
+    Contact::parse(url, email).map_err(|error| UsageError(error.to_string()))
+}
+
+fn own_networks(texts: &[String]) -> Result<OwnNetworks, UsageError> {
+    let parse = |text: &String| {
+        let network = text.parse::<IpNet>().ok();
+        network.or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from)).ok_or_else(|| {
+            UsageError(format!("--allow-addresses: \"{text}\" is not a network: write it like 10.0.0.0/8"))
+        })
+    };
+    texts.iter().map(parse).collect::<Result<Vec<_>, _>>().map(OwnNetworks::new)
+}
+
+fn seed_sources(paths: &[PathBuf]) -> Result<Vec<SeedSource>, UsageError> {
+    let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
+    if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
+        return Err(UsageError("--seeds names stdin (-) more than once".to_owned()));
+    }
+    if paths.iter().any(is_stdin) && std::io::stdin().is_terminal() {
+        return Err(UsageError("--seeds - reads stdin, which is a terminal: pipe a list into it".to_owned()));
+    }
+    let source =
+        |path: &PathBuf| if is_stdin(path) { SeedSource::Stdin } else { SeedSource::File(path.clone()) };
+    Ok(paths.iter().map(source).collect())
+}
+
+fn rate(typed: Option<u32>) -> Result<NonZeroU32, UsageError> {
+    typed.map_or(Ok(RATE_DEFAULT), |rate| {
+        NonZeroU32::new(rate)
+            .ok_or_else(|| UsageError("--rate must be at least 1 request a second".to_owned()))
+    })
+}
+
+fn concurrency(typed: Option<u32>) -> Result<usize, UsageError> {
+    match typed {
+        None => Ok(CONCURRENCY_DEFAULT),
+        Some(count @ 1..=CONCURRENCY_MAX) => Ok(usize::try_from(count).unwrap_or(CONCURRENCY_DEFAULT)),
+        Some(_) => Err(UsageError(format!("--concurrency must be between 1 and {CONCURRENCY_MAX}"))),
+    }
+}
+
+fn read_duration(flag: &str, typed: Option<&str>) -> Result<Option<Duration>, UsageError> {
+    let parse = |text| duration::parse(text).map_err(|error| UsageError(format!("{flag}: {error}")));
+    typed.map(parse).transpose()
+}
+
+fn read_text(flag: &str, path: &Path) -> Result<String, UsageError> {
+    std::fs::read_to_string(path)
+        .map_err(|error| UsageError(format!("{flag}: cannot read {}: {error}", path.display())))
+}
+
+fn first<T: Clone>(flag: Option<&T>, file: Option<&T>) -> Option<T> {
+    flag.or(file).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(crawl: CrawlFlags) -> Result<Settings, String> {
+        let shared = SharedFlags { data_dir: Some("d".into()), ..SharedFlags::default() };
+        resolve(&shared, &crawl).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn defaults_are_polite() {
+        let settings = resolved(CrawlFlags::default()).unwrap();
+        assert_eq!(settings.crawl.delay, Duration::from_secs(3));
+        assert_eq!(settings.crawl.mode, Mode::Once { park_wait: PARK_WAIT_DEFAULT });
+        assert_eq!(settings.shared.store.url, DatabaseUrl::in_data_dir(Path::new("d")));
+    }
+
+    #[test]
+    fn each_wrong_value_is_one_sentence_that_names_its_flag() {
+        let text = |value: &str| Some(value.to_owned());
+        for (flags, named) in [
+            (CrawlFlags { delay: text("3"), ..CrawlFlags::default() }, "--delay"),
+            (CrawlFlags { rate: Some(0), ..CrawlFlags::default() }, "--rate"),
+            (CrawlFlags { concurrency: Some(0), ..CrawlFlags::default() }, "--concurrency"),
+            (
+                CrawlFlags { allow_addresses: vec!["10.0.0.0/99".into()], ..CrawlFlags::default() },
+                "--allow-addresses",
+            ),
+            (CrawlFlags { hosts: Some("/nowhere/hosts".into()), ..CrawlFlags::default() }, "--hosts"),
+            (CrawlFlags { daemon: true, ..CrawlFlags::default() }, "--contact-url"),
+            (CrawlFlags { contact_email: text("me"), ..CrawlFlags::default() }, "e-mail"),
+        ] {
+            let error = resolved(flags).unwrap_err();
+            assert!(error.contains(named) && !error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_single_address_is_a_network() {
+        let flags = CrawlFlags {
+            allow_addresses: vec!["127.0.0.1".into(), "10.0.0.0/8".into()],
+            ..CrawlFlags::default()
+        };
+        assert!(resolved(flags).is_ok());
+    }
+}

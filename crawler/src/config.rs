@@ -1,0 +1,72 @@
+//! What a crawl is told: parsed and checked once, before the first request.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use store::WorkerId;
+
+use crate::egress::EgressSettings;
+
+/// Visits open at the same time unless told otherwise: with a gap of 3 s they make about 80 requests a second.
+pub const CONCURRENCY_DEFAULT: usize = 256;
+/// Requests a second of one process unless told otherwise; more than 256 visits can reach.
+pub const RATE_DEFAULT: NonZeroU32 = NonZeroU32::new(1_000).expect("not zero");
+/// How long a pass waits for parked visits unless told otherwise.
+pub const PARK_WAIT_DEFAULT: Duration = Duration::from_mins(1);
+
+/// A crawl.
+#[derive(Debug, Clone)]
+pub struct CrawlConfig {
+    pub egress: EgressSettings,
+    pub seeds: Vec<SeedSource>,
+    pub mode: Mode,
+    /// Least gap between two requests to an authority; robots.txt may ask for more.
+    pub delay: Duration,
+    /// Requests a second of this process.
+    pub rate: NonZeroU32,
+    /// Visits open at the same time.
+    pub concurrency: usize,
+    /// Makes sites due that were visited longer ago than this.
+    pub revisit_older_than: Option<Duration>,
+    pub worker: WorkerId,
+}
+
+/// When a crawl ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// When nothing is due; parked visits are waited for this long.
+    Once { park_wait: Duration },
+    /// When it is stopped.
+    Daemon,
+}
+
+/// Where seeds come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SeedSource {
+    File(PathBuf),
+    Stdin,
+    /// Text at hand, such as the demo's.
+    Text {
+        name: String,
+        text: String,
+    },
+}
+
+impl SeedSource {
+    /// How messages name it.
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Stdin => "stdin".to_owned(),
+            Self::Text { name, .. } => name.clone(),
+        }
+    }
+}
+
+/// A name for this process that no other has at the same time.
+pub fn worker_id() -> WorkerId {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = if host.trim().is_empty() { "worker" } else { host.trim() };
+    WorkerId::new(&format!("{host}/{}", std::process::id()))
+}

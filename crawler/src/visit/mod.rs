@@ -1,0 +1,2 @@
+//! One visit to one site.
+mod html;
