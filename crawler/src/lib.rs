@@ -8,5 +8,6 @@ mod clock;
 pub mod config;
 pub mod egress;
 mod output;
+mod pace;
 pub mod seeds;
 mod visit;

@@ -26,7 +26,7 @@ pub use hosts::{HostsError, HostsFile};
 pub use identity::{Contact, ContactError, Identity, VERSION};
 pub use probe::{Stage, Timings};
 pub use response::{Body, Extent, Head, Reply};
-pub use session::{Resolved, Session, Standing, Validators};
+pub use session::{Resolved, Session, Standing};
 pub use tls::TlsError;
 
 use dns::Dns;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, FROM, HeaderMap, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, FROM, HeaderMap, HeaderValue, USER_AGENT,
 };
 use manifest::{Host, ManifestUrl};
 use policy::{AddressVerdict, BodyKind, OwnNetworks, plan};
@@ -29,19 +29,6 @@ const HEADERS_TIME_MAX: Duration = Duration::from_secs(10);
 const WINDOW_BYTES: u32 = 256 * 1024;
 /// The only port that is visited, https's own.
 const PORT: u16 = 443;
-
-/// Validators of the copy that is kept, byte for byte as they were served (RFC 9110 §13.1).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Validators {
-    pub etag: Option<String>,
-    pub last_modified: Option<String>,
-}
-
-impl Validators {
-    pub const fn is_empty(&self) -> bool {
-        self.etag.is_none() && self.last_modified.is_none()
-    }
-}
 
 /// Where a name leads in this visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,12 +77,13 @@ impl Session {
         Ok(Resolved { addresses, standing, took: started.elapsed() })
     }
 
-    /// Sends one GET and reads its answer; the name must have been resolved. Nothing is retried and no redirect followed.
+    /// Sends one GET and reads its answer; the name must have been resolved. `conditions` are the validators of the copy
+    /// that is kept. Nothing is retried and no redirect followed.
     pub async fn fetch(
         &self,
         url: &ManifestUrl,
         kind: BodyKind,
-        validators: &Validators,
+        conditions: &HeaderMap,
     ) -> Result<Reply, Failure> {
         if url.port() != PORT {
             return Err(Failure::new(
@@ -103,7 +91,7 @@ impl Session {
                 format!("port {} is not visited, only {PORT}", url.port()),
             ));
         }
-        let response = self.send(url, validators).await?;
+        let response = self.send(url, conditions).await?;
         let head = Head::of(&response)?;
         self.probe.enter(Stage::Body);
         let body = if head.status == http::StatusCode::OK {
@@ -120,9 +108,9 @@ impl Session {
         self.probe.timings()
     }
 
-    async fn send(&self, url: &ManifestUrl, validators: &Validators) -> Result<reqwest::Response, Failure> {
+    async fn send(&self, url: &ManifestUrl, conditions: &HeaderMap) -> Result<reqwest::Response, Failure> {
         self.probe.begin();
-        let request = self.client.get(url.as_url().clone()).headers(conditions(validators)?);
+        let request = self.client.get(url.as_url().clone()).headers(conditions.clone());
         #[expect(clippy::disallowed_methods, reason = "this is the one door to the open web")]
         let mut sending = std::pin::pin!(request.send());
         loop {
@@ -158,18 +146,6 @@ const fn limit(stage: Stage) -> Duration {
 fn standing(own: &OwnNetworks, addresses: &[IpAddr]) -> Standing {
     let all_own = addresses.iter().all(|address| matches!(own.judge(*address), AddressVerdict::Own(_)));
     if all_own { Standing::Own } else { Standing::Global }
-}
-
-fn conditions(validators: &Validators) -> Result<HeaderMap, Failure> {
-    let mut headers = HeaderMap::new();
-    let given = [(IF_NONE_MATCH, &validators.etag), (IF_MODIFIED_SINCE, &validators.last_modified)];
-    for (name, value) in given {
-        let Some(value) = value else { continue };
-        let value = HeaderValue::from_bytes(value.as_bytes())
-            .map_err(|_| Failure::new(Cause::Protocol, "a stored validator is not a header value"))?;
-        headers.insert(name, value);
-    }
-    Ok(headers)
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one door to the open web")]

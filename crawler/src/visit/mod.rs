@@ -1,2 +1,217 @@
-//! One visit to one site.
+//! One visit to one site: robots.txt first, then path after path, then one record of it all.
+//!
+//! The order, the waits and the ends are decided by `policy`; what remains here is asking in that order and keeping what
+//! came back. A visit that has to wait long is parked with everything it knows, and goes on at the next path, in this
+//! process or another.
+
+mod ask;
+mod fetched;
+mod finish;
 mod html;
+mod judge;
+mod links;
+mod parts;
+mod prepare;
+mod progress;
+mod robots;
+mod step;
+mod task;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use manifest::Host;
+use policy::{NextStep, RobotsVerdict, VisitEnd};
+use store::{LeasedSite, LeaseToken, ParkedVisit, SiteState, Store, StoreError, VisitRecord};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock;
+use crate::egress::{Egress, Failure, Session};
+use crate::pace::{AuthorityClock, Pace, SiteClock, Target};
+
+use self::progress::Progress;
+
+/// What every visit of a process uses.
+#[derive(Clone)]
+pub(crate) struct Tools {
+    pub(crate) egress: Egress,
+    pub(crate) store: Store,
+    pub(crate) pace: Pace,
+}
+
+/// How a visit is stopped from outside.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stop {
+    /// After the request that is under way.
+    pub(crate) soft: CancellationToken,
+    /// Another worker has taken the site over.
+    pub(crate) lost: CancellationToken,
+}
+
+/// A visit that is over, or waits.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// To be saved.
+    Ended(Box<VisitRecord>),
+    /// To be parked.
+    Parked(Box<ParkedVisit>),
+    /// Nobody's business any more: the lease is lost.
+    Dropped,
+}
+
+/// Why a visit does not go on.
+#[derive(Debug)]
+enum Interrupt {
+    Park { until: DateTime<Utc>, reason: String },
+    End(VisitEnd),
+    Lost,
+    Store(StoreError),
+}
+
+impl From<StoreError> for Interrupt {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::LeaseLost { .. } => Self::Lost,
+            StoreError::Blocked { .. } => Self::End(VisitEnd::OptedOut),
+            error => Self::Store(error),
+        }
+    }
+}
+
+/// An authority that was spoken to in this visit.
+struct Authority {
+    clock: AuthorityClock,
+    target: Target,
+}
+
+/// A visit under way.
+struct Visit<'a> {
+    tools: &'a Tools,
+    stop: &'a Stop,
+    token: LeaseToken,
+    site: SiteState,
+    session: Session,
+    progress: Progress,
+    verdicts: HashMap<Host, Arc<RobotsVerdict>>,
+    authorities: HashMap<Host, Authority>,
+    site_clock: SiteClock,
+    /// Hosts whose robots.txt was looked at in this visit.
+    greeted: HashSet<Host>,
+}
+
+/// Visits a site, or goes on with a visit that was parked.
+pub(crate) async fn visit(tools: &Tools, leased: LeasedSite, stop: &Stop) -> Result<Outcome, StoreError> {
+    let session = match tools.egress.session() {
+        Ok(session) => session,
+        Err(failure) => return Ok(Outcome::Parked(Box::new(unable(&failure)))),
+    };
+    let mut visit = Visit::new(tools, stop, leased, session);
+    let interrupt = match visit.work().await {
+        Ok(end) => Interrupt::End(end),
+        Err(interrupt) => interrupt,
+    };
+    match interrupt {
+        Interrupt::Store(error) => Err(error),
+        Interrupt::Lost => Ok(Outcome::Dropped),
+        Interrupt::Park { until, reason } => Ok(visit.park(until, reason).await),
+        Interrupt::End(VisitEnd::Interrupted) => Ok(visit.park(clock::now(), "the crawler was stopped".to_owned()).await),
+        Interrupt::End(end) => visit.finish(end).await,
+    }
+}
+
+/// No client could be built: a fault of this machine, tried again soon.
+fn unable(failure: &Failure) -> ParkedVisit {
+    let resume_at = clock::now() + chrono::TimeDelta::minutes(1);
+    ParkedVisit { resume_at, reason: failure.reason.clone(), progress: serde_json::Value::Null }
+}
+
+impl<'a> Visit<'a> {
+    fn new(tools: &'a Tools, stop: &'a Stop, leased: LeasedSite, session: Session) -> Self {
+        let LeasedSite { token, site } = leased;
+        let now = clock::now();
+        let progress = Progress::resume(&site).unwrap_or_else(|| prepare::begin(&site, now));
+        let requests_today = site.hosts.iter().map(|host| host.requests_today).sum();
+        let day = site.hosts.iter().map(|host| host.requests_day).max().unwrap_or_default();
+        let site_clock = SiteClock::new(requests_today, day, site.not_before);
+        Self {
+            tools,
+            stop,
+            token,
+            site,
+            session,
+            progress,
+            verdicts: HashMap::new(),
+            authorities: HashMap::new(),
+            site_clock,
+            greeted: HashSet::new(),
+        }
+    }
+
+    /// Works through the queue.
+    async fn work(&mut self) -> Result<VisitEnd, Interrupt> {
+        let started = Instant::now();
+        let active_before = self.progress.active;
+        while let Some(mut task) = self.progress.queue.pop_front() {
+            if self.progress.has_ended(&task.url.host()) {
+                continue;
+            }
+            let done = self.step(&mut task).await;
+            self.progress.active = active_before + started.elapsed();
+            match done {
+                Ok(next) => self.heed(&task.url.host(), next)?,
+                Err(interrupt) => {
+                    self.progress.queue.push_front(task);
+                    return Err(interrupt);
+                }
+            }
+            let rules = self.progress.rules.entry(task.url.host()).or_default();
+            if let NextStep::Stop(end) = rules.observe_time(self.progress.active) {
+                return Ok(end);
+            }
+        }
+        Ok(self.progress.overall_end())
+    }
+
+    /// Ends one host, or the whole visit where the site as a whole asked for quiet.
+    fn heed(&mut self, host: &Host, next: NextStep) -> Result<(), Interrupt> {
+        match next {
+            NextStep::Continue => Ok(()),
+            NextStep::AskCanary => {
+                if let Some(task) = prepare::canary(host) {
+                    self.progress.queue.push_front(task);
+                }
+                Ok(())
+            }
+            NextStep::Stop(end @ (VisitEnd::RateLimited | VisitEnd::OptedOut)) => Err(Interrupt::End(end)),
+            NextStep::Stop(end) => {
+                self.progress.end_host(host, end);
+                Ok(())
+            }
+        }
+    }
+
+    async fn park(mut self, until: DateTime<Utc>, reason: String) -> Outcome {
+        self.persist_clocks().await;
+        self.progress.forget_manifests();
+        match serde_json::to_value(&self.progress) {
+            Ok(progress) => Outcome::Parked(Box::new(ParkedVisit { resume_at: until, reason, progress })),
+            Err(error) => {
+                tracing::error!(site.name = %self.token.site, %error, "progress cannot be kept");
+                let progress = serde_json::Value::Null;
+                Outcome::Parked(Box::new(ParkedVisit { resume_at: until, reason, progress }))
+            }
+        }
+    }
+
+    /// The clock that was written ahead counted from the request; the one that counts is later.
+    async fn persist_clocks(&mut self) {
+        for authority in self.authorities.values() {
+            let saved = self.tools.pace.persist(&authority.target, &authority.clock, &self.site_clock).await;
+            if let Err(error) = saved {
+                tracing::warn!(site.name = %self.token.site, %error, "clocks could not be written");
+            }
+        }
+    }
+}

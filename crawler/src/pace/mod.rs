@@ -1,0 +1,237 @@
+//! When the next request may leave: keeps the clocks that `policy::delay` decides over.
+//!
+//! Clocks of authority and site belong to the visit, which has its site to itself. Clocks of addresses and public suffixes
+//! are shared by every visit of the process, and kept in the store across processes. No request is sent before its clock
+//! is written: a crawler that is killed cannot ask twice. When the database is away, requests wait.
+
+mod book;
+mod writer;
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use manifest::Host;
+use policy::Seed;
+use policy::delay::{AuthorityPace, Network, Pace as Decision, Scope, ScopeState, day_of, next_request_at};
+use store::{ClockWrite, Store, StoreError};
+
+use self::book::{Book, Claim, Key};
+use self::writer::ClockWriter;
+pub(crate) use self::writer::Cleared;
+use crate::clock;
+
+/// The pace of a process; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Pace(Arc<Shared>);
+
+struct Shared {
+    book: Book,
+    writer: ClockWriter,
+    rate: DefaultDirectRateLimiter,
+    store: Store,
+    /// `--delay`.
+    configured: Duration,
+}
+
+/// The clocks of one authority within a visit.
+#[derive(Debug, Clone)]
+pub(crate) struct AuthorityClock {
+    host: Host,
+    next_ok_at: Option<DateTime<Utc>>,
+    requests_today: u32,
+    day: i32,
+    last_latency: Option<Duration>,
+    turns: u64,
+}
+
+impl AuthorityClock {
+    pub(crate) const fn new(host: Host, next_ok_at: Option<DateTime<Utc>>, requests_today: u32, day: i32) -> Self {
+        Self { host, next_ok_at, requests_today, day, last_latency: None, turns: 0 }
+    }
+}
+
+/// Clocks of the site as a whole, within a visit.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SiteClock {
+    next_ok_at: Option<DateTime<Utc>>,
+    requests_today: u32,
+    day: i32,
+    /// Retry-After.
+    pub(crate) not_before: Option<DateTime<Utc>>,
+}
+
+impl SiteClock {
+    pub(crate) const fn new(requests_today: u32, day: i32, not_before: Option<DateTime<Utc>>) -> Self {
+        Self { next_ok_at: None, requests_today, day, not_before }
+    }
+}
+
+/// What a request is about to be sent to.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) network: Network,
+    pub(crate) crawl_delay: Option<Duration>,
+}
+
+/// Permission for one request; its scopes are free again when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    _claim: Claim,
+}
+
+/// What asking for a turn came to.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    Go(Turn),
+    /// Ask again after this.
+    Wait { until: DateTime<Utc> },
+    /// Too long to keep a connection for.
+    Park { until: DateTime<Utc>, scope: Scope },
+    /// The day's budget is spent.
+    OverBudget { scope: Scope, until: DateTime<Utc> },
+}
+
+impl Pace {
+    /// Starts the task that writes clocks; it ends when the last clone is dropped.
+    pub(crate) fn start(store: Store, configured: Duration, rate: NonZeroU32, tracker: &tokio_util::task::TaskTracker) -> Self {
+        let writer = ClockWriter::start(store.clone(), tracker);
+        let rate = RateLimiter::direct(Quota::per_second(rate));
+        Self(Arc::new(Shared { book: Book::default(), writer, rate, store, configured }))
+    }
+
+    /// Loads what other processes wrote about addresses.
+    pub(crate) async fn learn(&self, target: &Target) -> Result<(), StoreError> {
+        if target.network == Network::Own {
+            return Ok(());
+        }
+        for (address, at) in self.0.store.address_clocks(&target.addresses).await? {
+            self.0.book.learn(&Key::of_address(address), at);
+        }
+        Ok(())
+    }
+
+    /// Asks for a turn; waits while another request of the same address is under way.
+    pub(crate) async fn ask(
+        &self,
+        target: &Target,
+        authority: &AuthorityClock,
+        site: &SiteClock,
+    ) -> Asked {
+        let own = own_scopes(authority, site);
+        let keys = shared_keys(target, &authority.host);
+        loop {
+            let now = clock::now();
+            let decided = self.0.book.claim(&keys, |shared| {
+                let scopes: Vec<ScopeState> = own.iter().chain(shared).copied().collect();
+                next_request_at(&scopes, target.network, now)
+            });
+            match decided {
+                (_, Some(claim)) => return Asked::Go(Turn { _claim: claim }),
+                (Decision::Park { until, scope }, _) => return Asked::Park { until, scope },
+                (Decision::OverBudget { scope, until }, _) => return Asked::OverBudget { scope, until },
+                (Decision::Wait { until, .. }, _) => return Asked::Wait { until },
+                (Decision::Busy { .. } | Decision::Go, None) => self.0.book.wait_for_release(&keys).await,
+            }
+        }
+    }
+
+    /// Writes the clocks of the request that is about to be sent, and waits for the node's own rate.
+    pub(crate) async fn clear(
+        &self,
+        target: &Target,
+        authority: &mut AuthorityClock,
+        site: &mut SiteClock,
+    ) -> Result<Cleared, StoreError> {
+        let now = clock::now();
+        authority.turns += 1;
+        count_request(&mut authority.requests_today, &mut authority.day, now);
+        count_request(&mut site.requests_today, &mut site.day, now);
+        authority.next_ok_at = Some(later(now, self.gap(target, authority)));
+        let cleared = self.0.writer.write(write_of(target, authority, site, now, 1)).await?;
+        self.0.rate.until_ready().await;
+        Ok(cleared)
+    }
+
+    /// After the answer: the gap is counted from here.
+    pub(crate) fn finish(&self, target: &Target, authority: &mut AuthorityClock, site: &mut SiteClock, latency: Duration) {
+        let now = clock::now();
+        authority.last_latency = Some(latency);
+        authority.next_ok_at = Some(later(now, self.gap(target, authority)));
+        site.next_ok_at = Some(later(now, Scope::Site.limits().gap));
+        if target.network == Network::Global {
+            self.0.book.finish(&shared_keys(target, &authority.host), now);
+        }
+    }
+
+    /// Writes where an authority's clock stands, at the end of a visit or when the site asked for a pause.
+    pub(crate) async fn persist(&self, target: &Target, authority: &AuthorityClock, site: &SiteClock) -> Result<(), StoreError> {
+        let write = write_of(target, authority, site, clock::now(), 0);
+        self.0.writer.write(write).await.map(|_| ())
+    }
+
+    fn gap(&self, target: &Target, authority: &AuthorityClock) -> Duration {
+        let pace = AuthorityPace {
+            configured: self.0.configured,
+            crawl_delay: target.crawl_delay,
+            last_latency: authority.last_latency,
+            network: target.network,
+        };
+        pace.gap(Seed::of(authority.host.as_str()).turn(authority.turns)).wait
+    }
+}
+
+fn own_scopes(authority: &AuthorityClock, site: &SiteClock) -> [ScopeState; 3] {
+    [
+        ScopeState {
+            next_ok_at: authority.next_ok_at,
+            requests_today: authority.requests_today,
+            day: authority.day,
+            ..ScopeState::idle(Scope::Authority)
+        },
+        ScopeState {
+            next_ok_at: site.next_ok_at,
+            requests_today: site.requests_today,
+            day: site.day,
+            ..ScopeState::idle(Scope::Site)
+        },
+        ScopeState { next_ok_at: site.not_before, ..ScopeState::idle(Scope::RetryAfter) },
+    ]
+}
+
+fn shared_keys(target: &Target, host: &Host) -> Vec<Key> {
+    if target.network == Network::Own {
+        return Vec::new();
+    }
+    let addresses = target.addresses.iter().take(1).map(|address| Key::of_address(*address));
+    addresses.chain(Key::of_private_suffix(host)).collect()
+}
+
+fn count_request(requests_today: &mut u32, day: &mut i32, now: DateTime<Utc>) {
+    let today = day_of(now);
+    if *day != today {
+        (*day, *requests_today) = (today, 0);
+    }
+    *requests_today = requests_today.saturating_add(1);
+}
+
+fn write_of(target: &Target, authority: &AuthorityClock, site: &SiteClock, now: DateTime<Utc>, requests_add: u32) -> ClockWrite {
+    let address = target.addresses.first().copied().filter(|_| target.network == Network::Global);
+    ClockWrite {
+        host: authority.host.clone(),
+        address,
+        next_ok_at: authority.next_ok_at.unwrap_or(now),
+        address_next_ok_at: address.map(|_| later(now, Scope::Address.limits().gap)),
+        not_before: site.not_before,
+        requests_add,
+        day: day_of(now),
+    }
+}
+
+fn later(now: DateTime<Utc>, wait: Duration) -> DateTime<Utc> {
+    TimeDelta::from_std(wait).ok().and_then(|wait| now.checked_add_signed(wait)).unwrap_or(DateTime::<Utc>::MAX_UTC)
+}

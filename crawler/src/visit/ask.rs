@@ -1,0 +1,173 @@
+//! One request under every rule: resolved and judged address, turn, written clock, opt-out; then what Retry-After says.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use http::HeaderMap;
+use http::header::RETRY_AFTER;
+use manifest::{Host, ManifestUrl};
+use policy::delay::{Network, Scope};
+use policy::{BodyKind, FetchOutcome, RetryAfter, VisitEnd};
+use tokio::time::Instant;
+
+use super::judge::outcome_of_status;
+use super::{Authority, Interrupt, Visit};
+use crate::clock;
+use crate::egress::{Cause, Failure, Reply, Standing, Timings};
+use crate::pace::{Asked, AuthorityClock, Cleared, Target, Turn};
+
+/// What a request brought, and when.
+pub(super) struct Exchange {
+    pub(super) answer: Result<Reply, Failure>,
+    pub(super) at: DateTime<Utc>,
+    pub(super) took: Duration,
+}
+
+impl Visit<'_> {
+    /// Sends one request when its turn has come.
+    pub(super) async fn request(
+        &mut self,
+        url: &ManifestUrl,
+        body: BodyKind,
+        conditions: &HeaderMap,
+    ) -> Result<Exchange, Interrupt> {
+        let host = url.host();
+        let started = Instant::now();
+        if let Err(failure) = self.meet(&host).await? {
+            return Ok(Exchange { answer: Err(failure), at: clock::now(), took: started.elapsed() });
+        }
+        let turn = self.take_turn(&host).await?;
+        self.clear(&host).await?;
+        let (at, sent) = (clock::now(), Instant::now());
+        self.progress.requests += 1;
+        let answer = self.session.fetch(url, body, conditions).await;
+        let took = sent.elapsed();
+        self.note(&host, &answer, took);
+        drop(turn);
+        if let Ok(reply) = &answer {
+            self.heed_retry_after(&host, reply).await?;
+        }
+        Ok(Exchange { answer, at, took })
+    }
+
+    /// Resolves a name, once a visit, and looks up its clocks.
+    async fn meet(&mut self, host: &Host) -> Result<Result<(), Failure>, Interrupt> {
+        if self.authorities.contains_key(host) {
+            return Ok(Ok(()));
+        }
+        let resolved = match self.session.resolve(host).await {
+            Ok(resolved) => resolved,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        self.progress.phases.dns_ms = self.progress.phases.dns_ms.saturating_add(millis(resolved.took));
+        let network = match resolved.standing {
+            Standing::Global => Network::Global,
+            Standing::Own => Network::Own,
+        };
+        let target = Target { addresses: resolved.addresses, network, crawl_delay: None };
+        self.tools.pace.learn(&target).await?;
+        let known = self.site.hosts.iter().find(|state| state.host == *host);
+        let clock = known.map_or_else(
+            || AuthorityClock::new(host.clone(), None, 0, 0),
+            |state| AuthorityClock::new(host.clone(), state.next_ok_at, state.requests_today, state.requests_day),
+        );
+        self.authorities.insert(host.clone(), Authority { clock, target });
+        Ok(Ok(()))
+    }
+
+    async fn take_turn(&mut self, host: &Host) -> Result<Turn, Interrupt> {
+        loop {
+            if self.stop.lost.is_cancelled() {
+                return Err(Interrupt::Lost);
+            }
+            if self.stop.soft.is_cancelled() {
+                return Err(Interrupt::End(VisitEnd::Interrupted));
+            }
+            let crawl_delay = self.verdicts.get(host).and_then(|verdict| verdict.crawl_delay());
+            let Some(authority) = self.authorities.get_mut(host) else { return Err(Interrupt::Lost) };
+            authority.target.crawl_delay = crawl_delay.map(|delay| delay.wait);
+            let asked = self.tools.pace.ask(&authority.target, &authority.clock, &self.site_clock).await;
+            match asked {
+                Asked::Go(turn) => return Ok(turn),
+                Asked::Park { until, scope } => return Err(Interrupt::Park { until, reason: park_reason(scope) }),
+                Asked::OverBudget { scope, until } => {
+                    let reason = format!("the day's budget of the {scope} is used up");
+                    return Err(Interrupt::Park { until, reason });
+                }
+                Asked::Wait { until } => self.sleep_until(until).await,
+            }
+        }
+    }
+
+    /// Sleeps, unless the visit is stopped.
+    async fn sleep_until(&self, until: DateTime<Utc>) {
+        // one millisecond more, since the clock that is compared has finer steps than the timer
+        let wait = (until - clock::now()).to_std().unwrap_or_default() + Duration::from_millis(1);
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = self.stop.soft.cancelled() => {}
+            () = self.stop.lost.cancelled() => {}
+        }
+    }
+
+    /// Writes the clock ahead of the request; the owner's opt-out is heard here too.
+    async fn clear(&mut self, host: &Host) -> Result<(), Interrupt> {
+        let Some(authority) = self.authorities.get_mut(host) else { return Err(Interrupt::Lost) };
+        match self.tools.pace.clear(&authority.target, &mut authority.clock, &mut self.site_clock).await? {
+            Cleared::Go => Ok(()),
+            Cleared::OptedOut => Err(Interrupt::End(VisitEnd::OptedOut)),
+        }
+    }
+
+    fn note(&mut self, host: &Host, answer: &Result<Reply, Failure>, took: Duration) {
+        if let Some(authority) = self.authorities.get_mut(host) {
+            self.tools.pace.finish(&authority.target, &mut authority.clock, &mut self.site_clock, took);
+        }
+        let Timings { connect, tls, first_byte, body } = self.session.timings();
+        let phases = &mut self.progress.phases;
+        phases.connect_ms = phases.connect_ms.saturating_add(millis(connect));
+        phases.tls_ms = phases.tls_ms.saturating_add(millis(tls));
+        phases.ttfb_ms = phases.ttfb_ms.saturating_add(millis(first_byte));
+        phases.body_ms = phases.body_ms.saturating_add(millis(body));
+        if let Ok(reply) = answer {
+            self.progress.bytes_in = self.progress.bytes_in.saturating_add(reply.body.wire_bytes);
+        }
+    }
+
+    /// A site that asks for a pause gets it, from this request on and across restarts.
+    async fn heed_retry_after(&mut self, host: &Host, reply: &Reply) -> Result<(), Interrupt> {
+        if outcome_of_status(reply.head.status.as_u16()) != Some(FetchOutcome::RateLimited) {
+            return Ok(());
+        }
+        let asked = RetryAfter::read(reply.head.text(&RETRY_AFTER), clock::now());
+        self.site_clock.not_before = self.site_clock.not_before.max(Some(asked.not_before()));
+        if let Some(authority) = self.authorities.get(host) {
+            self.tools.pace.persist(&authority.target, &authority.clock, &self.site_clock).await?;
+        }
+        Ok(())
+    }
+}
+
+/// How the visit ends when a name cannot even be asked.
+pub(super) const fn end_of_failure(cause: Cause) -> VisitEnd {
+    match cause {
+        Cause::NameUnknown => VisitEnd::DnsDead,
+        Cause::NameServers => VisitEnd::DnsFailed,
+        Cause::Address => VisitEnd::AddressRefused,
+        Cause::Connect => VisitEnd::Unreachable,
+        Cause::Tls => VisitEnd::TlsFailed,
+        Cause::Timeout | Cause::TooLarge | Cause::Encoding | Cause::Protocol => VisitEnd::TransportErrors,
+    }
+}
+
+fn park_reason(scope: Scope) -> String {
+    match scope {
+        Scope::Authority => "robots.txt asks for a long Crawl-delay".to_owned(),
+        Scope::RetryAfter => "the site asked for a pause (Retry-After)".to_owned(),
+        other => format!("the {other} is busy"),
+    }
+}
+
+pub(super) fn millis(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,126 @@
+//! What became of one task: all that is saved of it, and all that a parked visit has to remember.
+
+use std::net::IpAddr;
+
+use chrono::{DateTime, Utc};
+use data_encoding::BASE64;
+use manifest::model::Served;
+use manifest::{ContentHash, Discovery, Manifest, ManifestUrl};
+use policy::FetchOutcome;
+use policy::freshness::{CacheRecord, Freshness, Keeping};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use store::FetchRecord;
+
+use super::links::Leads;
+use super::task::{Role, Task};
+
+/// A body that survives being parked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Document(pub(crate) Vec<u8>);
+
+impl Serialize for Document {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&BASE64.encode(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Document {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        BASE64.decode(text.as_bytes()).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// What became of one task.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Fetched {
+    pub(crate) url: ManifestUrl,
+    pub(crate) final_url: Option<ManifestUrl>,
+    pub(crate) discovery: Discovery,
+    pub(crate) linked_from: Option<ManifestUrl>,
+    pub(crate) role: Role,
+    pub(crate) outcome: FetchOutcome,
+    pub(crate) reason: Option<String>,
+    pub(crate) robots_rule: Option<String>,
+    pub(crate) status: Option<u16>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) cache: Option<CacheRecord>,
+    pub(crate) hash: Option<ContentHash>,
+    pub(crate) body: Option<Document>,
+    pub(crate) served: Option<Served>,
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) duration_ms: u32,
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) bytes: u64,
+    /// Read from the body; read again when the visit goes on elsewhere.
+    #[serde(skip)]
+    pub(crate) manifest: Option<Box<Manifest>>,
+    /// Where a page leads; taken as soon as the page is recorded.
+    #[serde(skip)]
+    pub(crate) page: Option<Leads>,
+}
+
+impl Fetched {
+    /// A task that came to this without an answer.
+    pub(crate) fn unanswered(task: &Task, outcome: FetchOutcome, reason: Option<String>, at: DateTime<Utc>) -> Self {
+        Self {
+            url: task.url.clone(),
+            final_url: task.final_url(),
+            discovery: task.discovery,
+            linked_from: task.linked_from.clone(),
+            role: task.role,
+            outcome,
+            reason,
+            robots_rule: None,
+            status: None,
+            headers: Vec::new(),
+            cache: None,
+            hash: None,
+            body: None,
+            served: None,
+            at,
+            duration_ms: 0,
+            address: None,
+            bytes: 0,
+            manifest: None,
+            page: None,
+        }
+    }
+
+    /// Until when it need not be asked for again.
+    pub(crate) fn fresh_until(&self) -> Option<DateTime<Utc>> {
+        match self.cache.as_ref()?.freshness(self.at) {
+            Freshness::Fresh { until } => Some(until),
+            _ => None,
+        }
+    }
+
+    /// The row that is saved.
+    pub(crate) fn into_record(self) -> FetchRecord {
+        let fresh_until = self.fresh_until();
+        let may_keep = self.cache.as_ref().is_none_or(|cache| cache.keeping() == Keeping::Everything);
+        FetchRecord {
+            url: self.url,
+            final_url: self.final_url,
+            discovery: self.discovery,
+            linked_from: self.linked_from,
+            outcome: self.outcome,
+            reason: self.reason,
+            robots_rule: self.robots_rule,
+            status: self.status,
+            headers: self.headers,
+            etag: self.cache.as_ref().and_then(|cache| cache.etag().map(str::to_owned)),
+            last_modified: self.cache.as_ref().and_then(|cache| cache.last_modified().map(str::to_owned)),
+            cache: self.cache.as_ref().and_then(|cache| serde_json::to_value(cache).ok()),
+            fresh_until,
+            content_hash: self.hash,
+            body: self.body.map(|body| body.0),
+            store_body: may_keep,
+            manifest: self.manifest,
+            at: self.at,
+            duration_ms: self.duration_ms,
+            address: self.address,
+            bytes: self.bytes,
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Where an answer leads: Link headers, `<link>` elements, Agentmap lines, and the links of manifests.
+//!
+//! Pure. A target on the same site is asked in the same visit, under its own robots.txt; one on another site becomes a seed
+//! of that site. Documents that are not https, or lie on other ports, are not followed.
+
+use http::header::LINK;
+use manifest::model::Follow;
+use manifest::{Discovery, Manifest, ManifestUrl};
+use policy::{BodyKind, RobotsFile};
+use store::Seed;
+
+use crate::egress::Head;
+
+use super::html;
+use super::task::{Role, Task, body_of_link, body_of_path};
+
+/// Relations that lead to a manifest (RFC 8288 names and those that the dialects register).
+const MANIFEST_RELS: [&str; 12] = [
+    "agent-manifest",
+    "agent",
+    "agent-card",
+    "agents",
+    "agents-json",
+    "agentmap",
+    "ard",
+    "ai-catalog",
+    "api-catalog",
+    "service-desc",
+    "mcp",
+    "woa",
+];
+/// Links followed from one document; catalogs name more, and their pages come with later visits.
+const LINKS_FOLLOWED_MAX: usize = 50;
+/// Links of one document that become seeds of other sites.
+const SEEDS_MAX: usize = 1_000;
+
+/// What an answer leads to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Leads {
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) seeds: Vec<Seed>,
+}
+
+impl Leads {
+    fn add(&mut self, from: &ManifestUrl, task: Task) {
+        if task.url.port() != 443 {
+            return;
+        }
+        if task.url.site() == from.site() {
+            if self.tasks.len() < LINKS_FOLLOWED_MAX {
+                self.tasks.push(Task { linked_from: Some(from.clone()), ..task });
+            }
+        } else if self.seeds.len() < SEEDS_MAX {
+            self.seeds.push(Seed::linked(task.url, from.clone()));
+        }
+    }
+}
+
+/// What the homepage leads to: its Link headers first, then its head.
+pub(crate) fn of_page(url: &ManifestUrl, head: &Head, body: &[u8]) -> Leads {
+    let mut leads = of_headers(url, head);
+    let page = html::read_head(body);
+    let base = page.base.and_then(|base| url.join(&base).ok()).unwrap_or_else(|| url.clone());
+    for link in page.links {
+        if link.rels.iter().any(|rel| MANIFEST_RELS.contains(&rel.as_str())) {
+            add_reference(&mut leads, url, &base, &link.href, Discovery::HtmlLink, link.media_type.as_deref());
+        }
+    }
+    leads
+}
+
+/// What the Link headers of an answer lead to.
+pub(crate) fn of_headers(url: &ManifestUrl, head: &Head) -> Leads {
+    let mut leads = Leads::default();
+    for link in head.texts(&LINK).flat_map(parse_link_header) {
+        if link.rels.iter().any(|rel| MANIFEST_RELS.contains(&rel.as_str())) {
+            add_reference(&mut leads, url, url, &link.href, Discovery::LinkHeader, link.media_type.as_deref());
+        }
+    }
+    leads
+}
+
+/// What the Agentmap lines of robots.txt lead to.
+pub(crate) fn of_robots(url: &ManifestUrl, file: &RobotsFile) -> Leads {
+    let mut leads = Leads::default();
+    for reference in file.agentmaps() {
+        add_reference(&mut leads, url, url, reference, Discovery::Agentmap, None);
+    }
+    leads
+}
+
+/// What a manifest leads to.
+pub(crate) fn of_manifest(manifest: &Manifest) -> Leads {
+    let mut leads = Leads::default();
+    for link in &manifest.links {
+        let Some(follow) = link.follow else { continue };
+        let Ok(url) = ManifestUrl::parse(&link.url) else { continue };
+        if url == manifest.url {
+            continue;
+        }
+        let discovery = match manifest.format() {
+            manifest::Format::Pointer => Discovery::Pointer,
+            _ => Discovery::CatalogEntry,
+        };
+        let role = match follow {
+            Follow::Merge => Role::Part,
+            Follow::Manifest => Role::Manifest,
+        };
+        // a part on another site would need that site's lease; it is left to that site
+        if role == Role::Part && url.site() != manifest.url.site() {
+            continue;
+        }
+        let body = body_of_link(link, &url);
+        leads.add(&manifest.url, Task { role, ..Task::new(url, body, discovery) });
+    }
+    leads
+}
+
+fn add_reference(
+    leads: &mut Leads,
+    from: &ManifestUrl,
+    base: &ManifestUrl,
+    reference: &str,
+    discovery: Discovery,
+    media_type: Option<&str>,
+) {
+    let Ok(url) = base.join(reference) else { return };
+    if url == *from {
+        return;
+    }
+    let is_openapi = media_type.is_some_and(|media_type| media_type.contains("openapi"));
+    let body = if is_openapi { BodyKind::OpenApi } else { body_of_path(&url) };
+    leads.add(from, Task::new(url, body, discovery));
+}
+
+/// One member of a Link header (RFC 8288 §3).
+#[derive(Debug, PartialEq, Eq)]
+struct HeaderLink {
+    rels: Vec<String>,
+    href: String,
+    media_type: Option<String>,
+}
+
+fn parse_link_header(value: &str) -> Vec<HeaderLink> {
+    let mut links = Vec::new();
+    let mut rest = value;
+    while let Some((_, after)) = rest.split_once('<') {
+        let Some((href, parameters)) = after.split_once('>') else { break };
+        let end = end_of_member(parameters);
+        let (own, next) = parameters.split_at(end);
+        let rels = parameter(own, "rel").unwrap_or_default();
+        links.push(HeaderLink {
+            rels: rels.split_ascii_whitespace().map(str::to_ascii_lowercase).collect(),
+            href: href.trim().to_owned(),
+            media_type: parameter(own, "type"),
+        });
+        rest = next;
+    }
+    links
+}
+
+/// Where the next member of the list begins: at the first comma outside quotes.
+fn end_of_member(parameters: &str) -> usize {
+    let mut quoted = false;
+    for (at, character) in parameters.char_indices() {
+        match character {
+            '"' => quoted = !quoted,
+            ',' if !quoted => return at,
+            _ => {}
+        }
+    }
+    parameters.len()
+}
+
+fn parameter(parameters: &str, name: &str) -> Option<String> {
+    parameters.split(';').find_map(|part| {
+        let (key, value) = part.split_once('=')?;
+        key.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"').to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{HeaderMap, HeaderValue, StatusCode};
+
+    fn url(text: &str) -> ManifestUrl {
+        ManifestUrl::parse(text).unwrap()
+    }
+
+    fn head(link: &str) -> Head {
+        let mut headers = HeaderMap::new();
+        headers.insert(LINK, HeaderValue::from_str(link).unwrap());
+        Head { status: StatusCode::OK, headers, address: None }
+    }
+
+    #[test]
+    fn link_headers_and_elements_lead_on_the_same_site_and_seed_others() {
+        let head = head(
+            "</a.json>; rel=\"agent-manifest\"; type=\"application/json\", <https://b.example/c.json>;rel=ard, \
+             </style.css>; rel=preload; as=style",
+        );
+        let page = b"<head><base href='/app/'><link rel=service-desc href=openapi.json><link rel=icon href=/i>";
+        let leads = of_page(&url("https://a.example/"), &head, page);
+        let tasks: Vec<&str> = leads.tasks.iter().map(|task| task.url.as_str()).collect();
+        assert_eq!(tasks, ["https://a.example/a.json", "https://a.example/app/openapi.json"]);
+        assert_eq!(leads.tasks[0].discovery, Discovery::LinkHeader);
+        assert_eq!(leads.tasks[1].body, BodyKind::OpenApi);
+        assert_eq!(leads.seeds.len(), 1);
+        assert_eq!(leads.seeds[0].host.as_str(), "b.example");
+    }
+
+    #[test]
+    fn what_is_not_https_or_not_on_its_port_is_not_followed() {
+        let head = head("<http://a.example/a>; rel=ard, <https://a.example:8443/a>; rel=ard, <https://10.0.0.1/>; rel=ard");
+        assert_eq!(of_headers(&url("https://a.example/"), &head), Leads::default());
+    }
+
+    #[test]
+    fn commas_and_semicolons_in_quotes_do_not_end_a_link() {
+        let links = parse_link_header("</a>; title=\"one, two\"; rel=\"ard agent\", </b>; rel=mcp");
+        assert_eq!(links.len(), 2);
+        assert_eq!(links[0].rels, ["ard", "agent"]);
+        assert_eq!(links[1].href, "/b");
+    }
+}

@@ -1,0 +1,138 @@
+//! Manifests that are completed by other documents (ARWS tools, a plugin's OpenAPI): read together, whichever changed.
+//!
+//! The manifest and its parts are asked for separately, each with its own validators. When one of them changed, the bytes
+//! of the others come from this visit or from the store, and the manifest is read again with all of them.
+
+use manifest::model::Served;
+use manifest::{ContentHash, Document, LinkedDocument, ManifestId, ManifestUrl};
+use policy::FetchOutcome;
+use store::{ResourceState, StoreError};
+
+use super::Visit;
+use super::fetched;
+use super::links::{self, Leads};
+use super::task::{Plainly, Role, Task};
+
+impl Visit<'_> {
+    /// Plans the parts of a manifest that did not change.
+    pub(super) async fn follow_known_parts(&mut self, task: &Task) -> Result<(), StoreError> {
+        let is_part_of = |known: &ResourceState| {
+            known.manifest_id.is_none() && known.linked_from.as_ref() == Some(&task.url)
+        };
+        if task.role != Role::Manifest || !self.site.resources.iter().any(is_part_of) {
+            return Ok(());
+        }
+        let Some(stored) = self.tools.store.manifest_find(&ManifestId::of(&task.url)).await? else { return Ok(()) };
+        let tasks = links::of_manifest(&stored.manifest).tasks;
+        let parts = tasks.into_iter().filter(|task| task.role == Role::Part).collect();
+        self.progress.follow(Leads { tasks: parts, seeds: Vec::new() });
+        Ok(())
+    }
+
+    /// A part whose bytes are not kept has to come whole.
+    pub(super) async fn prefer_plainly_without_copy(
+        &self,
+        task: &mut Task,
+        known: Option<&ResourceState>,
+    ) -> Result<(), StoreError> {
+        let hash = known.and_then(|known| known.content_hash.as_ref());
+        if self.stored_bytes(hash).await?.is_none() {
+            task.plainly = Plainly::Yes;
+        }
+        Ok(())
+    }
+
+    /// Reads every manifest whose body or whose parts changed.
+    pub(super) async fn read_together(&mut self) -> Result<(), StoreError> {
+        for index in 0..self.progress.fetched.len() {
+            let Some(whole) = self.progress.fetched.get(index) else { continue };
+            if whole.role != Role::Manifest || !whole.outcome.is_present() {
+                continue;
+            }
+            let url = whole.url.clone();
+            let has_parts = self.parts_of(&url).next().is_some();
+            let is_unread = whole.outcome == FetchOutcome::Found && whole.manifest.is_none();
+            let has_changed = whole.outcome == FetchOutcome::Found || self.has_changed_part(&url);
+            if is_unread || (has_parts && has_changed) {
+                self.read_with_parts(index, &url).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_with_parts(&mut self, index: usize, url: &ManifestUrl) -> Result<(), StoreError> {
+        let Some(bytes) = self.bytes_of(index).await? else { return Ok(()) };
+        let part_indexes: Vec<usize> = self.parts_of(url).map(|(index, _)| index).collect();
+        let mut parts = Vec::new();
+        for part_index in part_indexes {
+            let Some(part) = self.progress.fetched.get(part_index) else { continue };
+            let part_url = part.url.clone();
+            if let Some(part_bytes) = self.bytes_of(part_index).await? {
+                parts.push((part_url, part_bytes));
+            }
+        }
+        let served = self.served_of(index, url).await?;
+        let Some(whole) = self.progress.fetched.get_mut(index) else { return Ok(()) };
+        let linked: Vec<LinkedDocument<'_>> =
+            parts.iter().map(|(url, bytes)| LinkedDocument { url, bytes }).collect();
+        let manifest = manifest::read(&Document {
+            bytes: &bytes,
+            url,
+            final_url: whole.final_url.as_ref(),
+            discovery: whole.discovery,
+            served: Some(&served),
+            linked: &linked,
+            force: None,
+        });
+        whole.hash = Some(manifest.content_hash.clone());
+        whole.manifest = Some(Box::new(manifest));
+        whole.body = Some(fetched::Document(bytes));
+        Ok(())
+    }
+
+    fn parts_of<'v>(&'v self, url: &'v ManifestUrl) -> impl Iterator<Item = (usize, &'v fetched::Fetched)> {
+        self.progress
+            .fetched
+            .iter()
+            .enumerate()
+            .filter(move |(_, part)| part.role == Role::Part && part.linked_from.as_ref() == Some(url))
+    }
+
+    fn has_changed_part(&self, url: &ManifestUrl) -> bool {
+        self.parts_of(url).any(|(_, part)| {
+            let known = self.known(&part.url).and_then(|known| known.content_hash.as_ref());
+            part.outcome == FetchOutcome::Found && part.hash.as_ref() != known
+        })
+    }
+
+    /// The bytes of what was fetched, or of the copy that still stands; none where the answer says that it is gone.
+    async fn bytes_of(&self, index: usize) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some(fetched) = self.progress.fetched.get(index) else { return Ok(None) };
+        if let Some(body) = &fetched.body {
+            return Ok(Some(body.0.clone()));
+        }
+        if fetched.outcome.is_absent() {
+            return Ok(None);
+        }
+        self.stored_bytes(self.known(&fetched.url).and_then(|known| known.content_hash.as_ref())).await
+    }
+
+    async fn stored_bytes(&self, hash: Option<&ContentHash>) -> Result<Option<Vec<u8>>, StoreError> {
+        match hash {
+            Some(hash) => self.tools.store.document_find(hash).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn served_of(&self, index: usize, url: &ManifestUrl) -> Result<Served, StoreError> {
+        if let Some(served) = self.progress.fetched.get(index).and_then(|fetched| fetched.served.clone()) {
+            return Ok(served);
+        }
+        let stored = self.tools.store.manifest_find(&ManifestId::of(url)).await?;
+        Ok(stored.map(|stored| stored.manifest.served).unwrap_or_default())
+    }
+
+    pub(super) fn known(&self, url: &ManifestUrl) -> Option<&ResourceState> {
+        self.site.resources.iter().find(|known| known.url == *url)
+    }
+}

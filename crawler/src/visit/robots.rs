@@ -1,0 +1,160 @@
+//! robots.txt of an authority: the stored copy within its time, else asked for, before anything else is.
+//!
+//! A redirect may lead to another host; what is found there holds for the authority that was asked (RFC 9309 §2.3.1.2).
+//! What was decided is kept with its cause, so that the next visit and the site owner know.
+
+use std::sync::Arc;
+
+use http::header::{ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION};
+use manifest::{Host, ManifestUrl};
+use policy::freshness::CacheRecord;
+use policy::plan::ROBOTS_PATH;
+use policy::redirect::{Purpose, RedirectDecision, decide};
+use policy::robots::{CopyUse, PRODUCT_TOKEN, StoredVerdict};
+use policy::{BodyKind, RobotsAnswer, RobotsKind, RobotsVerdict};
+use store::RobotsRecord;
+
+use super::ask::{Exchange, end_of_failure};
+use super::{Interrupt, Visit};
+use crate::clock;
+use crate::egress::{Cause, Head, Reply};
+
+/// What asking for robots.txt came to.
+pub(super) enum Robots {
+    Verdict(Arc<RobotsVerdict>),
+    /// The name does not exist; that says nothing about robots.txt.
+    NoName,
+}
+
+impl Visit<'_> {
+    /// The verdict for an authority.
+    pub(super) async fn robots(&mut self, host: &Host) -> Result<Robots, Interrupt> {
+        if let Some(verdict) = self.verdicts.get(host) {
+            return Ok(Robots::Verdict(Arc::clone(verdict)));
+        }
+        let stored = self.stored_robots(host);
+        let current = stored.as_ref().filter(|record| CopyUse::at(record.expires_at, clock::now()) == CopyUse::Current);
+        if let Some(record) = current {
+            return Ok(Robots::Verdict(self.adopt(host, restore(record))));
+        }
+        self.ask_robots(host, stored).await
+    }
+
+    fn stored_robots(&self, host: &Host) -> Option<RobotsRecord> {
+        let of_visit = self.progress.robots.get(host);
+        let of_site = || self.site.hosts.iter().find(|state| state.host == *host)?.robots.as_ref();
+        of_visit.or_else(of_site).cloned()
+    }
+
+    fn adopt(&mut self, host: &Host, verdict: RobotsVerdict) -> Arc<RobotsVerdict> {
+        let verdict = Arc::new(verdict);
+        self.verdicts.insert(host.clone(), Arc::clone(&verdict));
+        verdict
+    }
+
+    async fn ask_robots(&mut self, host: &Host, stored: Option<RobotsRecord>) -> Result<Robots, Interrupt> {
+        let Ok(url) = ManifestUrl::on_host(host, ROBOTS_PATH) else { return Ok(Robots::NoName) };
+        let kept = stored.as_ref().filter(|record| record.kind == RobotsKind::Rules && record.body.is_some());
+        let mut conditions = kept.map(conditions_of).unwrap_or_default();
+        let mut chain = vec![url];
+        let record = loop {
+            let Some(current) = chain.last().cloned() else { return Ok(Robots::NoName) };
+            let Exchange { answer, .. } = self.request(&current, BodyKind::Robots, &conditions).await?;
+            let reply = match answer {
+                Err(failure) if failure.cause == Cause::NameUnknown && chain.len() == 1 => return Ok(Robots::NoName),
+                Err(failure) => {
+                    let outcome = failure.cause.outcome();
+                    tracing::debug!(%host, end = %end_of_failure(failure.cause), reason = %failure, "robots.txt failed");
+                    break self.record_of(host, RobotsAnswer::Failed(outcome), None, stored.as_ref());
+                }
+                Ok(reply) => reply,
+            };
+            match (reply.head.status.as_u16(), kept) {
+                (304, Some(record)) if !conditions.is_empty() => break renewed(record, &reply.head),
+                (304, _) if !conditions.is_empty() => conditions = HeaderMap::new(),
+                (301 | 302 | 303 | 307 | 308, _) => {
+                    match decide(&chain, reply.head.text(&LOCATION), Purpose::Robots) {
+                        RedirectDecision::Follow(next) | RedirectDecision::OtherSite(next) => chain.push(next),
+                        RedirectDecision::Refuse(refusal) => {
+                            break self.record_of(host, RobotsAnswer::Redirect(refusal), Some(&reply), stored.as_ref());
+                        }
+                    }
+                }
+                (status, _) => {
+                    let answer = RobotsAnswer::Answered { status, body: &reply.body.bytes };
+                    break self.record_of(host, answer, Some(&reply), stored.as_ref());
+                }
+            }
+        };
+        let verdict = restore(&record);
+        self.progress.robots.insert(host.clone(), record);
+        Ok(Robots::Verdict(self.adopt(host, verdict)))
+    }
+
+    fn record_of(
+        &self,
+        host: &Host,
+        answer: RobotsAnswer<'_>,
+        reply: Option<&Reply>,
+        before: Option<&RobotsRecord>,
+    ) -> RobotsRecord {
+        let now = clock::now();
+        let verdict = RobotsVerdict::of(answer, PRODUCT_TOKEN);
+        let failures_before = before.map_or(0, |record| record.failures_in_row);
+        let failures_in_row =
+            if verdict.kind() == RobotsKind::Unreachable { failures_before.saturating_add(1) } else { 0 };
+        let head = reply.map(|reply| &reply.head);
+        let max_age =
+            head.and_then(|head| CacheRecord::of(head.status.as_u16(), &head.headers, now).stated_lifetime());
+        let is_rules = verdict.kind() == RobotsKind::Rules;
+        let validator = |name: &HeaderName| {
+            head.filter(|_| is_rules).and_then(|head| head.headers.get(name)).map(to_latin1)
+        };
+        RobotsRecord {
+            host: host.clone(),
+            kind: verdict.kind(),
+            cause: verdict.cause().map(|cause| cause.as_str().to_owned()),
+            status: head.map(|head| head.status.as_u16()),
+            body: reply.filter(|_| is_rules).map(|reply| reply.body.bytes.clone()),
+            fetched_at: now,
+            expires_at: verdict.expires_at(now, max_age, failures_in_row),
+            failures_in_row,
+            etag: validator(&ETAG),
+            last_modified: validator(&LAST_MODIFIED),
+        }
+    }
+}
+
+/// The verdict that a record stands for.
+pub(crate) fn restore(record: &RobotsRecord) -> RobotsVerdict {
+    let stored = StoredVerdict {
+        kind: record.kind,
+        cause: record.cause.as_deref().and_then(|cause| cause.parse().ok()),
+        status: record.status,
+        body: record.body.as_deref(),
+    };
+    RobotsVerdict::restore(stored, PRODUCT_TOKEN)
+}
+
+/// A copy that was confirmed by 304.
+fn renewed(record: &RobotsRecord, head: &Head) -> RobotsRecord {
+    let now = clock::now();
+    let max_age = CacheRecord::of(200, &head.headers, now).stated_lifetime();
+    let expires_at = restore(record).expires_at(now, max_age, 0);
+    RobotsRecord { fetched_at: now, expires_at, failures_in_row: 0, ..record.clone() }
+}
+
+fn conditions_of(record: &RobotsRecord) -> HeaderMap {
+    let given = [(IF_NONE_MATCH, &record.etag), (IF_MODIFIED_SINCE, &record.last_modified)];
+    given.into_iter().filter_map(|(name, text)| Some((name, from_latin1(text.as_ref()?)?))).collect()
+}
+
+/// Every octet of a header value as one character, so that validators go back byte for byte.
+fn to_latin1(value: &HeaderValue) -> String {
+    value.as_bytes().iter().map(|octet| char::from(*octet)).collect()
+}
+
+fn from_latin1(text: &str) -> Option<HeaderValue> {
+    let octets: Option<Vec<u8>> = text.chars().map(|character| u8::try_from(character).ok()).collect();
+    HeaderValue::from_bytes(&octets?).ok()
+}

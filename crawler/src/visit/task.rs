@@ -1,0 +1,96 @@
+//! What a visit still has to ask for.
+
+use manifest::model::Link;
+use manifest::{Discovery, ManifestUrl};
+use policy::{BodyKind, plan};
+use serde::{Deserialize, Serialize};
+
+/// What an answer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Role {
+    /// A manifest of its own.
+    Manifest,
+    /// Completes the manifest that links to it.
+    Part,
+    /// A page of which only the links matter.
+    Page,
+    /// A path that cannot exist, to learn how the host says so.
+    Canary,
+}
+
+/// One thing to ask for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Task {
+    pub(crate) url: ManifestUrl,
+    /// Where redirects have led so far, `url` left out.
+    pub(crate) hops: Vec<ManifestUrl>,
+    pub(crate) body: BodyKind,
+    pub(crate) discovery: Discovery,
+    pub(crate) linked_from: Option<ManifestUrl>,
+    /// Its row of the path table.
+    pub(crate) slot: Option<u8>,
+    pub(crate) role: Role,
+    /// Asked without validators, whatever is kept.
+    pub(crate) plainly: Plainly,
+}
+
+/// Whether a task may be answered by 304 or by a copy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Plainly {
+    #[default]
+    No,
+    Yes,
+}
+
+impl Task {
+    pub(crate) const fn new(url: ManifestUrl, body: BodyKind, discovery: Discovery) -> Self {
+        Self {
+            url,
+            hops: Vec::new(),
+            body,
+            discovery,
+            linked_from: None,
+            slot: None,
+            role: Role::Manifest,
+            plainly: Plainly::No,
+        }
+    }
+
+    /// The URL to ask next.
+    pub(crate) fn current(&self) -> &ManifestUrl {
+        self.hops.last().unwrap_or(&self.url)
+    }
+
+    /// Every URL asked so far, the first one first.
+    pub(crate) fn chain(&self) -> Vec<ManifestUrl> {
+        std::iter::once(&self.url).chain(&self.hops).cloned().collect()
+    }
+
+    /// Where redirects led, if anywhere.
+    pub(crate) fn final_url(&self) -> Option<ManifestUrl> {
+        self.hops.last().cloned()
+    }
+}
+
+/// How much may be read of a URL that is known by its path alone.
+pub(crate) fn body_of_path(url: &ManifestUrl) -> BodyKind {
+    if let Some(row) = plan::find(&url.path_and_query()) {
+        return row.body;
+    }
+    let path = url.path().to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| path.contains(word));
+    match () {
+        () if has(&["openapi", "swagger", "api-docs"]) => BodyKind::OpenApi,
+        () if has(&["llms.txt", "llms-full.txt"]) => BodyKind::LlmsTxt,
+        () => BodyKind::Manifest,
+    }
+}
+
+/// How much may be read of what a manifest links to.
+pub(crate) fn body_of_link(link: &Link, url: &ManifestUrl) -> BodyKind {
+    let media_type = link.media_type.as_deref().unwrap_or_default();
+    let says_openapi = media_type.contains("openapi") || matches!(link.rel.as_str(), "service-desc" | "tools");
+    if says_openapi { BodyKind::OpenApi } else { body_of_path(url) }
+}
