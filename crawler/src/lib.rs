@@ -7,7 +7,16 @@ pub mod cli;
 mod clock;
 pub mod config;
 pub mod egress;
-mod output;
+mod fleet;
+pub mod output;
 mod pace;
+mod run;
 pub mod seeds;
+pub mod summary;
 mod visit;
+
+pub use cli::UsageError;
+pub use config::{CrawlConfig, Mode, SeedSource};
+pub use fleet::{Cancel, Progress};
+pub use run::{CrawlError, check, end_in_words, run, site_of};
+pub use summary::Summary;

@@ -1,9 +1,19 @@
 //! The command line: what may be typed, what it means, and what each command does.
 
+mod app;
+mod commands;
 mod duration;
+mod explain;
 mod file;
-pub mod flags;
-pub mod settings;
+mod flags;
+mod log;
+mod report;
+mod settings;
+mod status;
+mod watch;
 
-pub use flags::Flags;
-pub use settings::{Settings, UsageError, Verbosity};
+pub use app::{main, stop_on_signals};
+pub use flags::{Command, CrawlFlags, Flags, LogFormat, SharedFlags};
+pub use log::start as start_log;
+pub use settings::{Settings, SharedSettings, UsageError, Verbosity, resolve};
+pub use watch::Watch;

@@ -6,9 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{
-    ACCEPT, ACCEPT_ENCODING, FROM, HeaderMap, HeaderValue, USER_AGENT,
-};
+use http::header::{ACCEPT, ACCEPT_ENCODING, FROM, HeaderMap, HeaderValue, USER_AGENT};
 use manifest::{Host, ManifestUrl};
 use policy::{AddressVerdict, BodyKind, OwnNetworks, plan};
 use tokio::time::{Instant, timeout_at};

@@ -66,7 +66,11 @@ pub(super) struct Claim {
 
 impl Book {
     /// Lets `decide` look at the states of the keys, and claims them if it says go.
-    pub(super) fn claim(&self, keys: &[Key], decide: impl FnOnce(&[ScopeState]) -> Pace) -> (Pace, Option<Claim>) {
+    pub(super) fn claim(
+        &self,
+        keys: &[Key],
+        decide: impl FnOnce(&[ScopeState]) -> Pace,
+    ) -> (Pace, Option<Claim>) {
         let mut entries = self.lock();
         let states: Vec<ScopeState> = keys.iter().map(|key| entry(&mut entries, key).state).collect();
         let decision = decide(&states);
@@ -123,7 +127,9 @@ impl Book {
 }
 
 fn entry<'a>(entries: &'a mut HashMap<Key, Entry>, key: &Key) -> &'a mut Entry {
-    entries.entry(key.clone()).or_insert_with(|| Entry { state: ScopeState::idle(key.scope()), released: Arc::default() })
+    entries
+        .entry(key.clone())
+        .or_insert_with(|| Entry { state: ScopeState::idle(key.scope()), released: Arc::default() })
 }
 
 impl Drop for Claim {

@@ -20,8 +20,8 @@ use policy::delay::{AuthorityPace, Network, Pace as Decision, Scope, ScopeState,
 use store::{ClockWrite, Store, StoreError};
 
 use self::book::{Book, Claim, Key};
-use self::writer::ClockWriter;
 pub(crate) use self::writer::Cleared;
+use self::writer::ClockWriter;
 use crate::clock;
 
 /// The pace of a process; cheap to clone.
@@ -49,7 +49,12 @@ pub(crate) struct AuthorityClock {
 }
 
 impl AuthorityClock {
-    pub(crate) const fn new(host: Host, next_ok_at: Option<DateTime<Utc>>, requests_today: u32, day: i32) -> Self {
+    pub(crate) const fn new(
+        host: Host,
+        next_ok_at: Option<DateTime<Utc>>,
+        requests_today: u32,
+        day: i32,
+    ) -> Self {
         Self { host, next_ok_at, requests_today, day, last_latency: None, turns: 0 }
     }
 }
@@ -89,16 +94,29 @@ pub(crate) struct Turn {
 pub(crate) enum Asked {
     Go(Turn),
     /// Ask again after this.
-    Wait { until: DateTime<Utc> },
+    Wait {
+        until: DateTime<Utc>,
+    },
     /// Too long to keep a connection for.
-    Park { until: DateTime<Utc>, scope: Scope },
+    Park {
+        until: DateTime<Utc>,
+        scope: Scope,
+    },
     /// The day's budget is spent.
-    OverBudget { scope: Scope, until: DateTime<Utc> },
+    OverBudget {
+        scope: Scope,
+        until: DateTime<Utc>,
+    },
 }
 
 impl Pace {
     /// Starts the task that writes clocks; it ends when the last clone is dropped.
-    pub(crate) fn start(store: Store, configured: Duration, rate: NonZeroU32, tracker: &tokio_util::task::TaskTracker) -> Self {
+    pub(crate) fn start(
+        store: Store,
+        configured: Duration,
+        rate: NonZeroU32,
+        tracker: &tokio_util::task::TaskTracker,
+    ) -> Self {
         let writer = ClockWriter::start(store.clone(), tracker);
         let rate = RateLimiter::direct(Quota::per_second(rate));
         Self(Arc::new(Shared { book: Book::default(), writer, rate, store, configured }))
@@ -116,12 +134,7 @@ impl Pace {
     }
 
     /// Asks for a turn; waits while another request of the same address is under way.
-    pub(crate) async fn ask(
-        &self,
-        target: &Target,
-        authority: &AuthorityClock,
-        site: &SiteClock,
-    ) -> Asked {
+    pub(crate) async fn ask(&self, target: &Target, authority: &AuthorityClock, site: &SiteClock) -> Asked {
         let own = own_scopes(authority, site);
         let keys = shared_keys(target, &authority.host);
         loop {
@@ -158,7 +171,13 @@ impl Pace {
     }
 
     /// After the answer: the gap is counted from here.
-    pub(crate) fn finish(&self, target: &Target, authority: &mut AuthorityClock, site: &mut SiteClock, latency: Duration) {
+    pub(crate) fn finish(
+        &self,
+        target: &Target,
+        authority: &mut AuthorityClock,
+        site: &mut SiteClock,
+        latency: Duration,
+    ) {
         let now = clock::now();
         authority.last_latency = Some(latency);
         authority.next_ok_at = Some(later(now, self.gap(target, authority)));
@@ -169,7 +188,12 @@ impl Pace {
     }
 
     /// Writes where an authority's clock stands, at the end of a visit or when the site asked for a pause.
-    pub(crate) async fn persist(&self, target: &Target, authority: &AuthorityClock, site: &SiteClock) -> Result<(), StoreError> {
+    pub(crate) async fn persist(
+        &self,
+        target: &Target,
+        authority: &AuthorityClock,
+        site: &SiteClock,
+    ) -> Result<(), StoreError> {
         let write = write_of(target, authority, site, clock::now(), 0);
         self.0.writer.write(write).await.map(|_| ())
     }
@@ -219,7 +243,13 @@ fn count_request(requests_today: &mut u32, day: &mut i32, now: DateTime<Utc>) {
     *requests_today = requests_today.saturating_add(1);
 }
 
-fn write_of(target: &Target, authority: &AuthorityClock, site: &SiteClock, now: DateTime<Utc>, requests_add: u32) -> ClockWrite {
+fn write_of(
+    target: &Target,
+    authority: &AuthorityClock,
+    site: &SiteClock,
+    now: DateTime<Utc>,
+    requests_add: u32,
+) -> ClockWrite {
     let address = target.addresses.first().copied().filter(|_| target.network == Network::Global);
     ClockWrite {
         host: authority.host.clone(),
@@ -233,5 +263,8 @@ fn write_of(target: &Target, authority: &AuthorityClock, site: &SiteClock, now: 
 }
 
 fn later(now: DateTime<Utc>, wait: Duration) -> DateTime<Utc> {
-    TimeDelta::from_std(wait).ok().and_then(|wait| now.checked_add_signed(wait)).unwrap_or(DateTime::<Utc>::MAX_UTC)
+    TimeDelta::from_std(wait)
+        .ok()
+        .and_then(|wait| now.checked_add_signed(wait))
+        .unwrap_or(DateTime::<Utc>::MAX_UTC)
 }

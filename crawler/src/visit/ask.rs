@@ -69,7 +69,9 @@ impl Visit<'_> {
         let known = self.site.hosts.iter().find(|state| state.host == *host);
         let clock = known.map_or_else(
             || AuthorityClock::new(host.clone(), None, 0, 0),
-            |state| AuthorityClock::new(host.clone(), state.next_ok_at, state.requests_today, state.requests_day),
+            |state| {
+                AuthorityClock::new(host.clone(), state.next_ok_at, state.requests_today, state.requests_day)
+            },
         );
         self.authorities.insert(host.clone(), Authority { clock, target });
         Ok(Ok(()))
@@ -89,7 +91,9 @@ impl Visit<'_> {
             let asked = self.tools.pace.ask(&authority.target, &authority.clock, &self.site_clock).await;
             match asked {
                 Asked::Go(turn) => return Ok(turn),
-                Asked::Park { until, scope } => return Err(Interrupt::Park { until, reason: park_reason(scope) }),
+                Asked::Park { until, scope } => {
+                    return Err(Interrupt::Park { until, reason: park_reason(scope) });
+                }
                 Asked::OverBudget { scope, until } => {
                     let reason = format!("the day's budget of the {scope} is used up");
                     return Err(Interrupt::Park { until, reason });

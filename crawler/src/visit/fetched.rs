@@ -62,7 +62,12 @@ pub(crate) struct Fetched {
 
 impl Fetched {
     /// A task that came to this without an answer.
-    pub(crate) fn unanswered(task: &Task, outcome: FetchOutcome, reason: Option<String>, at: DateTime<Utc>) -> Self {
+    pub(crate) fn unanswered(
+        task: &Task,
+        outcome: FetchOutcome,
+        reason: Option<String>,
+        at: DateTime<Utc>,
+    ) -> Self {
         Self {
             url: task.url.clone(),
             final_url: task.final_url(),

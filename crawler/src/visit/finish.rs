@@ -24,7 +24,9 @@ impl Visit<'_> {
         let next = schedule::next_visit(&history, None, Seed::of(self.site.name.as_str()), now);
         let changed_any = self.changed_any();
         let status = schedule::status_after(&history, self.site.status);
-        let Progress { started_at, robots, fetched, seeds, paths_checked, phases, requests, bytes_in, .. } = self.progress;
+        let Progress {
+            started_at, robots, fetched, seeds, paths_checked, phases, requests, bytes_in, ..
+        } = self.progress;
         Ok(Outcome::Ended(Box::new(VisitRecord {
             site: self.site.name,
             started_at,
@@ -72,7 +74,8 @@ impl Visit<'_> {
     fn holdings(&self) -> Holdings {
         let seen = self.manifests().any(|fetched| fetched.outcome.is_present());
         let untold = self.site.resources.iter().any(|known| {
-            known.manifest_id.is_some() && !self.progress.fetched.iter().any(|fetched| fetched.url == known.url)
+            known.manifest_id.is_some()
+                && !self.progress.fetched.iter().any(|fetched| fetched.url == known.url)
         });
         if seen || untold { Holdings::Manifests } else { Holdings::Nothing }
     }
@@ -93,7 +96,8 @@ impl Visit<'_> {
             let was_there = known.is_some_and(|known| known.manifest_id.is_some());
             match fetched.outcome {
                 FetchOutcome::Found | FetchOutcome::NotModified => {
-                    fetched.manifest.is_some() && known.and_then(|known| known.content_hash.as_ref()) != fetched.hash.as_ref()
+                    fetched.manifest.is_some()
+                        && known.and_then(|known| known.content_hash.as_ref()) != fetched.hash.as_ref()
                 }
                 outcome => was_there && outcome.is_absent(),
             }

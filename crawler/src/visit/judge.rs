@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use http::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED, LINK, RETRY_AFTER,
+    ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED, LINK,
+    RETRY_AFTER,
 };
 use manifest::model::Served;
 use manifest::{Document, Format, Manifest, ManifestUrl};
@@ -55,8 +56,12 @@ pub(crate) fn judge(task: &Task, reply: &Reply, served: &Served) -> Judged {
     let bytes = reply.body.bytes.as_slice();
     match task.role {
         Role::Page => Judged { outcome: FetchOutcome::Html, reason: None, manifest: None },
-        Role::Part if !manifest::is_html(bytes) => Judged { outcome: FetchOutcome::Found, reason: None, manifest: None },
-        _ if manifest::is_html(bytes) => Judged::of(FetchOutcome::Html, "a page was served in place of a manifest"),
+        Role::Part if !manifest::is_html(bytes) => {
+            Judged { outcome: FetchOutcome::Found, reason: None, manifest: None }
+        }
+        _ if manifest::is_html(bytes) => {
+            Judged::of(FetchOutcome::Html, "a page was served in place of a manifest")
+        }
         _ => judge_manifest(task, bytes, served),
     }
 }
@@ -69,7 +74,9 @@ fn judge_manifest(task: &Task, bytes: &[u8], served: &Served) -> Judged {
             let evidence = manifest.detection.evidence.first().cloned().unwrap_or_default();
             Judged::of(FetchOutcome::NotAManifest, format!("{}: {evidence}", manifest.format()))
         }
-        Format::Malformed if !is_attempt => Judged::of(FetchOutcome::NotAManifest, "neither JSON nor a known text format"),
+        Format::Malformed if !is_attempt => {
+            Judged::of(FetchOutcome::NotAManifest, "neither JSON nor a known text format")
+        }
         format => {
             let reason = (format == Format::Malformed).then(|| "the document is not valid JSON".to_owned());
             Judged { outcome: FetchOutcome::Found, reason, manifest: Some(Box::new(manifest)) }
@@ -85,7 +92,15 @@ pub(crate) fn read(
     served: &Served,
     bytes: &[u8],
 ) -> Manifest {
-    manifest::read(&Document { bytes, url, final_url, discovery, served: Some(served), linked: &[], force: None })
+    manifest::read(&Document {
+        bytes,
+        url,
+        final_url,
+        discovery,
+        served: Some(served),
+        linked: &[],
+        force: None,
+    })
 }
 
 /// How a document was served, as its findings refer to it.

@@ -63,7 +63,14 @@ pub(crate) fn of_page(url: &ManifestUrl, head: &Head, body: &[u8]) -> Leads {
     let base = page.base.and_then(|base| url.join(&base).ok()).unwrap_or_else(|| url.clone());
     for link in page.links {
         if link.rels.iter().any(|rel| MANIFEST_RELS.contains(&rel.as_str())) {
-            add_reference(&mut leads, url, &base, &link.href, Discovery::HtmlLink, link.media_type.as_deref());
+            add_reference(
+                &mut leads,
+                url,
+                &base,
+                &link.href,
+                Discovery::HtmlLink,
+                link.media_type.as_deref(),
+            );
         }
     }
     leads
@@ -74,7 +81,14 @@ pub(crate) fn of_headers(url: &ManifestUrl, head: &Head) -> Leads {
     let mut leads = Leads::default();
     for link in head.texts(&LINK).flat_map(parse_link_header) {
         if link.rels.iter().any(|rel| MANIFEST_RELS.contains(&rel.as_str())) {
-            add_reference(&mut leads, url, url, &link.href, Discovery::LinkHeader, link.media_type.as_deref());
+            add_reference(
+                &mut leads,
+                url,
+                url,
+                &link.href,
+                Discovery::LinkHeader,
+                link.media_type.as_deref(),
+            );
         }
     }
     leads
@@ -200,7 +214,8 @@ mod tests {
             "</a.json>; rel=\"agent-manifest\"; type=\"application/json\", <https://b.example/c.json>;rel=ard, \
              </style.css>; rel=preload; as=style",
         );
-        let page = b"<head><base href='/app/'><link rel=service-desc href=openapi.json><link rel=icon href=/i>";
+        let page =
+            b"<head><base href='/app/'><link rel=service-desc href=openapi.json><link rel=icon href=/i>";
         let leads = of_page(&url("https://a.example/"), &head, page);
         let tasks: Vec<&str> = leads.tasks.iter().map(|task| task.url.as_str()).collect();
         assert_eq!(tasks, ["https://a.example/a.json", "https://a.example/app/openapi.json"]);
@@ -212,7 +227,9 @@ mod tests {
 
     #[test]
     fn what_is_not_https_or_not_on_its_port_is_not_followed() {
-        let head = head("<http://a.example/a>; rel=ard, <https://a.example:8443/a>; rel=ard, <https://10.0.0.1/>; rel=ard");
+        let head = head(
+            "<http://a.example/a>; rel=ard, <https://a.example:8443/a>; rel=ard, <https://10.0.0.1/>; rel=ard",
+        );
         assert_eq!(of_headers(&url("https://a.example/"), &head), Leads::default());
     }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use manifest::Host;
 use policy::{NextStep, RobotsVerdict, VisitEnd};
-use store::{LeasedSite, LeaseToken, ParkedVisit, SiteState, Store, StoreError, VisitRecord};
+use store::{LeaseToken, LeasedSite, ParkedVisit, SiteState, Store, StoreError, VisitRecord};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -116,7 +116,9 @@ pub(crate) async fn visit(tools: &Tools, leased: LeasedSite, stop: &Stop) -> Res
         Interrupt::Store(error) => Err(error),
         Interrupt::Lost => Ok(Outcome::Dropped),
         Interrupt::Park { until, reason } => Ok(visit.park(until, reason).await),
-        Interrupt::End(VisitEnd::Interrupted) => Ok(visit.park(clock::now(), "the crawler was stopped".to_owned()).await),
+        Interrupt::End(VisitEnd::Interrupted) => {
+            Ok(visit.park(clock::now(), "the crawler was stopped".to_owned()).await)
+        }
         Interrupt::End(end) => visit.finish(end).await,
     }
 }

@@ -22,7 +22,9 @@ impl Visit<'_> {
         if task.role != Role::Manifest || !self.site.resources.iter().any(is_part_of) {
             return Ok(());
         }
-        let Some(stored) = self.tools.store.manifest_find(&ManifestId::of(&task.url)).await? else { return Ok(()) };
+        let Some(stored) = self.tools.store.manifest_find(&ManifestId::of(&task.url)).await? else {
+            return Ok(());
+        };
         let tasks = links::of_manifest(&stored.manifest).tasks;
         let parts = tasks.into_iter().filter(|task| task.role == Role::Part).collect();
         self.progress.follow(Leads { tasks: parts, seeds: Vec::new() });

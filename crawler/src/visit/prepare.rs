@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
 use policy::plan::{self, LastCheck, PlannedPath, Priors};
 use policy::{BodyKind, PathClass, Seed, Standing, Status};
-use store::{ResourceState, SiteState};
+use store::{HostState, ResourceState, SiteState};
 
 use super::progress::Progress;
 use super::task::{Role, Task, body_of_path};
@@ -16,9 +16,9 @@ const MISSES_MAX: u32 = 3;
 pub(crate) fn begin(site: &SiteState, now: DateTime<Utc>) -> Progress {
     let mut progress = Progress::new(now, site.paths_checked.clone());
     let mut pages = Vec::new();
-    for host in site.hosts.iter().map(|state| &state.host) {
+    for state in &site.hosts {
         let (last, first): (Vec<Task>, Vec<Task>) =
-            tasks_of(site, host).into_iter().partition(|task| task.role == Role::Page);
+            tasks_of(site, state).into_iter().partition(|task| task.role == Role::Page);
         first.into_iter().for_each(|task| progress.plan(task));
         pages.extend(last);
     }
@@ -37,20 +37,25 @@ pub(crate) fn canary(host: &Host) -> Option<Task> {
     Some(Task { role: Role::Canary, ..Task::new(url, BodyKind::Other, Discovery::Root) })
 }
 
-fn tasks_of(site: &SiteState, host: &Host) -> Vec<Task> {
-    let known = site.resources.iter().filter(|resource| resource.url.host() == *host);
+/// A host that was only met on the way (a redirect led there) is asked for what is known of it, never searched.
+fn tasks_of(site: &SiteState, state: &HostState) -> Vec<Task> {
+    let known = site.resources.iter().filter(|resource| resource.url.host() == state.host);
     let known = known.filter(|resource| is_asked_again(resource)).map(known_task);
+    if !state.seeded {
+        return known.collect();
+    }
     let last = |slot| {
         let check = site.paths_checked.get(slot)?;
         Some(LastCheck { class: PathClass::from_code(check.class)?, day: check.day })
     };
-    let planned = plan::paths(standing(site, host), &Priors::default(), last);
-    known.chain(planned.into_iter().filter_map(|row| planned_task(host, row))).collect()
+    let planned = plan::paths(standing(site, &state.host), &Priors::default(), last);
+    known.chain(planned.into_iter().filter_map(|row| planned_task(&state.host, row))).collect()
 }
 
 /// Parts come with the manifest they belong to, and what has been missing for long is left alone.
 fn is_asked_again(resource: &ResourceState) -> bool {
-    let is_part = resource.manifest_id.is_none() && resource.linked_from.is_some() && resource.outcome.is_present();
+    let is_part =
+        resource.manifest_id.is_none() && resource.linked_from.is_some() && resource.outcome.is_present();
     !is_part && (resource.manifest_id.is_some() || resource.misses_in_row < MISSES_MAX)
 }
 
@@ -65,22 +70,26 @@ fn known_task(resource: &ResourceState) -> Task {
 
 fn planned_task(host: &Host, row: &PlannedPath) -> Option<Task> {
     let url = ManifestUrl::on_host(host, row.path).ok()?;
-    let discovery = if row.path.starts_with("/.well-known/") { Discovery::WellKnown } else { Discovery::Root };
+    let discovery =
+        if row.path.starts_with("/.well-known/") { Discovery::WellKnown } else { Discovery::Root };
     let role = if row.body == BodyKind::Homepage { Role::Page } else { Role::Manifest };
     Some(Task { slot: Some(row.slot), role, ..Task::new(url, row.body, discovery) })
 }
 
 fn hint(url: &ManifestUrl) -> Task {
     let row = plan::find(&url.path_and_query());
-    let role = if row.is_some_and(|row| row.body == BodyKind::Homepage) { Role::Page } else { Role::Manifest };
-    Task { slot: row.map(|row| row.slot), role, ..Task::new(url.clone(), body_of_path(url), Discovery::Submitted) }
+    let role =
+        if row.is_some_and(|row| row.body == BodyKind::Homepage) { Role::Page } else { Role::Manifest };
+    Task {
+        slot: row.map(|row| row.slot),
+        role,
+        ..Task::new(url.clone(), body_of_path(url), Discovery::Submitted)
+    }
 }
 
 fn standing(site: &SiteState, host: &Host) -> Standing {
-    let has_manifests = site
-        .resources
-        .iter()
-        .any(|resource| resource.url.host() == *host && resource.manifest_id.is_some());
+    let has_manifests =
+        site.resources.iter().any(|resource| resource.url.host() == *host && resource.manifest_id.is_some());
     match () {
         () if has_manifests => Standing::Positive,
         () if site.status == Status::CatchAll => Standing::CatchAll,

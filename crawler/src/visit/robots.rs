@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use http::header::{ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION};
+use http::header::{
+    ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
+};
 use manifest::{Host, ManifestUrl};
 use policy::freshness::CacheRecord;
 use policy::plan::ROBOTS_PATH;
@@ -33,7 +35,8 @@ impl Visit<'_> {
             return Ok(Robots::Verdict(Arc::clone(verdict)));
         }
         let stored = self.stored_robots(host);
-        let current = stored.as_ref().filter(|record| CopyUse::at(record.expires_at, clock::now()) == CopyUse::Current);
+        let current =
+            stored.as_ref().filter(|record| CopyUse::at(record.expires_at, clock::now()) == CopyUse::Current);
         if let Some(record) = current {
             return Ok(Robots::Verdict(self.adopt(host, restore(record))));
         }
@@ -61,7 +64,9 @@ impl Visit<'_> {
             let Some(current) = chain.last().cloned() else { return Ok(Robots::NoName) };
             let Exchange { answer, .. } = self.request(&current, BodyKind::Robots, &conditions).await?;
             let reply = match answer {
-                Err(failure) if failure.cause == Cause::NameUnknown && chain.len() == 1 => return Ok(Robots::NoName),
+                Err(failure) if failure.cause == Cause::NameUnknown && chain.len() == 1 => {
+                    return Ok(Robots::NoName);
+                }
                 Err(failure) => {
                     let outcome = failure.cause.outcome();
                     tracing::debug!(%host, end = %end_of_failure(failure.cause), reason = %failure, "robots.txt failed");
@@ -74,9 +79,16 @@ impl Visit<'_> {
                 (304, _) if !conditions.is_empty() => conditions = HeaderMap::new(),
                 (301 | 302 | 303 | 307 | 308, _) => {
                     match decide(&chain, reply.head.text(&LOCATION), Purpose::Robots) {
-                        RedirectDecision::Follow(next) | RedirectDecision::OtherSite(next) => chain.push(next),
+                        RedirectDecision::Follow(next) | RedirectDecision::OtherSite(next) => {
+                            chain.push(next)
+                        }
                         RedirectDecision::Refuse(refusal) => {
-                            break self.record_of(host, RobotsAnswer::Redirect(refusal), Some(&reply), stored.as_ref());
+                            break self.record_of(
+                                host,
+                                RobotsAnswer::Redirect(refusal),
+                                Some(&reply),
+                                stored.as_ref(),
+                            );
                         }
                     }
                 }

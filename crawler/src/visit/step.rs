@@ -104,8 +104,14 @@ impl Visit<'_> {
             let decision = match self.robots(&current.host()).await? {
                 Robots::Verdict(verdict) => verdict.decide(&current.path_and_query()),
                 Robots::NoName => {
-                    let reason = Some(format!("the redirect leads to {}, which does not exist", current.host()));
-                    return Ok(Fetched::unanswered(task, FetchOutcome::RedirectRefused, reason, clock::now()));
+                    let reason =
+                        Some(format!("the redirect leads to {}, which does not exist", current.host()));
+                    return Ok(Fetched::unanswered(
+                        task,
+                        FetchOutcome::RedirectRefused,
+                        reason,
+                        clock::now(),
+                    ));
                 }
             };
             if let Some(outcome) = decision.outcome() {
@@ -113,47 +119,77 @@ impl Visit<'_> {
                 return Ok(Fetched { robots_rule: Some(decision.to_string()), ..fetched });
             }
             let conditions = conditions(task, known, stored.as_ref());
-            let asked = if conditions.is_empty() { freshness::Asked::Plainly } else { freshness::Asked::WithValidators };
+            let asked = if conditions.is_empty() {
+                freshness::Asked::Plainly
+            } else {
+                freshness::Asked::WithValidators
+            };
             let exchange = self.request(&current, task.body, &conditions).await?;
             let Exchange { answer, at, took } = exchange;
             let rule = Some(decision.to_string());
-            let stamped = |fetched: Fetched| Fetched { robots_rule: rule.clone(), duration_ms: millis(took), ..fetched };
+            let stamped = |fetched: Fetched| Fetched {
+                robots_rule: rule.clone(),
+                duration_ms: millis(took),
+                ..fetched
+            };
             let reply = match answer {
                 Ok(reply) => reply,
                 Err(failure) => return Ok(stamped(failed(task, &failure, at))),
             };
             match reply.head.status.as_u16() {
-                304 => match freshness::on_not_modified(stored.as_ref(), asked, &reply.head.headers, clock::now()) {
+                304 => match freshness::on_not_modified(
+                    stored.as_ref(),
+                    asked,
+                    &reply.head.headers,
+                    clock::now(),
+                ) {
                     NotModified::Stands(cache) => return Ok(stamped(confirmed(task, &reply, cache, at))),
                     NotModified::AskPlainly(trouble) if task.plainly == Plainly::Yes => {
-                        let reason = Some(format!("the server answered 304 to an unconditional request ({trouble})"));
-                        return Ok(stamped(Fetched::unanswered(task, FetchOutcome::ProtocolError, reason, at)));
+                        let reason =
+                            Some(format!("the server answered 304 to an unconditional request ({trouble})"));
+                        return Ok(stamped(Fetched::unanswered(
+                            task,
+                            FetchOutcome::ProtocolError,
+                            reason,
+                            at,
+                        )));
                     }
                     NotModified::AskPlainly(_) => task.plainly = Plainly::Yes,
                 },
-                301 | 302 | 303 | 307 | 308 => match decide(&task.chain(), reply.head.text(&LOCATION), Purpose::Resource) {
-                    RedirectDecision::Follow(next) => task.hops.push(next),
-                    RedirectDecision::OtherSite(next) => {
-                        let reason = Some(format!("redirects to {next}, which is another site"));
-                        let fetched = answered(task, &reply, FetchOutcome::RedirectedAway, at);
-                        self.progress.follow(Leads { tasks: Vec::new(), seeds: vec![Seed::linked(next, task.url.clone())] });
-                        return Ok(stamped(Fetched { reason, ..fetched }));
+                301 | 302 | 303 | 307 | 308 => {
+                    match decide(&task.chain(), reply.head.text(&LOCATION), Purpose::Resource) {
+                        RedirectDecision::Follow(next) => task.hops.push(next),
+                        RedirectDecision::OtherSite(next) => {
+                            let reason = Some(format!("redirects to {next}, which is another site"));
+                            let fetched = answered(task, &reply, FetchOutcome::RedirectedAway, at);
+                            self.progress.follow(Leads {
+                                tasks: Vec::new(),
+                                seeds: vec![Seed::linked(next, task.url.clone())],
+                            });
+                            return Ok(stamped(Fetched { reason, ..fetched }));
+                        }
+                        RedirectDecision::Refuse(refusal) => {
+                            let location = reply.head.text(&LOCATION).unwrap_or_default();
+                            let shown: String = location.chars().take(200).collect();
+                            let reason =
+                                Some(format!("the redirect to \"{shown}\" is not followed: {refusal}"));
+                            let fetched = answered(task, &reply, refusal.outcome(), at);
+                            return Ok(stamped(Fetched { reason, ..fetched }));
+                        }
                     }
-                    RedirectDecision::Refuse(refusal) => {
-                        let location = reply.head.text(&LOCATION).unwrap_or_default();
-                        let shown: String = location.chars().take(200).collect();
-                        let reason = Some(format!("the redirect to \"{shown}\" is not followed: {refusal}"));
-                        let fetched = answered(task, &reply, refusal.outcome(), at);
-                        return Ok(stamped(Fetched { reason, ..fetched }));
-                    }
-                },
+                }
                 _ => return Ok(stamped(judged(task, reply, at))),
             }
         }
     }
 
     /// Records what became of a task, follows where it leads, and lets the rules of ending decide.
-    async fn conclude(&mut self, task: &Task, mut fetched: Fetched, known: Option<&ResourceState>) -> Result<NextStep, Interrupt> {
+    async fn conclude(
+        &mut self,
+        task: &Task,
+        mut fetched: Fetched,
+        known: Option<&ResourceState>,
+    ) -> Result<NextStep, Interrupt> {
         let rules = self.progress.rules.entry(task.url.host()).or_default();
         let next = match task.role {
             Role::Canary => rules.observe_canary(fetched.outcome),

@@ -91,6 +91,7 @@ pub(crate) fn body_of_path(url: &ManifestUrl) -> BodyKind {
 /// How much may be read of what a manifest links to.
 pub(crate) fn body_of_link(link: &Link, url: &ManifestUrl) -> BodyKind {
     let media_type = link.media_type.as_deref().unwrap_or_default();
-    let says_openapi = media_type.contains("openapi") || matches!(link.rel.as_str(), "service-desc" | "tools");
+    let says_openapi =
+        media_type.contains("openapi") || matches!(link.rel.as_str(), "service-desc" | "tools");
     if says_openapi { BodyKind::OpenApi } else { body_of_path(url) }
 }

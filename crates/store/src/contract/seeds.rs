@@ -24,4 +24,14 @@ impl Store {
         }
         Ok(total)
     }
+
+    /// Makes sites due that were last visited before a time, however far away their next visit was planned; returns how
+    /// many. Blocked sites and parked visits stay as they are.
+    pub async fn sites_revisit(
+        &self,
+        visited_before: DateTime<Utc>,
+        now: DateTime<Utc>,
+    ) -> Result<u64, StoreError> {
+        writing!(self, "sites_revisit", seed::sites_revisit(millis(visited_before), millis(now)))
+    }
 }

@@ -170,3 +170,22 @@ async fn due_now(connection: &mut Connection, sites: &str, now_ms: i64) -> Outco
     .await?;
     Ok(())
 }
+
+/// Makes sites due that were last visited before a time; parked visits keep theirs, blocked sites stay blocked.
+pub(crate) async fn sites_revisit(
+    connection: &mut Connection,
+    visited_before_ms: i64,
+    now_ms: i64,
+) -> Outcome<u64> {
+    let updated = sqlx::query(
+        "UPDATE site SET next_visit_at_ms = $2
+         WHERE next_visit_at_ms > $2 AND next_visit_at_ms < $3
+         AND name IN (SELECT name FROM site_state WHERE last_visit_at_ms <= $1 AND parked_until_ms IS NULL)",
+    )
+    .bind(visited_before_ms)
+    .bind(now_ms)
+    .bind(NEVER_MS)
+    .execute(&mut *connection)
+    .await?;
+    Ok(updated.rows_affected())
+}

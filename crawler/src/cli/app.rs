@@ -1,0 +1,128 @@
+//! The program: parse, settle, dispatch, and say in one sentence what went wrong.
+//!
+//! Ends with 0 when the pass is complete, however the sites fared; 1 on a failure of ours; 2 on usage.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use store::Store;
+use tokio_util::task::TaskTracker;
+
+use super::flags::{Command, Flags};
+use super::report::{self, Audience};
+use super::settings::{Settings, Verbosity, resolve};
+use super::watch::Watch;
+use super::{commands, explain, log, status};
+use crate::fleet::Cancel;
+use crate::output::{self, OutputFormat};
+use crate::{CrawlError, UsageError};
+
+/// Runs the program on its own arguments.
+pub fn main() -> ExitCode {
+    let flags = Flags::parse();
+    match resolve(&flags.shared, &flags.crawl) {
+        Ok(settings) => match work(flags.command, settings) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => complain(&error),
+        },
+        Err(error) => complain(&error.into()),
+    }
+}
+
+fn complain(error: &anyhow::Error) -> ExitCode {
+    // stderr that is closed leaves nobody to tell
+    drop(writeln!(std::io::stderr().lock(), "crawler: {error}"));
+    let is_usage =
+        error.is::<UsageError>() || error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_usage);
+    ExitCode::from(if is_usage { 2 } else { 1 })
+}
+
+fn work(command: Option<Command>, settings: Settings) -> anyhow::Result<()> {
+    log::start(settings.shared.log_format, settings.shared.verbosity);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(dispatch(command, settings))
+}
+
+async fn dispatch(command: Option<Command>, settings: Settings) -> anyhow::Result<()> {
+    let store = open(&settings).await?;
+    let done = match command {
+        None => crawl(settings, store.clone()).await,
+        Some(Command::Explain { domain, visits }) => {
+            explain::run(&store, &domain, visits, settings.output).await
+        }
+        Some(Command::Check { domain }) => commands::check(settings, store.clone(), &domain).await,
+        Some(Command::Block { domains, reason }) => commands::block(&store, &domains, &reason).await,
+        Some(Command::Unblock { domains }) => commands::unblock(&store, &domains).await,
+        Some(Command::Status) => status::run(&store, settings.output).await,
+    };
+    store.close().await;
+    done
+}
+
+async fn open(settings: &Settings) -> anyhow::Result<Store> {
+    Ok(Store::open(&settings.shared.store).await?)
+}
+
+async fn crawl(settings: Settings, store: Store) -> anyhow::Result<()> {
+    warn_without_contact(&settings);
+    let cancel = Cancel::default();
+    let tracker = TaskTracker::new();
+    tracker.spawn(stop_on_signals(cancel.clone()));
+    let watch = Watch::new(settings.shared.verbosity);
+    let output = settings.output;
+    let data_dir = settings.shared.data_dir.display().to_string();
+    let ran = crate::run(settings.crawl, store, cancel, |news| watch.show(&news)).await;
+    watch.finish();
+    let summary = ran?;
+    match output {
+        OutputFormat::Json => output::json(&summary)?,
+        OutputFormat::Text => {
+            let audience = if std::io::stdout().is_terminal() { Audience::Terminal } else { Audience::Pipe };
+            let next = format!("indexer --once --data-dir {data_dir} && api --data-dir {data_dir}");
+            output::line(&report::text(&summary, audience, &next))?;
+        }
+    }
+    anyhow::ensure!(
+        summary.failed == 0,
+        "{} visits failed for a reason of ours; the log says why",
+        summary.failed
+    );
+    Ok(())
+}
+
+fn warn_without_contact(settings: &Settings) {
+    if settings.contact.is_missing() && settings.shared.verbosity != Verbosity::Quiet {
+        tracing::warn!("site owners cannot reach you: add --contact-url or --contact-email");
+    }
+}
+
+/// The first Ctrl-C or SIGTERM stops softly, the second at once.
+pub async fn stop_on_signals(cancel: Cancel) {
+    signal().await;
+    tracing::warn!("stopping after the requests under way; once more to stop at once");
+    cancel.soft.cancel();
+    signal().await;
+    cancel.hard.cancel();
+}
+
+async fn signal() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                interrupted = tokio::signal::ctrl_c() => log_signal_error(interrupted),
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    log_signal_error(tokio::signal::ctrl_c().await);
+}
+
+fn log_signal_error(waited: std::io::Result<()>) {
+    if let Err(error) = waited {
+        tracing::error!(%error, "signals cannot be heard");
+    }
+}

@@ -1,0 +1,111 @@
+//! `check`, `block` and `unblock`.
+
+use anyhow::Context;
+use manifest::{Finding, Host, ManifestUrl, SiteName};
+use store::{BlockOutcome, Seed, SeedOrigin, Store, StoredManifest};
+
+use super::settings::Settings;
+use crate::fleet::Cancel;
+use crate::output::{self, OutputFormat};
+use crate::{UsageError, clock, site_of};
+
+/// Findings shown of one manifest.
+const FINDINGS_MAX: usize = 50;
+
+/// Visits a site now and shows its manifests.
+pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> anyhow::Result<()> {
+    let seed = seed_of(domain)?;
+    let site = seed.host.site();
+    let blocked = store.blocked_among(std::slice::from_ref(&site)).await?;
+    anyhow::ensure!(
+        blocked.is_empty(),
+        "{site} is blocked: its owner asked to be left out; see crawler unblock"
+    );
+    let output = settings.output;
+    let summary = crate::check(settings.crawl, store.clone(), Cancel::default(), seed).await?;
+    let manifests = store.manifests_of_site(&site).await?;
+    if output == OutputFormat::Json {
+        let value = serde_json::json!({ "site": site, "visit": summary, "manifests": manifests });
+        return Ok(output::json(&value)?);
+    }
+    let story = store.site_story(&site, 1).await?;
+    let visit = story.as_ref().and_then(|story| story.visits.first());
+    let ended = match (summary.parked.first(), visit) {
+        (Some(parked), _) => format!("the visit waits: {}", parked.reason),
+        (None, Some(visit)) => crate::end_in_words(visit.end).to_owned(),
+        (None, None) => "another worker visits it now".to_owned(),
+    };
+    output::line(&format!("{site}: {ended}; {} requests", summary.requests))?;
+    for stored in &manifests {
+        show(stored)?;
+    }
+    Ok(())
+}
+
+fn show(stored: &StoredManifest) -> std::io::Result<()> {
+    let manifest = &stored.manifest;
+    output::line(&format!(
+        "\n{} ({}, {}): {} capabilities, {} findings",
+        manifest.url,
+        manifest.format(),
+        stored.status,
+        manifest.capabilities.len(),
+        manifest.findings.len()
+    ))?;
+    for finding in manifest.findings.iter().take(FINDINGS_MAX) {
+        output::line(&finding_line(finding))?;
+    }
+    Ok(())
+}
+
+fn finding_line(finding: &Finding) -> String {
+    let pointer = if finding.pointer.is_empty() { "(document)" } else { &finding.pointer };
+    let severity = finding.severity.as_str();
+    format!("  {severity}  {} at {pointer}: {}\n        {}", finding.code, finding.text, finding.fix)
+}
+
+/// Leaves sites out and purges what was read.
+pub(super) async fn block(store: &Store, domains: &[String], reason: &str) -> anyhow::Result<()> {
+    for site in sites(domains)? {
+        let outcome = store
+            .site_block(&site, reason, clock::now())
+            .await
+            .with_context(|| format!("blocking {site}"))?;
+        output::line(&match outcome {
+            BlockOutcome::AlreadyBlocked => format!("{site} was blocked before"),
+            BlockOutcome::Blocked { manifests_removed, documents_removed } => format!(
+                "{site} is left out from now on; removed {manifests_removed} manifests and {documents_removed} documents"
+            ),
+        })?;
+    }
+    Ok(())
+}
+
+/// Lets sites in again.
+pub(super) async fn unblock(store: &Store, domains: &[String]) -> anyhow::Result<()> {
+    for site in sites(domains)? {
+        let was_blocked = store.site_unblock(&site, clock::now()).await?;
+        output::line(&if was_blocked {
+            format!("{site} may be visited again")
+        } else {
+            format!("{site} was not blocked")
+        })?;
+    }
+    Ok(())
+}
+
+/// All or none: a typing error in the last name does not leave the first ones changed.
+fn sites(domains: &[String]) -> Result<Vec<SiteName>, UsageError> {
+    domains.iter().map(|domain| site_of(domain).map_err(|error| UsageError(error.to_string()))).collect()
+}
+
+fn seed_of(domain: &str) -> Result<Seed, UsageError> {
+    let wrong = |error: manifest::NameError| UsageError(error.to_string());
+    let origin = SeedOrigin::Submitted;
+    if domain.contains("://") {
+        let url = ManifestUrl::parse(domain).map_err(wrong)?;
+        return Ok(Seed { host: url.host(), url: Some(url), rank: None, origin, revisit_now: true });
+    }
+    let host = Host::parse(domain).map_err(wrong)?;
+    Ok(Seed { host, url: None, rank: None, origin, revisit_now: true })
+}

@@ -1,0 +1,135 @@
+//! `explain DOMAIN`: what was fetched, which rule decided, and what comes next, in words.
+
+use policy::robots::CopyUse;
+use store::{FetchStory, RobotsRecord, SiteStory, Store, VisitStory};
+
+use super::duration;
+use crate::output::{self, OutputFormat};
+use crate::{UsageError, clock, end_in_words, site_of};
+
+/// Shows a site's story.
+pub(super) async fn run(
+    store: &Store,
+    domain: &str,
+    visits: u32,
+    format: OutputFormat,
+) -> anyhow::Result<()> {
+    let site = site_of(domain).map_err(|error| UsageError(error.to_string()))?;
+    let story = store.site_story(&site, visits).await?;
+    if format == OutputFormat::Json {
+        return Ok(output::json(&story)?);
+    }
+    let Some(story) = story else {
+        return Ok(output::line(&format!("{site} is not known: it was neither seeded nor linked to."))?);
+    };
+    for line in lines(&story) {
+        output::line(&line)?;
+    }
+    Ok(())
+}
+
+fn lines(story: &SiteStory) -> Vec<String> {
+    let summary = &story.summary;
+    let mut lines = vec![format!(
+        "{}: {}, {} manifests with {} capabilities",
+        summary.name, summary.status, summary.manifests, summary.capabilities
+    )];
+    if let Some(blocked) = &story.blocked {
+        lines.push(format!("Left out since {}: {}", time(blocked.at), blocked.reason));
+    }
+    lines.push(next_visit(story));
+    if let Some(until) = story.state.not_before.filter(|until| *until > clock::now()) {
+        lines.push(format!("The site asked for a pause until {} (Retry-After).", time(until)));
+    }
+    for host in &story.state.hosts {
+        let robots = host.robots.as_ref().map_or_else(|| "not asked yet".to_owned(), robots_in_words);
+        lines.push(format!("robots.txt of {}: {robots}", host.host));
+    }
+    if story.visits.is_empty() {
+        lines.push("Not visited yet.".to_owned());
+    }
+    for visit in &story.visits {
+        lines.push(String::new());
+        lines.extend(visit_lines(visit));
+    }
+    lines
+}
+
+fn next_visit(story: &SiteStory) -> String {
+    if let Some(parked) = &story.state.parked {
+        return format!("A visit is parked until {}: {}", time(parked.resume_at), parked.reason);
+    }
+    match (story.summary.next_visit_at, &story.summary.next_visit_reason) {
+        (Some(at), Some(reason)) => format!("Next visit: {} ({reason})", time(at)),
+        (Some(at), None) => format!("Next visit: {}", time(at)),
+        (None, _) => "No visit is planned.".to_owned(),
+    }
+}
+
+fn robots_in_words(record: &RobotsRecord) -> String {
+    use policy::RobotsKind as Kind;
+    let kind = match record.kind {
+        Kind::Rules => "a file with rules".to_owned(),
+        Kind::NoFile => {
+            format!("no file (status {}), so everything is allowed", record.status.unwrap_or_default())
+        }
+        Kind::Denied => "refused to us, so nothing is asked".to_owned(),
+        Kind::Unreachable => "could not be read, so nothing is asked".to_owned(),
+    };
+    let cause = record.cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default();
+    let used = match CopyUse::at(record.expires_at, clock::now()) {
+        CopyUse::Current => format!("valid until {}", time(record.expires_at)),
+        CopyUse::DenyOnly => "asked again at the next visit".to_owned(),
+    };
+    format!("{kind}{cause}; read {}, {used}", time(record.fetched_at))
+}
+
+fn visit_lines(visit: &VisitStory) -> Vec<String> {
+    let took = (visit.ended_at - visit.started_at).to_std().unwrap_or_default();
+    let phases = &visit.phases;
+    let mut lines = vec![
+        format!(
+            "Visit of {}: {}; {} requests, {} bytes, {}",
+            time(visit.started_at),
+            end_in_words(visit.end),
+            visit.requests,
+            visit.bytes_in,
+            duration::in_words(took)
+        ),
+        format!(
+            "  time: names {} ms, connecting {} ms, TLS {} ms, first bytes {} ms, bodies {} ms",
+            phases.dns_ms, phases.connect_ms, phases.tls_ms, phases.ttfb_ms, phases.body_ms
+        ),
+    ];
+    lines.extend(visit.fetches.iter().flat_map(fetch_lines));
+    lines.push(format!("  then: {} ({})", time(visit.next_visit.at), visit.next_visit.reason));
+    lines
+}
+
+fn fetch_lines(fetch: &FetchStory) -> Vec<String> {
+    let status = fetch.status.map(|status| format!(" {status}")).unwrap_or_default();
+    let format = fetch.format.map(|format| format!(" as {format}")).unwrap_or_default();
+    let reason = fetch.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let mut lines = vec![format!(
+        "  {}  {}{status}{format}{reason}  [{} ms]",
+        fetch.url, fetch.outcome, fetch.duration_ms
+    )];
+    let mut detail = |text: String| lines.push(format!("      {text}"));
+    if let Some(to) = &fetch.final_url {
+        detail(format!("redirected to {to}"));
+    }
+    if let Some(from) = &fetch.linked_from {
+        detail(format!("linked from {from} ({})", fetch.discovery));
+    }
+    if let Some(rule) = fetch.robots_rule.as_ref().filter(|rule| fetch.reason.as_ref() != Some(*rule)) {
+        detail(format!("robots.txt: {rule}"));
+    }
+    for (name, value) in &fetch.headers {
+        detail(format!("{name}: {value}"));
+    }
+    lines
+}
+
+fn time(at: chrono::DateTime<chrono::Utc>) -> String {
+    at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}

@@ -1,0 +1,115 @@
+//! The summary of a crawl, for people.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::duration;
+use crate::summary::Summary;
+
+/// Rejected lines and parked sites shown; the JSON has all that were kept.
+const SHOWN_MAX: usize = 10;
+
+/// Where the next command is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Audience {
+    Terminal,
+    Pipe,
+}
+
+/// What a crawl came to, in text.
+pub(crate) fn text(summary: &Summary, audience: Audience, next_command: &str) -> String {
+    let mut text = String::new();
+    // writing into a string does not fail
+    drop(write_all(&mut text, summary));
+    if audience == Audience::Terminal && !summary.samples.is_empty() {
+        text.push_str("\nFor example:\n");
+        for sample in &summary.samples {
+            drop(writeln!(text, "  {} ({}, {})", sample.name, sample.site, sample.format));
+        }
+        drop(writeln!(text, "\nNext:  {next_command}"));
+    }
+    text.trim_end().to_owned()
+}
+
+fn write_all(out: &mut String, summary: &Summary) -> std::fmt::Result {
+    let took = duration::in_words(Duration::from_secs_f64(summary.seconds.max(0.0)));
+    let stopped = if summary.interrupted { "Stopped. " } else { "" };
+    writeln!(
+        out,
+        "{stopped}{} sites visited with {} requests in {took}.",
+        summary.visited, summary.requests
+    )?;
+    if summary.seeds.read + summary.seeds.rejected_count > 0 {
+        writeln!(
+            out,
+            "Seeds: {} read, {} duplicates, {} lines passed over",
+            summary.seeds.read, summary.seeds.duplicates, summary.seeds.rejected_count
+        )?;
+        for rejected in summary.seeds.rejected.iter().take(SHOWN_MAX) {
+            writeln!(out, "  {}, line {}: {}", rejected.source, rejected.line, rejected.reason)?;
+        }
+        more(out, summary.seeds.rejected_count, summary.seeds.rejected.len().min(SHOWN_MAX))?;
+    }
+    counts(out, "Visits", &summary.ends)?;
+    counts(out, "Fetches", &summary.outcomes)?;
+    counts(out, "Manifests read", &summary.manifests)?;
+    writeln!(
+        out,
+        "Manifests: {} new, {} changed, {} gone; capabilities of the sites visited: {}",
+        summary.manifests_added, summary.manifests_changed, summary.manifests_removed, summary.capabilities
+    )?;
+    if summary.failed > 0 {
+        writeln!(out, "{} visits failed for a reason of ours; the log says why", summary.failed)?;
+    }
+    if !summary.parked.is_empty() {
+        writeln!(out, "Parked, to go on with the next run:")?;
+        for parked in summary.parked.iter().take(SHOWN_MAX) {
+            let at = parked.resume_at.format("%Y-%m-%d %H:%M:%S UTC");
+            writeln!(out, "  {} from {at}: {}", parked.site, parked.reason)?;
+        }
+        more(out, summary.parked.len() as u64, summary.parked.len().min(SHOWN_MAX))?;
+    }
+    Ok(())
+}
+
+fn counts(out: &mut String, title: &str, counts: &BTreeMap<&'static str, u64>) -> std::fmt::Result {
+    if counts.is_empty() {
+        return Ok(());
+    }
+    let mut sorted: Vec<_> = counts.iter().collect();
+    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let listed: Vec<String> = sorted.iter().map(|(word, count)| format!("{count} {word}")).collect();
+    writeln!(out, "{title}: {}", listed.join(", "))
+}
+
+fn more(out: &mut String, all: u64, shown: usize) -> std::fmt::Result {
+    let left = all.saturating_sub(shown as u64);
+    if left > 0 { writeln!(out, "  and {left} more") } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::Sample;
+
+    #[test]
+    fn the_next_command_is_for_terminals() {
+        let sample = Sample {
+            name: "Book seat".to_owned(),
+            site: manifest::SiteName::parse("skyhop.example").unwrap(),
+            format: manifest::Format::Awp,
+        };
+        let summary = Summary { visited: 1, requests: 20, samples: vec![sample], ..Summary::default() };
+        let shown = text(&summary, Audience::Terminal, "indexer --once");
+        assert!(
+            shown.contains("Book seat (skyhop.example, awp)") && shown.ends_with("indexer --once"),
+            "{shown}"
+        );
+        let piped = text(&summary, Audience::Pipe, "indexer --once");
+        assert!(
+            piped.starts_with("1 sites visited with 20 requests") && !piped.contains("indexer"),
+            "{piped}"
+        );
+    }
+}

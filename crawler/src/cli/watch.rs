@@ -1,0 +1,100 @@
+//! Progress on stderr: a bar on a terminal, a line every few seconds elsewhere, nothing with `-q`.
+
+use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use tokio::time::Instant;
+
+use super::settings::Verbosity;
+use crate::fleet::Progress;
+use crate::summary::Summary;
+
+/// How often a line is written where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Shows a crawl's progress.
+pub struct Watch {
+    bar: Option<ProgressBar>,
+    lines: Option<Mutex<Option<Instant>>>,
+}
+
+impl Watch {
+    /// A bar on a terminal, lines elsewhere.
+    pub fn new(verbosity: Verbosity) -> Self {
+        if verbosity == Verbosity::Quiet {
+            return Self { bar: None, lines: None };
+        }
+        if !std::io::stderr().is_terminal() {
+            return Self { bar: None, lines: Some(Mutex::new(None)) };
+        }
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Self { bar: Some(bar), lines: None }
+    }
+
+    /// Takes one piece of news.
+    pub fn show(&self, news: &Progress<'_>) {
+        match news {
+            Progress::Seeded(summary) => self.say(&format!(
+                "{} seeds read, {} lines passed over",
+                summary.seeds.read, summary.seeds.rejected_count
+            )),
+            Progress::Visited { summary, open, .. } => self.tick(&line_of(summary, *open)),
+            Progress::Parked(parked) => {
+                tracing::info!(site.name = %parked.site, reason = parked.reason, "parked")
+            }
+            Progress::Waiting { parked, until } => {
+                self.tick(&format!(
+                    "waiting for {parked} parked visits, until {}",
+                    until.format("%H:%M:%S UTC")
+                ));
+            }
+            Progress::Outage(error) => self.say(&format!("the crawl waits for the database: {error}")),
+        }
+    }
+
+    /// Removes the bar.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn tick(&self, text: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(text.to_owned());
+        }
+        let Some(last) = &self.lines else { return };
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
+            *last = Some(Instant::now());
+            write_line(text);
+        }
+    }
+
+    fn say(&self, text: &str) {
+        match (&self.bar, &self.lines) {
+            (Some(bar), _) => bar.println(text),
+            (None, Some(_)) => write_line(text),
+            (None, None) => {}
+        }
+    }
+}
+
+fn line_of(summary: &Summary, open: usize) -> String {
+    let manifests: u64 = summary.manifests.values().sum();
+    format!(
+        "{} sites visited, {} requests, {manifests} manifests, {open} visits open",
+        summary.visited, summary.requests
+    )
+}
+
+/// A progress line that cannot be written is not worth an error.
+fn write_line(text: &str) {
+    drop(writeln!(std::io::stderr().lock(), "{text}"));
+}

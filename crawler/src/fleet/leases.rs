@@ -1,0 +1,53 @@
+//! Leases that this process holds, and their renewal. A lease that cannot be renewed ends its visit.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use manifest::SiteName;
+use store::{LEASE_DURATION_DEFAULT, LeaseToken, Store};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock;
+
+/// Leases held, with what tells their visit that they are lost.
+#[derive(Debug, Default)]
+pub(super) struct Held(Mutex<HashMap<SiteName, (LeaseToken, CancellationToken)>>);
+
+impl Held {
+    pub(super) fn add(&self, token: &LeaseToken) -> CancellationToken {
+        let lost = CancellationToken::new();
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.insert(token.site.clone(), (token.clone(), lost.clone()));
+        lost
+    }
+
+    pub(super) fn remove(&self, site: &SiteName) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(site);
+    }
+
+    /// Renews all of them; while the database is away the visits go on, since nobody else can lease their sites either.
+    pub(super) async fn renew(&self, store: &Store) {
+        let tokens: Vec<LeaseToken> = {
+            let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            held.values().map(|(token, _)| token.clone()).collect()
+        };
+        if tokens.is_empty() {
+            return;
+        }
+        match store.leases_renew(&tokens, LEASE_DURATION_DEFAULT, clock::now()).await {
+            Ok(renewed) => self.keep(&tokens, &renewed),
+            Err(error) => tracing::warn!(%error, "leases could not be renewed"),
+        }
+    }
+
+    fn keep(&self, asked: &[LeaseToken], renewed: &[LeaseToken]) {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for token in asked {
+            match (renewed.iter().find(|renewed| renewed.site == token.site), held.get_mut(&token.site)) {
+                (Some(renewed), Some((kept, _))) => *kept = renewed.clone(),
+                (None, Some((_, lost))) => lost.cancel(),
+                (_, None) => {}
+            }
+        }
+    }
+}

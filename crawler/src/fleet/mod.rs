@@ -1,0 +1,277 @@
+//! Keeps a number of visits going: leases sites, visits them, saves what came of it, until nothing is due or it is stopped.
+//!
+//! One loop owns everything; a visit is one task of a `JoinSet`. Leases are renewed while visits go on. Stopping is soft
+//! first: visits end after the request under way and are parked; then hard: tasks are dropped and leases given back.
+
+mod leases;
+mod save;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use manifest::SiteName;
+use store::{LEASE_DURATION_DEFAULT, LeaseRequest, LeasedSite, StoreError, WorkerId};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use self::leases::Held;
+use self::save::{Done, visit_and_save};
+use crate::clock;
+use crate::config::Mode;
+use crate::summary::{ParkedSite, Summary};
+use crate::visit::Tools;
+
+/// Sites leased by one statement: a few milliseconds' work for a database.
+const LEASE_BATCH_MAX: usize = 200;
+/// How often leases are renewed: a third of their time.
+const HEARTBEAT: Duration = Duration::from_secs(60);
+/// How often the queue is looked at when nothing was due.
+const IDLE_POLL: Duration = Duration::from_secs(1);
+/// Pause after the database did not answer.
+const OUTAGE_PAUSE: Duration = Duration::from_secs(1);
+/// How long visits may take to end after a soft stop: the longest request and its saving.
+const DRAIN_MAX: Duration = Duration::from_secs(45);
+/// Parked visits of earlier runs that a pass takes over.
+const PARKED_LISTED_MAX: u32 = 10_000;
+
+/// How a crawl is stopped: softly, and then at once.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel {
+    /// Visits end after the request that is under way, and are parked.
+    pub soft: CancellationToken,
+    /// Everything is dropped; leases are given back.
+    pub hard: CancellationToken,
+}
+
+/// News of a crawl.
+#[derive(Debug, Clone, Copy)]
+pub enum Progress<'a> {
+    /// Seeds were read and added.
+    Seeded(&'a Summary),
+    /// A visit was saved.
+    Visited { site: &'a SiteName, end: policy::VisitEnd, summary: &'a Summary, open: usize },
+    /// A visit waits.
+    Parked(&'a ParkedSite),
+    /// Nothing is due; parked visits are waited for.
+    Waiting { parked: usize, until: DateTime<Utc> },
+    /// The database is away; nothing is lost.
+    Outage(&'a StoreError),
+}
+
+/// A number of visits, kept going.
+pub(crate) struct Fleet<'a, P> {
+    pub(crate) tools: Tools,
+    pub(crate) worker: WorkerId,
+    pub(crate) concurrency: usize,
+    pub(crate) cancel: Cancel,
+    pub(crate) summary: Summary,
+    pub(crate) progress: &'a P,
+    /// Only these sites, where the operator named some.
+    pub(crate) only: Option<Vec<SiteName>>,
+}
+
+/// Visits under way and visits that wait.
+struct Work {
+    running: JoinSet<Done>,
+    held: Arc<Held>,
+    parked: BTreeMap<SiteName, ParkedSite>,
+    /// Sites that are due after this belong to the next pass.
+    due_before: Option<DateTime<Utc>>,
+    next_look_at: Instant,
+}
+
+impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
+    /// Works until nothing is due (once) or until it is stopped.
+    pub(crate) async fn run(&mut self, mode: Mode) -> Result<(), StoreError> {
+        let mut work = self.begin(mode).await?;
+        let mut heartbeat = tokio::time::interval(HEARTBEAT);
+        let mut wait_ends_at: Option<DateTime<Utc>> = None;
+        while !self.cancel.soft.is_cancelled() {
+            let leased = self.lease(&mut work).await?;
+            if leased > 0 {
+                wait_ends_at = None;
+            }
+            let is_idle = work.running.is_empty() && leased == 0;
+            if let (true, Mode::Once { park_wait }) = (is_idle, mode) {
+                let ends_at = *wait_ends_at.get_or_insert_with(|| clock::now() + delta(park_wait));
+                if !self.is_worth_waiting(&work, ends_at) {
+                    break;
+                }
+            }
+            let wake_at = work.wake_at();
+            tokio::select! {
+                Some(done) = work.running.join_next() => self.take(&mut work, done),
+                _ = heartbeat.tick() => work.held.renew(&self.tools.store).await,
+                () = tokio::time::sleep_until(wake_at) => {}
+                () = self.cancel.soft.cancelled() => {}
+            }
+        }
+        self.summary.interrupted = self.cancel.soft.is_cancelled();
+        self.drain(&mut work).await;
+        self.summary.parked = work.parked.into_values().collect();
+        Ok(())
+    }
+
+    async fn begin(&self, mode: Mode) -> Result<Work, StoreError> {
+        let now = clock::now();
+        let parked = self.tools.store.parked_list(PARKED_LISTED_MAX).await?;
+        let parked =
+            parked.into_iter().filter(|(site, ..)| self.only.as_ref().is_none_or(|only| only.contains(site)));
+        Ok(Work {
+            running: JoinSet::new(),
+            held: Arc::new(Held::default()),
+            parked: parked
+                .map(|(site, resume_at, reason)| (site.clone(), ParkedSite { site, resume_at, reason }))
+                .collect(),
+            due_before: matches!(mode, Mode::Once { .. }).then_some(now),
+            next_look_at: Instant::now(),
+        })
+    }
+
+    fn is_worth_waiting(&self, work: &Work, ends_at: DateTime<Utc>) -> bool {
+        let soon = work.parked.values().filter(|parked| parked.resume_at <= ends_at).count();
+        if soon > 0 {
+            (self.progress)(Progress::Waiting { parked: soon, until: ends_at });
+        }
+        soon > 0
+    }
+
+    /// Fills the free places; returns how many visits began.
+    async fn lease(&self, work: &mut Work) -> Result<usize, StoreError> {
+        let free = self.concurrency.saturating_sub(work.running.len()).min(LEASE_BATCH_MAX);
+        // a batch is worth a statement; a single place is not, unless nothing else is going on
+        let is_worth_it = free > 0
+            && (free >= self.concurrency.min(LEASE_BATCH_MAX).div_ceil(4) || work.running.is_empty());
+        let is_time = Instant::now() >= work.next_look_at || work.ready_parked().next().is_some();
+        if !is_worth_it || !is_time {
+            return Ok(0);
+        }
+        match self.lease_batch(work, free).await {
+            Ok(leased) => {
+                let count = leased.len();
+                if count == 0 {
+                    work.next_look_at = Instant::now() + IDLE_POLL;
+                }
+                for site in leased {
+                    self.start(work, site);
+                }
+                Ok(count)
+            }
+            Err(error) if error.is_transient() => {
+                tracing::warn!(%error, "the queue cannot be read");
+                (self.progress)(Progress::Outage(&error));
+                work.next_look_at = Instant::now() + OUTAGE_PAUSE;
+                Ok(0)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn lease_batch(&self, work: &mut Work, free: usize) -> Result<Vec<LeasedSite>, StoreError> {
+        let now = clock::now();
+        let request = LeaseRequest {
+            worker: self.worker.clone(),
+            sites_max: u32::try_from(free).unwrap_or(u32::MAX),
+            duration: LEASE_DURATION_DEFAULT,
+            due_before: now,
+            only: None,
+        };
+        let ready: Vec<SiteName> = work.ready_parked().take(free).cloned().collect();
+        if !ready.is_empty() {
+            for site in &ready {
+                work.parked.remove(site);
+            }
+            let resumed = self
+                .tools
+                .store
+                .sites_lease(&LeaseRequest { only: Some(ready), ..request.clone() }, now)
+                .await?;
+            if !resumed.is_empty() {
+                return Ok(resumed);
+            }
+        }
+        let due_before = work.due_before.unwrap_or(now);
+        self.tools
+            .store
+            .sites_lease(&LeaseRequest { due_before, only: self.only.clone(), ..request }, now)
+            .await
+    }
+
+    fn start(&self, work: &mut Work, leased: LeasedSite) {
+        work.parked.remove(&leased.token.site);
+        let lost = work.held.add(&leased.token);
+        let (tools, cancel) = (self.tools.clone(), self.cancel.clone());
+        work.running.spawn(visit_and_save(tools, leased, cancel, lost));
+    }
+
+    fn take(&mut self, work: &mut Work, done: Result<Done, tokio::task::JoinError>) {
+        let done = match done {
+            Ok(done) => done,
+            Err(error) if error.is_cancelled() => return,
+            Err(error) => {
+                tracing::error!(%error, "a visit broke off");
+                self.summary.failed += 1;
+                return;
+            }
+        };
+        work.held.remove(done.site());
+        match done {
+            Done::Saved { counted, saved } => {
+                self.summary.count(&counted, &saved);
+                let open = work.running.len();
+                let news =
+                    Progress::Visited { site: &counted.site, end: counted.end, summary: &self.summary, open };
+                (self.progress)(news);
+            }
+            Done::Parked(parked) => {
+                (self.progress)(Progress::Parked(&parked));
+                work.parked.insert(parked.site.clone(), parked);
+            }
+            Done::Dropped(site) => tracing::info!(site.name = %site, "another worker goes on with the visit"),
+            Done::Failed { site, error } => {
+                tracing::error!(site.name = %site, %error, "the visit failed");
+                self.summary.failed += 1;
+            }
+        }
+    }
+
+    /// Waits for visits to end after a soft stop; a hard stop, or too long a wait, drops them.
+    async fn drain(&mut self, work: &mut Work) {
+        let deadline = Instant::now() + DRAIN_MAX;
+        while !work.running.is_empty() {
+            tokio::select! {
+                Some(done) = work.running.join_next() => self.take(work, done),
+                () = self.cancel.hard.cancelled() => break,
+                () = tokio::time::sleep_until(deadline) => break,
+            }
+        }
+        work.running.shutdown().await;
+        if let Err(error) = self.tools.store.worker_forget(&self.worker).await {
+            tracing::warn!(%error, "leases end by themselves within three minutes");
+        }
+    }
+}
+
+impl Work {
+    fn ready_parked(&self) -> impl Iterator<Item = &SiteName> {
+        let now = clock::now();
+        self.parked.values().filter(move |parked| parked.resume_at <= now).map(|parked| &parked.site)
+    }
+
+    /// When to look at the queue again, if nothing happens before.
+    fn wake_at(&self) -> Instant {
+        let now = clock::now();
+        let first_parked = self.parked.values().map(|parked| parked.resume_at).min();
+        let until_parked = first_parked.map(|at| (at - now).to_std().unwrap_or_default());
+        let at_parked = until_parked.map(|wait| Instant::now() + wait + Duration::from_millis(1));
+        let look_at = self.next_look_at.max(Instant::now() + Duration::from_millis(10));
+        at_parked.map_or(look_at, |at| at.min(look_at))
+    }
+}
+
+fn delta(duration: Duration) -> TimeDelta {
+    TimeDelta::from_std(duration).unwrap_or(TimeDelta::MAX)
+}

@@ -1,0 +1,197 @@
+//! A whole crawl: seeds into the store, then visits until nothing is due.
+
+use std::fs::File;
+use std::io;
+
+use manifest::SiteName;
+use policy::VisitEnd;
+use store::{Seed, Store, StoreError};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+use crate::clock;
+use crate::config::{CrawlConfig, Mode, SeedSource};
+use crate::egress::{Egress, TlsError};
+use crate::fleet::{Cancel, Fleet, Progress};
+use crate::pace::Pace;
+use crate::seeds::{SeedError, SeedReader, SeedReport};
+use crate::summary::Summary;
+use crate::visit::Tools;
+
+/// Seeds added by one call to the store.
+const SEED_BATCH: usize = 5_000;
+
+/// Why a crawl could not be made or finished.
+#[derive(Debug, thiserror::Error)]
+pub enum CrawlError {
+    #[error(transparent)]
+    Seeds(#[from] SeedError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("there is nothing to visit: name seeds with --seeds FILE, one domain a line")]
+    NoSites,
+}
+
+impl CrawlError {
+    /// Whether the person who started it can mend it by typing something else.
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::Seeds(_) | Self::Tls(_) | Self::NoSites)
+    }
+}
+
+/// Adds the seeds and visits every site that is due.
+pub async fn run(
+    config: CrawlConfig,
+    store: Store,
+    cancel: Cancel,
+    progress: impl Fn(Progress<'_>),
+) -> Result<Summary, CrawlError> {
+    let started = Instant::now();
+    let egress = Egress::new(config.egress.clone())?;
+    let mut summary = Summary { seeds: seed(&config, &store).await?, ..Summary::default() };
+    if config.seeds.is_empty() && store.next_due_at().await?.is_none() {
+        return Err(CrawlError::NoSites);
+    }
+    if let Some(older_than) = config.revisit_older_than {
+        let now = clock::now();
+        let visited_before = now - chrono::TimeDelta::from_std(older_than).unwrap_or(chrono::TimeDelta::MAX);
+        store.sites_revisit(visited_before, now).await?;
+    }
+    progress(Progress::Seeded(&summary));
+    let tracker = TaskTracker::new();
+    let pace = Pace::start(store.clone(), config.delay, config.rate, &tracker);
+    let mut fleet = Fleet {
+        tools: Tools { egress, store, pace },
+        worker: config.worker,
+        concurrency: config.concurrency,
+        cancel,
+        summary,
+        progress: &progress,
+        only: None,
+    };
+    let ran = fleet.run(config.mode).await;
+    summary = fleet.summary;
+    drop(fleet.tools);
+    tracker.close();
+    tracker.wait().await;
+    ran?;
+    summary.end(started.elapsed());
+    Ok(summary)
+}
+
+/// Visits one site now, whatever was planned; returns how the visit ended, if it did.
+pub async fn check(
+    config: CrawlConfig,
+    store: Store,
+    cancel: Cancel,
+    seed: Seed,
+) -> Result<Summary, CrawlError> {
+    let started = Instant::now();
+    let egress = Egress::new(config.egress.clone())?;
+    let site = seed.host.site();
+    store.seeds_add(&[Seed { revisit_now: true, ..seed }], clock::now()).await?;
+    let tracker = TaskTracker::new();
+    let pace = Pace::start(store.clone(), config.delay, config.rate, &tracker);
+    let mut fleet = Fleet {
+        tools: Tools { egress, store, pace },
+        worker: config.worker,
+        concurrency: 1,
+        cancel,
+        summary: Summary::default(),
+        progress: &|_: Progress<'_>| (),
+        only: Some(vec![site]),
+    };
+    let park_wait = match config.mode {
+        Mode::Once { park_wait } => park_wait,
+        Mode::Daemon => crate::config::PARK_WAIT_DEFAULT,
+    };
+    let ran = fleet.run(Mode::Once { park_wait }).await;
+    let mut summary = fleet.summary;
+    drop(fleet.tools);
+    tracker.close();
+    tracker.wait().await;
+    ran?;
+    summary.end(started.elapsed());
+    Ok(summary)
+}
+
+/// Reads every source on a thread of its own, adding batch after batch.
+async fn seed(config: &CrawlConfig, store: &Store) -> Result<SeedReport, CrawlError> {
+    if config.seeds.is_empty() {
+        return Ok(SeedReport::default());
+    }
+    let sources = config.seeds.clone();
+    let (sender, mut batches) = mpsc::channel::<Vec<Seed>>(2);
+    let reading = tokio::task::spawn_blocking(move || read_sources(&sources, &sender));
+    while let Some(batch) = batches.recv().await {
+        store.seeds_add(&batch, clock::now()).await?;
+    }
+    let report = reading.await.unwrap_or_else(|error| {
+        Err(SeedError::Unreadable { name: "seeds".to_owned(), source: io::Error::other(error) })
+    })?;
+    Ok(report)
+}
+
+fn read_sources(sources: &[SeedSource], sender: &mpsc::Sender<Vec<Seed>>) -> Result<SeedReport, SeedError> {
+    let mut reader = SeedReader::new();
+    for source in sources {
+        let mut batch = Vec::with_capacity(SEED_BATCH);
+        let mut add = |seed| {
+            batch.push(seed);
+            if batch.len() == SEED_BATCH {
+                // a receiver that is gone has met an error of its own
+                drop(sender.blocking_send(std::mem::take(&mut batch)));
+            }
+        };
+        let name = source.name();
+        match source {
+            SeedSource::File(path) => {
+                let file = File::open(path)
+                    .map_err(|source| SeedError::Unreadable { name: name.clone(), source })?;
+                reader.read(&name, file, &mut add)?;
+            }
+            SeedSource::Stdin => reader.read(&name, io::stdin().lock(), &mut add)?,
+            SeedSource::Text { text, .. } => reader.read(&name, text.as_bytes(), &mut add)?,
+        }
+        drop(sender.blocking_send(batch));
+    }
+    Ok(reader.into_report())
+}
+
+/// How a visit of [`check`] ended, in words.
+pub fn end_in_words(end: VisitEnd) -> &'static str {
+    match end {
+        VisitEnd::Completed => "everything planned was asked",
+        VisitEnd::NothingNew => "everything known is fresh, so nothing was asked",
+        VisitEnd::DnsDead => "the name does not exist",
+        VisitEnd::DnsFailed => "the name servers failed",
+        VisitEnd::Unreachable => "no connection to any address",
+        VisitEnd::TlsFailed => "the TLS handshake failed or the certificate is not valid",
+        VisitEnd::RobotsDenied => "robots.txt forbids everything we would ask",
+        VisitEnd::RobotsUnreachable => "robots.txt could not be read, so nothing may be asked",
+        VisitEnd::RateLimited => "the site asked for a pause",
+        VisitEnd::Blocked => "the site refuses us",
+        VisitEnd::ServerErrors => "the server failed twice",
+        VisitEnd::TransportErrors => "the connection failed twice in a row",
+        VisitEnd::CatchAll => "the host answers every path with a page",
+        VisitEnd::OutOfTime => "the visit used up its time",
+        VisitEnd::OverBudget => "the day's budget of requests is used up",
+        VisitEnd::Parked => "waiting; the visit goes on at the next path",
+        VisitEnd::Interrupted => "the crawler was stopped; the visit goes on at the next path",
+        VisitEnd::OptedOut => "the owner asked to be left out",
+        VisitEnd::LeaseLost => "another worker has taken the site over",
+        VisitEnd::AddressRefused => "the name leads to addresses that are refused",
+    }
+}
+
+/// The site that a domain or URL typed by a person belongs to.
+pub fn site_of(text: &str) -> Result<SiteName, manifest::NameError> {
+    if text.contains("://") {
+        manifest::ManifestUrl::parse(text).map(|url| url.site())
+    } else {
+        SiteName::parse(text)
+    }
+}

@@ -1,0 +1,118 @@
+//! What a crawl came to, counted as it goes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use manifest::{Format, SiteName};
+use policy::{FetchOutcome, VisitEnd};
+use serde::Serialize;
+use store::{VisitRecord, VisitSaved};
+
+use crate::seeds::SeedReport;
+
+/// Capabilities that a summary shows.
+const SAMPLES_MAX: usize = 3;
+
+/// A capability that was found, to show that there is something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Sample {
+    pub name: String,
+    pub site: SiteName,
+    pub format: Format,
+}
+
+/// A visit that goes on later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ParkedSite {
+    pub site: SiteName,
+    pub resume_at: DateTime<Utc>,
+    pub reason: String,
+}
+
+/// Counts of a crawl, so far or in the end.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Summary {
+    pub seeds: SeedReport,
+    /// Visits that were saved.
+    pub visited: u64,
+    pub requests: u64,
+    pub bytes_in: u64,
+    /// How visits ended.
+    pub ends: BTreeMap<&'static str, u64>,
+    /// What fetches came to.
+    pub outcomes: BTreeMap<&'static str, u64>,
+    /// Manifests read or confirmed.
+    pub manifests: BTreeMap<&'static str, u64>,
+    pub manifests_added: u64,
+    pub manifests_changed: u64,
+    pub manifests_removed: u64,
+    /// Capabilities of the sites that were visited.
+    pub capabilities: u64,
+    pub parked: Vec<ParkedSite>,
+    /// Visits that failed for a reason of ours.
+    pub failed: u64,
+    /// The crawl was stopped before it was through.
+    pub interrupted: bool,
+    pub seconds: f64,
+    #[serde(skip)]
+    pub samples: Vec<Sample>,
+}
+
+impl Summary {
+    /// Counts a visit that was saved.
+    pub(crate) fn count(&mut self, visit: &Counted, saved: &VisitSaved) {
+        self.visited += 1;
+        self.requests += u64::from(visit.requests);
+        self.bytes_in += visit.bytes_in;
+        *self.ends.entry(visit.end.as_str()).or_default() += 1;
+        for outcome in &visit.outcomes {
+            *self.outcomes.entry(outcome.as_str()).or_default() += 1;
+        }
+        for format in &visit.formats {
+            *self.manifests.entry(format.as_str()).or_default() += 1;
+        }
+        self.manifests_added += u64::from(saved.manifests_added);
+        self.manifests_changed += u64::from(saved.manifests_changed);
+        self.manifests_removed += u64::from(saved.manifests_removed);
+        self.capabilities += u64::from(saved.capabilities);
+        let room = SAMPLES_MAX.saturating_sub(self.samples.len());
+        self.samples.extend(visit.sample.iter().take(room).cloned());
+    }
+
+    pub(crate) fn end(&mut self, took: Duration) {
+        self.seconds = (took.as_secs_f64() * 1_000.0).round() / 1_000.0;
+    }
+}
+
+/// What is counted of a visit, taken before it is handed to the store.
+#[derive(Debug, Clone)]
+pub(crate) struct Counted {
+    pub(crate) site: SiteName,
+    pub(crate) end: VisitEnd,
+    requests: u32,
+    bytes_in: u64,
+    outcomes: Vec<FetchOutcome>,
+    formats: Vec<Format>,
+    sample: Option<Sample>,
+}
+
+impl Counted {
+    pub(crate) fn of(visit: &VisitRecord) -> Self {
+        let manifests = || visit.fetches.iter().filter_map(|fetch| fetch.manifest.as_ref());
+        let sample = manifests().find_map(|manifest| {
+            let capability = manifest.capabilities.first()?;
+            let name = capability.name.clone();
+            Some(Sample { name, site: visit.site.clone(), format: manifest.format() })
+        });
+        Self {
+            site: visit.site.clone(),
+            end: visit.end,
+            requests: visit.requests,
+            bytes_in: visit.bytes_in,
+            outcomes: visit.fetches.iter().map(|fetch| fetch.outcome).collect(),
+            formats: manifests().map(|manifest| manifest.format()).collect(),
+            sample,
+        }
+    }
+}

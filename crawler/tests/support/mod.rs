@@ -1,0 +1,114 @@
+//! A crawler, a web and a store of their own for each test.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use crawler::config::{CrawlConfig, Mode, SeedSource};
+use crawler::egress::{Contact, EgressSettings, HostsFile, Identity};
+use crawler::{Cancel, Progress, Summary};
+use manifest::SiteName;
+use policy::{FetchOutcome, OwnNetworks};
+use store::{FetchStory, SiteStory, Store, WorkerId};
+use testweb::{Hit, Host, Web};
+
+/// An AWP manifest with one action.
+pub(crate) const AWP: &str = r#"{"awp_version":"0.1","domain":"shop.example","intent":"Sell books","actions":[
+    {"id":"buy_book","description":"Buy a book","method":"POST","endpoint":"/api/books"}]}"#;
+
+/// What a test crawls with.
+pub(crate) struct Crawl {
+    pub(crate) web: Web,
+    pub(crate) store: Store,
+    pub(crate) config: CrawlConfig,
+    _dir: tempfile::TempDir,
+}
+
+impl Crawl {
+    /// A web of these hosts, all of them seeded, with no gap between requests.
+    pub(crate) async fn of(hosts: impl IntoIterator<Item = Host>) -> Self {
+        let hosts: Vec<Host> = hosts.into_iter().collect();
+        let seeds: Vec<String> = hosts.iter().map(|host| host.name().to_owned()).collect();
+        let web = Web::builder().hosts(hosts).start().await.unwrap();
+        Self::on(web, &seeds.join("\n")).await
+    }
+
+    /// This web, with these seeds.
+    pub(crate) async fn on(web: Web, seeds: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+        let egress = EgressSettings {
+            identity: Identity::new(&Contact::default()),
+            additional_roots_pem: Some(web.ca_pem().into_bytes()),
+            own_networks: OwnNetworks::new(["127.0.0.0/8".parse().unwrap()]),
+            hosts: HostsFile::parse(&web.hosts_file()).unwrap(),
+        };
+        let config = CrawlConfig {
+            egress,
+            seeds: vec![SeedSource::Text { name: "seeds".to_owned(), text: seeds.to_owned() }],
+            mode: Mode::Once { park_wait: Duration::ZERO },
+            delay: Duration::ZERO,
+            rate: 10_000.try_into().unwrap(),
+            concurrency: 16,
+            revisit_older_than: None,
+            worker: WorkerId::new("test"),
+        };
+        Self { web, store, config, _dir: dir }
+    }
+
+    /// Crawls once.
+    pub(crate) async fn pass(&self) -> Summary {
+        let crawl = crawler::run(self.config.clone(), self.store.clone(), Cancel::default(), |_| ());
+        tokio::time::timeout(Duration::from_secs(60), crawl).await.expect("a pass within a minute").unwrap()
+    }
+
+    /// Crawls everything again, whatever was planned.
+    pub(crate) async fn pass_again(&mut self) -> Summary {
+        self.config.revisit_older_than = Some(Duration::ZERO);
+        self.web.log().forget();
+        self.pass().await
+    }
+
+    /// Crawls until `enough` of the news, and then stops softly.
+    pub(crate) async fn pass_until(&self, enough: impl Fn(&Progress<'_>) -> bool) -> Summary {
+        let cancel = Cancel::default();
+        let heard = Mutex::new(cancel.clone());
+        let listen = |news: Progress<'_>| {
+            if enough(&news) {
+                heard.lock().unwrap().soft.cancel();
+            }
+        };
+        crawler::run(self.config.clone(), self.store.clone(), cancel, listen).await.unwrap()
+    }
+
+    pub(crate) async fn story(&self, site: &str) -> SiteStory {
+        let site = SiteName::parse(site).unwrap();
+        self.store.site_story(&site, 10).await.unwrap().expect("a known site")
+    }
+
+    /// The last visit's fetch of a path.
+    pub(crate) async fn fetch(&self, host: &str, path: &str) -> FetchStory {
+        let url = format!("https://{host}{path}");
+        let story = self.story(host).await;
+        let visit = story.visits.first().expect("a visit");
+        let found = visit.fetches.iter().find(|fetch| fetch.url.as_str() == url);
+        found.unwrap_or_else(|| panic!("no fetch of {url} in {:?}", visit.fetches)).clone()
+    }
+
+    pub(crate) async fn outcome(&self, host: &str, path: &str) -> FetchOutcome {
+        self.fetch(host, path).await.outcome
+    }
+
+    /// The paths that a host was asked for, in order.
+    pub(crate) fn paths(&self, host: &str) -> Vec<String> {
+        self.hits(host).into_iter().map(|hit| hit.path).collect()
+    }
+
+    pub(crate) fn hits(&self, host: &str) -> Vec<Hit> {
+        self.web.log().hits_on(host)
+    }
+}
+
+/// A shop with an AWP manifest.
+pub(crate) fn shop() -> Host {
+    Host::new("shop.example").robots("User-agent: *\nAllow: /\n").file("/agent.json", "application/json", AWP)
+}

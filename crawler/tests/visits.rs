@@ -1,0 +1,182 @@
+//! Visits to sites that behave: what is asked, what is kept, and what is asked the next time.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod support;
+
+use manifest::SiteName;
+use policy::{FetchOutcome, VisitEnd};
+use support::{AWP, Crawl, shop};
+use testweb::{Answer, Host};
+
+#[tokio::test]
+async fn a_first_visit_asks_robots_first_and_finds_the_manifest() {
+    let crawl = Crawl::of([shop()]).await;
+    let summary = crawl.pass().await;
+    assert_eq!((summary.visited, summary.manifests_added, summary.failed), (1, 1, 0), "{summary:?}");
+    assert_eq!(summary.manifests.get("awp"), Some(&1));
+    assert_eq!(summary.capabilities, 1);
+    let paths = crawl.paths("shop.example");
+    assert_eq!(paths.first().map(String::as_str), Some("/robots.txt"));
+    assert_eq!(paths.last().map(String::as_str), Some("/"));
+    assert_eq!(paths.len(), policy::plan::PATHS.len() + 1, "{paths:?}");
+    assert_eq!(u64::try_from(paths.len()).unwrap(), summary.requests);
+    let story = crawl.story("shop.example").await;
+    assert_eq!(story.visits[0].end, VisitEnd::Completed);
+    assert_eq!(crawl.outcome("shop.example", "/agents.json").await, FetchOutcome::NotFound);
+}
+
+#[tokio::test]
+async fn every_request_says_who_asks() {
+    let crawl = Crawl::of([shop()]).await;
+    crawl.pass().await;
+    for hit in crawl.hits("shop.example") {
+        let asked = hit.asked;
+        assert!(asked.user_agent.as_deref().unwrap().starts_with("agentdex/"), "{asked:?}");
+        assert_eq!(asked.accept.as_deref(), Some(policy::plan::ACCEPT));
+        assert_eq!(asked.accept_encoding.as_deref(), Some("gzip, br"));
+        assert_eq!((asked.referer, asked.cookie), (None, None));
+    }
+    let connections = crawl
+        .hits("shop.example")
+        .iter()
+        .map(|hit| hit.connection)
+        .collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(connections.len(), 1, "one visit is one connection");
+}
+
+#[tokio::test]
+async fn a_second_visit_is_conditional_and_changes_nothing() {
+    let mut crawl = Crawl::of([shop()]).await;
+    crawl.pass().await;
+    let summary = crawl.pass_again().await;
+    assert_eq!((summary.visited, summary.manifests_added, summary.manifests_changed), (1, 0, 0));
+    let hits = crawl.hits("shop.example");
+    // robots.txt is used from the copy, the manifest is confirmed, one more path is tried
+    assert_eq!(hits.len(), 2, "{hits:?}");
+    let manifest = hits.iter().find(|hit| hit.path == "/agent.json").unwrap();
+    assert_eq!(manifest.status, Some(304));
+    assert!(manifest.asked.if_none_match.is_some());
+    assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::NotModified);
+}
+
+#[tokio::test]
+async fn a_change_becomes_a_version_and_a_removal_takes_two_visits() {
+    let mut crawl = Crawl::of([shop()]).await;
+    crawl.pass().await;
+    crawl.web.set_file(
+        "shop.example",
+        "/agent.json",
+        "application/json",
+        AWP.replace("buy_book", "sell_book"),
+    );
+    let summary = crawl.pass_again().await;
+    assert_eq!((summary.manifests_added, summary.manifests_changed), (0, 1), "{summary:?}");
+    crawl.web.remove("shop.example", "/agent.json");
+    assert_eq!(crawl.pass_again().await.manifests_removed, 0);
+    assert_eq!(crawl.pass_again().await.manifests_removed, 1);
+}
+
+#[tokio::test]
+async fn what_is_fresh_is_not_asked_for_even_when_it_is_due() {
+    let manifest = Answer::json(AWP).max_age(3_600);
+    let mut crawl = Crawl::of([shop().route("/agent.json", manifest)]).await;
+    crawl.pass().await;
+    crawl.pass_again().await;
+    assert!(!crawl.paths("shop.example").contains(&"/agent.json".to_owned()));
+    assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::Fresh);
+}
+
+#[tokio::test]
+async fn robots_rules_hold_for_every_path() {
+    let host = shop().robots("User-agent: agentdex\nDisallow: /agent.json\nDisallow: /.well-known/\n");
+    let crawl = Crawl::of([host]).await;
+    let summary = crawl.pass().await;
+    assert_eq!(summary.manifests_added, 0);
+    let paths = crawl.paths("shop.example");
+    assert!(
+        paths.iter().all(|path| path != "/agent.json" && !path.starts_with("/.well-known/")),
+        "{paths:?}"
+    );
+    let denied = crawl.fetch("shop.example", "/agent.json").await;
+    assert_eq!(denied.outcome, FetchOutcome::RobotsDenied);
+    assert!(denied.robots_rule.unwrap().contains("Disallow: /agent.json"));
+}
+
+#[tokio::test]
+async fn a_site_that_forbids_everything_is_asked_for_robots_alone() {
+    let mut crawl = Crawl::of([shop()]).await;
+    crawl.pass().await;
+    crawl.web.set("shop.example", "/robots.txt", Answer::text("User-agent: *\nDisallow: /\n"));
+    let site = SiteName::parse("shop.example").unwrap();
+    let closed = Crawl::of([shop().robots("User-agent: *\nDisallow: /\n")]).await;
+    closed.pass().await;
+    assert_eq!(closed.paths("shop.example"), ["/robots.txt"]);
+    assert_eq!(closed.story("shop.example").await.visits[0].end, VisitEnd::RobotsDenied);
+    assert!(closed.store.manifests_of_site(&site).await.unwrap().is_empty());
+    // the copy that allowed is used within its time
+    crawl.pass_again().await;
+    assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::NotModified);
+}
+
+#[tokio::test]
+async fn redirects_stay_on_the_site_and_others_become_seeds() {
+    let host = Host::new("shop.example")
+        .redirect("/agent.json", 301, "https://www.shop.example/agent.json")
+        .redirect("/agents.json", 302, "https://other.example/agents.json")
+        .redirect("/.well-known/agent.json", 301, "http://shop.example/agent.json")
+        .redirect("/llms.txt", 301, "https://10.0.0.1/llms.txt")
+        .redirect("/agents.txt", 301, "/agents.txt");
+    let www = Host::new("www.shop.example").file("/agent.json", "application/json", AWP);
+    let crawl = Crawl::of([host, www, Host::new("other.example")]).await;
+    crawl.store.seeds_add(&[], chrono::DateTime::UNIX_EPOCH).await.unwrap();
+    crawl.pass().await;
+    let moved = crawl.fetch("shop.example", "/agent.json").await;
+    assert_eq!(moved.outcome, FetchOutcome::Found);
+    assert_eq!(moved.final_url.unwrap().as_str(), "https://www.shop.example/agent.json");
+    assert_eq!(crawl.paths("www.shop.example").first().map(String::as_str), Some("/robots.txt"));
+    assert_eq!(crawl.outcome("shop.example", "/agents.json").await, FetchOutcome::RedirectedAway);
+    assert_eq!(crawl.outcome("shop.example", "/.well-known/agent.json").await, FetchOutcome::RedirectRefused);
+    assert_eq!(crawl.outcome("shop.example", "/llms.txt").await, FetchOutcome::RedirectRefused);
+    assert_eq!(crawl.outcome("shop.example", "/agents.txt").await, FetchOutcome::RedirectLoop);
+}
+
+#[tokio::test]
+async fn homepages_link_headers_and_agentmaps_lead_on() {
+    let page = "<html><head><link rel='agent-manifest' href='/hidden/awp.json'></head><body></body></html>";
+    let host = Host::new("shop.example")
+        .robots("User-agent: *\nAllow: /\nAgentmap: /maps/agents.json\n")
+        .route("/", Answer::html(page).header("link", "</hidden/two.json>; rel=\"agent-manifest\""))
+        .file("/hidden/awp.json", "application/json", AWP)
+        .file("/hidden/two.json", "application/json", AWP.replace("buy_book", "lend_book"))
+        .file("/maps/agents.json", "application/json", AWP.replace("buy_book", "map_book"));
+    let crawl = Crawl::of([host]).await;
+    let summary = crawl.pass().await;
+    assert_eq!(summary.manifests_added, 3, "{summary:?}");
+    for (path, discovery) in [
+        ("/hidden/awp.json", manifest::Discovery::HtmlLink),
+        ("/hidden/two.json", manifest::Discovery::LinkHeader),
+        ("/maps/agents.json", manifest::Discovery::Agentmap),
+    ] {
+        assert_eq!(crawl.fetch("shop.example", path).await.discovery, discovery, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_seeded_url_is_asked_for_too() {
+    let host = Host::new("shop.example").file("/special/agent.json", "application/json", AWP);
+    let web = testweb::Web::builder().host(host).start().await.unwrap();
+    let crawl = Crawl::on(web, "https://shop.example/special/agent.json").await;
+    let summary = crawl.pass().await;
+    assert_eq!(summary.manifests_added, 1, "{:?}", crawl.paths("shop.example"));
+}
+
+#[tokio::test]
+async fn a_second_run_finds_nothing_due() {
+    let crawl = Crawl::of([shop()]).await;
+    crawl.pass().await;
+    crawl.web.log().forget();
+    let summary = crawl.pass().await;
+    assert_eq!((summary.visited, summary.requests), (0, 0));
+    assert_eq!(crawl.web.log().hit_count(), 0);
+}
