@@ -185,3 +185,21 @@ fn is_transient_code(code: &str) -> bool {
         |primary| TRANSIENT_SQLITE_CODES.contains(&primary),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_tell_waiting_from_giving_up() {
+        // Connection lost, server stopped, deadlock, too many connections, read-only; SQLite busy and busy recovering.
+        for code in ["08006", "57P01", "40P01", "53300", "25006", "5", "261"] {
+            assert!(is_transient_code(code) && !is_disk_full(code), "{code}");
+        }
+        // Unknown table, unique key; SQLite's generic error, its unique key, and not a database.
+        for code in ["42P01", "23505", "1", "2067", "26", "", "nonsense"] {
+            assert!(!is_transient_code(code) && !is_disk_full(code), "{code}");
+        }
+        assert!(is_disk_full("53100") && is_disk_full("13"));
+    }
+}

@@ -89,7 +89,7 @@ impl<'a> Place<'a> {
         Self { table, id }
     }
 
-    pub(crate) fn damaged(&self, column: &'static str, reason: impl ToString) -> StoreError {
+    pub(crate) fn damaged(&self, column: &'static str, reason: &(impl ToString + ?Sized)) -> StoreError {
         StoreError::BadRow { table: self.table, column, id: self.id.to_owned(), reason: reason.to_string() }
     }
 
@@ -98,7 +98,7 @@ impl<'a> Place<'a> {
         T: std::str::FromStr,
         T::Err: ToString,
     {
-        value.parse().map_err(|error: T::Err| self.damaged(column, error))
+        value.parse().map_err(|error: T::Err| self.damaged(column, &error))
     }
 
     pub(crate) fn parse_of<T>(
@@ -115,7 +115,7 @@ impl<'a> Place<'a> {
 
     pub(crate) fn time(&self, column: &'static str, millis: i64) -> Result<DateTime<Utc>, StoreError> {
         DateTime::from_timestamp_millis(millis)
-            .ok_or_else(|| self.damaged(column, format!("{millis} is no time in milliseconds")))
+            .ok_or_else(|| self.damaged(column, &format!("{millis} is no time in milliseconds")))
     }
 
     pub(crate) fn time_of(
@@ -133,13 +133,13 @@ impl<'a> Place<'a> {
     ) -> Result<Option<u16>, StoreError> {
         value
             .map(|value| {
-                u16::try_from(value).map_err(|_| self.damaged(column, format!("{value} is no HTTP status")))
+                u16::try_from(value).map_err(|_| self.damaged(column, &format!("{value} is no HTTP status")))
             })
             .transpose()
     }
 
     pub(crate) fn bytes(&self, column: &'static str, compressed: &[u8]) -> Result<Vec<u8>, StoreError> {
-        zstd::stream::decode_all(compressed).map_err(|error| self.damaged(column, error))
+        zstd::stream::decode_all(compressed).map_err(|error| self.damaged(column, &error))
     }
 
     pub(crate) fn json<T: DeserializeOwned>(
@@ -147,6 +147,6 @@ impl<'a> Place<'a> {
         column: &'static str,
         bytes: &[u8],
     ) -> Result<T, StoreError> {
-        serde_json::from_slice(bytes).map_err(|error| self.damaged(column, error))
+        serde_json::from_slice(bytes).map_err(|error| self.damaged(column, &error))
     }
 }

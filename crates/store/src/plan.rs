@@ -37,7 +37,7 @@ pub(crate) struct Known {
 /// One row of the feed to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
-    pub(crate) change: FeedChange,
+    pub(crate) what: FeedChange,
     pub(crate) manifest_id: ManifestId,
     pub(crate) at: DateTime<Utc>,
     pub(crate) reason: Option<String>,
@@ -79,7 +79,7 @@ pub(crate) struct Plan<'a> {
 impl Plan<'_> {
     /// How many rows of the feed say this.
     pub(crate) fn count(&self, change: FeedChange) -> u32 {
-        let count = self.changes.iter().filter(|row| row.change == change).count();
+        let count = self.changes.iter().filter(|row| row.what == change).count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 }
@@ -140,7 +140,7 @@ fn plan_read<'a>(
     }
     let status = if manifest.format() == Format::Malformed { Status::Invalid } else { Status::Fresh };
     let mut change = |change| {
-        plan.changes.push(Change { change, manifest_id: id.clone(), at: fetch.at, reason: None });
+        plan.changes.push(Change { what: change, manifest_id: id.clone(), at: fetch.at, reason: None });
     };
     match known.manifests.get(id) {
         Some(before) if before.hash == manifest.content_hash => {
@@ -177,7 +177,12 @@ fn plan_verdict(
     reason: &str,
 ) {
     let mut change = |change| {
-        plan.changes.push(Change { change, manifest_id: id.clone(), at, reason: Some(reason.to_owned()) });
+        plan.changes.push(Change {
+            what: change,
+            manifest_id: id.clone(),
+            at,
+            reason: Some(reason.to_owned()),
+        });
     };
     let (status, seen_at) = match *verdict {
         Verdict::Untold => return,

@@ -10,6 +10,7 @@ use crate::StoreError;
 use crate::config::DatabaseUrl;
 use crate::fault::Outcome;
 
+#[expect(clippy::duplicate_mod, reason = "the statements are written once and compiled for each back end")]
 #[path = "sql/mod.rs"]
 pub(crate) mod sql;
 

@@ -17,6 +17,7 @@ use sqlx::{ConnectOptions, Connection as _, Sqlite, Transaction};
 use crate::StoreError;
 use crate::fault::Outcome;
 
+#[expect(clippy::duplicate_mod, reason = "the statements are written once and compiled for each back end")]
 #[path = "sql/mod.rs"]
 pub(crate) mod sql;
 

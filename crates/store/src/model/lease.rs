@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::site::SiteState;
 
 /// How long a lease lives by default: three times the interval at which workers renew.
-pub const LEASE_DURATION_DEFAULT: Duration = Duration::from_secs(180);
+pub const LEASE_DURATION_DEFAULT: Duration = Duration::from_mins(3);
 /// Longest name of a worker that is kept.
 const WORKER_ID_BYTES_MAX: usize = 200;
 

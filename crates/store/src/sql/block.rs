@@ -50,7 +50,7 @@ pub(crate) async fn site_block(
         .into_iter()
         .filter(|(_, manifest)| manifest.in_index)
         .map(|(manifest_id, _)| Change {
-            change: FeedChange::Removed,
+            what: FeedChange::Removed,
             manifest_id,
             at: now,
             reason: Some(REASON.to_owned()),

@@ -66,7 +66,7 @@ pub(crate) async fn feed_append(
     let rows: Vec<_> = changes
         .iter()
         .map(|row| {
-            (millis(row.at), row.change.as_str(), row.manifest_id.as_str(), text_of(row.reason.as_ref()))
+            (millis(row.at), row.what.as_str(), row.manifest_id.as_str(), text_of(row.reason.as_ref()))
         })
         .collect();
     sqlx::query(

@@ -28,19 +28,19 @@ pub(crate) async fn sites_lease(
     request: &LeaseRequest,
     now_ms: i64,
 ) -> Outcome<Vec<LeasedSite>> {
-    let mut taken = match &request.only {
+    let mut rows = match &request.only {
         Some(sites) => take_among(connection, request, sites, now_ms).await?,
         None => take_by_class(connection, request, now_ms).await?,
     };
-    if taken.is_empty() {
+    if rows.is_empty() {
         return Ok(Vec::new());
     }
-    taken.sort_by_key(|row| (row.priority, row.next_visit_at_ms));
-    let listed = names(taken.iter().map(|row| row.name.as_str()))?;
+    rows.sort_by_key(|row| (row.priority, row.next_visit_at_ms));
+    let listed = names(rows.iter().map(|row| row.name.as_str()))?;
     let mut states = site::states_load(connection, &listed).await?;
     let until_ms = lease_until_ms(request, now_ms);
-    let mut leased = Vec::with_capacity(taken.len());
-    for row in taken {
+    let mut leased = Vec::with_capacity(rows.len());
+    for row in rows {
         let place = Place::new("site", &row.name);
         let site =
             states.remove(&row.name).ok_or_else(|| place.damaged("name", "site_state has no such row"))?;

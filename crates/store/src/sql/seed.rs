@@ -67,7 +67,8 @@ const fn priority(seed: &Seed) -> i32 {
     }
 }
 
-/// Rows go in sorted by key, so that concurrent batches lock them in the same order.
+/// Rows go in sorted by key, so that concurrent batches lock them in the same order; rows that stay as they are are not
+/// locked at all, since visits that link to each other's sites are saved at the same time.
 async fn sites_insert(connection: &mut Connection, open: &[(&Seed, &str)], now_ms: i64) -> Outcome<()> {
     let mut rows: BTreeMap<&str, i32> = BTreeMap::new();
     for (seed, site) in open {
@@ -78,10 +79,19 @@ async fn sites_insert(connection: &mut Connection, open: &[(&Seed, &str)], now_m
     sqlx::query(
         "INSERT INTO site (name, priority, next_visit_at_ms)
          SELECT value ->> 0, CAST(value ->> 1 AS INTEGER), $2 FROM json_each($1) WHERE true
-         ON CONFLICT (name) DO UPDATE SET priority = excluded.priority WHERE site.priority > excluded.priority",
+         ON CONFLICT (name) DO NOTHING",
     )
     .bind(&batch)
     .bind(now_ms)
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query(
+        "UPDATE site SET priority = asked_priority
+         FROM (SELECT value ->> 0 AS asked_name, CAST(value ->> 1 AS INTEGER) AS asked_priority FROM json_each($1))
+              AS asked
+         WHERE name = asked_name AND priority > asked_priority",
+    )
+    .bind(&batch)
     .execute(&mut *connection)
     .await?;
     sqlx::query(
@@ -98,16 +108,21 @@ async fn sites_insert(connection: &mut Connection, open: &[(&Seed, &str)], now_m
 
 async fn hosts_insert(connection: &mut Connection, open: &[(&Seed, &str)]) -> Outcome<HashSet<String>> {
     let rows: BTreeMap<&str, &str> = open.iter().map(|(seed, site)| (seed.host.as_str(), *site)).collect();
-    let inserted = sqlx::query_scalar(
+    let batch = json(&rows.iter().collect::<Vec<_>>(), "batch of hosts")?;
+    let mut new_hosts = HashSet::new();
+    for statement in [
+        "UPDATE host SET seeded = 1 WHERE seeded = 0 AND host IN (SELECT value ->> 0 FROM json_each($1))
+         RETURNING host",
         "INSERT INTO host (host, site, seeded)
          SELECT value ->> 0, value ->> 1, 1 FROM json_each($1) WHERE true
-         ON CONFLICT (host) DO UPDATE SET seeded = 1 WHERE host.seeded = 0
+         ON CONFLICT (host) DO NOTHING
          RETURNING host",
-    )
-    .bind(json(&rows.iter().collect::<Vec<_>>(), "batch of hosts")?)
-    .fetch_all(&mut *connection)
-    .await?;
-    Ok(inserted.into_iter().collect())
+    ] {
+        let rows: Vec<String> =
+            sqlx::query_scalar(statement).bind(&batch).fetch_all(&mut *connection).await?;
+        new_hosts.extend(rows);
+    }
+    Ok(new_hosts)
 }
 
 /// URLs that were seeded or linked wait as resources without an outcome.
@@ -120,13 +135,8 @@ async fn hints_insert(connection: &mut Connection, open: &[(&Seed, &str)]) -> Ou
             SeedOrigin::File | SeedOrigin::Submitted => (Discovery::Submitted, None),
         };
         let id = ManifestId::of(url);
-        rows.entry(id.as_str().to_owned()).or_insert((
-            id.as_str().to_owned(),
-            *site,
-            url.as_str(),
-            discovery.as_str(),
-            linked_from,
-        ));
+        let row = (id.as_str().to_owned(), *site, url.as_str(), discovery.as_str(), linked_from);
+        rows.entry(row.0.clone()).or_insert(row);
     }
     if rows.is_empty() {
         return Ok(HashSet::new());

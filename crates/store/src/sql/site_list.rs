@@ -6,7 +6,7 @@ use super::{Connection, block, site, visit};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::{SiteStory, SiteSummary, SitesPage, SitesRequest};
-use crate::pack::{NEVER_MS, Place, counted, names, sized};
+use crate::pack::{NEVER_MS, Place, counted, names, sized, text};
 
 #[derive(sqlx::FromRow)]
 struct SummaryRow {
@@ -63,9 +63,10 @@ macro_rules! listed {
 
 /// A page of sites in the order of their names, and how many there are on all pages.
 pub(crate) async fn sites_page(connection: &mut Connection, request: &SitesRequest) -> Outcome<SitesPage> {
-    let status = request.status.map(|status| status.as_str());
+    let status = request.status.map(policy::Status::as_str);
     let with_manifests = request.with_manifests.map(i32::from);
-    let prefix = request.prefix.as_deref();
+    let prefix = request.prefix.as_deref().map(text);
+    let prefix = prefix.as_deref();
     // Names are ASCII, so everything that begins with the prefix lies below this.
     let prefix_end = prefix.map(|prefix| format!("{prefix}\u{7f}"));
     let rows: Vec<SummaryRow> = sqlx::query_as(concat!(

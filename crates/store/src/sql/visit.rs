@@ -29,10 +29,13 @@ pub(crate) async fn visit_save(
     let known = known_load(connection, visit).await?;
     let plan = plan::plan(visit, &known)?;
     plan_apply(connection, visit, &plan, packed).await?;
-    let in_index = index_count(connection, &visit.site).await?;
-    state_save(connection, visit, &in_index).await?;
+    let in_index =
+        if plan.changes.is_empty() { None } else { Some(index_count(connection, &visit.site).await?) };
+    let (visits, capabilities) = state_save(connection, visit, in_index.as_ref()).await?;
     visit_insert(connection, visit, packed).await?;
-    visits_trim(connection, visit).await?;
+    if i64::from(visits) > VISITS_KEPT {
+        visits_trim(connection, visit).await?;
+    }
     if !visit.new_seeds.is_empty() {
         seed::seeds_add(connection, &visit.new_seeds, millis(visit.ended_at)).await?;
     }
@@ -40,7 +43,7 @@ pub(crate) async fn visit_save(
         manifests_added: plan.count(FeedChange::Added),
         manifests_changed: plan.count(FeedChange::Changed),
         manifests_removed: plan.count(FeedChange::Removed),
-        capabilities: counted(in_index.capabilities),
+        capabilities: counted(capabilities),
     })
 }
 
@@ -76,15 +79,22 @@ async fn plan_apply(
     feed::feed_append(connection, &visit.site, &plan.changes).await
 }
 
-async fn state_save(connection: &mut Connection, visit: &VisitRecord, in_index: &InIndex) -> Outcome<()> {
-    sqlx::query(
+/// Returns how many visits the site has had, and its capabilities in the index.
+async fn state_save(
+    connection: &mut Connection,
+    visit: &VisitRecord,
+    in_index: Option<&InIndex>,
+) -> Outcome<(i32, i32)> {
+    let saved = sqlx::query_as(
         "UPDATE site_state SET
              status = $2, visits = visits + 1, changes = changes + $3,
              first_visit_at_ms = COALESCE(first_visit_at_ms, $4), last_visit_at_ms = $4, last_end = $5,
              next_visit_reason = $6, failures_in_row = $7, negatives_in_row = $8, paths_checked = $9,
              parked_until_ms = NULL, parked_reason = NULL, parked_progress = NULL,
-             manifests = $10, capabilities = $11, formats = $12
-         WHERE name = $1",
+             manifests = COALESCE($10, manifests), capabilities = COALESCE($11, capabilities),
+             formats = COALESCE($12, formats)
+         WHERE name = $1
+         RETURNING visits, capabilities",
     )
     .bind(visit.site.as_str())
     .bind(visit.status.as_str())
@@ -95,12 +105,12 @@ async fn state_save(connection: &mut Connection, visit: &VisitRecord, in_index: 
     .bind(count(visit.failures_in_row))
     .bind(count(visit.negatives_in_row))
     .bind(visit.paths_checked.as_bytes())
-    .bind(in_index.manifests)
-    .bind(in_index.capabilities)
-    .bind(&in_index.formats)
-    .execute(&mut *connection)
+    .bind(in_index.map(|in_index| in_index.manifests))
+    .bind(in_index.map(|in_index| in_index.capabilities))
+    .bind(in_index.map(|in_index| in_index.formats.as_str()))
+    .fetch_one(&mut *connection)
     .await?;
-    Ok(())
+    Ok(saved)
 }
 
 async fn visit_insert(connection: &mut Connection, visit: &VisitRecord, packed: &PackedVisit) -> Outcome<()> {

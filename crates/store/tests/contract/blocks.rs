@@ -1,0 +1,98 @@
+//! Opt-out.
+
+use anyhow::{Context, Result};
+use manifest::{CapabilityId, ContentHash, ManifestId};
+use policy::{FetchOutcome, Status};
+use store::{BlockOutcome, StoreError};
+
+use crate::build::{
+    body, feed_after, fetch, found, later, lease, leased, request, says, seed, site, start, url, visit,
+    visited,
+};
+use crate::harness::Db;
+
+const AT: &str = "https://sky.example/agent.json";
+
+pub(crate) async fn a_block_purges_and_leaves_a_tombstone(Db { store, .. }: Db) -> Result<()> {
+    let name = site("sky.example");
+    visited(&store, "sky.example", start(), vec![found(AT, "one", &["book"], start())]).await?;
+    visited(&store, "sky.example", later(1), vec![found(AT, "two", &["book"], later(1))]).await?;
+    let outcome = store.site_block(&name, "asked by mail ✉", later(2)).await?;
+    assert_eq!(outcome, BlockOutcome::Blocked { manifests_removed: 1, documents_removed: 2 });
+    assert_eq!(store.site_block(&name, "again", later(3)).await?, BlockOutcome::AlreadyBlocked);
+    assert_eq!(feed_after(&store, 2).await?, says(&[("removed", "opted_out")]));
+
+    let id = ManifestId::of(&url(AT));
+    assert!(store.manifest_find(&id).await?.is_none() && store.manifest_versions(&id).await?.is_empty());
+    let capability = CapabilityId::of_key(&format!("{AT}#awp:book"));
+    assert!(store.manifest_of_capability(&capability).await?.is_none());
+    for text in ["one", "two"] {
+        assert!(store.document_find(&ContentHash::of(&body(text))).await?.is_none());
+    }
+    assert!(store.semantic_types().await?.is_empty());
+    let story = store.site_story(&name, 9).await?.context("the tombstone is told")?;
+    assert_eq!(
+        story.blocked.map(|block| (block.reason, block.at)),
+        Some(("asked by mail ✉".into(), later(2)))
+    );
+    assert_eq!((story.summary.status, story.summary.next_visit_at), (Status::OptedOut, None));
+    assert!(story.visits.is_empty() && story.state.resources.is_empty());
+    let stats = store.stats(later(3)).await?;
+    assert_eq!((stats.sites_blocked, stats.manifests, stats.documents, stats.sites_due), (1, 0, 0, 0));
+
+    store.seeds_add(&[seed("sky.example"), seed("www.sky.example")], later(4)).await?;
+    let far = later(1_000_000_000);
+    assert!(store.sites_lease(&request("w", 9, far), later(4)).await?.is_empty());
+    assert_eq!(store.next_due_at().await?, None);
+    Ok(())
+}
+
+pub(crate) async fn a_block_beats_the_visit_under_way(Db { store, .. }: Db) -> Result<()> {
+    let token = leased(&store, "sky.example", start()).await?.token;
+    let asked = [site("other.example"), site("sky.example")];
+    assert!(store.blocked_among(&asked).await?.is_empty());
+    store.site_block(&site("sky.example"), "asked", later(1)).await?;
+    assert_eq!(store.blocked_among(&asked).await?, [site("sky.example")]);
+    assert!(
+        store
+            .leases_renew(std::slice::from_ref(&token), std::time::Duration::from_mins(1), later(1))
+            .await?
+            .is_empty()
+    );
+    let record = visit("sky.example", later(1), vec![found(AT, "one", &["book"], later(1))]);
+    for error in
+        [store.visit_save(&token, &record).await.err(), store.lease_release(&token, later(1)).await.err()]
+    {
+        assert!(matches!(error, Some(StoreError::Blocked { .. })), "{error:?}");
+    }
+    assert_eq!(store.stats(later(1)).await?.manifests, 0);
+    Ok(())
+}
+
+pub(crate) async fn an_unblocked_site_is_due_again(Db { store, .. }: Db) -> Result<()> {
+    let name = site("sky.example");
+    assert!(!store.site_unblock(&name, start()).await?);
+    // A site that nobody has seeded yet can be blocked too.
+    let outcome = store.site_block(&name, "asked", start()).await?;
+    assert_eq!(outcome, BlockOutcome::Blocked { manifests_removed: 0, documents_removed: 0 });
+    assert!(store.site_unblock(&name, later(1)).await?);
+    assert_eq!(store.next_due_at().await?, Some(later(1)));
+    store.seeds_add(&[seed("sky.example")], later(1)).await?;
+    let leased = lease(&store, "sky.example", later(1)).await?;
+    assert_eq!(leased.site.status, Status::Pending);
+    store.visit_save(&leased.token, &visit("sky.example", later(1), Vec::new())).await?;
+    Ok(())
+}
+
+pub(crate) async fn documents_of_others_survive_a_block(Db { store, .. }: Db) -> Result<()> {
+    let other = "https://other.example/agent.json";
+    visited(&store, "sky.example", start(), vec![found(AT, "same", &["book"], start())]).await?;
+    visited(&store, "other.example", start(), vec![found(other, "same", &["book"], start())]).await?;
+    visited(&store, "other.example", later(1), vec![fetch(other, FetchOutcome::NotModified, later(1))])
+        .await?;
+    let outcome = store.site_block(&site("sky.example"), "asked", later(2)).await?;
+    assert_eq!(outcome, BlockOutcome::Blocked { manifests_removed: 1, documents_removed: 0 });
+    assert!(store.document_find(&ContentHash::of(&body("same"))).await?.is_some());
+    assert_eq!(store.manifests_page(None, 9).await?.len(), 1);
+    Ok(())
+}

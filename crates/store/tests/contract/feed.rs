@@ -1,0 +1,154 @@
+//! The change feed: nothing missed, nothing twice, in order.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Result;
+use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
+use store::{DatabaseUrl, FeedEntry, FeedPosition, Store};
+
+use crate::build::{found, later, start, visited};
+use crate::harness::Db;
+
+const WRITERS: u32 = 16;
+/// Transactions of each writer; `AGENTDEX_TEST_FEED_TRANSACTIONS` asks for more.
+const TRANSACTIONS_DEFAULT: u32 = 60;
+/// A change of a manifest by one writer; the reason carries writer and number.
+const INSERT: &str = "INSERT INTO feed_pending (at_ms, change, site, manifest_id, reason)
+    VALUES (0, 'changed', 'sky.example', 'maaaaaaaaaaaaaaaa', ";
+
+fn transactions() -> u32 {
+    #[expect(clippy::disallowed_methods, reason = "tests have no configuration module")]
+    let asked = std::env::var("AGENTDEX_TEST_FEED_TRANSACTIONS");
+    asked.ok().and_then(|number| number.parse().ok()).unwrap_or(TRANSACTIONS_DEFAULT)
+}
+
+/// Reads until the writers are done and the feed is drained, checking that positions have no holes.
+async fn read_all(store: &Store, done: &AtomicBool) -> Result<Vec<FeedEntry>> {
+    let mut seen: Vec<FeedEntry> = Vec::new();
+    loop {
+        let was_done = done.load(Ordering::SeqCst);
+        let after = seen.last().map_or(FeedPosition(0), |entry| entry.position);
+        let batch = store.feed_read(after, 100).await?;
+        if batch.is_empty() && was_done {
+            return Ok(seen);
+        }
+        for entry in batch {
+            let expected = seen.last().map_or(1, |last| last.position.0 + 1);
+            assert_eq!(entry.position.0, expected, "a hole or a repetition in the feed");
+            seen.push(entry);
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A few statements in one transaction that stays open for a while before it commits. One in ten is rolled back.
+async fn write_slowly(url: &DatabaseUrl, writer: u32, transactions: u32) -> Result<u32> {
+    let mut committed = 0;
+    for number in 0..transactions {
+        let mixed = (writer * 7919 + number * 104_729) % 97;
+        let rows = 1 + mixed % 5;
+        let end = if mixed.is_multiple_of(10) { "ROLLBACK" } else { "COMMIT" };
+        let inserts: Vec<String> =
+            (0..rows).map(|row| format!("{INSERT}'{writer}:{number}:{row}');")).collect();
+        let inserts = inserts.concat();
+        match url {
+            DatabaseUrl::Postgres(url) => {
+                let pause = format!("SELECT pg_sleep({})", f64::from(mixed % 7) / 2_000.0);
+                let script = format!("BEGIN; {inserts} {pause}; {end}");
+                let mut connection = PgConnection::connect(url).await?;
+                sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut connection).await?;
+                connection.close().await?;
+            }
+            DatabaseUrl::Sqlite(path) => {
+                let script = format!("PRAGMA busy_timeout = 30000; BEGIN IMMEDIATE; {inserts} {end}");
+                let mut connection = SqliteConnection::connect(&format!("sqlite:{}", path.display())).await?;
+                sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut connection).await?;
+                connection.close().await?;
+            }
+        }
+        committed += if end == "COMMIT" { rows } else { 0 };
+    }
+    Ok(committed)
+}
+
+pub(crate) async fn no_change_is_missed_under_concurrent_writers(db: Db) -> Result<()> {
+    let done = Arc::new(AtomicBool::new(false));
+    let mut readers = tokio::task::JoinSet::new();
+    for _ in 0..2 {
+        let (store, done) = (db.store.clone(), Arc::clone(&done));
+        readers.spawn(async move { read_all(&store, &done).await });
+    }
+    let mut writers = tokio::task::JoinSet::new();
+    for writer in 0..WRITERS {
+        let url = db.config.url.clone();
+        writers.spawn(async move { write_slowly(&url, writer, transactions()).await });
+    }
+    let mut committed = 0;
+    while let Some(written) = writers.join_next().await {
+        committed += written??;
+    }
+    done.store(true, Ordering::SeqCst);
+    while let Some(seen) = readers.join_next().await {
+        let seen = seen??;
+        assert_eq!(seen.len(), committed as usize);
+        // Each writer's changes keep the order in which it made them.
+        let mut last = vec![None; WRITERS as usize];
+        for entry in &seen {
+            let parts: Vec<u32> =
+                entry.reason.iter().flat_map(|reason| reason.split(':')).flat_map(str::parse).collect();
+            let [writer, number, row] = parts.as_slice() else { anyhow::bail!("{entry:?}") };
+            let Some(last) = last.get_mut(*writer as usize) else { anyhow::bail!("{entry:?}") };
+            assert!(*last < Some((*number, *row)), "changes of writer {writer} out of order");
+            *last = Some((*number, *row));
+        }
+    }
+    assert_eq!(db.store.feed_head().await?, FeedPosition(i64::from(committed)));
+    Ok(())
+}
+
+pub(crate) async fn visits_of_many_workers_reach_the_feed_in_order(Db { store, .. }: Db) -> Result<()> {
+    let done = Arc::new(AtomicBool::new(false));
+    let mut readers = tokio::task::JoinSet::new();
+    {
+        let (store, done) = (store.clone(), Arc::clone(&done));
+        readers.spawn(async move { read_all(&store, &done).await });
+    }
+    let mut workers = tokio::task::JoinSet::new();
+    for worker in 0..WRITERS {
+        let store = store.clone();
+        workers.spawn(async move {
+            let (name, at) = (format!("s{worker}.example"), format!("https://s{worker}.example/agent.json"));
+            for round in 0..6 {
+                let now = later(round);
+                // The text is shared by all workers, so that documents collide.
+                visited(&store, &name, now, vec![found(&at, &format!("{round}"), &["book"], now)]).await?;
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(worked) = workers.join_next().await {
+        worked??;
+    }
+    done.store(true, Ordering::SeqCst);
+    let Some(seen) = readers.join_next().await else { anyhow::bail!("a reader") };
+    let seen = seen??;
+    assert_eq!(seen.len(), WRITERS as usize * 6);
+    for worker in 0..WRITERS {
+        let name = format!("s{worker}.example");
+        let times: Vec<_> =
+            seen.iter().filter(|entry| entry.site.as_str() == name).map(|entry| entry.at).collect();
+        assert_eq!(times, (0..6).map(later).collect::<Vec<_>>());
+    }
+    assert_eq!(store.stats(start()).await?.documents, 6);
+    Ok(())
+}
+
+pub(crate) async fn an_empty_feed_has_a_head_and_an_id(Db { store, .. }: Db) -> Result<()> {
+    assert_eq!(store.feed_head().await?, FeedPosition(0));
+    assert!(store.feed_read(FeedPosition(0), 10).await?.is_empty());
+    assert!(store.feed_read(FeedPosition(77), 10).await?.is_empty());
+    assert!(store.feed_id().await?.len() >= 32);
+    assert_eq!(store.feed_sequence().await?, 0);
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! A fresh database for each test.
+
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context, Result};
+use futures::FutureExt;
+use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
+use store::{DatabaseUrl, Store, StoreConfig};
+
+/// Tells the databases of one process apart.
+static DATABASES: AtomicU32 = AtomicU32::new(0);
+
+/// A fresh database and the store on it.
+#[derive(Clone)]
+pub(crate) struct Db {
+    pub(crate) store: Store,
+    pub(crate) config: StoreConfig,
+}
+
+impl Db {
+    /// Runs statements beside the store, as another program or a damaged disk would.
+    pub(crate) async fn execute(&self, sql: &str) -> Result<()> {
+        let statement = AssertSqlSafe(sql.to_owned());
+        match &self.config.url {
+            DatabaseUrl::Postgres(url) => {
+                let mut connection = PgConnection::connect(url).await?;
+                sqlx::raw_sql(statement).execute(&mut connection).await?;
+                connection.close().await?;
+            }
+            DatabaseUrl::Sqlite(path) => {
+                let mut connection = SqliteConnection::connect(&format!("sqlite:{}", path.display())).await?;
+                sqlx::raw_sql(statement).execute(&mut connection).await?;
+                connection.close().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One number, read beside the store.
+    pub(crate) async fn number(&self, sql: &str) -> Result<i64> {
+        let statement = AssertSqlSafe(sql.to_owned());
+        Ok(match &self.config.url {
+            DatabaseUrl::Postgres(url) => {
+                let mut connection = PgConnection::connect(url).await?;
+                sqlx::query_scalar(statement).fetch_one(&mut connection).await?
+            }
+            DatabaseUrl::Sqlite(path) => {
+                let mut connection = SqliteConnection::connect(&format!("sqlite:{}", path.display())).await?;
+                sqlx::query_scalar(statement).fetch_one(&mut connection).await?
+            }
+        })
+    }
+}
+
+type Case<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+
+/// Runs a case on a database of its own and removes the database, however the case ends.
+pub(crate) async fn run<F>(open: F, case: impl FnOnce(Db) -> Case<'static>)
+where
+    F: AsyncFnOnce() -> Result<Option<Fresh>>,
+{
+    let fresh = open().await.expect("a fresh database");
+    let Some(fresh) = fresh else {
+        skipped();
+        return;
+    };
+    let store = Store::open(&fresh.config).await.expect("an open store");
+    let db = Db { store: store.clone(), config: fresh.config.clone() };
+    let outcome = AssertUnwindSafe(case(db)).catch_unwind().await;
+    store.close().await;
+    fresh.remove().await.expect("the database is removed");
+    match outcome {
+        Ok(result) => result.expect("the case holds"),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "a run without PostgreSQL must say so")]
+fn skipped() {
+    println!("skipped: AGENTDEX_TEST_POSTGRES is not set");
+}
+
+/// A database that nobody has opened yet.
+pub(crate) struct Fresh {
+    config: StoreConfig,
+    dir: Option<tempfile::TempDir>,
+    admin: Option<(String, String)>,
+}
+
+impl Fresh {
+    async fn remove(self) -> Result<()> {
+        if let Some((admin, name)) = self.admin {
+            let mut connection = PgConnection::connect(&admin).await?;
+            let statement = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+            sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await?;
+        }
+        if let Some(dir) = self.dir {
+            dir.close()?;
+        }
+        Ok(())
+    }
+}
+
+pub(crate) async fn sqlite() -> Result<Option<Fresh>> {
+    let dir = tempfile::tempdir()?;
+    let config = StoreConfig::new(DatabaseUrl::in_data_dir(dir.path()));
+    Ok(Some(Fresh { config, dir: Some(dir), admin: None }))
+}
+
+pub(crate) async fn postgres() -> Result<Option<Fresh>> {
+    #[expect(clippy::disallowed_methods, reason = "tests have no configuration module")]
+    let Ok(admin) = std::env::var("AGENTDEX_TEST_POSTGRES") else { return Ok(None) };
+    let number = DATABASES.fetch_add(1, Ordering::Relaxed);
+    let name = format!("agentdex_test_{}_{number}", std::process::id());
+    let mut connection = PgConnection::connect(&admin).await.context("AGENTDEX_TEST_POSTGRES")?;
+    for statement in [
+        format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"),
+        format!("CREATE DATABASE {name} TEMPLATE template0"),
+    ] {
+        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await?;
+    }
+    let (server, _) = admin.rsplit_once('/').context("a URL with a database")?;
+    let url = DatabaseUrl::parse(&format!("{server}/{name}"))?;
+    Ok(Some(Fresh { config: StoreConfig::new(url), dir: None, admin: Some((admin, name)) }))
+}

@@ -1,0 +1,185 @@
+//! Versions, removals, and how manifests stand.
+
+use anyhow::{Context, Result};
+use manifest::{ContentHash, ManifestId};
+use policy::{FetchOutcome, Status, VisitEnd};
+use store::{FetchRecord, Store, VisitRecord};
+
+use crate::build::{
+    body, feed_after, fetch, found, later, leased, manifest, says, site, start, url, visit, visited,
+};
+use crate::harness::Db;
+
+const AT: &str = "https://sky.example/agent.json";
+
+fn id() -> ManifestId {
+    ManifestId::of(&url(AT))
+}
+
+async fn standing(store: &Store) -> Result<Status> {
+    Ok(store.manifest_find(&id()).await?.context("the manifest")?.status)
+}
+
+/// Visits with one fetch of the manifest's URL.
+async fn tried(store: &Store, minutes: i64, outcome: FetchOutcome) -> Result<()> {
+    visited(store, "sky.example", later(minutes), vec![fetch(AT, outcome, later(minutes))]).await?;
+    Ok(())
+}
+
+async fn read(store: &Store, minutes: i64, text: &str) -> Result<()> {
+    visited(store, "sky.example", later(minutes), vec![found(AT, text, &["book", text], later(minutes))])
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn each_change_is_a_version(Db { store, .. }: Db) -> Result<()> {
+    for (minutes, text) in [(0, "one"), (1, "two"), (2, "one")] {
+        read(&store, minutes, text).await?;
+    }
+    let expected = says(&[("added", ""), ("changed", ""), ("changed", "")]);
+    assert_eq!(feed_after(&store, 0).await?, expected);
+    let versions = store.manifest_versions(&id()).await?;
+    let told: Vec<_> = versions.iter().map(|version| (version.hash.clone(), version.first_seen_at)).collect();
+    let (one, two) = (ContentHash::of(&body("one")), ContentHash::of(&body("two")));
+    assert_eq!(told, [(one.clone(), later(2)), (two.clone(), later(1)), (one, start())]);
+    assert_eq!(versions.first().map(|version| version.capabilities), Some(2));
+    let stored = store.manifest_find(&id()).await?.context("the manifest")?;
+    assert_eq!((stored.versions, stored.first_seen_at, stored.changed_at), (3, start(), later(2)));
+    let old = store.version_find(&id(), &two).await?.context("the old version")?;
+    assert_eq!(old, manifest(AT, &body("two"), &["book", "two"]));
+    assert_eq!(store.document_find(&two).await?, Some(body("two")));
+    let types: Vec<String> = store.semantic_types().await?.into_iter().map(|count| count.name).collect();
+    assert_eq!(types, ["travel:book", "travel:one"], "only the current version is in the index");
+    Ok(())
+}
+
+pub(crate) async fn two_misses_remove_and_a_return_adds(Db { store, .. }: Db) -> Result<()> {
+    read(&store, 0, "one").await?;
+    tried(&store, 1, FetchOutcome::NotFound).await?;
+    assert_eq!(standing(&store).await?, Status::Stale);
+    assert_eq!(store.manifests_load(&[id()]).await?.len(), 1, "one miss is no removal");
+    tried(&store, 2, FetchOutcome::Timeout).await?;
+    tried(&store, 3, FetchOutcome::Html).await?;
+    assert_eq!(standing(&store).await?, Status::CatchAll);
+    assert!(store.manifests_load(&[id()]).await?.is_empty());
+    assert!(store.manifests_of_site(&site("sky.example")).await?.is_empty());
+    assert!(store.manifests_page(None, 9).await?.is_empty() && store.semantic_types().await?.is_empty());
+    let gone = says(&[
+        ("added", ""),
+        ("status_changed", "not_found"),
+        ("status_changed", "timeout"),
+        ("removed", "html"),
+    ]);
+    assert_eq!(feed_after(&store, 0).await?, gone);
+    tried(&store, 4, FetchOutcome::NotFound).await?;
+    assert_eq!(feed_after(&store, 4).await?, says(&[]), "what is gone is not removed again");
+    // Back, with the content that it had: no new version, but an entry of the index again.
+    read(&store, 5, "one").await?;
+    assert_eq!(feed_after(&store, 4).await?, says(&[("added", "")]));
+    let stored = store.manifests_load(&[id()]).await?;
+    assert_eq!(stored.first().map(|stored| (stored.status, stored.versions)), Some((Status::Fresh, 1)));
+    assert_eq!(store.stats(later(5)).await?.capabilities, 2);
+    Ok(())
+}
+
+pub(crate) async fn gone_and_denied_remove_at_once(Db { store, .. }: Db) -> Result<()> {
+    for (minutes, outcome, status) in
+        [(0, FetchOutcome::Gone, Status::Gone), (10, FetchOutcome::RobotsDenied, Status::Denied)]
+    {
+        let head = store.feed_head().await?;
+        read(&store, minutes, "one").await?;
+        tried(&store, minutes + 1, outcome).await?;
+        assert_eq!(standing(&store).await?, status);
+        let rows = says(&[("added", ""), ("removed", outcome.as_str())]);
+        assert_eq!(feed_after(&store, head.0).await?, rows);
+        let summary = store.site_story(&site("sky.example"), 1).await?.context("the story")?.summary;
+        assert_eq!((summary.manifests, summary.capabilities, summary.formats.len()), (0, 0, 0));
+    }
+    Ok(())
+}
+
+pub(crate) async fn errors_never_remove(Db { store, .. }: Db) -> Result<()> {
+    read(&store, 0, "one").await?;
+    for minutes in 1..6 {
+        tried(&store, minutes, FetchOutcome::ServerError).await?;
+    }
+    assert_eq!(standing(&store).await?, Status::Stale);
+    for minutes in 6..9 {
+        tried(&store, minutes, FetchOutcome::ConnectFailed).await?;
+    }
+    assert_eq!(standing(&store).await?, Status::Unreachable);
+    tried(&store, 9, FetchOutcome::OverBudget).await?;
+    assert_eq!(standing(&store).await?, Status::Unreachable, "nothing was learned");
+    tried(&store, 10, FetchOutcome::NotModified).await?;
+    assert_eq!(standing(&store).await?, Status::Fresh);
+    let rows = says(&[
+        ("added", ""),
+        ("status_changed", "server_error"),
+        ("status_changed", "connect_failed"),
+        ("status_changed", "not_modified"),
+    ]);
+    assert_eq!(feed_after(&store, 0).await?, rows);
+    Ok(())
+}
+
+pub(crate) async fn a_dead_site_takes_its_manifests_along(Db { store, .. }: Db) -> Result<()> {
+    read(&store, 0, "one").await?;
+    let ended = async |minutes, end, status| -> Result<()> {
+        let token = leased(&store, "sky.example", later(minutes)).await?.token;
+        let record = VisitRecord { end, status, ..visit("sky.example", later(minutes), Vec::new()) };
+        store.visit_save(&token, &record).await?;
+        Ok(())
+    };
+    ended(1, VisitEnd::DnsDead, Status::Unreachable).await?;
+    assert_eq!(standing(&store).await?, Status::Unreachable);
+    ended(2, VisitEnd::DnsDead, Status::Unreachable).await?;
+    ended(3, VisitEnd::Completed, Status::Fresh).await?;
+    ended(4, VisitEnd::DnsDead, Status::Gone).await?;
+    assert_eq!(standing(&store).await?, Status::Gone);
+    read(&store, 5, "one").await?;
+    ended(6, VisitEnd::RobotsDenied, Status::Denied).await?;
+    assert_eq!(standing(&store).await?, Status::Denied);
+    let rows = says(&[
+        ("added", ""),
+        ("status_changed", "dns_dead"),
+        ("removed", "dns_dead"),
+        ("added", ""),
+        ("removed", "robots_denied"),
+    ]);
+    assert_eq!(feed_after(&store, 0).await?, rows);
+    Ok(())
+}
+
+pub(crate) async fn a_document_that_may_not_be_kept_is_not(Db { store, .. }: Db) -> Result<()> {
+    let hash = ContentHash::of(&body("one"));
+    let fetched =
+        |minutes, store_body| FetchRecord { store_body, ..found(AT, "one", &["book"], later(minutes)) };
+    for (minutes, may_keep) in [(0, false), (1, true), (2, false), (3, true)] {
+        visited(&store, "sky.example", later(minutes), vec![fetched(minutes, may_keep)]).await?;
+        let stored = store.manifest_find(&id()).await?.context("the manifest is kept in any case")?;
+        assert_eq!((stored.body_kept, stored.manifest.capabilities.len()), (may_keep, 1));
+        assert_eq!(store.document_find(&hash).await?, may_keep.then(|| body("one")));
+    }
+    assert_eq!(feed_after(&store, 1).await?, says(&[]));
+    // An answer without a body says nothing about keeping it.
+    let unread = FetchRecord { store_body: false, ..fetch(AT, FetchOutcome::NotModified, later(4)) };
+    visited(&store, "sky.example", later(4), vec![unread]).await?;
+    assert!(store.document_find(&hash).await?.is_some());
+    Ok(())
+}
+
+pub(crate) async fn documents_are_shared_by_content(Db { store, .. }: Db) -> Result<()> {
+    for name in ["a", "b", "c"] {
+        let (name, at) = (format!("{name}.example"), format!("https://{name}.example/agent.json"));
+        visited(&store, &name, start(), vec![found(&at, "same", &["book"], start())]).await?;
+    }
+    let stats = store.stats(start()).await?;
+    assert_eq!((stats.manifests, stats.documents, stats.capabilities), (3, 1, 3));
+    let forbidden = FetchRecord {
+        store_body: false,
+        ..found("https://a.example/agent.json", "same", &["book"], later(1))
+    };
+    visited(&store, "a.example", later(1), vec![forbidden]).await?;
+    assert!(store.document_find(&ContentHash::of(&body("same"))).await?.is_some(), "others allow it");
+    Ok(())
+}

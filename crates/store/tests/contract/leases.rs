@@ -1,0 +1,225 @@
+//! Leases and clocks.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use chrono::TimeDelta;
+use serde_json::json;
+use store::{ClockWrite, LeaseRequest, ParkedVisit, Seed, StoreError};
+
+use crate::build::{host, later, lease, leased, request, seed, site, start, visit, visited, worker};
+use crate::harness::Db;
+
+const LEASE: Duration = Duration::from_mins(3);
+
+pub(crate) async fn two_workers_race_for_one_lease(Db { store, .. }: Db) -> Result<()> {
+    store.seeds_add(&[seed("one.example")], start()).await?;
+    let names: Vec<String> = (0..16).map(|number| format!("w{number}")).collect();
+    let requests: Vec<LeaseRequest> = names.iter().map(|name| request(name, 5, start())).collect();
+    let attempts = requests.iter().map(|request| store.sites_lease(request, start()));
+    let won: Vec<_> = futures::future::try_join_all(attempts).await?.into_iter().flatten().collect();
+    assert_eq!(won.len(), 1);
+    assert_eq!(won.first().map(|leased| leased.token.fence), Some(1));
+    assert_eq!(store.stats(start()).await?.sites_leased, 1);
+    Ok(())
+}
+
+pub(crate) async fn many_workers_share_the_sites_without_overlap(Db { store, .. }: Db) -> Result<()> {
+    let seeds: Vec<Seed> = (0..300).map(|number| seed(&format!("s{number}.example"))).collect();
+    store.seeds_add(&seeds, start()).await?;
+    let take_all = async |name: String| -> Result<Vec<String>> {
+        let mut taken = Vec::new();
+        loop {
+            let batch = store.sites_lease(&request(&name, 7, start()), start()).await?;
+            if batch.is_empty() {
+                return Ok(taken);
+            }
+            taken.extend(batch.into_iter().map(|leased| leased.token.site.to_string()));
+        }
+    };
+    let workers = (0..8).map(|number| take_all(format!("w{number}")));
+    let taken: Vec<String> = futures::future::try_join_all(workers).await?.into_iter().flatten().collect();
+    assert_eq!(taken.len(), 300);
+    assert_eq!(taken.iter().collect::<HashSet<_>>().len(), 300);
+    Ok(())
+}
+
+pub(crate) async fn an_expired_lease_moves_on_and_the_old_holder_is_refused(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    let old = leased(&store, "slow.example", start()).await?.token;
+    assert_eq!(old.expires_at, later(3));
+    let next = request("next", 1, later(2));
+    assert!(store.sites_lease(&next, later(2)).await?.is_empty(), "the lease still holds");
+    let new = store.sites_lease(&next, later(3)).await?.pop().context("the lease ran out")?.token;
+    assert_eq!((old.fence, new.fence), (1, 2));
+    let record = visit("slow.example", later(3), Vec::new());
+    for error in [
+        store.visit_save(&old, &record).await.err(),
+        store.lease_release(&old, later(3)).await.err(),
+        store.visit_park(&old, &parked(), later(3)).await.err(),
+    ] {
+        assert!(matches!(error, Some(StoreError::LeaseLost { .. })), "{error:?}");
+    }
+    assert!(store.leases_renew(std::slice::from_ref(&old), LEASE, later(3)).await?.is_empty());
+    assert_eq!(store.stats(later(3)).await?.visits, 0);
+    store.visit_save(&new, &record).await?;
+    assert_eq!(store.stats(later(3)).await?.visits, 1);
+    let again = store.visit_save(&new, &record).await.err();
+    assert!(matches!(again, Some(StoreError::LeaseLost { .. })), "a visit is saved once: {again:?}");
+    Ok(())
+}
+
+pub(crate) async fn leases_are_renewed_while_they_are_held(Db { store, .. }: Db) -> Result<()> {
+    let kept = leased(&store, "kept.example", start()).await?.token;
+    let given_back = leased(&store, "back.example", start()).await?.token;
+    store.lease_release(&given_back, start()).await?;
+    let renewed = store.leases_renew(&[kept.clone(), given_back], LEASE, later(2)).await?;
+    assert_eq!(renewed.len(), 1);
+    assert_eq!(renewed.first().map(|token| (token.fence, token.expires_at)), Some((1, later(5))));
+    let only = Some(vec![site("kept.example")]);
+    let other = LeaseRequest { only, ..request("other", 1, later(4)) };
+    assert!(store.sites_lease(&other, later(4)).await?.is_empty());
+    // It ran out, but nobody else came: the holder may go on.
+    assert_eq!(store.leases_renew(&renewed, LEASE, later(9)).await?.len(), 1);
+    assert!(store.leases_renew(&[], LEASE, later(9)).await?.is_empty());
+    Ok(())
+}
+
+fn parked() -> ParkedVisit {
+    let progress = json!({ "next_path": 7, "text": "ümläut \u{0} and \"quotes\"" });
+    ParkedVisit { resume_at: later(30), reason: "Crawl-delay: 1800".into(), progress }
+}
+
+pub(crate) async fn a_released_site_is_due_again_and_keeps_its_progress(Db { store, .. }: Db) -> Result<()> {
+    let token = leased(&store, "slow.example", start()).await?.token;
+    store.visit_park(&token, &parked(), start()).await?;
+    let resumed = lease(&store, "slow.example", later(30)).await?;
+    store.lease_release(&resumed.token, later(31)).await?;
+    let again =
+        store.sites_lease(&request("w", 1, later(31)), later(31)).await?.pop().context("due again")?;
+    assert_eq!(again.site.parked, Some(parked()));
+    assert_eq!(again.token.fence, 3);
+    Ok(())
+}
+
+pub(crate) async fn a_parked_visit_goes_on_where_it_was(Db { store, .. }: Db) -> Result<()> {
+    let token = leased(&store, "slow.example", start()).await?.token;
+    assert!(store.parked_list(10).await?.is_empty());
+    store.visit_park(&token, &parked(), start()).await?;
+    let listed = (site("slow.example"), later(30), "Crawl-delay: 1800".to_owned());
+    assert_eq!(store.parked_list(10).await?, [listed]);
+    assert_eq!(store.next_due_at().await?, Some(later(30)));
+    assert!(store.sites_lease(&request("w", 1, later(29)), later(29)).await?.is_empty());
+    let resumed = store.sites_lease(&request("w", 1, later(30)), later(30)).await?.pop().context("due")?;
+    assert_eq!(resumed.site.parked, Some(parked()));
+    assert_eq!(store.stats(later(30)).await?.sites_parked, 1);
+    store.visit_save(&resumed.token, &visit("slow.example", later(30), Vec::new())).await?;
+    assert_eq!(lease(&store, "slow.example", later(31)).await?.site.parked, None);
+    assert!(store.parked_list(10).await?.is_empty());
+    Ok(())
+}
+
+pub(crate) async fn a_thousand_sites_come_by_priority_and_time(Db { store, .. }: Db) -> Result<()> {
+    for round in 0..10_u32 {
+        let ranked = |number: u32| Seed {
+            rank: Some([1, 50_000, 500_000, 5_000_000].get(number as usize % 4).copied().unwrap_or(1)),
+            ..seed(&format!("s{round}-{number}.example"))
+        };
+        let seeds: Vec<Seed> = (0..100).map(ranked).collect();
+        store.seeds_add(&seeds, later(i64::from(100 - round))).await?;
+    }
+    let mut order = Vec::new();
+    loop {
+        let batch = store.sites_lease(&request("w", 150, later(200)), later(200)).await?;
+        if batch.is_empty() {
+            break;
+        }
+        order.extend(batch.into_iter().map(|leased| leased.token.site.to_string()));
+    }
+    assert_eq!(order.len(), 1_000);
+    let key = |name: &String| {
+        let (round, number) = name.trim_start_matches('s').split_once('-')?;
+        let number: u32 = number.split('.').next()?.parse().ok()?;
+        Some((number % 4, std::cmp::Reverse(round.parse::<u32>().ok()?)))
+    };
+    assert!(order.is_sorted_by_key(key), "not by priority, then by planned time");
+    Ok(())
+}
+
+pub(crate) async fn only_the_listed_sites_are_leased(Db { store, .. }: Db) -> Result<()> {
+    store.seeds_add(&["a", "b", "c"].map(|name| seed(&format!("{name}.example"))), start()).await?;
+    let only = Some(vec![site("c.example"), site("a.example"), site("unknown.example")]);
+    let batch = store.sites_lease(&LeaseRequest { only, ..request("w", 9, start()) }, start()).await?;
+    let names: HashSet<&str> = batch.iter().map(|leased| leased.token.site.as_str()).collect();
+    assert_eq!(names, HashSet::from(["a.example", "c.example"]));
+    Ok(())
+}
+
+pub(crate) async fn a_killed_worker_is_forgotten(Db { store, .. }: Db) -> Result<()> {
+    store.seeds_add(&["a", "b", "c"].map(|name| seed(&format!("{name}.example"))), start()).await?;
+    store.sites_lease(&request("killed", 2, start()), start()).await?;
+    store.sites_lease(&request("alive", 1, start()), start()).await?;
+    assert_eq!(store.worker_forget(&worker("killed")).await?, 2);
+    assert_eq!(store.sites_lease(&request("killed", 9, start()), start()).await?.len(), 2);
+    Ok(())
+}
+
+fn clock(name: &str, minutes: i64, requests_add: u32, day: i32) -> ClockWrite {
+    ClockWrite {
+        host: host(name),
+        address: Some([192, 0, 2, 1].into()),
+        next_ok_at: later(minutes),
+        address_next_ok_at: Some(later(minutes) - TimeDelta::seconds(10)),
+        not_before: None,
+        requests_add,
+        day,
+    }
+}
+
+pub(crate) async fn clocks_move_forward_only(Db { store, .. }: Db) -> Result<()> {
+    visited(&store, "shop.example", start(), Vec::new()).await?;
+    let retry_after = ClockWrite { not_before: Some(later(90)), ..clock("api.shop.example", 5, 1, 1) };
+    store.clocks_save(&[clock("shop.example", 3, 1, 1), retry_after, clock("shop.example", 4, 1, 1)]).await?;
+    store.clocks_save(&[clock("shop.example", 2, 1, 1), clock("api.shop.example", 6, 1, 1)]).await?;
+    store.clocks_save(&[]).await?;
+    let state = lease(&store, "shop.example", later(10)).await?.site;
+    let clocks: Vec<_> =
+        state.hosts.iter().map(|host| (host.host.as_str(), host.seeded, host.next_ok_at)).collect();
+    assert_eq!(clocks, [("api.shop.example", false, Some(later(6))), ("shop.example", true, Some(later(4)))]);
+    assert_eq!(state.not_before, Some(later(90)), "Retry-After stays when a later write has none");
+    let (known, unknown): (IpAddr, IpAddr) = ([192, 0, 2, 1].into(), "2001:db8::1".parse()?);
+    let clocks = store.address_clocks(&[known, unknown]).await?;
+    assert_eq!(clocks.len(), 1);
+    assert_eq!(clocks.get(&known), Some(&(later(6) - TimeDelta::seconds(10))));
+    Ok(())
+}
+
+pub(crate) async fn requests_are_counted_by_day(Db { store, .. }: Db) -> Result<()> {
+    store.seeds_add(&[seed("shop.example")], start()).await?;
+    let counted = async || -> Result<(u32, i32)> {
+        let leased = lease(&store, "shop.example", start()).await?;
+        store.lease_release(&leased.token, start()).await?;
+        let host = leased.site.hosts.first().context("a host")?;
+        Ok((host.requests_today, host.requests_day))
+    };
+    store.clocks_save(&[clock("shop.example", 1, 2, 20_000), clock("shop.example", 2, 3, 20_000)]).await?;
+    assert_eq!(counted().await?, (5, 20_000));
+    store.clocks_save(&[clock("shop.example", 3, 1, 20_000)]).await?;
+    assert_eq!(counted().await?, (6, 20_000));
+    store.clocks_save(&[clock("shop.example", 4, 1, 20_001)]).await?;
+    assert_eq!(counted().await?, (1, 20_001));
+    store.clocks_save(&[clock("shop.example", 5, 9, 20_000)]).await?;
+    assert_eq!(counted().await?, (1, 20_001), "a late write of yesterday does not count for today");
+    let writers = (0..16).map(|_| {
+        let store = store.clone();
+        async move {
+            store.clocks_save(&[clock("shop.example", 6, 1, 20_001), clock("b.example", 6, 1, 20_001)]).await
+        }
+    });
+    futures::future::try_join_all(writers).await?;
+    assert_eq!(counted().await?, (17, 20_001));
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! The contract of the store: one suite, run against SQLite and against PostgreSQL.
+//!
+//! PostgreSQL is found through `AGENTDEX_TEST_POSTGRES`, the URL of a superuser (`tests/postgres start DIR` prints
+//! one); each test gets a database of its own, dropped afterwards. Without it those tests say that they were skipped.
+
+mod blocks;
+mod build;
+mod feed;
+mod harness;
+mod history;
+mod leases;
+mod opening;
+mod reading;
+mod seeds;
+mod visits;
+
+/// One test for each case, on one back end.
+macro_rules! tests_on {
+    ($backend:ident: $($module:ident :: { $($case:ident),* $(,)? }),* $(,)?) => {
+        mod $backend {
+            $($(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    crate::harness::run(crate::harness::$backend, |db| Box::pin(crate::$module::$case(db))).await;
+                }
+            )*)*
+        }
+    };
+}
+
+macro_rules! contract_tests {
+    ($backend:ident) => {
+        tests_on! { $backend:
+            opening::{
+                eight_opens_of_an_empty_database_migrate_it_once, a_newer_schema_is_refused,
+                an_unreachable_place_is_told_with_what_to_do, what_was_stored_is_there_after_reopening,
+                lost_connections_and_other_writers_are_survived,
+            },
+            seeds::{
+                the_same_seeds_change_nothing, a_large_file_is_added_in_batches,
+                a_new_url_makes_its_site_due_and_a_link_once_a_day, a_revisit_moves_the_next_visit_to_now,
+                ranks_decide_who_is_first,
+            },
+            leases::{
+                two_workers_race_for_one_lease, many_workers_share_the_sites_without_overlap,
+                an_expired_lease_moves_on_and_the_old_holder_is_refused, leases_are_renewed_while_they_are_held,
+                a_released_site_is_due_again_and_keeps_its_progress, a_parked_visit_goes_on_where_it_was,
+                a_thousand_sites_come_by_priority_and_time, only_the_listed_sites_are_leased,
+                a_killed_worker_is_forgotten, clocks_move_forward_only, requests_are_counted_by_day,
+            },
+            visits::{
+                a_visit_is_kept_with_all_it_found, a_visit_is_saved_whole_or_not_at_all,
+                a_damaged_manifest_writes_nothing, an_unchanged_manifest_adds_no_feed_row,
+                the_last_fifty_visits_are_kept, unicode_and_control_characters_survive,
+                big_bodies_and_many_capabilities_fit, validators_are_kept_when_the_server_fails,
+                paths_that_were_merely_tried_leave_no_row, robots_and_slots_come_back_as_they_were,
+            },
+            history::{
+                each_change_is_a_version, two_misses_remove_and_a_return_adds, gone_and_denied_remove_at_once,
+                errors_never_remove, a_dead_site_takes_its_manifests_along,
+                a_document_that_may_not_be_kept_is_not, documents_are_shared_by_content,
+            },
+            blocks::{
+                a_block_purges_and_leaves_a_tombstone, a_block_beats_the_visit_under_way,
+                an_unblocked_site_is_due_again, documents_of_others_survive_a_block,
+            },
+            feed::{
+                no_change_is_missed_under_concurrent_writers, visits_of_many_workers_reach_the_feed_in_order,
+                an_empty_feed_has_a_head_and_an_id,
+            },
+            reading::{
+                manifests_are_paged_by_id, sites_are_paged_and_filtered, stats_count_what_is_there,
+                semantic_types_are_counted_once_a_capability, the_next_due_site_is_known,
+                what_is_not_there_is_none, a_damaged_row_is_named,
+            },
+        }
+    };
+}
+
+contract_tests!(sqlite);
+contract_tests!(postgres);

@@ -1,0 +1,114 @@
+//! Opening: from empty, again, too new, and where there is nothing to open.
+
+use anyhow::Result;
+use sqlx::{Connection, SqliteConnection};
+use store::{Backend, DatabaseUrl, Store, StoreConfig, StoreError};
+
+use crate::build::{lease, seed, start};
+use crate::harness::Db;
+
+pub(crate) async fn eight_opens_of_an_empty_database_migrate_it_once(db: Db) -> Result<()> {
+    // The database that was opened is emptied again, so that eight find it as a new one.
+    db.store.close().await;
+    match &db.config.url {
+        DatabaseUrl::Postgres(_) => db.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public").await?,
+        DatabaseUrl::Sqlite(path) => std::fs::remove_file(path)?,
+    }
+    let opens = (0..8).map(|_| Store::open(&db.config));
+    let stores = futures::future::try_join_all(opens).await?;
+    for store in &stores {
+        store.ping().await?;
+    }
+    assert_eq!(db.number("SELECT COUNT(*) FROM _sqlx_migrations").await?, 1);
+    let id = stores.first().map(Store::feed_id);
+    let other = stores.last().map(Store::feed_id);
+    let (Some(id), Some(other)) = (id, other) else { anyhow::bail!("eight stores") };
+    assert_eq!(id.await?, other.await?);
+    for store in stores {
+        store.close().await;
+    }
+    Ok(())
+}
+
+pub(crate) async fn a_newer_schema_is_refused(db: Db) -> Result<()> {
+    db.execute(
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+         SELECT 9999, 'of the future', success, checksum, execution_time FROM _sqlx_migrations WHERE version = 1",
+    )
+    .await?;
+    let error = Store::open(&db.config).await.err();
+    let Some(StoreError::SchemaNewer { found: 9999, known }) = error else { anyhow::bail!("{error:?}") };
+    assert!(known >= 1);
+    Ok(())
+}
+
+pub(crate) async fn an_unreachable_place_is_told_with_what_to_do(db: Db) -> Result<()> {
+    let Backend::Sqlite = db.store.backend() else {
+        // A port on which nobody listens.
+        let url = DatabaseUrl::parse("postgres://me:secret@127.0.0.1:1/agentdex")?;
+        let error = Store::open(&StoreConfig::new(url)).await.err();
+        let Some(error) = error else { anyhow::bail!("a port that nobody listens on was opened") };
+        let text = error.to_string();
+        assert!(
+            text.contains("postgres://me:***@127.0.0.1:1/agentdex") && text.contains("--database-url"),
+            "{text}"
+        );
+        assert!(!format!("{error:?}").contains("secret") && error.is_transient());
+        return Ok(());
+    };
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("file");
+    std::fs::write(&file, "not a directory")?;
+    let error = Store::open(&StoreConfig::new(DatabaseUrl::in_data_dir(&file))).await.err();
+    let Some(error @ StoreError::NotWritable { .. }) = error else { anyhow::bail!("{error:?}") };
+    assert!(error.to_string().contains("--data-dir") && !error.is_transient(), "{error}");
+    let other = dir.path().join("agentdex.db");
+    std::fs::write(&other, "this is no database, but long enough to be looked at".repeat(100))?;
+    assert!(Store::open(&StoreConfig::new(DatabaseUrl::Sqlite(other))).await.is_err());
+    Ok(())
+}
+
+pub(crate) async fn what_was_stored_is_there_after_reopening(db: Db) -> Result<()> {
+    db.store.seeds_add(&[seed("kept.example")], start()).await?;
+    let id = db.store.feed_id().await?;
+    db.store.close().await;
+    assert!(db.store.ping().await.is_err_and(|error| error.is_transient()));
+    let store = Store::open(&db.config).await?;
+    assert_eq!(store.feed_id().await?, id);
+    assert_eq!(lease(&store, "kept.example", start()).await?.token.fence, 1);
+    store.close().await;
+    Ok(())
+}
+
+pub(crate) async fn lost_connections_and_other_writers_are_survived(db: Db) -> Result<()> {
+    let seeds = [seed("one.example"), seed("two.example")];
+    match &db.config.url {
+        DatabaseUrl::Postgres(_) => {
+            // As a server does that is restarted.
+            db.store.ping().await?;
+            db.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                 WHERE datname = current_database() AND pid <> pg_backend_pid()",
+            )
+            .await?;
+            db.store.seeds_add(&seeds, start()).await?;
+        }
+        DatabaseUrl::Sqlite(path) => {
+            let mut other = SqliteConnection::connect(&format!("sqlite:{}", path.display())).await?;
+            let mut held = other.begin_with("BEGIN IMMEDIATE").await?;
+            sqlx::query("UPDATE feed_state SET last_position = last_position").execute(&mut *held).await?;
+            let write = db.store.seeds_add(&seeds, start());
+            let release = async {
+                // Readers are not kept waiting by a writer, and the writer in turn waits for the other one.
+                db.store.ping().await?;
+                held.commit().await?;
+                anyhow::Ok(())
+            };
+            let (written, released) = tokio::join!(write, release);
+            released?;
+            written?;
+        }
+    }
+    assert_eq!(db.store.stats(start()).await?.sites, 2);
+    Ok(())
+}

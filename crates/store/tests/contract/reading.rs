@@ -1,0 +1,159 @@
+//! Lists, counts and look-ups.
+
+use anyhow::{Context, Result};
+use chrono::TimeDelta;
+use manifest::{CapabilityId, ContentHash, Format, ManifestId};
+use policy::{FetchOutcome, Status, VisitEnd};
+use store::{FeedPosition, SitesRequest, StoreError};
+
+use crate::build::{body, fetch, found, later, lease, leased, seed, site, start, url, visited};
+use crate::harness::Db;
+
+pub(crate) async fn manifests_are_paged_by_id(Db { store, .. }: Db) -> Result<()> {
+    for number in 0..7 {
+        let (name, at) = (format!("s{number}.example"), format!("https://s{number}.example/agent.json"));
+        visited(&store, &name, start(), vec![found(&at, &name, &["book"], start())]).await?;
+    }
+    let mut ids: Vec<ManifestId> = Vec::new();
+    loop {
+        let page = store.manifests_page(ids.last(), 3).await?;
+        if page.is_empty() {
+            break;
+        }
+        ids.extend(page.into_iter().map(|stored| stored.manifest.id));
+    }
+    assert_eq!(ids.len(), 7);
+    assert!(ids.is_sorted());
+    let mut loaded: Vec<ManifestId> =
+        store.manifests_load(&ids).await?.into_iter().map(|stored| stored.manifest.id).collect();
+    loaded.sort_unstable();
+    assert_eq!(loaded, ids);
+    Ok(())
+}
+
+pub(crate) async fn sites_are_paged_and_filtered(Db { store, .. }: Db) -> Result<()> {
+    let names: Vec<String> = (0..25).map(|number| format!("s{number:02}.example")).collect();
+    store.seeds_add(&names.iter().map(|name| seed(name)).collect::<Vec<_>>(), start()).await?;
+    for name in ["s03.example", "s17.example"] {
+        let at = format!("https://{name}/agent.json");
+        visited(&store, name, start(), vec![found(&at, name, &["book"], start())]).await?;
+    }
+    let mut listed: Vec<String> = Vec::new();
+    let mut request = SitesRequest { max: 10, ..SitesRequest::default() };
+    loop {
+        let page = store.sites_page(&request).await?;
+        assert_eq!(page.total, 25);
+        let Some(last) = page.sites.last() else { break };
+        request.after = Some(last.name.clone());
+        listed.extend(page.sites.iter().map(|summary| summary.name.to_string()));
+    }
+    assert_eq!(listed, names);
+    let found_by = async |request: SitesRequest| -> Result<(Vec<String>, u64)> {
+        let page = store.sites_page(&SitesRequest { max: 100, ..request }).await?;
+        Ok((page.sites.iter().map(|summary| summary.name.to_string()).collect(), page.total))
+    };
+    let any = SitesRequest::default();
+    let with = SitesRequest { with_manifests: Some(true), ..any.clone() };
+    assert_eq!(found_by(with).await?, (vec!["s03.example".into(), "s17.example".into()], 2));
+    let without = SitesRequest { with_manifests: Some(false), ..any.clone() };
+    assert_eq!(found_by(without).await?.1, 23);
+    let prefixed = SitesRequest { prefix: Some("s1".into()), ..any.clone() };
+    assert_eq!(found_by(prefixed).await?.1, 10);
+    let wild = SitesRequest { prefix: Some("%".into()), ..any.clone() };
+    assert_eq!(found_by(wild).await?.1, 0, "a prefix is no pattern");
+    let both = SitesRequest { status: Some(Status::Fresh), prefix: Some("s1".into()), ..any };
+    assert_eq!(found_by(both).await?, (vec!["s17.example".into()], 1));
+    Ok(())
+}
+
+pub(crate) async fn stats_count_what_is_there(Db { store, .. }: Db) -> Result<()> {
+    let empty = store.stats(start()).await?;
+    assert_eq!(empty, store::Stats::default());
+    let day_ago = start() - TimeDelta::days(2);
+    visited(
+        &store,
+        "old.example",
+        day_ago,
+        vec![fetch("https://old.example/a", FetchOutcome::NotFound, day_ago)],
+    )
+    .await?;
+    for name in ["a", "b"] {
+        let (name, at) = (format!("{name}.example"), format!("https://{name}.example/agent.json"));
+        let missing = fetch(&format!("https://{name}/x"), FetchOutcome::NotFound, start());
+        let fetches = vec![missing.clone(), found(&at, &name, &["book", "cancel"], start()), missing];
+        visited(&store, &name, start(), fetches).await?;
+    }
+    leased(&store, "held.example", start()).await?;
+    store.seeds_add(&[seed("due.example")], start()).await?;
+    let stats = store.stats(later(1)).await?;
+    assert_eq!((stats.sites, stats.sites_due, stats.sites_leased, stats.visits), (5, 2, 1, 3));
+    assert_eq!((stats.manifests, stats.capabilities, stats.documents), (2, 4, 2));
+    assert_eq!(stats.document_bytes, (body("a.example").len() + body("b.example").len()) as u64);
+    assert_eq!(stats.manifests_by_format, [(Format::Awp, 2)]);
+    assert_eq!(stats.sites_by_status, [(Status::Fresh, 3), (Status::Pending, 2)]);
+    assert_eq!(stats.ends_last_day, [(VisitEnd::Completed, 2)]);
+    assert_eq!(stats.outcomes_last_day, [(FetchOutcome::NotFound, 4), (FetchOutcome::Found, 2)]);
+    assert_eq!(stats.oldest_due_at, Some(day_ago + TimeDelta::days(1)));
+    assert_eq!(stats.last_visit_at, Some(start() + TimeDelta::seconds(30)));
+    assert_eq!(store.feed_head().await?, FeedPosition(2));
+    Ok(())
+}
+
+pub(crate) async fn semantic_types_are_counted_once_a_capability(Db { store, .. }: Db) -> Result<()> {
+    for (name, capabilities) in [("a", &["book", "book", "cancel"][..]), ("b", &["book"][..])] {
+        let (name, at) = (format!("{name}.example"), format!("https://{name}.example/agent.json"));
+        visited(&store, &name, start(), vec![found(&at, &name, capabilities, start())]).await?;
+    }
+    let counts = store.semantic_types().await?;
+    let told: Vec<_> = counts
+        .iter()
+        .map(|count| {
+            (count.name.as_str(), count.namespace.as_str(), count.capabilities, count.declared, count.sites)
+        })
+        .collect();
+    assert_eq!(told, [("travel:book", "travel", 2, 2, 2), ("travel:cancel", "travel", 1, 1, 1)]);
+    Ok(())
+}
+
+pub(crate) async fn the_next_due_site_is_known(Db { store, .. }: Db) -> Result<()> {
+    assert_eq!(store.next_due_at().await?, None);
+    visited(&store, "later.example", start(), Vec::new()).await?;
+    assert_eq!(store.next_due_at().await?, Some(start() + TimeDelta::days(1)));
+    let token = leased(&store, "now.example", later(2)).await?.token;
+    assert_eq!(store.next_due_at().await?, Some(start() + TimeDelta::days(1)), "a held site is not due");
+    store.lease_release(&token, later(3)).await?;
+    assert_eq!(store.next_due_at().await?, Some(later(2)));
+    Ok(())
+}
+
+pub(crate) async fn what_is_not_there_is_none(Db { store, .. }: Db) -> Result<()> {
+    let id = ManifestId::of(&url("https://none.example/agent.json"));
+    assert!(store.manifest_find(&id).await?.is_none());
+    assert!(store.manifest_versions(&id).await?.is_empty());
+    assert!(store.manifests_load(std::slice::from_ref(&id)).await?.is_empty());
+    assert!(store.manifests_load(&[]).await?.is_empty());
+    assert!(store.manifest_of_capability(&CapabilityId::of_key("none")).await?.is_none());
+    assert!(store.document_find(&ContentHash::of(b"none")).await?.is_none());
+    assert!(store.version_find(&id, &ContentHash::of(b"none")).await?.is_none());
+    assert!(store.site_story(&site("none.example"), 5).await?.is_none());
+    assert!(store.manifests_of_site(&site("none.example")).await?.is_empty());
+    assert!(store.address_clocks(&[]).await?.is_empty());
+    store.ping().await?;
+    Ok(())
+}
+
+pub(crate) async fn a_damaged_row_is_named(db: Db) -> Result<()> {
+    db.store.seeds_add(&[seed("shop.example")], start()).await?;
+    db.execute("UPDATE site_state SET status = 'nonsense' WHERE name = 'shop.example'").await?;
+    let error = db.store.site_story(&site("shop.example"), 1).await.err().context("a damaged row")?;
+    let StoreError::BadRow { table: "site_state", column: "status", id, .. } = &error else {
+        anyhow::bail!("{error:?}")
+    };
+    assert_eq!(id, "shop.example");
+    assert!(error.to_string().contains("nonsense"), "{error}");
+    assert!(lease(&db.store, "shop.example", start()).await.is_err());
+    assert_eq!(db.store.stats(start()).await.err().map(|error| error.is_transient()), Some(false));
+    db.execute("UPDATE site_state SET status = 'pending' WHERE name = 'shop.example'").await?;
+    lease(&db.store, "shop.example", start()).await?;
+    Ok(())
+}

@@ -1,0 +1,252 @@
+//! Saving visits.
+
+use anyhow::{Context, Result};
+use manifest::{CapabilityId, ContentHash, ManifestId};
+use policy::{FetchOutcome, RobotsKind, Status, VisitEnd};
+use store::{FetchRecord, PathCheck, PathSlots, RobotsRecord, Seed, StoreError, VisitRecord, VisitSaved};
+
+use crate::build::{
+    body, feed_after, fetch, found, host, later, lease, leased, manifest, says, site, start, url, visit,
+    visited,
+};
+use crate::harness::Db;
+
+const AT: &str = "https://sky.example/agent.json";
+
+fn robots(name: &str) -> RobotsRecord {
+    RobotsRecord {
+        host: host(name),
+        kind: RobotsKind::Rules,
+        cause: None,
+        status: Some(200),
+        body: Some("User-agent: *\nDisallow: /privé\n".as_bytes().repeat(50)),
+        fetched_at: start(),
+        expires_at: later(60),
+        failures_in_row: 2,
+        etag: Some("W/\"ä\"".into()),
+        last_modified: None,
+    }
+}
+
+pub(crate) async fn a_visit_is_kept_with_all_it_found(Db { store, .. }: Db) -> Result<()> {
+    let token = leased(&store, "sky.example", start()).await?.token;
+    let fetches = vec![
+        found(AT, "one", &["book", "cancel"], start()),
+        fetch("https://sky.example/agents.json", FetchOutcome::NotFound, start()),
+    ];
+    let seeds = vec![Seed::linked(url("https://other.example/a.json"), url(AT))];
+    let record = VisitRecord { new_seeds: seeds, ..visit("sky.example", start(), fetches) };
+    let saved = store.visit_save(&token, &record).await?;
+    let expected = VisitSaved { manifests_added: 1, capabilities: 2, ..VisitSaved::default() };
+    assert_eq!(saved, expected);
+
+    let id = ManifestId::of(&url(AT));
+    let stored = store.manifest_find(&id).await?.context("the manifest")?;
+    assert_eq!(stored.manifest, manifest(AT, &body("one"), &["book", "cancel"]));
+    assert_eq!((stored.status, stored.versions, stored.body_kept), (Status::Fresh, 1, true));
+    assert_eq!((stored.first_seen_at, stored.last_seen_at, stored.changed_at), (start(), start(), start()));
+    let hash = ContentHash::of(&body("one"));
+    assert_eq!(store.document_find(&hash).await?, Some(body("one")));
+    let capability = CapabilityId::of_key(&format!("{AT}#awp:cancel"));
+    assert_eq!(store.manifest_of_capability(&capability).await?, Some(stored.clone()));
+    assert_eq!(store.manifests_of_site(&site("sky.example")).await?, [stored]);
+    assert_eq!(
+        lease(&store, "other.example", later(1)).await?.site.hints,
+        [url("https://other.example/a.json")]
+    );
+
+    let story = store.site_story(&site("sky.example"), 10).await?.context("the story")?;
+    assert_eq!(story.summary.formats, [manifest::Format::Awp]);
+    assert_eq!((story.summary.manifests, story.summary.capabilities), (1, 2));
+    assert_eq!(story.summary.next_visit_at, Some(record.next_visit.at));
+    assert_eq!(story.summary.next_visit_reason.as_deref(), Some("unchanged for a day"));
+    assert_eq!((story.state.visits, story.state.changes), (1, 1));
+    let told = story.visits.first().context("the visit")?;
+    assert_eq!((told.end, told.requests, told.phases), (VisitEnd::Completed, 3, record.phases));
+    let outcomes: Vec<_> =
+        told.fetches.iter().map(|fetch| (fetch.outcome, fetch.manifest_id.clone())).collect();
+    assert_eq!(outcomes, [(FetchOutcome::Found, Some(id)), (FetchOutcome::NotFound, None)]);
+    Ok(())
+}
+
+pub(crate) async fn a_visit_is_saved_whole_or_not_at_all(db: Db) -> Result<()> {
+    let store = &db.store;
+    let token = leased(store, "sky.example", start()).await?.token;
+    let record = VisitRecord {
+        robots: vec![robots("sky.example")],
+        new_seeds: vec![Seed::linked(url("https://other.example/a.json"), url(AT))],
+        ..visit("sky.example", start(), vec![found(AT, "one", &["book"], start())])
+    };
+    // The last statements of the transaction fail.
+    db.execute("ALTER TABLE visit RENAME TO visit_away").await?;
+    let error = store.visit_save(&token, &record).await.err().context("the visit cannot be saved")?;
+    assert!(matches!(error, StoreError::Refused { operation: "visit_save", .. }), "{error:?}");
+    db.execute("ALTER TABLE visit_away RENAME TO visit").await?;
+    let counts = store.stats(start()).await?;
+    assert_eq!((counts.manifests, counts.documents, counts.capabilities, counts.feed_head.0), (0, 0, 0, 0));
+    assert_eq!((counts.sites, counts.sites_leased, counts.visits), (1, 1, 0));
+    let told = store.site_story(&site("sky.example"), 1).await?.context("the story")?;
+    assert!(told.state.resources.is_empty() && told.state.hosts.iter().all(|host| host.robots.is_none()));
+    store.visit_save(&token, &record).await?;
+    assert_eq!(store.stats(start()).await?.manifests, 1);
+    Ok(())
+}
+
+pub(crate) async fn a_damaged_manifest_writes_nothing(Db { store, .. }: Db) -> Result<()> {
+    let token = leased(&store, "sky.example", start()).await?.token;
+    let mut wrong = found(AT, "one", &["book"], start());
+    wrong.manifest = Some(Box::new(manifest("https://sky.example/other.json", &body("one"), &["book"])));
+    let record =
+        VisitRecord { robots: vec![robots("sky.example")], ..visit("sky.example", start(), vec![wrong]) };
+    let error = store.visit_save(&token, &record).await.err();
+    assert!(matches!(error, Some(StoreError::Unstorable { what: "manifest", .. })), "{error:?}");
+    let elsewhere = visit("other.example", start(), Vec::new());
+    let error = store.visit_save(&token, &elsewhere).await.err();
+    assert!(matches!(error, Some(StoreError::Unstorable { what: "visit", .. })), "{error:?}");
+    assert_eq!(store.stats(start()).await?.sites_leased, 1, "the lease is still held");
+    Ok(())
+}
+
+pub(crate) async fn an_unchanged_manifest_adds_no_feed_row(Db { store, .. }: Db) -> Result<()> {
+    visited(&store, "sky.example", start(), vec![found(AT, "one", &["book"], start())]).await?;
+    assert_eq!(feed_after(&store, 0).await?, says(&[("added", "")]));
+    let same =
+        visited(&store, "sky.example", later(10), vec![found(AT, "one", &["book"], later(10))]).await?;
+    assert_eq!(same, VisitSaved { capabilities: 1, ..VisitSaved::default() });
+    let not_modified = fetch(AT, FetchOutcome::NotModified, later(20));
+    visited(&store, "sky.example", later(20), vec![not_modified]).await?;
+    visited(&store, "sky.example", later(30), vec![fetch(AT, FetchOutcome::Fresh, later(30))]).await?;
+    assert_eq!(feed_after(&store, 1).await?, says(&[]));
+    let stored = store.manifest_find(&ManifestId::of(&url(AT))).await?.context("the manifest")?;
+    assert_eq!((stored.versions, stored.last_seen_at, stored.changed_at), (1, later(20), start()));
+    let versions = store.manifest_versions(&ManifestId::of(&url(AT))).await?;
+    let times: Vec<_> =
+        versions.iter().map(|version| (version.first_seen_at, version.last_seen_at)).collect();
+    assert_eq!(times, [(start(), later(20))]);
+    let state = lease(&store, "sky.example", later(40)).await?.site;
+    let resource = state.resources.first().context("the resource")?;
+    assert_eq!((resource.outcome, resource.fetched_at), (FetchOutcome::NotModified, later(20)));
+    assert_eq!(resource.etag.as_deref(), Some("\"one\""));
+    Ok(())
+}
+
+pub(crate) async fn the_last_fifty_visits_are_kept(Db { store, .. }: Db) -> Result<()> {
+    for number in 0..60 {
+        visited(&store, "sky.example", later(number), Vec::new()).await?;
+    }
+    visited(&store, "other.example", start(), Vec::new()).await?;
+    let story = store.site_story(&site("sky.example"), 1_000).await?.context("the story")?;
+    assert_eq!(story.visits.len(), 50);
+    assert_eq!(story.visits.first().map(|visit| visit.started_at), Some(later(59)));
+    assert_eq!(story.state.visits, 60);
+    assert_eq!(store.stats(later(60)).await?.visits, 61);
+    Ok(())
+}
+
+pub(crate) async fn unicode_and_control_characters_survive(Db { store, .. }: Db) -> Result<()> {
+    let at = "https://xn--bcher-kva.example/агент.json?q=%F0%9F%9B%AB";
+    let mut read = found(at, "Ünïcödé 日本語 🛫 \u{202e}", &["予約する", "nul\u{0}inside"], start());
+    read.etag = Some("\"é\u{0}\"".into());
+    read.reason = Some("naïve\u{0}".into());
+    let document = read.body.clone();
+    let expected = read.manifest.clone().context("a manifest")?;
+    visited(&store, "bücher.example", start(), vec![read]).await?;
+    let stored = store.manifest_find(&expected.id).await?.context("the manifest")?;
+    assert_eq!(stored.manifest, *expected);
+    assert_eq!(store.document_find(&expected.content_hash).await?, document);
+    let state = lease(&store, "bücher.example", later(1)).await?.site;
+    let resource = state.resources.first().context("the resource")?;
+    assert_eq!(resource.etag.as_deref(), Some("\"é\""), "PostgreSQL's text cannot hold NUL");
+    let types = store.semantic_types().await?;
+    assert!(types.iter().any(|count| count.name == "travel:予約する"), "{types:?}");
+    Ok(())
+}
+
+pub(crate) async fn big_bodies_and_many_capabilities_fit(Db { store, .. }: Db) -> Result<()> {
+    // Bytes that do not compress, at the cap of a manifest.
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    let noise: Vec<u8> = (0..4 * 1024 * 1024)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.to_le_bytes()[0]
+        })
+        .collect();
+    let names: Vec<String> = (0..3_000).map(|number| format!("tool_{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).chain(["tool_1"]).collect();
+    let read = manifest(AT, &noise, &names);
+    let fetched = FetchRecord {
+        content_hash: Some(read.content_hash.clone()),
+        body: Some(noise.clone()),
+        manifest: Some(Box::new(read.clone())),
+        ..fetch(AT, FetchOutcome::Found, start())
+    };
+    visited(&store, "sky.example", start(), vec![fetched]).await?;
+    assert_eq!(store.document_find(&read.content_hash).await?, Some(noise));
+    let stored = store.manifest_find(&read.id).await?.context("the manifest")?;
+    assert_eq!(stored.manifest.capabilities.len(), 3_001);
+    let counts = store.stats(start()).await?;
+    assert_eq!((counts.capabilities, counts.document_bytes), (3_000, 4 * 1024 * 1024));
+    Ok(())
+}
+
+pub(crate) async fn validators_are_kept_when_the_server_fails(Db { store, .. }: Db) -> Result<()> {
+    visited(&store, "sky.example", start(), vec![found(AT, "one", &["book"], start())]).await?;
+    visited(&store, "sky.example", later(5), vec![fetch(AT, FetchOutcome::ServerError, later(5))]).await?;
+    let state = lease(&store, "sky.example", later(6)).await?.site;
+    let resource = state.resources.first().context("the resource")?;
+    assert_eq!(resource.etag.as_deref(), Some("\"one\""));
+    assert_eq!(resource.last_modified.as_deref(), Some("Sat, 21 Nov 2026 08:00:00 GMT"));
+    assert_eq!(resource.cache, Some(serde_json::json!({ "max_age": 60 })));
+    assert_eq!(resource.content_hash, Some(ContentHash::of(&body("one"))));
+    assert_eq!((resource.outcome, resource.fetched_at), (FetchOutcome::ServerError, later(5)));
+    assert_eq!((resource.changed_at, resource.misses_in_row), (Some(start()), 0));
+    assert_eq!(resource.manifest_id, Some(ManifestId::of(&url(AT))));
+    Ok(())
+}
+
+pub(crate) async fn paths_that_were_merely_tried_leave_no_row(db: Db) -> Result<()> {
+    let paths: Vec<FetchRecord> = (0..20)
+        .map(|number| fetch(&format!("https://none.example/{number}"), FetchOutcome::NotFound, start()))
+        .collect();
+    let hinted = Seed { url: Some(url("https://none.example/3")), ..crate::build::seed("none.example") };
+    db.store.seeds_add(&[hinted], start()).await?;
+    visited(&db.store, "none.example", start(), paths).await?;
+    assert_eq!(db.number("SELECT COUNT(*) FROM resource").await?, 1, "the hinted one alone");
+    let state = lease(&db.store, "none.example", later(1)).await?.site;
+    assert!(state.hints.is_empty(), "it was fetched");
+    let known: Vec<_> =
+        state.resources.iter().map(|known| (known.url.as_str(), known.misses_in_row)).collect();
+    assert_eq!(known, [("https://none.example/3", 1)]);
+    let story = db.store.site_story(&site("none.example"), 1).await?.context("the story")?;
+    assert_eq!(story.visits.first().map(|visit| visit.fetches.len()), Some(20));
+    Ok(())
+}
+
+pub(crate) async fn robots_and_slots_come_back_as_they_were(Db { store, .. }: Db) -> Result<()> {
+    let token = leased(&store, "sky.example", start()).await?.token;
+    let mut slots = PathSlots::new();
+    slots.set(2, PathCheck { class: 4, day: 20_000 });
+    let (apex, www) = (robots("sky.example"), robots("www.sky.example"));
+    let unreachable =
+        RobotsRecord { kind: RobotsKind::Unreachable, cause: Some("503".into()), body: None, ..www.clone() };
+    let record = VisitRecord {
+        robots: vec![apex.clone(), www],
+        paths_checked: slots.clone(),
+        failures_in_row: 3,
+        negatives_in_row: 4,
+        ..visit("sky.example", start(), Vec::new())
+    };
+    store.visit_save(&token, &record).await?;
+    let token = lease(&store, "sky.example", later(1)).await?.token;
+    let record = VisitRecord { robots: vec![unreachable.clone()], ..record };
+    store.visit_save(&token, &record).await?;
+    let state = lease(&store, "sky.example", later(2)).await?.site;
+    let known: Vec<_> = state.hosts.iter().map(|host| (host.seeded, host.robots.clone())).collect();
+    assert_eq!(known, [(true, Some(apex)), (false, Some(unreachable))]);
+    assert_eq!(state.paths_checked, slots);
+    assert_eq!((state.failures_in_row, state.negatives_in_row, state.visits), (3, 4, 2));
+    assert_eq!((state.status, state.last_end), (Status::Fresh, Some(VisitEnd::Completed)));
+    Ok(())
+}
