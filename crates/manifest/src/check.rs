@@ -31,11 +31,7 @@ impl Flaw {
         match self {
             Self::Missing(_) => format!("`{key}` is missing"),
             Self::Mistyped(found) => format!("`{key}` is {found}, expected {}", field.kind.words()),
-            Self::Invalid(found) => match field.kind {
-                Kind::OneOf(known) => format!("`{key}` is \"{found}\", expected one of {}", known.join(", ")),
-                Kind::Form(_, words) => format!("`{key}` is \"{found}\", expected {words}"),
-                kind => format!("`{key}` is \"{found}\", expected {}", kind.words()),
-            },
+            Self::Invalid(found) => format!("`{key}` is \"{found}\", expected {}", field.kind.form_words()),
         }
     }
 }

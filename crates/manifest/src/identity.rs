@@ -1,8 +1,136 @@
-//! Who a document claims to be against who served it.
+//! Who a document claims to be, against who served it: apex and www, sub-domains, preview hosts, forks.
+//!
+//! A claim is compared, never believed and never a reason to reject. A document whose every address lies on another
+//! site is likely somebody's copy of that site's manifest, and is marked so.
 
 use crate::draft::Draft;
+use crate::model::{Severity, SourceKind};
+use crate::name::{Host, SiteName};
+use crate::rule::Rule;
 
-/// Compares the declared origin with the served one.
+const MISMATCH: Rule = Rule {
+    code: "origin.mismatch",
+    severity: Severity::Note,
+    spec: "RFC 6454 §4",
+    wrong: "the document declares another site than the one that serves it",
+    fix: "Declare the domain that serves the document, or serve it from the domain that it declares.",
+};
+const SUBDOMAIN: Rule = Rule {
+    code: "origin.sibling",
+    severity: Severity::Note,
+    spec: "RFC 6454 §4",
+    wrong: "the document declares another host of the same site",
+    fix: "Nothing, if both hosts are meant; agents see the host that serves the document.",
+};
+const COPY: Rule = Rule {
+    code: "origin.copy_suspected",
+    severity: Severity::Note,
+    spec: "RFC 6454 §4",
+    wrong: "declared origin and every address lie on another site: the document may be a copy",
+    fix: "Point the addresses at the site that serves the document, or remove the copy.",
+};
+const PLACEHOLDER: Rule = Rule {
+    code: "origin.placeholder",
+    severity: Severity::Should,
+    spec: "RFC 6761 §6",
+    wrong: "an address is a placeholder or local: nobody else can reach it",
+    fix: "Replace it by the public address of the service.",
+};
+
+/// The rules about identity.
+pub(crate) const RULES: &[&Rule] = &[&MISMATCH, &SUBDOMAIN, &COPY, &PLACEHOLDER];
+
+/// Compares the declared origin and the addresses with the origin that served the document.
 pub(crate) fn examine(draft: &mut Draft<'_>) {
-    let _ = &draft.manifest.declared_origin;
+    let served = draft.base().host();
+    let declared = draft.manifest.declared_origin.as_deref().and_then(host_of);
+    report_placeholders(draft, &served);
+    let Some(declared) = declared.filter(|declared| *declared != served) else {
+        return suspect_copy(draft, &served, None);
+    };
+    let text = format!("declared {declared}, served by {served}");
+    if declared.site() == served.site() {
+        let is_www = declared.as_str().strip_prefix("www.").unwrap_or(declared.as_str())
+            == served.as_str().strip_prefix("www.").unwrap_or(served.as_str());
+        if !is_www {
+            draft.report(&SUBDOMAIN, String::new(), text);
+        }
+        return;
+    }
+    draft.report(&MISMATCH, String::new(), text);
+    suspect_copy(draft, &served, Some(&declared));
+}
+
+/// Two addresses or more, all on one other site, and nothing that claims the serving one.
+fn suspect_copy(draft: &mut Draft<'_>, served: &Host, declared: Option<&Host>) {
+    let Some(declared) = declared.map(Host::site) else { return };
+    let sites: Vec<SiteName> = addresses(draft).filter_map(host_of).map(|host| host.site()).collect();
+    let elsewhere = !sites.is_empty() && sites.iter().all(|site| *site == declared && *site != served.site());
+    if elsewhere && draft.manifest.source.kind == SourceKind::Native {
+        draft.manifest.source.kind = SourceKind::CopySuspected;
+        draft.report(&COPY, String::new(), format!("every address lies on {declared}"));
+    }
+}
+
+fn addresses<'m>(draft: &'m Draft<'_>) -> impl Iterator<Item = &'m str> {
+    let manifest = &draft.manifest;
+    let capabilities = manifest.capabilities.iter().filter_map(|capability| capability.invocation.endpoint());
+    capabilities.chain(manifest.interfaces.iter().filter_map(|interface| interface.url.as_deref()))
+}
+
+/// The host of a URL or of a bare domain; templates and nonsense have none.
+fn host_of(text: &str) -> Option<Host> {
+    let text = text.trim();
+    if text.contains("://") {
+        return url::Url::parse(text).ok()?.host_str().and_then(|host| Host::parse(host).ok());
+    }
+    Host::parse(text.split('/').next()?).ok()
+}
+
+/// Hosts kept for examples (RFC 2606, RFC 6761), local ones, and templates that nobody filled in. A document served by
+/// such a host itself is a test and stays unremarked.
+fn is_placeholder(text: &str, served: &Host) -> bool {
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let authority = rest.split(['/', '?']).next().unwrap_or_default().to_ascii_lowercase();
+    let host = authority.split(':').next().unwrap_or_default();
+    let example = ["example.com", "example.org", "example.net"]
+        .iter()
+        .any(|name| host == *name || host.strip_suffix(name).is_some_and(|prefix| prefix.ends_with('.')));
+    let local = host == "localhost"
+        || host.starts_with("127.")
+        || host == "0.0.0.0"
+        || authority.starts_with("[::1]")
+        || host.starts_with("192.168.")
+        || host.starts_with("10.");
+    let template = authority.contains(['{', '<', '$'])
+        || authority.starts_with("your-")
+        || authority.starts_with("your.")
+        || authority.contains("yourdomain")
+        || authority.contains("your-domain");
+    (example || local || template) && !host.ends_with(served.site().as_str())
+}
+
+fn report_placeholders(draft: &mut Draft<'_>, served: &Host) {
+    let declared = draft.manifest.declared_origin.as_deref().filter(|origin| is_placeholder(origin, served));
+    let mut found: Vec<(String, String)> =
+        declared.map(|origin| (String::new(), origin.to_owned())).into_iter().collect();
+    for capability in &draft.manifest.capabilities {
+        if let Some(address) =
+            capability.invocation.endpoint().filter(|address| is_placeholder(address, served))
+        {
+            found.push((capability.pointer.clone(), address.to_owned()));
+        }
+    }
+    for interface in &draft.manifest.interfaces {
+        if let Some(address) = interface.url.as_deref().filter(|address| is_placeholder(address, served)) {
+            found.push((String::new(), address.to_owned()));
+        }
+    }
+    for (pointer, address) in found {
+        draft.report(
+            &PLACEHOLDER,
+            pointer,
+            format!("\"{}\" is no public address", crate::text::capped(&address, 80)),
+        );
+    }
 }

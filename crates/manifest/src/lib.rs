@@ -5,7 +5,9 @@
 //! opens no socket and never fails: a document that nothing can be made of is a [`Manifest`] that says so.
 
 mod address;
+mod auth;
 mod bytes;
+mod catalogue;
 mod check;
 mod detect;
 mod draft;
@@ -26,6 +28,7 @@ mod served;
 mod text;
 
 pub use bytes::is_html;
+pub use catalogue::{CatalogueEntry, catalogue};
 pub use model::{
     Auth, AuthScheme, Capability, CapabilityKind, Confirmation, Conformance, Detection, Discovery, Finding,
     Format, Manifest, Safety, SafetyClass, Severity, Strength,

@@ -125,6 +125,19 @@ impl Kind {
         matches!(self, Self::Url | Self::Reference | Self::OneOf(_) | Self::Form(..))
     }
 
+    pub(crate) const fn is_any(self) -> bool {
+        matches!(self, Self::Any)
+    }
+
+    /// What a value of the right type has to look like.
+    pub(crate) fn form_words(self) -> String {
+        match self {
+            Self::OneOf(known) => format!("one of {}", known.join(", ")),
+            Self::Form(_, words) => words.to_owned(),
+            other => other.words().to_owned(),
+        }
+    }
+
     /// The kind in words.
     pub(crate) const fn words(self) -> &'static str {
         match self {

@@ -11,9 +11,10 @@ mod anp;
 mod api_catalog;
 mod ard;
 mod awas;
+mod awp;
 mod erc8004;
 mod facts;
-mod generic;
+pub(crate) mod generic;
 mod list;
 mod loose;
 mod manifest_v1;
@@ -61,6 +62,7 @@ impl<'b> Body<'b> {
 /// Reads a body as the format that was detected or forced.
 pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
     match (draft.format(), body.root(), body.text()) {
+        (Format::Awp, Some(root), _) => awp::read(&root, draft),
         (Format::A2a, Some(root), _) => a2a::read(&root, draft),
         (Format::Ard, Some(root), _) => ard::read(&root, draft),
         (Format::McpCard | Format::McpRegistry | Format::McpFreeform, Some(root), _) => {
@@ -97,6 +99,7 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
 
 /// Every dialect's tables, in the order of the catalogue.
 pub(crate) const DIALECTS: &[&Dialect] = &[
+    &awp::DIALECT,
     &a2a::DIALECT,
     &ard::DIALECT,
     &mcp::DIALECT,

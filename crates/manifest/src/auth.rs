@@ -1,0 +1,43 @@
+//! The words that publishers use for ways to authenticate, and contacts and protocols likewise: one table each.
+
+use crate::model::{AuthScheme, Protocol};
+
+/// The scheme that a published word means; what is not known is `Other`.
+pub(crate) fn scheme(word: &str) -> AuthScheme {
+    let folded: String =
+        word.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    match folded.as_str() {
+        "none" | "public" | "anonymous" | "open" | "noauth" => AuthScheme::None,
+        "apikey" | "key" | "apitoken" | "xapikey" => AuthScheme::ApiKey,
+        "bearer" | "bearertoken" | "token" | "jwt" | "http" | "basic" => AuthScheme::Bearer,
+        "oauth2" | "oauth" | "oauth21" | "oauth20" => AuthScheme::OAuth2,
+        "openid" | "oidc" | "openidconnect" => AuthScheme::OpenId,
+        "mtls" | "mutualtls" => AuthScheme::Mtls,
+        "httpsignature" | "httpsignatures" | "httpmessagesignatures" | "webbotauth" => {
+            AuthScheme::HttpSignature
+        }
+        "session" => AuthScheme::Session,
+        "payment" | "x402" | "l402" => AuthScheme::Payment,
+        "agentidentity" | "did" => AuthScheme::AgentIdentity,
+        "delegated" => AuthScheme::Delegated,
+        "cookie" => AuthScheme::Cookie,
+        _ => AuthScheme::Other,
+    }
+}
+
+/// The protocol that a published word means.
+pub(crate) fn protocol(word: &str) -> Protocol {
+    match word.to_ascii_lowercase().as_str() {
+        "http" | "https" | "rest" | "http+json" | "openapi" | "http_json" => Protocol::Http,
+        "mcp" => Protocol::Mcp,
+        "a2a" | "jsonrpc" => Protocol::A2a,
+        "graphql" => Protocol::GraphQl,
+        "grpc" => Protocol::Grpc,
+        "websocket" | "ws" | "wss" => Protocol::WebSocket,
+        "woa" => Protocol::Woa,
+        "x402" => Protocol::X402,
+        "ucp" => Protocol::Ucp,
+        "acp" => Protocol::Acp,
+        _ => Protocol::Other,
+    }
+}

@@ -1,0 +1,269 @@
+//! AWP actions (§9): the capabilities of the manifest.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::rules;
+use super::types::{References, Types, report_unknown};
+use crate::draft::{self, Draft};
+use crate::json::push_index;
+use crate::model::{
+    Capability, CapabilityKind, Confirmation, Execution, ExecutionModel, Idempotency, Protocol, SafetyClass,
+    Tristate,
+};
+use crate::object::{Object, type_words};
+use crate::schema::{Demand, Parameters, Place};
+use crate::{auth, format, quantity, safety, text};
+
+/// What the actions share.
+struct Shared<'r> {
+    root: &'r Object<'r>,
+    types: &'r Types,
+    auth: Option<Object<'r>>,
+    required_for: HashSet<&'r str>,
+    optional_for: HashSet<&'r str>,
+    degraded: HashSet<&'r str>,
+}
+
+/// Reads every action.
+pub(super) fn read(root: &Object<'_>, types: &Types, draft: &mut Draft<'_>) {
+    let auth = root.object("auth");
+    let ids = |part: Option<&Object<'_>>, key: &str| -> HashSet<String> {
+        part.map(|part| part.texts(key).into_iter().map(str::to_owned).collect()).unwrap_or_default()
+    };
+    let status = root.object("agent_status");
+    let (required, optional) = (ids(auth.as_ref(), "required_for"), ids(auth.as_ref(), "optional_for"));
+    let degraded = ids(status.as_ref(), "degraded_actions");
+    let shared = Shared {
+        root,
+        types,
+        auth,
+        required_for: required.iter().map(String::as_str).collect(),
+        optional_for: optional.iter().map(String::as_str).collect(),
+        degraded: degraded.iter().map(String::as_str).collect(),
+    };
+    let actions = root.list("actions").unwrap_or_default();
+    if actions.is_empty() && root.has("actions") {
+        draft.report_plainly(&rules::NO_ACTIONS, root.at("actions"));
+    }
+    let mut seen = HashSet::new();
+    for (index, value) in actions.iter().enumerate() {
+        let mut pointer = root.at("actions");
+        push_index(&mut pointer, index);
+        let Some(map) = value.as_object() else {
+            draft.report(&rules::ACTION_MISTYPED, pointer, format!("an action is {}", type_words(value)));
+            continue;
+        };
+        let action = Object { map, pointer };
+        if action.text("id").is_some_and(|id| !seen.insert(id)) {
+            draft.report_plainly(&rules::ID_DUPLICATE, action.at("id"));
+        }
+        one(&action, &shared, draft);
+        if draft.is_full() {
+            return;
+        }
+    }
+}
+
+fn one(action: &Object<'_>, shared: &Shared<'_>, draft: &mut Draft<'_>) {
+    draft.check(action, &rules::ACTION);
+    let id = action.text("id").unwrap_or_default();
+    let name = action.text("name").map(str::to_owned).unwrap_or_else(|| text::humanised(id));
+    let mut capability = draft.capability(CapabilityKind::Action, id, &name, action.pointer.clone());
+    capability.title = draft::name(action.text("title"));
+    capability.description = draft::description(action.text("description"));
+    capability.tags = draft::tags(action.texts("tags"));
+    capability.degraded = shared.degraded.contains(id);
+    call(action, shared, &mut capability, draft);
+    inputs(action, shared, &mut capability, draft);
+    outputs(action, shared, &mut capability, draft);
+    authentication(action, id, shared, &mut capability, draft);
+    consequences(action, &mut capability, draft);
+    execution(action, &mut capability, draft);
+    idempotency(action, &mut capability, draft);
+    capability.rate_limit = action.text("rate_limit").map(quantity::rate);
+    if let Some(graph) = shared.root.object("dependencies") {
+        capability.depends_on = graph.texts(id).into_iter().map(str::to_owned).collect();
+    }
+    draft.push(capability);
+}
+
+/// Over HTTP, or through one of the protocols of version 0.2.
+fn call(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
+    if action.has("via") {
+        return via(action, shared, capability, draft);
+    }
+    draft.check(action, &rules::CALL);
+    if let Some(method) = action.text("method") {
+        let method = method.to_ascii_uppercase();
+        if matches!(method.as_str(), "HEAD" | "OPTIONS") {
+            draft.report_plainly(&rules::METHOD_UNLISTED, action.at("method"));
+        }
+        capability.invocation.method = Some(method);
+        capability.invocation.protocol = Some(Protocol::Http);
+    }
+    if let Some(published) = action.text("endpoint") {
+        if let Some(address) = draft.on_origin(published, &action.at("endpoint")) {
+            format::generic::set_address(capability, address);
+        }
+    }
+}
+
+fn via(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
+    draft.check(action, &rules::VIA);
+    let Some(name) = action.text("via") else { return };
+    capability.invocation.protocol = Some(auth::protocol(name));
+    capability.invocation.native = action.text("operation").or_else(|| action.text("id")).map(str::to_owned);
+    let protocol = shared.root.object("protocols").and_then(|protocols| protocols.object(name));
+    match protocol {
+        None => draft.report(&rules::VIA_UNKNOWN, action.at("via"), format!("`protocols` has no \"{name}\"")),
+        Some(protocol) => {
+            let endpoint = protocol.text("endpoint").or_else(|| action.text("endpoint"));
+            let address = endpoint.and_then(|text| crate::address::on_origin(draft.base(), text));
+            capability.invocation.url = address.map(crate::address::Address::into_string);
+        }
+    }
+}
+
+fn inputs(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
+    let Some(inputs) = action.object("inputs") else { return };
+    let mut parameters = Parameters::default();
+    let mut references = References::default();
+    for (name, value) in inputs.map {
+        let required = match value {
+            Value::Object(map) => {
+                let input = Object { map, pointer: inputs.at(name) };
+                draft.check(&input, &rules::INPUT);
+                if input.text("type") == Some("enum") && input.list("options").is_none_or(<[Value]>::is_empty)
+                {
+                    draft.report_plainly(&rules::OPTIONS_MISSING, input.pointer.clone());
+                }
+                input.flag("required")
+            }
+            other => {
+                let text = format!("the input \"{name}\" is {}", type_words(other));
+                draft.report(&rules::INPUT_MISTYPED, inputs.at(name), text);
+                None
+            }
+        };
+        let schema = shared.types.value(value, &mut references);
+        let method = capability.invocation.method.as_deref();
+        let place = Place::of(method, capability.invocation.endpoint(), name);
+        parameters.add(name, schema, place, Demand::of(required));
+    }
+    capability.parameters = parameters.finish();
+    if let Some(schema) = &mut capability.parameters {
+        shared.types.attach(schema, &references);
+    }
+    report_unknown(&references, &inputs.pointer, draft);
+}
+
+fn outputs(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
+    let Some(outputs) = action.object("outputs").filter(|outputs| !outputs.map.is_empty()) else { return };
+    let mut references = References::default();
+    let properties: serde_json::Map<String, Value> = outputs
+        .map
+        .iter()
+        .map(|(name, value)| (name.clone(), Value::Object(shared.types.value(value, &mut references))))
+        .collect();
+    let mut schema = serde_json::json!({"type": "object", "properties": properties});
+    shared.types.attach(&mut schema, &references);
+    capability.response = Some(schema);
+    report_unknown(&references, &outputs.pointer, draft);
+}
+
+/// The action's own word first, then the lists of the contract (§7).
+fn authentication(
+    action: &Object<'_>,
+    id: &str,
+    shared: &Shared<'_>,
+    capability: &mut Capability,
+    draft: &mut Draft<'_>,
+) {
+    let own = action.flag("auth_required");
+    let listed = shared.required_for.contains(id);
+    let optional = shared.optional_for.contains(id);
+    if own == Some(false) && listed {
+        draft.report_plainly(&rules::AUTH_CONTRADICTED, action.at("auth_required"));
+    }
+    let required = match own {
+        Some(false) if listed => Some(true),
+        Some(own) => Some(own),
+        None if listed => Some(true),
+        None if optional => Some(false),
+        None => None,
+    };
+    capability.auth.required = Tristate::from_option(required);
+    let word = shared.auth.as_ref().and_then(|contract| contract.text("type"));
+    if let Some(word) = word.filter(|_| required == Some(true) || optional) {
+        capability.auth.schemes = vec![auth::scheme(word)];
+    }
+    capability.auth.scopes = draft::tags(action.texts("scopes"));
+}
+
+/// `sensitivity`, `reversible` and `requires_human_confirmation`; `standard` says nothing about writing.
+fn consequences(action: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
+    let sensitivity = action.text("sensitivity");
+    let reversible = action.flag("reversible");
+    if sensitivity == Some("irreversible") && reversible == Some(true) {
+        draft.report_plainly(&rules::REVERSIBLE_CONTRADICTED, action.at("reversible"));
+    }
+    let class = match (sensitivity, reversible) {
+        (Some("irreversible"), _) | (_, Some(false)) => Some(SafetyClass::Irreversible),
+        (Some("destructive"), _) => Some(SafetyClass::Destructive),
+        _ => None,
+    };
+    if let Some(class) = class {
+        capability.safety = safety::declared(class);
+    }
+    capability.safety.reversible = reversible;
+    let confirmed = action.flag("requires_human_confirmation") == Some(true);
+    capability.safety.confirmation = match class {
+        _ if confirmed => Confirmation::Required,
+        Some(SafetyClass::Irreversible) => Confirmation::Required,
+        Some(_) => Confirmation::Recommended,
+        None => Confirmation::None,
+    };
+    if sensitivity.is_none() && capability.invocation.method.as_deref() == Some("DELETE") {
+        draft.report_plainly(&rules::SENSITIVITY_UNDECLARED, action.pointer.clone());
+    }
+}
+
+fn execution(action: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
+    let model = match action.text("execution_model") {
+        Some("async") => ExecutionModel::Async,
+        Some("sync") => ExecutionModel::Sync,
+        Some(_) => ExecutionModel::Unknown,
+        None => {
+            capability.inferred.insert("execution".to_owned(), "awp.default-sync".to_owned());
+            ExecutionModel::Sync
+        }
+    };
+    let poll_url = draft.url(action, "poll_endpoint");
+    if model == ExecutionModel::Async && !action.has("poll_endpoint") {
+        draft.report_plainly(&rules::POLL_MISSING, action.pointer.clone());
+    }
+    capability.execution = Execution { model, poll_url };
+}
+
+/// The action's own contract; failing that, the manifest's flag (§6).
+fn idempotency(action: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
+    let Some(contract) = action.object("idempotency") else {
+        let supported = draft.manifest.features.idempotency;
+        if supported.is_some() && !matches!(capability.invocation.method.as_deref(), Some("GET" | "HEAD")) {
+            capability.idempotency.supported = supported;
+            capability.inferred.insert("idempotency".to_owned(), "awp.capabilities.idempotency".to_owned());
+        }
+        return;
+    };
+    draft.check(&contract, &rules::IDEMPOTENCY);
+    if contract.flag("supported") == Some(true) && !contract.has("key_field") {
+        draft.report_plainly(&rules::KEY_FIELD_MISSING, contract.pointer.clone());
+    }
+    capability.idempotency = Idempotency {
+        supported: contract.flag("supported"),
+        key_field: draft::name(contract.text("key_field")),
+        window_s: contract.text("window").and_then(quantity::duration_s),
+    };
+}

@@ -1,0 +1,244 @@
+//! AWP, the Agent Web Protocol: `agent.json` with actions (versions 0.1 and 0.2).
+//!
+//! Follows the AWP specification 0.1 and its version 0.2, which adds `protocols` and actions that are called `via` one
+//! of them. Conformance is judged twice: against the text, and against what the protocol's own validator demands,
+//! which is less. Unknown members are ignored, as §4 and §15 ask; an unknown major version is read as far as it goes.
+
+mod action;
+mod rules;
+mod types;
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use crate::draft::{self, Draft};
+use crate::model::{AppliesTo, Auth, ErrorRecovery, Follow, Interface, Link, Source, SourceKind};
+use crate::object::{Object, type_words};
+use crate::rule::Dialect;
+use crate::{auth, quantity};
+use types::Types;
+
+/// The tables of AWP, for the catalogue.
+pub(crate) const DIALECT: Dialect = Dialect { title: "AWP", shapes: rules::SHAPES, rules: rules::RULES };
+
+/// Reads an AWP manifest.
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.judge("AWP 0.1", |code| code.starts_with("awp."));
+    draft.judge("AWP validator", |code| rules::VALIDATED.contains(&code));
+    draft.check(root, &rules::ROOT);
+    version(root, draft);
+    draft.manifest.name = draft::name(root.text("domain"));
+    draft.manifest.declared_origin = draft.manifest.name.clone();
+    draft.manifest.description = draft::description(root.text("intent"));
+    features(root, draft);
+    auth(root, draft);
+    errors(root, draft);
+    status(root, draft);
+    source(root, draft);
+    protocols(root, draft);
+    let types = Types::of(root, draft);
+    draft.manifest.schemas = types.schemas();
+    action::read(root, &types, draft);
+    references(root, draft);
+    if let Some(hints) = root.object("agent_hints") {
+        draft.manifest.hints = hints.map.clone();
+    }
+}
+
+fn version(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let number = root.value("awp_version").filter(|value| value.is_number()).map(ToString::to_string);
+    let version = root.text("awp_version").map(str::to_owned).or(number);
+    draft.dialect(version.as_deref(), None);
+    if version.is_some_and(|version| !version.starts_with("0.") && version != "0") {
+        draft.report_plainly(&rules::MAJOR, root.at("awp_version"));
+    }
+}
+
+/// Feature flags (§6); what has no field is kept as published.
+fn features(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let Some(flags) = root.object("capabilities") else { return };
+    draft.check(&flags, &rules::FEATURES);
+    let known = ["streaming", "batch_actions", "webhooks", "pagination", "idempotency"];
+    let features = &mut draft.manifest.features;
+    features.streaming = flags.flag("streaming");
+    features.batch_actions = flags.flag("batch_actions");
+    features.webhooks = flags.flag("webhooks");
+    features.pagination = draft::name(flags.text("pagination"));
+    features.idempotency = flags.flag("idempotency");
+    features.other = flags
+        .map
+        .iter()
+        .filter(|(key, _)| !known.contains(&key.as_str()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect::<BTreeMap<String, Value>>();
+}
+
+/// The authentication contract (§7): one entry for the actions that need it, one for those that may use it.
+fn auth(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let Some(contract) = root.object("auth") else { return };
+    draft.check(&contract, &rules::AUTH);
+    let Some(word) = contract.text("type") else { return };
+    let mut entry = Auth::new(auth::scheme(word));
+    entry.declared = draft::name(Some(word)).filter(|word| word != entry.scheme.as_str());
+    entry.token_expiry_s = contract.text("token_expiry").and_then(quantity::duration_s);
+    entry.refresh_url = draft.url(&contract, "refresh_endpoint");
+    let ids = |key: &str| contract.texts(key).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let (required, optional) = (ids("required_for"), ids("optional_for"));
+    if !required.is_empty() {
+        entry.applies_to = AppliesTo::Ids { ids: required };
+    } else if !optional.is_empty() {
+        entry.applies_to = AppliesTo::OptionalIds { ids: optional.clone() };
+    }
+    let also_optional = matches!(entry.applies_to, AppliesTo::Ids { .. }) && !optional.is_empty();
+    draft.manifest.auth.push(entry.clone());
+    if also_optional {
+        draft.manifest.auth.push(Auth { applies_to: AppliesTo::OptionalIds { ids: optional }, ..entry });
+    }
+}
+
+/// Error recovery contracts (§10), kept raw: they are instructions to whoever calls, never to us.
+fn errors(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let Some(errors) = root.object("errors") else { return };
+    let actions: Vec<&str> = root.objects("actions").filter_map(|action| action.text("id")).collect();
+    for (code, value) in errors.map {
+        let recovery = match value {
+            Value::Object(map) => {
+                let contract = Object { map, pointer: errors.at(code) };
+                draft.check(&contract, &rules::ERROR);
+                contract.text("recovery")
+            }
+            other => {
+                let text = format!("the contract of \"{code}\" is {}", type_words(other));
+                draft.report(&rules::ERROR_MISTYPED, errors.at(code), text);
+                other.as_str()
+            }
+        };
+        let concrete = |text: &str| {
+            text.contains('/')
+                || text.contains(char::is_numeric)
+                || actions.iter().any(|id| text.contains(id))
+        };
+        if recovery.is_some_and(|text| !concrete(text)) {
+            draft.report_plainly(&rules::ERROR_VAGUE, errors.at(code));
+        }
+        let recovery = draft::description(recovery);
+        draft.manifest.errors.push(ErrorRecovery { code: code.clone(), recovery });
+    }
+}
+
+/// The liveness signal (§13).
+fn status(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let Some(status) = root.object("agent_status") else { return };
+    draft.check(&status, &rules::STATUS);
+    draft.manifest.status.operational = status.flag("operational");
+    draft.manifest.status.degraded_ids =
+        status.texts("degraded_actions").into_iter().map(str::to_owned).collect();
+    draft.manifest.status.status_url = draft.url(&status, "status_endpoint");
+}
+
+/// The marks of a synthetic declaration (§14).
+fn source(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let Some(word) = root.text("source") else {
+        if root.has("generated_by") && root.has("confidence") {
+            draft.report_plainly(&rules::SYNTHETIC_UNMARKED, root.pointer.clone());
+        }
+        return;
+    };
+    if word != "synthetic" {
+        return;
+    }
+    draft.check(root, &rules::SYNTHETIC);
+    let confidence = root.value("confidence").and_then(Value::as_f64);
+    if confidence.is_some_and(|confidence| !(0.0..=1.0).contains(&confidence)) {
+        draft.report_plainly(&rules::CONFIDENCE, root.at("confidence"));
+    }
+    draft.manifest.source = Source {
+        kind: SourceKind::Synthetic,
+        generator: draft::name(root.text("generated_by")),
+        confidence: confidence.filter(|confidence| (0.0..=1.0).contains(confidence)),
+        last_verified: draft::name(root.text("last_verified")),
+    };
+}
+
+/// The protocols of version 0.2: each an interface; a card that one of them names is a manifest of its own.
+fn protocols(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let Some(protocols) = root.object("protocols") else { return };
+    for (name, protocol) in protocols.members() {
+        draft.check(&protocol, &rules::PROTOCOL);
+        let url = draft.url(&protocol, "endpoint");
+        draft.manifest.interfaces.push(Interface {
+            protocol: auth::protocol(name),
+            declared: Some(name.to_owned()),
+            url,
+            version: draft::name(protocol.text("version")),
+            transport: draft::name(protocol.text("transport")),
+            auth_ref: None,
+        });
+        for rel in ["agent_card", "server_card", "openapi"] {
+            if let Some(url) = draft.url(&protocol, rel) {
+                let follow = Some(Follow::Manifest);
+                let rel = rel.replace('_', "-");
+                draft.manifest.links.push(Link { rel, url, media_type: None, title: None, follow });
+            }
+        }
+    }
+}
+
+/// Ids that stand in `auth`, `dependencies` and `agent_status` have to be ids of actions (§7, §11, §13).
+fn references(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let known: HashSet<&str> = root.objects("actions").filter_map(|action| action.text("id")).collect();
+    let lists = [
+        ("auth", "required_for", &rules::AUTH_UNKNOWN_ID),
+        ("auth", "optional_for", &rules::AUTH_UNKNOWN_ID),
+        ("agent_status", "degraded_actions", &rules::STATUS_UNKNOWN_ID),
+    ];
+    for (part, key, rule) in lists {
+        let Some(part) = root.object(part) else { continue };
+        for id in part.texts(key).into_iter().filter(|id| !known.contains(id)) {
+            draft.report(rule, part.at(key), format!("`{key}` names \"{id}\", which is no action"));
+        }
+    }
+    if let Some(graph) = root.object("dependencies") {
+        dependencies(&graph, &known, draft);
+    }
+}
+
+fn dependencies(graph: &Object<'_>, known: &HashSet<&str>, draft: &mut Draft<'_>) {
+    for (id, value) in graph.map {
+        if !value.is_array() {
+            let text = format!("the prerequisites of \"{id}\" are {}", type_words(value));
+            draft.report(&rules::DEPENDENCY_MISTYPED, graph.at(id), text);
+        }
+        let needs = graph.texts(id);
+        for name in std::iter::once(id.as_str()).chain(needs).filter(|name| !known.contains(name)) {
+            draft.report(&rules::DEPENDENCY_UNKNOWN, graph.at(id), format!("\"{name}\" is no action"));
+        }
+    }
+    if let Some(id) = circle(graph.map) {
+        draft.report(&rules::DEPENDENCY_CIRCLE, graph.at(id), format!("\"{id}\" depends on itself"));
+    }
+}
+
+/// Steps taken to look for a circle: graphs of manifests have a few dozen edges.
+const CIRCLE_STEPS_MAX: usize = 20_000;
+
+/// An action that is, through others, its own prerequisite.
+fn circle(graph: &Map<String, Value>) -> Option<&str> {
+    let needs = |id: &str| graph.get(id).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let mut steps = 0;
+    graph.keys().map(String::as_str).find(|start| {
+        let mut seen: HashSet<&str> = HashSet::new();
+        let mut open: Vec<&str> = needs(start).iter().filter_map(Value::as_str).collect();
+        while let Some(id) = open.pop() {
+            steps += 1;
+            if id == *start {
+                return true;
+            }
+            if steps < CIRCLE_STEPS_MAX && seen.insert(id) {
+                open.extend(needs(id).iter().filter_map(Value::as_str));
+            }
+        }
+        false
+    })
+}

@@ -1,0 +1,196 @@
+//! AWP's open type language as JSON Schema: `enum[a, b]`, `array[x]`, `object[entity]`, and words that nobody defined.
+//!
+//! A word that is no type becomes a string that keeps the word in `x-type`; an entity becomes a reference into `$defs`,
+//! which is attached to every schema that needs it.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::rules;
+use crate::draft::Draft;
+use crate::object::{Object, type_words};
+use crate::schema;
+
+/// Nesting of `array[array[…]]` that is followed.
+const NESTING_MAX: usize = 8;
+/// Entities attached to one schema.
+const DEFINITIONS_MAX: usize = 32;
+
+/// The entities of a manifest (§8), as schemas.
+pub(super) struct Types {
+    entities: Map<String, Value>,
+}
+
+/// A schema in the making, and the entities it refers to.
+#[derive(Default)]
+pub(super) struct References {
+    known: BTreeSet<String>,
+    pub(super) unknown: BTreeSet<String>,
+}
+
+impl Types {
+    pub(super) fn of(root: &Object<'_>, draft: &mut Draft<'_>) -> Self {
+        let Some(published) = root.object("entities") else { return Self { entities: Map::new() } };
+        let names = published.map.keys().map(|name| (name.clone(), Value::Null)).collect();
+        let mut types = Self { entities: names };
+        let mut references = References::default();
+        for (name, value) in published.map {
+            let Some(map) = value.as_object() else {
+                draft.report(
+                    &rules::ENTITY_MISTYPED,
+                    published.at(name),
+                    format!("the entity \"{name}\" is {}", type_words(value)),
+                );
+                continue;
+            };
+            let entity = Object { map, pointer: published.at(name) };
+            draft.check(&entity, &rules::ENTITY);
+            let schema = types.entity(&entity, &mut references);
+            types.entities.insert(name.clone(), schema);
+        }
+        report_unknown(&references, &published.pointer, draft);
+        types
+    }
+
+    fn entity(&self, entity: &Object<'_>, references: &mut References) -> Value {
+        let mut properties = Map::new();
+        for (name, value) in entity.object("fields").map(|fields| fields.map).into_iter().flatten() {
+            properties.insert(name.clone(), Value::Object(self.value(value, references)));
+        }
+        json!({"type": "object", "properties": properties})
+    }
+
+    /// The entities as they stand in the model.
+    pub(super) fn schemas(&self) -> Map<String, Value> {
+        self.entities.clone()
+    }
+
+    /// A field that names its type, or describes itself.
+    pub(super) fn value(&self, value: &Value, references: &mut References) -> Map<String, Value> {
+        match value {
+            Value::String(word) => self.word(word, references, 0),
+            Value::Object(map) => self.described(map, references),
+            _ => Map::new(),
+        }
+    }
+
+    fn described(&self, map: &Map<String, Value>, references: &mut References) -> Map<String, Value> {
+        let (mut described, _) = schema::descriptor(&Value::Object(map.clone()));
+        let word = map.get("type").and_then(Value::as_str).unwrap_or("string");
+        described.remove("x-type");
+        let mut schema = self.word(word, references, 0);
+        described.remove("type");
+        schema.extend(described);
+        if let Some(options @ Value::Array(_)) = map.get("options") {
+            schema.insert("enum".to_owned(), options.clone());
+            schema.remove("x-type");
+        }
+        schema
+    }
+
+    fn word(&self, word: &str, references: &mut References, depth: usize) -> Map<String, Value> {
+        let word = word.trim();
+        let word = word.strip_suffix('?').unwrap_or(word);
+        if let Some((outer, inner)) = word.strip_suffix(']').and_then(|word| word.split_once('[')) {
+            return self.bracketed(outer.trim(), inner.trim(), references, depth);
+        }
+        let pairs: &[(&str, &str)] = match word {
+            "string" | "text" => &[("type", "string")],
+            "integer" | "int" => &[("type", "integer")],
+            "float" | "number" | "decimal" => &[("type", "number")],
+            "boolean" | "bool" => &[("type", "boolean")],
+            "ISO8601" | "datetime" => &[("type", "string"), ("format", "date-time")],
+            "date" => &[("type", "string"), ("format", "date")],
+            "email" => &[("type", "string"), ("format", "email")],
+            "url" | "uri" => &[("type", "string"), ("format", "uri")],
+            "object" => &[("type", "object")],
+            "array" => &[("type", "array")],
+            "enum" => &[("type", "string")],
+            _ if self.entities.contains_key(word) => return self.reference(word, references),
+            _ => &[("type", "string"), ("x-type", word)],
+        };
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value))).collect()
+    }
+
+    fn bracketed(
+        &self,
+        outer: &str,
+        inner: &str,
+        references: &mut References,
+        depth: usize,
+    ) -> Map<String, Value> {
+        let mut schema = Map::new();
+        match outer {
+            "enum" => {
+                let values: Vec<Value> = inner.split(',').map(|value| Value::from(value.trim())).collect();
+                schema.insert("type".to_owned(), Value::from("string"));
+                schema.insert("enum".to_owned(), Value::Array(values));
+            }
+            "array" => {
+                schema.insert("type".to_owned(), Value::from("array"));
+                if depth < NESTING_MAX {
+                    let items = self.word(inner, references, depth + 1);
+                    if items.contains_key("x-type") && !inner.contains('[') {
+                        references.unknown.insert(inner.to_owned());
+                    }
+                    schema.insert("items".to_owned(), Value::Object(items));
+                }
+            }
+            "object" if self.entities.contains_key(inner) => return self.reference(inner, references),
+            "object" => {
+                references.unknown.insert(inner.to_owned());
+                schema.insert("type".to_owned(), Value::from("object"));
+                schema.insert("x-type".to_owned(), Value::from(inner));
+            }
+            _ => schema::insert_type(&mut schema, &format!("{outer}[{inner}]")),
+        }
+        schema
+    }
+
+    fn reference(&self, name: &str, references: &mut References) -> Map<String, Value> {
+        references.known.insert(name.to_owned());
+        let target = name.replace('~', "~0").replace('/', "~1");
+        Map::from_iter([("$ref".to_owned(), Value::from(format!("#/$defs/{target}")))])
+    }
+
+    /// Attaches the entities that a schema refers to, and those they refer to.
+    pub(super) fn attach(&self, schema: &mut Value, references: &References) {
+        let mut open: Vec<&str> = references.known.iter().map(String::as_str).collect();
+        let mut definitions = Map::new();
+        while let Some(name) = open.pop() {
+            let Some((name, entity)) = self.entities.get_key_value(name) else { continue };
+            if definitions.len() >= DEFINITIONS_MAX || definitions.contains_key(name) {
+                continue;
+            }
+            definitions.insert(name.clone(), entity.clone());
+            collect_references(entity, &mut open);
+        }
+        if let (Value::Object(schema), false) = (schema, definitions.is_empty()) {
+            schema.insert("$defs".to_owned(), Value::Object(definitions));
+        }
+    }
+}
+
+/// Names of entities that a finished entity refers to.
+fn collect_references<'v>(value: &'v Value, open: &mut Vec<&'v str>) {
+    match value {
+        Value::Object(map) => {
+            if let Some(name) =
+                map.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix("#/$defs/"))
+            {
+                open.push(name);
+            }
+            map.values().for_each(|value| collect_references(value, open));
+        }
+        Value::Array(list) => list.iter().for_each(|value| collect_references(value, open)),
+        _ => {}
+    }
+}
+
+/// Reports the entities that were referred to and are not declared.
+pub(super) fn report_unknown(references: &References, pointer: &str, draft: &mut Draft<'_>) {
+    for name in &references.unknown {
+        draft.report(&rules::ENTITY_UNKNOWN, pointer.to_owned(), format!("\"{name}\" is no declared entity"));
+    }
+}
