@@ -6,14 +6,19 @@
 
 mod analysis;
 pub mod answer;
+mod build;
+pub mod cli;
 pub mod error;
+pub mod follow;
 mod index;
 mod query;
 pub mod request;
 mod search;
 
 pub use answer::{FacetCount, Hit, SearchAnswer, Suggestion, SuggestionKind};
+pub use build::IndexBuilder;
 pub use error::{CursorProblem, IndexError, SearchError};
+pub use follow::IndexConfig;
 pub use index::SCHEMA_VERSION;
 pub use request::{FacetKey, Filters, Method, SearchRequest, Sort};
 pub use search::{IndexGeneration, Searcher};

@@ -10,7 +10,7 @@ pub(crate) use directory::{Generations, WriterLock};
 pub(crate) use document::ManifestText;
 pub(crate) use payload::Payload;
 pub(crate) use schema::{Fields, SUGGESTION_MARK, SchemaParts, register_tokenizers, schema};
-pub(crate) use writer::Writer;
+pub(crate) use writer::{Opened, Writer, open_for_writing};
 
 /// Version of fields and analysis: an index of another version is rebuilt.
 pub const SCHEMA_VERSION: u32 = 1;

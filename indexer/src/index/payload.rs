@@ -1,9 +1,13 @@
 //! What a commit carries beside the documents: how far in which feed it reaches.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use store::FeedPosition;
+use tantivy::Index;
 
 use super::SCHEMA_VERSION;
+use crate::error::IndexError;
 
 /// Written with every commit, as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +22,18 @@ impl Payload {
         Self { schema_version: SCHEMA_VERSION, feed_id, position }
     }
 
-    pub(crate) fn parse(text: Option<&str>) -> Option<Self> {
-        serde_json::from_str(text?).ok()
+    /// Reads what the last commit of an index carries, and refuses another schema.
+    pub(crate) fn read(dir: &Path, index: &Index) -> Result<Self, IndexError> {
+        let corrupt = |reason: &str| IndexError::Corrupt { dir: dir.to_owned(), reason: reason.to_owned() };
+        let metas = index.load_metas().map_err(|error| corrupt(&error.to_string()))?;
+        let payload: Self = metas
+            .payload
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .ok_or_else(|| corrupt("its last commit names no feed position"))?;
+        if payload.schema_version == SCHEMA_VERSION {
+            return Ok(payload);
+        }
+        let found = payload.schema_version;
+        Err(IndexError::SchemaOther { dir: dir.to_owned(), found, needed: SCHEMA_VERSION })
     }
 }

@@ -11,7 +11,7 @@ use tantivy::indexer::LogMergePolicy;
 use tantivy::{Index, IndexWriter, Term};
 
 use super::document::ManifestText;
-use super::{Fields, Payload, SchemaParts, register_tokenizers, schema};
+use super::{Fields, Generations, Payload, SchemaParts, register_tokenizers, schema};
 use crate::error::IndexError;
 
 /// Memory for documents that are not yet on disk, over all threads of the writer.
@@ -21,6 +21,35 @@ const WRITER_THREADS: usize = 2;
 /// Share of deleted documents at which a segment is merged: a crawl replaces documents all the time, and deleted ones
 /// distort the statistics of the ranking until a merge.
 const DELETED_RATIO_MAX: f32 = 0.25;
+
+/// An index that can be gone on with, and how far it reaches.
+pub(crate) struct Opened {
+    pub(crate) writer: Writer,
+    pub(crate) position: FeedPosition,
+}
+
+/// Opens the current index for writing. Everything is checked first: whether it is whole, of our version, and built
+/// from this feed; a position beyond the end of the feed means that the database went back in time.
+pub(crate) fn open_for_writing(
+    generations: &Generations,
+    feed_id: &str,
+    head: FeedPosition,
+) -> Result<Opened, IndexError> {
+    let dir = generations.dir().to_owned();
+    let corrupt = |reason: String| IndexError::Corrupt { dir: dir.clone(), reason };
+    let index = Index::open_in_dir(generations.current()?).map_err(|error| corrupt(error.to_string()))?;
+    let payload = Payload::read(&dir, &index)?;
+    if payload.feed_id != feed_id || payload.position > head {
+        return Err(IndexError::FeedOther { dir });
+    }
+    let damaged = index.validate_checksum().map_err(|error| corrupt(error.to_string()))?;
+    if let Some(file) = damaged.iter().next() {
+        return Err(corrupt(format!("{} is damaged", file.display())));
+    }
+    let fields = Fields::of(&index.schema()).ok_or_else(|| corrupt("a field is missing".to_owned()))?;
+    let writer = Writer::over(&index, fields, feed_id)?;
+    Ok(Opened { writer, position: payload.position })
+}
 
 /// Writes documents and commits.
 pub(crate) struct Writer {
@@ -37,15 +66,6 @@ impl Writer {
         let mut writer = Self::over(&index, fields, feed_id)?;
         writer.commit(FeedPosition::default())?;
         Ok(writer)
-    }
-
-    /// Goes on with an index that [`Self::create`] made.
-    pub(crate) fn open(index: &Index, feed_id: &str) -> Result<Self, IndexError> {
-        let fields = Fields::of(&index.schema()).ok_or_else(|| IndexError::Engine {
-            operation: "open for writing",
-            source: tantivy::TantivyError::SchemaError("a field is missing".to_owned()),
-        })?;
-        Self::over(index, fields, feed_id)
     }
 
     fn over(index: &Index, fields: Fields, feed_id: &str) -> Result<Self, IndexError> {

@@ -6,7 +6,7 @@ use tantivy::{Index, IndexReader, ReloadPolicy};
 
 use super::IndexGeneration;
 use crate::error::IndexError;
-use crate::index::{Fields, Generations, Payload, SCHEMA_VERSION, register_tokenizers};
+use crate::index::{Fields, Generations, Payload, register_tokenizers};
 
 /// Times that an opening is tried anew when the writer commits or swaps in the middle of it.
 const ATTEMPTS_MAX: u32 = 5;
@@ -39,7 +39,7 @@ impl Loaded {
     fn open_path(dir: &Path, path: &Path) -> Result<Self, IndexError> {
         let corrupt = |reason: String| IndexError::Corrupt { dir: dir.to_owned(), reason };
         let index = Index::open_in_dir(path).map_err(|error| corrupt(error.to_string()))?;
-        let payload = payload_of(dir, &index)?;
+        let payload = Payload::read(dir, &index)?;
         let fields = Fields::of(&index.schema()).ok_or_else(|| corrupt("a field is missing".to_owned()))?;
         register_tokenizers(&index);
         let reader = index
@@ -63,7 +63,7 @@ impl Loaded {
         let failed = IndexError::engine("reload");
         for _ in 0..ATTEMPTS_MAX {
             let before = opstamp(&self.index)?;
-            let payload = payload_of(generations.dir(), &self.index)?;
+            let payload = Payload::read(generations.dir(), &self.index)?;
             self.reader.reload().map_err(&failed)?;
             if opstamp(&self.index)? == before {
                 return Ok(Some(Self {
@@ -87,21 +87,4 @@ fn generation(payload: Payload, opstamp: u64) -> IndexGeneration {
 
 fn opstamp(index: &Index) -> Result<u64, IndexError> {
     Ok(index.load_metas().map_err(IndexError::engine("read its state"))?.opstamp)
-}
-
-/// Reads and checks what the last commit carries.
-fn payload_of(dir: &Path, index: &Index) -> Result<Payload, IndexError> {
-    let metas = index.load_metas().map_err(IndexError::engine("read its state"))?;
-    let payload = Payload::parse(metas.payload.as_deref()).ok_or_else(|| IndexError::Corrupt {
-        dir: dir.to_owned(),
-        reason: "its last commit names no feed position".to_owned(),
-    })?;
-    if payload.schema_version == SCHEMA_VERSION {
-        return Ok(payload);
-    }
-    Err(IndexError::SchemaOther {
-        dir: dir.to_owned(),
-        found: payload.schema_version,
-        needed: SCHEMA_VERSION,
-    })
 }

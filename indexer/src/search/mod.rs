@@ -70,6 +70,14 @@ impl Searcher {
         self.loaded().generation.clone()
     }
 
+    /// Whether the index was built from the database with this feed.
+    pub fn check_feed(&self, feed_id: &str) -> Result<(), IndexError> {
+        if self.loaded().generation.feed_id == feed_id {
+            return Ok(());
+        }
+        Err(IndexError::FeedOther { dir: self.inner.generations.dir().to_owned() })
+    }
+
     /// Capabilities in the index, deleted ones that are still counted included.
     pub fn capabilities(&self) -> u64 {
         self.loaded().searcher.num_docs()

@@ -1,0 +1,300 @@
+//! Keeps an index up to date with the store.
+//!
+//! It reads the change feed from where the last commit stands, loads the manifests that changed, and commits documents
+//! and position together: whatever happens in between is done again, with the same result. An index that cannot be gone
+//! on with (another version, damaged, from another database) is rebuilt beside the one that serves.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use manifest::ManifestId;
+use store::{FeedChange, FeedEntry, FeedPosition, Store, StoreError};
+use tokio_util::sync::CancellationToken;
+
+use crate::build::IndexBuilder;
+use crate::error::IndexError;
+use crate::index::{Generations, Opened, Writer, WriterLock, open_for_writing};
+
+/// Where the index is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexConfig {
+    pub dir: PathBuf,
+}
+
+impl IndexConfig {
+    /// The index of a data directory.
+    pub fn in_data_dir(data_dir: &std::path::Path) -> Self {
+        Self { dir: data_dir.join("index") }
+    }
+}
+
+/// When to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// When the feed has been read to its end.
+    Once,
+    /// When told to.
+    Follow,
+}
+
+/// Why following failed.
+#[derive(Debug, thiserror::Error)]
+pub enum FollowError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    /// A thread of the indexer ended without an answer.
+    #[error("indexing broke off: {0}")]
+    Broken(String),
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Manifests that were indexed or removed.
+    pub manifests: u64,
+    /// Capabilities that were indexed.
+    pub capabilities: u64,
+    pub position: FeedPosition,
+    pub was_rebuilt: bool,
+}
+
+/// Entries read at once; their manifests are loaded in a handful of statements.
+const ENTRIES_MAX: u32 = 500;
+/// Manifests loaded at once: a manifest may have thousands of capabilities.
+const MANIFESTS_MAX: u32 = 100;
+/// Capabilities after which is committed even while the feed goes on.
+const COMMIT_CAPABILITIES: u64 = 50_000;
+/// Longest time that changes wait for a commit while the feed goes on.
+const COMMIT_INTERVAL: Duration = Duration::from_secs(5);
+/// How often the feed is looked at when it had nothing; the statement reads one indexed row.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// Pauses after a failure of the database, doubled up to the longest.
+const RETRY_MIN: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_secs(30);
+
+/// Follows the feed into the index.
+pub async fn run(
+    store: Store,
+    config: IndexConfig,
+    cancel: CancellationToken,
+    mode: Mode,
+) -> Result<Summary, FollowError> {
+    let mut follower = Follower::open(store, &config).await?;
+    let mut retry = RETRY_MIN;
+    loop {
+        let pause = match follower.catch_up(&cancel).await {
+            Ok(()) if mode == Mode::Once || cancel.is_cancelled() => break,
+            Ok(()) => {
+                retry = RETRY_MIN;
+                POLL_INTERVAL
+            }
+            Err(FollowError::Store(error)) if mode == Mode::Follow && error.is_transient() => {
+                tracing::warn!(error = %error, retry_s = retry.as_secs(), "the feed cannot be read");
+                let pause = retry;
+                retry = (retry * 2).min(RETRY_MAX);
+                pause
+            }
+            Err(error) => return Err(error),
+        };
+        if cancel.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+            break;
+        }
+    }
+    follower.finish().await
+}
+
+/// Builds the index anew and swaps it in; searches go on meanwhile.
+pub async fn rebuild(store: Store, config: IndexConfig) -> Result<Summary, FollowError> {
+    let lock = lock(&config).await?;
+    let (follower, _) = Follower::rebuilt(store, &config, lock).await?;
+    follower.finish().await
+}
+
+async fn lock(config: &IndexConfig) -> Result<WriterLock, FollowError> {
+    let generations = Generations::new(&config.dir);
+    blocking(move || generations.lock()).await
+}
+
+struct Follower {
+    store: Store,
+    writer: Option<Writer>,
+    _lock: WriterLock,
+    summary: Summary,
+    /// Capabilities since the last commit.
+    uncommitted: u64,
+    is_dirty: bool,
+    committed_at: tokio::time::Instant,
+}
+
+impl Follower {
+    async fn open(store: Store, config: &IndexConfig) -> Result<Self, FollowError> {
+        let lock = lock(config).await?;
+        let feed_id = store.feed_id().await?;
+        let head = store.feed_head().await?;
+        let generations = Generations::new(&config.dir);
+        let opened = blocking(move || open_for_writing(&generations, &feed_id, head)).await;
+        match opened {
+            Ok(Opened { writer, position }) => {
+                let summary = Summary { position, ..Summary::default() };
+                Ok(Self::over(store, writer, lock, summary))
+            }
+            Err(FollowError::Index(
+                reason @ (IndexError::Missing { .. }
+                | IndexError::SchemaOther { .. }
+                | IndexError::FeedOther { .. }
+                | IndexError::Corrupt { .. }),
+            )) => {
+                if !matches!(reason, IndexError::Missing { .. }) {
+                    tracing::warn!(reason = %reason, "building the index anew");
+                }
+                Ok(Self::rebuilt(store, config, lock).await?.0)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn over(store: Store, writer: Writer, lock: WriterLock, summary: Summary) -> Self {
+        Self {
+            store,
+            writer: Some(writer),
+            _lock: lock,
+            summary,
+            uncommitted: 0,
+            is_dirty: false,
+            committed_at: tokio::time::Instant::now(),
+        }
+    }
+
+    /// Reads every manifest of the store. The position is taken before the first, so that what changes meanwhile is
+    /// read again from the feed.
+    async fn rebuilt(
+        store: Store,
+        config: &IndexConfig,
+        lock: WriterLock,
+    ) -> Result<(Self, FeedPosition), FollowError> {
+        let feed_id = store.feed_id().await?;
+        let position = store.feed_head().await?;
+        let dir = config.dir.clone();
+        let mut builder = blocking(move || IndexBuilder::begin_locked(&dir, &feed_id, lock)).await?;
+        let mut summary = Summary { position, was_rebuilt: true, ..Summary::default() };
+        let mut after: Option<ManifestId> = None;
+        loop {
+            let page = store.manifests_page(after.as_ref(), MANIFESTS_MAX).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.manifest.id.clone());
+            summary.manifests += page.len() as u64;
+            let (returned, capabilities) = blocking(move || {
+                let mut capabilities = 0;
+                for stored in &page {
+                    capabilities += builder.add(stored)? as u64;
+                }
+                Ok((builder, capabilities))
+            })
+            .await?;
+            builder = returned;
+            summary.capabilities += capabilities;
+        }
+        let (writer, lock) = blocking(move || builder.switch(position)).await?;
+        tracing::info!(manifests = summary.manifests, capabilities = summary.capabilities, "index built");
+        Ok((Self::over(store, writer, lock, summary), position))
+    }
+
+    /// Reads the feed to its end, or until it is cancelled, and commits.
+    async fn catch_up(&mut self, cancel: &CancellationToken) -> Result<(), FollowError> {
+        while !cancel.is_cancelled() {
+            let entries = self.store.feed_read(self.summary.position, ENTRIES_MAX).await?;
+            let Some(last) = entries.last().map(|entry| entry.position) else { break };
+            for batch in batches(&entries) {
+                self.apply(batch).await?;
+            }
+            self.summary.position = last;
+            self.is_dirty = true;
+            if self.uncommitted >= COMMIT_CAPABILITIES || self.committed_at.elapsed() >= COMMIT_INTERVAL {
+                self.commit().await?;
+            }
+        }
+        if self.is_dirty { self.commit().await } else { Ok(()) }
+    }
+
+    async fn apply(&mut self, batch: Vec<(ManifestId, FeedChange)>) -> Result<(), FollowError> {
+        let present: Vec<ManifestId> = batch
+            .iter()
+            .filter(|(_, change)| *change != FeedChange::Removed)
+            .map(|(id, _)| id.clone())
+            .collect();
+        let stored =
+            if present.is_empty() { Vec::new() } else { self.store.manifests_load(&present).await? };
+        self.summary.manifests += batch.len() as u64;
+        let capabilities = self
+            .with_writer(move |writer| {
+                // What is not in the store any more goes, whatever the entry said.
+                for (id, _) in &batch {
+                    writer.remove(id);
+                }
+                let mut capabilities = 0;
+                for stored in &stored {
+                    capabilities += writer.replace(stored)? as u64;
+                }
+                Ok(capabilities)
+            })
+            .await?;
+        self.summary.capabilities += capabilities;
+        self.uncommitted += capabilities;
+        Ok(())
+    }
+
+    async fn commit(&mut self) -> Result<(), FollowError> {
+        let position = self.summary.position;
+        self.with_writer(move |writer| writer.commit(position)).await?;
+        tracing::debug!(feed.position = position.0, capabilities = self.uncommitted, "committed");
+        self.uncommitted = 0;
+        self.is_dirty = false;
+        self.committed_at = tokio::time::Instant::now();
+        Ok(())
+    }
+
+    /// Runs something with the writer on a thread that may block.
+    async fn with_writer<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Writer) -> Result<T, IndexError> + Send + 'static,
+    ) -> Result<T, FollowError> {
+        let Some(mut writer) = self.writer.take() else {
+            return Err(FollowError::Broken("the writer is gone".to_owned()));
+        };
+        let (writer, value) = blocking(move || {
+            let value = work(&mut writer)?;
+            Ok((writer, value))
+        })
+        .await?;
+        self.writer = Some(writer);
+        Ok(value)
+    }
+
+    async fn finish(self) -> Result<Summary, FollowError> {
+        if let Some(writer) = self.writer {
+            blocking(move || writer.finish()).await?;
+        }
+        Ok(self.summary)
+    }
+}
+
+/// The last change of each manifest, in batches that are loaded at once.
+fn batches(entries: &[FeedEntry]) -> Vec<Vec<(ManifestId, FeedChange)>> {
+    let last: BTreeMap<ManifestId, FeedChange> =
+        entries.iter().map(|entry| (entry.manifest_id.clone(), entry.change)).collect();
+    let all: Vec<(ManifestId, FeedChange)> = last.into_iter().collect();
+    all.chunks(MANIFESTS_MAX as usize).map(<[_]>::to_vec).collect()
+}
+
+/// Runs what blocks on a thread where it may.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, IndexError> + Send + 'static,
+) -> Result<T, FollowError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => Ok(result?),
+        Err(error) => Err(FollowError::Broken(error.to_string())),
+    }
+}

@@ -1,0 +1,88 @@
+//! The program `indexer`: parses the command line, runs, and says in one sentence what went wrong.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Parser;
+use indexer::cli::{Arguments, Command, Settings};
+use indexer::follow::{self, Summary};
+use store::Store;
+use tokio_util::sync::CancellationToken;
+
+/// Exit code of a mistake on the command line or in the configuration file.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let settings = match arguments.shared.settings() {
+        Ok(settings) => settings,
+        Err(error) => return ended(&error, USAGE),
+    };
+    settings.start_logging();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let outcome =
+        runtime.context("cannot start").and_then(|runtime| runtime.block_on(run(&arguments, settings)));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => ended(error.as_ref(), 1),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the one sentence that a person reads, whatever the log level")]
+fn ended(error: &dyn std::error::Error, code: u8) -> ExitCode {
+    eprintln!("indexer: {error}");
+    ExitCode::from(code)
+}
+
+async fn run(arguments: &Arguments, settings: Settings) -> anyhow::Result<()> {
+    let cancel = CancellationToken::new();
+    let store = Store::open(&settings.store).await?;
+    let work = async {
+        match arguments.command {
+            Some(Command::Rebuild) => follow::rebuild(store, settings.index).await,
+            None => follow::run(store, settings.index, cancel.clone(), arguments.mode()).await,
+        }
+    };
+    tokio::pin!(work);
+    let summary = tokio::select! {
+        summary = &mut work => summary?,
+        () = stopped(), if arguments.command.is_some() => {
+            anyhow::bail!("stopped before the new index was complete; the old one still serves")
+        }
+        () = stopped() => {
+            tracing::info!("stopping after the next commit");
+            cancel.cancel();
+            // A second signal does not wait for the commit: nothing is lost, it will be done again.
+            tokio::select! {
+                summary = &mut work => summary?,
+                () = stopped() => return Ok(()),
+            }
+        }
+    };
+    report(summary);
+    Ok(())
+}
+
+fn report(summary: Summary) {
+    tracing::info!(
+        manifests = summary.manifests,
+        capabilities = summary.capabilities,
+        feed.position = summary.position.0,
+        rebuilt = summary.was_rebuilt,
+        "index is up to date"
+    );
+}
+
+/// Ctrl-C, or SIGTERM from a supervisor.
+async fn stopped() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return std::future::pending().await };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        interrupted = tokio::signal::ctrl_c() => {
+            if interrupted.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+}
