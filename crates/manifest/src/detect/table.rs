@@ -97,6 +97,10 @@ pub(super) const TABLE: &[Row] = &[
         let api = c.has("name_for_model") && c.object("api").is_some();
         api.then(|| "`name_for_model` beside `api`".to_owned())
     }),
+    medium(Format::AiPlugin, |c| {
+        let named = c.has("name_for_model") && c.has("description_for_model");
+        named.then(|| "`name_for_model` beside `description_for_model`, without `api`".to_owned())
+    }),
     strong(Format::Anp, |c| {
         let collection = c.text("@type") == Some("CollectionPage") && c.list("items").is_some();
         let protocol = c.text("protocolType") == Some("ANP");
@@ -115,6 +119,11 @@ pub(super) const TABLE: &[Row] = &[
     strong(Format::McpCard, |c| {
         let name = c.text("name").filter(|name| name.contains('/'))?;
         c.list("remotes").map(|_| format!("`remotes` beside the name {name}"))
+    }),
+    medium(Format::McpCard, |c| {
+        let name = c.text("name").filter(|name| name.split('/').count() == 2 && !name.contains("://"))?;
+        let described = c.text("version").is_some() && c.text("description").is_some() && c.root.len() <= 6;
+        described.then(|| format!("little more than the namespaced name {name}, a version and a description"))
     }),
     strong(Format::McpCard, |c| c.object("serverInfo").map(|_| "`serverInfo` is an object".to_owned())),
     strong(Format::WebBotAuth, |c| {
@@ -139,6 +148,17 @@ pub(super) const TABLE: &[Row] = &[
     strong(Format::Acp, |c| {
         let name = c.object("protocol")?.get("name")?.as_str()?;
         name.eq_ignore_ascii_case("acp").then(|| "`protocol.name` is acp".to_owned())
+    }),
+    strong(Format::Awas, |c| {
+        let schema = c.text("$schema").filter(|schema| schema.contains("awas.dev"))?;
+        Some(format!("`$schema` is {schema}"))
+    }),
+    medium(Format::Awas, |c| {
+        let named = c
+            .object("endpoints")?
+            .values()
+            .find_map(|value| value.as_str().filter(|v| v.ends_with("/awas.json")))?;
+        Some(format!("`endpoints` leads to {named}"))
     }),
     strong(Format::AgentsJsonJm, |c| {
         let site = c.object("site_info").is_some() && c.has("intents");
@@ -169,37 +189,45 @@ pub(super) const BY_PATH: &[Row] = &[
         (named && listed).then(|| "`version` 1.0 beside `data` or `actions` in agents.json".to_owned())
     }),
     medium(Format::Ucp, |c| {
-        at(c, &["/ucp", "/ucp.json"], c.has("ucp") || c.has("services") || c.has("capabilities"))
+        at(c, &["/ucp", "/ucp.json"], &["ucp", "services", "capabilities", "ucp_version", "protocol"])
     }),
     medium(Format::X402, |c| {
-        at(
-            c,
-            &["/x402", "/x402.json"],
-            c.list("resources").is_some() || c.list("items").is_some() || c.has("version"),
-        )
+        at(c, &["/x402", "/x402.json"], &["resources", "items", "version", "x402_version", "payment"])
     }),
     medium(Format::Acp, |c| {
-        at(c, &["/acp.json", "/acp"], c.has("protocol") || c.has("capabilities") || c.has("version"))
+        at(c, &["/acp.json", "/acp"], &["protocol", "capabilities", "version", "acp_version"])
     }),
-    medium(Format::WebMcp, |c| at(c, &["/webmcp", "/webmcp.json"], c.has("tools"))),
-    medium(Format::Awas, |c| at(c, &["/ai-actions.json"], c.has("actions"))),
-    medium(Format::McpFreeform, |c| {
-        let shaped =
-            ["tools", "transport", "transports", "endpoint", "url", "server", "servers", "mcp", "protocol"];
-        let file = [
-            "/mcp.json",
-            "/mcp/server-card.json",
-            "/server-card.json",
-            "/mcp/manifest.json",
-            "/mcp-server.json",
-        ];
-        let found = shaped.iter().find(|key| c.has(key));
-        at(c, &file, found.is_some())
-    }),
+    medium(Format::WebMcp, |c| at(c, &["/webmcp", "/webmcp.json"], &["tools"])),
+    medium(Format::Awas, |c| at(c, &["/ai-actions.json"], &["actions"])),
+    medium(Format::McpFreeform, |c| at(c, MCP_FILES, MCP_KEYS)),
 ];
 
-fn at(candidate: &Candidate<'_>, files: &[&str], shaped: bool) -> Option<String> {
-    (shaped && candidate.is_file(files)).then(|| format!("its members and its path {} agree", candidate.path))
+/// Names under which servers of tools are described in shapes of their own.
+const MCP_FILES: &[&str] =
+    &["/mcp.json", "server-card.json", "/mcp/manifest.json", "/mcp-server.json", "/mcp-manifest.json"];
+/// What a description of a server has at least one of.
+const MCP_KEYS: &[&str] = &[
+    "tools",
+    "transport",
+    "transports",
+    "endpoint",
+    "url",
+    "server",
+    "servers",
+    "mcp",
+    "protocol",
+    "serverUrl",
+    "mcpVersion",
+    "protocol_version",
+    "packages",
+    "remotes",
+    "endpoints",
+];
+
+/// The path agrees with one of the members.
+fn at(candidate: &Candidate<'_>, files: &[&str], keys: &[&str]) -> Option<String> {
+    let key = keys.iter().find(|key| candidate.has(key)).filter(|_| candidate.is_file(files))?;
+    Some(format!("`{key}` and the path {} agree", candidate.path))
 }
 
 fn is_atp_context(context: &str) -> bool {

@@ -15,7 +15,7 @@ pub(crate) fn text(text: &str, path: &str) -> Detection {
     }
     let name = path.rsplit('/').next().unwrap_or_default();
     match name {
-        "agents.txt" => agents_txt(&lines),
+        "agents.txt" | "agent.txt" => agents_txt(&lines),
         "llms.txt" | "llms-full.txt" => {
             found(Format::LlmsTxt, Strength::Medium, format!("Markdown or prose at {path}"))
         }

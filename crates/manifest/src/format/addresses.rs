@@ -53,7 +53,9 @@ pub(crate) fn classify(address: &str) -> Class {
     let file = path.rsplit('/').next().unwrap_or_default();
     let (rel, follow) = match file {
         "agent-card.json" => ("agent-card", true),
-        "agent.json" | "agents.json" | "agents.txt" | "woa.json" | "agent-manifest.json" => ("agent-manifest", true),
+        "agent.json" | "agents.json" | "agents.txt" | "woa.json" | "agent-manifest.json" => {
+            ("agent-manifest", true)
+        }
         "ai-catalog.json" | "ard.json" => ("ai-catalog", true),
         "ai-plugin.json" => ("ai-plugin", true),
         "api-catalog" => ("api-catalog", true),
@@ -100,8 +102,14 @@ mod tests {
     #[test]
     fn addresses_are_found_in_markdown_and_prose() {
         let of = |line| in_line(line).iter().map(|found| found.address).collect::<Vec<_>>();
-        assert_eq!(of("- [API](https://a.example/openapi.json): the API"), ["https://a.example/openapi.json"]);
-        assert_eq!(of("See https://a.example/docs, or `https://b.example/mcp`."), ["https://a.example/docs", "https://b.example/mcp"]);
+        assert_eq!(
+            of("- [API](https://a.example/openapi.json): the API"),
+            ["https://a.example/openapi.json"]
+        );
+        assert_eq!(
+            of("See https://a.example/docs, or `https://b.example/mcp`."),
+            ["https://a.example/docs", "https://b.example/mcp"]
+        );
         assert_eq!(of("no [link] (here)"), Vec::<&str>::new());
         assert_eq!(of("[broken](https://a.example"), ["https://a.example"]);
     }

@@ -14,7 +14,7 @@ use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
 pub(crate) const DIALECT: Dialect = Dialect {
     title: "Plugin manifest (ai-plugin.json)",
     shapes: &[&PLUGIN, &API, &AUTH],
-    rules: &[&RETIRED, &API_TYPE, &PLACEHOLDER, &NOT_READ],
+    rules: &[&RETIRED, &LONG_NAME, &API_TYPE, &PLACEHOLDER, &NOT_READ],
 };
 
 const PLUGIN: Shape = Shape {
@@ -22,11 +22,7 @@ const PLUGIN: Shape = Shape {
     spec: "plugin manifest v1",
     fields: &[
         must("schema_version", Kind::OneOf(&["v1"]), "State v1."),
-        must(
-            "name_for_human",
-            Kind::Form(|text| text.chars().count() <= 20, "at most 20 characters"),
-            "Keep the name within 20 characters.",
-        ),
+        must("name_for_human", Kind::Text, "Name the plugin for people."),
         must(
             "name_for_model",
             Kind::Form(is_model_name, "at most 50 letters, digits and underscores"),
@@ -74,6 +70,13 @@ const RETIRED: Rule = Rule {
     wrong: "plugins were withdrawn in 2024; current agents look for other manifests",
     fix: "Publish an agent card, an MCP server card or an API catalog beside it.",
 };
+const LONG_NAME: Rule = Rule {
+    code: "ai_plugin.name_for_human.long",
+    severity: Severity::Should,
+    spec: "plugin manifest v1",
+    wrong: "the name for people is longer than 20 characters",
+    fix: "Keep the name within 20 characters.",
+};
 const API_TYPE: Rule = Rule {
     code: "ai_plugin.api.type.not_openapi",
     severity: Severity::Must,
@@ -103,6 +106,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.judge("plugin manifest v1", |code| code.starts_with("ai_plugin."));
     draft.check(root, &PLUGIN);
     draft.report_plainly(&RETIRED, String::new());
+    if root.text("name_for_human").is_some_and(|name| name.chars().count() > 20) {
+        draft.report_plainly(&LONG_NAME, root.at("name_for_human"));
+    }
     read_header(root, draft);
     if let Some(auth) = root.object("auth") {
         draft.check(&auth, &AUTH);

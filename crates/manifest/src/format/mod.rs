@@ -3,9 +3,12 @@
 
 mod a2a;
 mod acp;
+mod addresses;
 mod agents_json_others;
+mod agents_txt;
 mod ahp;
 mod ai_plugin;
+mod ai_txt;
 mod air;
 mod anp;
 mod api_catalog;
@@ -16,6 +19,7 @@ mod erc8004;
 mod facts;
 pub(crate) mod generic;
 mod list;
+mod llms_txt;
 mod loose;
 mod manifest_v1;
 mod mcp;
@@ -89,6 +93,9 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
         (Format::Awas, Some(root), _) => awas::read(&root, draft),
         (Format::AgentsJsonJm, Some(root), _) => agents_json_others::read_intents(&root, draft),
         (Format::AgentsJsonLt, Some(root), _) => agents_json_others::read_data(&root, draft),
+        (Format::AgentsTxt, ..) => agents_txt::read(body, draft),
+        (Format::LlmsTxt, _, Some(text)) => llms_txt::read(text, draft),
+        (Format::AiTxt, _, Some(text)) => ai_txt::read(text, draft),
         (Format::Pointer, Some(root), _) => pointer::read(&root, draft),
         (Format::List, ..) => list::read(body, draft),
         (Format::Opaque | Format::Unrelated | Format::Malformed, ..) => {}
@@ -107,6 +114,11 @@ pub(crate) const DIALECTS: &[&Dialect] = &[
     &api_catalog::DIALECT,
     &ai_plugin::DIALECT,
     &skills_index::DIALECT,
+    &agents_txt::V1_DIALECT,
+    &agents_txt::LAYERS_DIALECT,
+    &agents_txt::PROSE_DIALECT,
+    &llms_txt::DIALECT,
+    &ai_txt::DIALECT,
     &wildcard::DIALECT,
     &ahp::DIALECT,
     &air::DIALECT,

@@ -23,7 +23,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
         &SKILL,
         &SIGNATURE,
     ],
-    rules: &[&LEGACY_AUTHENTICATION, &LEGACY_URL, &NO_SKILLS, &UNKNOWN_SCHEME, &SKILL_ENDPOINT],
+    rules: &[&LEGACY_AUTHENTICATION, &LEGACY_URL, &NO_SKILLS, &SCHEME_TYPE, &UNKNOWN_SCHEME, &SKILL_ENDPOINT],
 };
 
 const CARD: Shape = Shape {
@@ -161,6 +161,13 @@ const NO_SKILLS: Rule = Rule {
     wrong: "the card lists no skill",
     fix: "Describe what the agent can do as skills; clients choose agents by them.",
 };
+const SCHEME_TYPE: Rule = Rule {
+    code: "a2a.security_scheme.type.unknown",
+    severity: Severity::Must,
+    spec: "A2A 0.3 §5.5.3",
+    wrong: "a security scheme is of none of the five kinds",
+    fix: "Use apiKey, http, oauth2, openIdConnect or mutualTLS; a public agent needs no scheme.",
+};
 const UNKNOWN_SCHEME: Rule = Rule {
     code: "a2a.security.unknown_scheme",
     severity: Severity::Must,
@@ -218,6 +225,10 @@ pub(super) fn check_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     if skill.has("endpoint") {
         draft.report_plainly(&SKILL_ENDPOINT, skill.at("endpoint"));
     }
+}
+
+pub(super) fn report_scheme(pointer: String, kind: &str, draft: &mut Draft<'_>) {
+    draft.report(&SCHEME_TYPE, pointer, format!("\"{kind}\" is no kind of security scheme"));
 }
 
 pub(super) fn check_requirements(

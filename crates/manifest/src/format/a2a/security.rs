@@ -13,6 +13,9 @@ use crate::format::{loose, openapi};
 use crate::model::{Auth, CapabilityAuth};
 use crate::object::Object;
 
+/// The kinds of OpenAPI's security schemes.
+const KINDS: [&str; 5] = ["apiKey", "http", "oauth2", "openIdConnect", "mutualTLS"];
+
 /// What a card says about credentials.
 pub(super) struct Schemes {
     by_name: BTreeMap<String, Auth>,
@@ -33,6 +36,10 @@ impl Schemes {
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Schemes {
     let mut by_name = BTreeMap::new();
     for (name, scheme) in root.object("securitySchemes").iter().flat_map(Object::members) {
+        let kind = scheme.text("type");
+        if let Some(kind) = kind.filter(|kind| !KINDS.contains(kind)) {
+            rules::report_scheme(scheme.at("type"), kind, draft);
+        }
         by_name.insert(name.to_owned(), scheme_of(scheme.map));
     }
     let requirements = requirements(root);
@@ -67,9 +74,8 @@ fn scheme_of(scheme: &Map<String, Value>) -> Auth {
             return openapi::scheme_of(&unwrapped);
         }
     }
-    let known = ["apiKey", "http", "oauth2", "openIdConnect", "mutualTLS"];
     match scheme.get("type").and_then(Value::as_str) {
-        Some(kind) if known.contains(&kind) => openapi::scheme_of(scheme),
+        Some(kind) if KINDS.contains(&kind) => openapi::scheme_of(scheme),
         Some(kind) => Auth { declared: Some(kind.to_owned()), ..Auth::new(loose::auth_scheme(kind)) },
         None => openapi::scheme_of(scheme),
     }

@@ -42,7 +42,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     let auth: Vec<Auth> = auth.unwrap_or_default();
     let found = servers::read(root, draft);
     if root.pointer.is_empty() {
-        rules::check_reachable(found.len(), draft);
+        rules::check_reachable(root, found.len(), draft);
     }
     let server = found.iter().find_map(|interface| interface.url.clone());
     for interface in found {
@@ -51,10 +51,10 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
         }
     }
     let first = draft.manifest.capabilities.len();
-    for key in ["tools", "toolCategories", "tool_categories"] {
-        if let Some(tools) = root.value(key) {
-            tools::read(tools, &root.at(key), server.as_deref(), draft);
-        }
+    let listed =
+        ["tools", "toolCategories", "tool_categories"].iter().find_map(|key| Some((*key, root.value(key)?)));
+    if let Some((key, tools)) = listed {
+        tools::read(tools, &root.at(key), server.as_deref(), draft);
     }
     if draft.manifest.capabilities.len() == first {
         read_wrapped(root, server.as_deref(), draft);

@@ -9,7 +9,7 @@ use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
 pub(crate) const DIALECT: Dialect = Dialect {
     title: "MCP server card, registry entry and client configuration",
     shapes: &[&CARD, &REMOTE, &DRAFT_CARD, &SERVER_INFO, &REGISTRY],
-    rules: &[&CARD_SCHEMA, &DRAFT_SHAPE, &NO_ENDPOINT, &COMMAND, &SECRET, &FREEFORM],
+    rules: &[&CARD_SCHEMA, &DRAFT_SHAPE, &NO_TRANSPORT, &NO_ENDPOINT, &COMMAND, &SECRET, &FREEFORM],
 };
 
 const CARD_URI: &str = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json";
@@ -102,9 +102,16 @@ const DRAFT_SHAPE: Rule = Rule {
     wrong: "the card has the shape of SEP-1649, which SEP-2127 replaced",
     fix: "Publish `$schema`, a namespaced `name`, `version`, `description` and `remotes`.",
 };
+const NO_TRANSPORT: Rule = Rule {
+    code: "mcp.draft_card.transport.missing",
+    severity: Severity::Must,
+    spec: "SEP-1649",
+    wrong: "the card names no transport endpoint",
+    fix: "Publish `transport` with `type` and `endpoint`, or `remotes` as the final card has them.",
+};
 const NO_ENDPOINT: Rule = Rule {
     code: "mcp.endpoint.missing",
-    severity: Severity::Should,
+    severity: Severity::Note,
     spec: "SEP-2127 Remote",
     wrong: "the file names no address at which the server can be reached",
     fix: "Name the endpoint in `remotes`; a server that runs locally belongs into the registry's `packages`.",
@@ -172,7 +179,7 @@ pub(super) fn check_remote(remote: &Object<'_>, draft: &mut Draft<'_>) {
 /// Reports a file that leads nowhere.
 pub(super) fn check_reachable(found: usize, draft: &mut Draft<'_>) {
     if found == 0 {
-        draft.report_plainly(&NO_ENDPOINT, String::new());
+        draft.report_plainly(&NO_TRANSPORT, &NO_ENDPOINT, String::new());
     }
 }
 

@@ -1,0 +1,219 @@
+//! agents.txt 1.0 of agents-txt.com: which agent protocols a site speaks, and where.
+//!
+//! Decides interfaces, ways to pay and documents to follow; skills are documents to read. There is nothing to call in the
+//! file itself.
+//!
+//! Follows the agents.txt standard 1.0 of agents-txt.com.
+
+use serde_json::{Map, Value, json};
+
+use super::grammar::{Line, listed};
+use crate::draft::{self, Draft};
+use crate::format::loose;
+use crate::model::{Auth, CapabilityKind, Follow, Payment, Protocol, Severity};
+use crate::object::Object;
+use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+
+/// Entries of one member that are kept.
+const ENTRIES_MAX: usize = 200;
+
+pub(crate) const DIALECT: Dialect = Dialect {
+    title: "agents.txt 1.0 of agents-txt.com",
+    shapes: &[&ROOT, &SITE, &MCP, &ENTRY, &AUTHORIZATION],
+    rules: &[&NO_METHOD, &EMPTY_METHOD],
+};
+
+const ROOT: Shape = Shape {
+    code: "agents_txt_com",
+    spec: "agents-txt.com 1.0",
+    fields: &[
+        must("version", Kind::OneOf(&["1.0"]), "State 1.0."),
+        must("standard", Kind::OneOf(&["https://agents-txt.com"]), "State https://agents-txt.com."),
+        must("site", Kind::Object, "Describe the site with `name` and `url`."),
+        may("payments", Kind::Object, "Publish ways to pay as a map by protocol."),
+        may("authorization", Kind::Object, "Publish `authorization` with `protocols` and `discovery`."),
+        may("mcp", Kind::List, "List servers as objects with `url` and `type`."),
+        may("skills", Kind::List, "List skills as objects with `url`."),
+        may("a2a", Kind::List, "List agent cards as objects with `url`."),
+        may("ucp", Kind::List, "List profiles as objects with `url`."),
+        may("webmcp", Kind::List, "List pages as objects with `url`."),
+    ],
+};
+const SITE: Shape = Shape {
+    code: "agents_txt_com.site",
+    spec: "agents-txt.com 1.0",
+    fields: &[
+        must("name", Kind::Text, "Name the site."),
+        must("url", Kind::Form(is_http, "an absolute http or https URL"), "Name the site's absolute URL."),
+    ],
+};
+const MCP: Shape = Shape {
+    code: "agents_txt_com.mcp",
+    spec: "agents-txt.com 1.0",
+    fields: &[
+        must("url", Kind::Form(is_http, "an absolute http or https URL"), "Name the server's absolute URL."),
+        must("type", Kind::OneOf(&["streamable-http"]), "State streamable-http."),
+    ],
+};
+const ENTRY: Shape = Shape {
+    code: "agents_txt_com.entry",
+    spec: "agents-txt.com 1.0",
+    fields: &[must("url", Kind::Form(is_http, "an absolute http or https URL"), "Name the absolute URL.")],
+};
+const AUTHORIZATION: Shape = Shape {
+    code: "agents_txt_com.authorization",
+    spec: "agents-txt.com 1.0",
+    fields: &[
+        must("protocols", Kind::Texts, "List agent-auth, oauth2 or auth-md."),
+        must("discovery", Kind::Reference, "Name the discovery endpoint."),
+    ],
+};
+const NO_METHOD: Rule = Rule {
+    code: "agents_txt_com.payments.no_protocol",
+    severity: Severity::Must,
+    spec: "agents-txt.com 1.0",
+    wrong: "`payments` names no protocol",
+    fix: "Declare x402, mpp or ap2, or a protocol of your own that begins with x-.",
+};
+const EMPTY_METHOD: Rule = Rule {
+    code: "agents_txt_com.payments.empty_list",
+    severity: Severity::Must,
+    spec: "agents-txt.com 1.0",
+    wrong: "a way to pay lists no chain, method or presentation",
+    fix: "List at least one.",
+};
+
+/// The JSON twin of a text.
+pub(super) fn twin(lines: &[Line<'_>]) -> Value {
+    let mut root = Map::new();
+    root.insert("version".to_owned(), json!("1.0"));
+    root.insert("standard".to_owned(), json!("https://agents-txt.com"));
+    for line in lines {
+        match line.key.as_str() {
+            "protocols" => {
+                let payments: Map<String, Value> =
+                    listed(line.value).map(|name| (name.to_owned(), json!({}))).collect();
+                root.insert("payments".to_owned(), Value::Object(payments));
+            }
+            "authorization" => {
+                let protocols: Vec<&str> = listed(line.value).collect();
+                let well_known = "/.well-known/agent-configuration";
+                root.insert(
+                    "authorization".to_owned(),
+                    json!({"protocols": protocols, "discovery": well_known}),
+                );
+            }
+            key @ ("mcp" | "skills" | "a2a" | "ucp" | "webmcp") => {
+                let mut entry = json!({"url": line.value});
+                if key == "mcp" {
+                    entry["type"] = json!("streamable-http");
+                }
+                if let Value::Array(list) = root.entry(key).or_insert_with(|| json!([])) {
+                    list.push(entry);
+                }
+            }
+            _ => {}
+        }
+    }
+    Value::Object(root)
+}
+
+/// Reads the JSON form.
+pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.dialect(root.text("version"), Some("agents-txt.com"));
+    draft.judge("agents-txt.com 1.0", |code| code.starts_with("agents_txt_com."));
+    if draft.document.bytes.first() == Some(&b'{') {
+        // The text form has no room for the site and need not repeat the standard.
+        draft.check(root, &ROOT);
+    }
+    if let Some(site) = root.object("site") {
+        draft.check(&site, &SITE);
+        draft.manifest.name = draft::name(site.text("name"));
+        draft.manifest.description = draft::description(site.text("description"));
+        draft.manifest.declared_origin = site.text("url").map(str::to_owned);
+    }
+    if let Some(payments) = root.object("payments") {
+        read_payments(&payments, draft);
+    }
+    if let Some(authorization) = root.object("authorization") {
+        draft.check(&authorization, &AUTHORIZATION);
+        let protocols = authorization.texts("protocols");
+        draft.manifest.auth = protocols
+            .into_iter()
+            .map(|word| Auth { declared: Some(word.to_owned()), ..Auth::new(loose::auth_scheme(word)) })
+            .collect();
+    }
+    for (key, protocol) in [("mcp", Protocol::Mcp), ("a2a", Protocol::A2a), ("ucp", Protocol::Ucp)] {
+        for entry in root.objects(key).take(ENTRIES_MAX) {
+            draft.check(&entry, if key == "mcp" { &MCP } else { &ENTRY });
+            read_entry(&entry, key, protocol, draft);
+        }
+    }
+    for skill in root.objects("skills").take(ENTRIES_MAX) {
+        draft.check(&skill, &ENTRY);
+        read_skill(&skill, draft);
+    }
+    for page in root.objects("webmcp").take(ENTRIES_MAX) {
+        draft.check(&page, &ENTRY);
+        if let Some(url) = draft.url(&page, "url") {
+            draft.manifest.links.push(loose::link("webmcp", url, None));
+        }
+    }
+}
+
+/// A server is an interface; a card or a profile is a document to follow.
+fn read_entry(entry: &Object<'_>, key: &str, protocol: Protocol, draft: &mut Draft<'_>) {
+    let Some(url) = draft.url(entry, "url") else { return };
+    if protocol == Protocol::Mcp {
+        let mut interface = loose::interface(protocol, Some(url));
+        interface.transport = entry.text("type").map(str::to_owned);
+        interface.version = entry.text("version").map(str::to_owned);
+        draft.manifest.interfaces.push(interface);
+    } else {
+        let rel = if key == "a2a" { "agent-card" } else { "ucp-profile" };
+        draft.manifest.links.push(loose::link(rel, url, Some(Follow::Manifest)));
+    }
+}
+
+fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
+    let published = skill.text("url").unwrap_or_default();
+    // …/skills/adopt-agents-txt/SKILL.md is called for its folder.
+    let parts: Vec<&str> = published.trim_end_matches('/').rsplit('/').take(2).collect();
+    let name = match parts.as_slice() {
+        [file, folder] if file.eq_ignore_ascii_case("SKILL.md") => folder,
+        [file, ..] => file,
+        [] => "",
+    };
+    let mut capability = draft.capability(CapabilityKind::Skill, published, name, skill.pointer.clone());
+    capability.description = draft::description(skill.text("description"));
+    capability.invocation.protocol = Some(Protocol::Http);
+    capability.invocation.url = draft.url(skill, "url");
+    draft.push(capability);
+}
+
+fn read_payments(payments: &Object<'_>, draft: &mut Draft<'_>) {
+    let known = |name: &str| matches!(name, "x402" | "mpp" | "ap2") || name.starts_with("x-");
+    if !payments.map.keys().any(|name| known(name)) {
+        draft.report_plainly(&NO_METHOD, payments.pointer.clone());
+    }
+    let price = payments.value("pricing").and_then(loose::price).unwrap_or_default();
+    for (scheme, method) in payments.members().filter(|(name, _)| known(name)) {
+        let listed = ["chains", "methods", "presentations"].iter().find_map(|key| method.list(key));
+        if listed.is_some_and(<[Value]>::is_empty) {
+            draft.report_plainly(&EMPTY_METHOD, method.pointer.clone());
+        }
+        let networks = method.texts("chains");
+        let base = Payment { scheme: Some(scheme.to_owned()), ..price.clone() };
+        if networks.is_empty() {
+            draft.manifest.payments.push(base);
+            continue;
+        }
+        for network in networks.into_iter().take(ENTRIES_MAX) {
+            draft.manifest.payments.push(Payment { network: Some(network.to_owned()), ..base.clone() });
+        }
+    }
+}
+
+fn is_http(text: &str) -> bool {
+    text.starts_with("https://") || text.starts_with("http://")
+}

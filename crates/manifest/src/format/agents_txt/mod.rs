@@ -1,0 +1,80 @@
+//! agents.txt: several grammars under one name, and the JSON twins of two of them.
+//!
+//! Decides which grammar a text is written in by the keys that only it has; a text of none is prose, of which the addresses
+//! are kept. A text is read by turning it into its JSON twin, so that both forms are read by the same code; JSON pointers of
+//! findings lead into that twin.
+//!
+//! Follows agents.txt 1.0 (kaylacar/agents-txt, draft-car-agents-txt-wellknown-00) and agents.txt 1.0 of agents-txt.com.
+
+mod grammar;
+mod layers;
+mod v1;
+
+use serde_json::Value;
+
+use super::{Body, addresses};
+use crate::draft::{self, Draft};
+use crate::model::Severity;
+use crate::object::Object;
+use crate::rule::{Dialect, Rule};
+
+pub(crate) use layers::DIALECT as LAYERS_DIALECT;
+pub(crate) use v1::DIALECT as V1_DIALECT;
+
+/// Lines that are read; the longest published file has 1,900.
+const LINES_MAX: usize = 20_000;
+
+pub(crate) const PROSE_DIALECT: Dialect =
+    Dialect { title: "agents.txt in prose", shapes: &[], rules: &[&NO_GRAMMAR] };
+
+const NO_GRAMMAR: Rule = Rule {
+    code: "agents_txt.grammar.unknown",
+    severity: Severity::Must,
+    spec: "agents.txt 1.0 §3.1",
+    wrong: "the file is prose, Markdown or robots.txt rules rather than one of the grammars of agents.txt",
+    fix: "Write `Spec-Version`, `Site-Name`, `Site-URL` and a `Capability:` block for each thing that agents can do.",
+};
+
+/// Reads a text in any grammar, or a JSON twin.
+pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
+    match (body.root(), body.text()) {
+        (Some(root), _) if root.has("specVersion") => v1::read(&root, draft),
+        (Some(root), _) => layers::read(&root, draft),
+        (None, Some(text)) => read_text(text, draft),
+        (None, None) => {}
+    }
+}
+
+fn read_text(text: &str, draft: &mut Draft<'_>) {
+    let lines = grammar::lines(text);
+    let has = |key: &str| lines.iter().any(|line| line.indent == 0 && line.key == key);
+    let layered = ["protocols", "authorization", "mcp", "skills", "a2a", "ucp", "webmcp"];
+    if has("spec-version") || (has("site-name") && has("capability")) {
+        read_twin(&v1::twin(&lines), draft, v1::read);
+    } else if layered.iter().filter(|key| has(key)).count() >= 2 {
+        read_twin(&layers::twin(&lines), draft, layers::read);
+    } else {
+        read_prose(text, draft);
+    }
+}
+
+fn read_twin(twin: &Value, draft: &mut Draft<'_>, read: fn(&Object<'_>, &mut Draft<'_>)) {
+    if let Value::Object(map) = twin {
+        read(&Object::root(map), draft);
+    }
+}
+
+/// Prose and policy stubs: a title, addresses, nothing to call.
+fn read_prose(text: &str, draft: &mut Draft<'_>) {
+    draft.dialect(None, Some("prose"));
+    draft.judge("agents.txt", |code| code.starts_with("agents_txt."));
+    draft.report_plainly(&NO_GRAMMAR, String::new());
+    for line in text.lines().take(LINES_MAX).map(str::trim) {
+        if draft.manifest.name.is_none() {
+            draft.manifest.name = draft::name(line.strip_prefix("# ").filter(|title| !title.contains("://")));
+        }
+        for found in addresses::in_line(line) {
+            addresses::keep(&found, draft);
+        }
+    }
+}

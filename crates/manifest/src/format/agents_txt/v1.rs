@@ -1,0 +1,357 @@
+//! agents.txt 1.0: capability blocks with endpoint, protocol, credentials and parameters.
+//!
+//! Decides the calls that a site declares, whom they are open to, and which paths are allowed. An endpoint that a
+//! capability declares is open whatever `Disallow` says. Policies for named agents are kept as hints.
+//!
+//! Follows agents.txt 1.0 §3 and §4 (kaylacar/agents-txt), draft-car-agents-txt-wellknown-00.
+
+use serde_json::{Map, Value, json};
+
+use super::grammar::{Block, Line, blocks, listed};
+use crate::draft::{self, Draft};
+use crate::format::{generic, loose};
+use crate::model::{Capability, CapabilityKind, Follow, Protocol, Severity};
+use crate::object::Object;
+use crate::quantity;
+use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+use crate::schema::{Demand, Parameters, Place, descriptor};
+
+pub(crate) const DIALECT: Dialect = Dialect {
+    title: "agents.txt 1.0 and its agents.json",
+    shapes: &[&ROOT, &SITE, &CAPABILITY, &PARAMETER, &ACCESS],
+    rules: &[&NO_CAPABILITY, &DUPLICATE, &NO_TOKEN_ENDPOINT, &AGENTS_LIST],
+};
+
+const ROOT: Shape = Shape {
+    code: "agents_txt",
+    spec: "agents.txt 1.0 §3.2",
+    fields: &[
+        must("specVersion", Kind::Form(is_version, "MAJOR.MINOR"), "State the version, 1.0."),
+        must("site", Kind::Object, "Describe the site: Site-Name and Site-URL in the text form."),
+        must("capabilities", Kind::List, "Declare capabilities."),
+        may("declarationType", Kind::OneOf(&["platform", "agent"]), "State platform or agent."),
+        may("operatesOn", Kind::Texts, "List the platforms' URLs as strings."),
+    ],
+};
+const SITE: Shape = Shape {
+    code: "agents_txt.site",
+    spec: "agents.txt 1.0 §3.3",
+    fields: &[
+        must("name", Kind::Text, "Name the site."),
+        must("url", Kind::Url, "Name the site's absolute URL."),
+        may("description", Kind::Text, "Describe the site in a string."),
+        may("contact", Kind::Text, "Name an e-mail address."),
+        may("privacyPolicy", Kind::Url, "Name an absolute URL."),
+    ],
+};
+const CAPABILITY: Shape = Shape {
+    code: "agents_txt.capability",
+    spec: "agents.txt 1.0 §3.4",
+    fields: &[
+        must(
+            "id",
+            Kind::Form(is_id, "lower-case letters, digits and hyphens"),
+            "Use lower-case letters, digits and hyphens.",
+        ),
+        must("endpoint", Kind::Url, "Name the absolute URL of the endpoint."),
+        must(
+            "protocol",
+            Kind::OneOf(&["REST", "MCP", "A2A", "GraphQL", "WebSocket"]),
+            "State REST, MCP, A2A, GraphQL or WebSocket.",
+        ),
+        may("description", Kind::Text, "Describe the capability in a string."),
+        may("method", Kind::Text, "State the HTTP method."),
+        may("openapi", Kind::Url, "Name an absolute URL."),
+        may("scopes", Kind::Texts, "List scopes as strings."),
+    ],
+};
+const PARAMETER: Shape = Shape {
+    code: "agents_txt.parameter",
+    spec: "agents.txt 1.0 §3.4",
+    fields: &[
+        must("name", Kind::Text, "Name the parameter."),
+        must("in", Kind::OneOf(&["query", "path", "header", "body"]), "State query, path, header or body."),
+        must("type", Kind::Text, "State the type."),
+    ],
+};
+const ACCESS: Shape = Shape {
+    code: "agents_txt.access",
+    spec: "agents.txt 1.0 §3.5",
+    fields: &[
+        may("allow", Kind::Texts, "List path patterns as strings."),
+        may("disallow", Kind::Texts, "List path patterns as strings."),
+    ],
+};
+const NO_CAPABILITY: Rule = Rule {
+    code: "agents_txt.capabilities.empty",
+    severity: Severity::Should,
+    spec: "agents.txt 1.0 §3.4",
+    wrong: "no capability is declared",
+    fix: "Declare what agents can do, one block for each capability.",
+};
+const DUPLICATE: Rule = Rule {
+    code: "agents_txt.capability.id.duplicate",
+    severity: Severity::Must,
+    spec: "agents.txt 1.0 §3.4",
+    wrong: "two capabilities have the same id",
+    fix: "Give every capability an id of its own.",
+};
+const NO_TOKEN_ENDPOINT: Rule = Rule {
+    code: "agents_txt.auth.endpoint.missing",
+    severity: Severity::Must,
+    spec: "agents.txt 1.0 §3.4",
+    wrong: "a bearer token or OAuth 2 is demanded without saying where agents obtain one",
+    fix: "Name Auth-Endpoint.",
+};
+const AGENTS_LIST: Rule = Rule {
+    code: "agents_txt.agents.not_a_map",
+    severity: Severity::Must,
+    spec: "agents.txt 1.0 §4",
+    wrong: "`agents` is not a map from agent to policy",
+    fix: "Publish an object with a member for each agent; `*` means all.",
+};
+
+/// The JSON twin of a text.
+pub(super) fn twin(lines: &[Line<'_>]) -> Value {
+    let mut root = Map::new();
+    let (mut site, mut access, mut agents) = (Map::new(), Map::new(), Map::new());
+    let mut capabilities = Vec::new();
+    for block in blocks(lines) {
+        let value = block.head.value;
+        match block.head.key.as_str() {
+            "spec-version" => drop(root.insert("specVersion".to_owned(), json!(value))),
+            "generated-at" => drop(root.insert("generatedAt".to_owned(), json!(value))),
+            "declaration-type" => drop(root.insert("declarationType".to_owned(), json!(value))),
+            "operates-on" => append(&mut root, "operatesOn", value),
+            "agents-json" => drop(root.insert("agentsJson".to_owned(), json!(value))),
+            "site-name" => drop(site.insert("name".to_owned(), json!(value))),
+            "site-url" => drop(site.insert("url".to_owned(), json!(value))),
+            "site-description" => drop(site.insert("description".to_owned(), json!(value))),
+            "site-contact" => drop(site.insert("contact".to_owned(), json!(value))),
+            "site-privacy-policy" => drop(site.insert("privacyPolicy".to_owned(), json!(value))),
+            "site-terms" => drop(site.insert("terms".to_owned(), json!(value))),
+            "allow" => append(&mut access, "allow", value),
+            "disallow" => append(&mut access, "disallow", value),
+            "capability" => capabilities.push(capability_twin(&block)),
+            "agent" => drop(agents.insert(value.to_owned(), agent_twin(&block))),
+            _ => {}
+        }
+    }
+    root.insert("site".to_owned(), Value::Object(site));
+    root.insert("capabilities".to_owned(), Value::Array(capabilities));
+    root.insert("access".to_owned(), Value::Object(access));
+    root.insert("agents".to_owned(), Value::Object(agents));
+    Value::Object(root)
+}
+
+fn append(map: &mut Map<String, Value>, key: &str, value: &str) {
+    if let Value::Array(list) = map.entry(key).or_insert_with(|| json!([])) {
+        list.push(json!(value));
+    }
+}
+
+fn capability_twin(block: &Block<'_, '_>) -> Value {
+    let mut capability = Map::new();
+    capability.insert("id".to_owned(), json!(block.head.value));
+    for (key, name) in [
+        ("endpoint", "endpoint"),
+        ("method", "method"),
+        ("protocol", "protocol"),
+        ("description", "description"),
+        ("openapi", "openapi"),
+        ("rate-limit", "rateLimit"),
+    ] {
+        if let Some(value) = block.get(key) {
+            capability.insert(name.to_owned(), json!(value));
+        }
+    }
+    if let Some(kind) = block.get("auth") {
+        let auth = json!({"type": kind, "tokenEndpoint": block.get("auth-endpoint"), "docsUrl": block.get("auth-docs")});
+        capability.insert("auth".to_owned(), auth);
+    }
+    let scopes: Vec<&str> = block.all("scopes").flat_map(listed).collect();
+    if !scopes.is_empty() {
+        capability.insert("scopes".to_owned(), json!(scopes));
+    }
+    let parameters: Vec<Value> = block.all("param").map(parameter_twin).collect();
+    if !parameters.is_empty() {
+        capability.insert("parameters".to_owned(), Value::Array(parameters));
+    }
+    Value::Object(capability)
+}
+
+/// `name (location, type[, required]) [- description]`
+fn parameter_twin(text: &str) -> Value {
+    let Some((name, rest)) = text.split_once('(') else { return json!({"name": text}) };
+    let (inside, after) = rest.split_once(')').unwrap_or((rest, ""));
+    let mut parts = listed(inside);
+    let (place, kind) = (parts.next(), parts.next());
+    let mut parameter = json!({"name": name.trim(), "in": place, "type": kind});
+    if parts.any(|part| part.eq_ignore_ascii_case("required")) {
+        parameter["required"] = json!(true);
+    }
+    let description = after.trim().trim_start_matches(['-', '–', '—']).trim();
+    if !description.is_empty() {
+        parameter["description"] = json!(description);
+    }
+    parameter
+}
+
+fn agent_twin(block: &Block<'_, '_>) -> Value {
+    let mut policy = Map::new();
+    if let Some(rate) = block.get("rate-limit") {
+        policy.insert("rateLimit".to_owned(), json!(rate));
+    }
+    let capabilities: Vec<&str> = block.all("capabilities").flat_map(listed).collect();
+    if !capabilities.is_empty() {
+        policy.insert("capabilities".to_owned(), json!(capabilities));
+    }
+    if let Some(declaration) = block.get("agent-declaration") {
+        policy.insert("agentDeclaration".to_owned(), json!(declaration));
+    }
+    Value::Object(policy)
+}
+
+/// Reads the JSON form.
+pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.dialect(root.text("specVersion"), Some("1.0"));
+    draft.judge("agents.txt 1.0", |code| code.starts_with("agents_txt."));
+    draft.check(root, &ROOT);
+    generic::describe(root, draft);
+    draft.manifest.updated_at = root.text("generatedAt").map(str::to_owned);
+    if let Some(site) = root.object("site") {
+        draft.check(&site, &SITE);
+        draft.manifest.policies.privacy_url = site.text("privacyPolicy").map(str::to_owned);
+        draft.manifest.policies.terms_url = site.text("terms").map(str::to_owned);
+        draft.manifest.contact = site.value("contact").map(generic::contact).unwrap_or_default();
+    }
+    if let Some(access) = root.object("access") {
+        draft.check(&access, &ACCESS);
+        draft.manifest.policies.access_allow = draft::tags(access.texts("allow"));
+        draft.manifest.policies.access_disallow = draft::tags(access.texts("disallow"));
+    }
+    match root.value("agents") {
+        Some(agents @ Value::Object(_)) => {
+            drop(draft.manifest.hints.insert("agents".to_owned(), agents.clone()))
+        }
+        Some(_) => draft.report_plainly(&AGENTS_LIST, root.at("agents")),
+        None => {}
+    }
+    if let Some(url) = draft.url(root, "agentsJson") {
+        draft.manifest.links.push(loose::link("agents-json", url, Some(Follow::Manifest)));
+    }
+    if root.list("capabilities").is_some_and(<[Value]>::is_empty) {
+        draft.report_plainly(&NO_CAPABILITY, root.at("capabilities"));
+    }
+    let mut ids = std::collections::BTreeSet::new();
+    for capability in root.objects("capabilities") {
+        if draft.is_full() {
+            return;
+        }
+        draft.check(&capability, &CAPABILITY);
+        if capability.text("id").is_some_and(|id| !ids.insert(id)) {
+            draft.report_plainly(&DUPLICATE, capability.at("id"));
+        }
+        read_capability(&capability, draft);
+    }
+}
+
+fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
+    let id = object.text("id").unwrap_or_default();
+    let mut capability = draft.capability(CapabilityKind::Action, id, "", object.pointer.clone());
+    capability.description = draft::description(object.text("description"));
+    address(object, &mut capability, draft);
+    let (method, url) = (capability.invocation.method.as_deref(), capability.invocation.endpoint());
+    let mut parameters = Parameters::default();
+    for parameter in object.objects("parameters").chain(object.objects("params")) {
+        draft.check(&parameter, &PARAMETER);
+        let Some(name) = parameter.text("name") else { continue };
+        let (schema, need) = descriptor(&Value::Object(parameter.map.clone()));
+        let place = match parameter.text_of(&["in", "location"]) {
+            Some("query") => Place::Query,
+            Some("path") => Place::Path,
+            Some("header") => Place::Header,
+            Some("body") => Place::Body,
+            _ => Place::of(method, url, name),
+        };
+        let need = if place == Place::Path { Demand::Required } else { need };
+        parameters.add(name, schema, place, need);
+    }
+    capability.parameters = parameters.finish();
+    read_auth(object, &mut capability, draft);
+    capability.rate_limit = object.value("rateLimit").and_then(|limit| match limit {
+        Value::String(text) => Some(quantity::rate(text)),
+        other => loose::rate_limit(other),
+    });
+    if let Some(url) = draft.url(object, "openapi") {
+        draft.manifest.links.push(loose::link("service-desc", url, Some(Follow::Manifest)));
+    }
+    draft.push(capability);
+}
+
+/// The endpoint over its protocol; a method is HTTP's alone and GET where none is stated.
+fn address(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
+    let Some(address) =
+        object.text("endpoint").and_then(|text| draft.on_origin(text, &object.at("endpoint")))
+    else {
+        return;
+    };
+    let protocol = match object.text("protocol").unwrap_or("REST").to_ascii_uppercase().as_str() {
+        "MCP" => Protocol::Mcp,
+        "A2A" => Protocol::A2a,
+        "GRAPHQL" => Protocol::GraphQl,
+        "WEBSOCKET" => Protocol::WebSocket,
+        _ => Protocol::Http,
+    };
+    if protocol == Protocol::Http {
+        let method = object.text("method").unwrap_or("GET").to_ascii_uppercase();
+        return loose::call(capability, &method, address);
+    }
+    let url = address.as_str().to_owned();
+    generic::set_address(capability, address);
+    capability.invocation.protocol = Some(protocol);
+    capability.invocation.native = object.text("id").map(str::to_owned);
+    let mut interface = loose::interface(protocol, Some(url));
+    interface.declared = object.text("protocol").map(str::to_owned);
+    if !draft.manifest.interfaces.contains(&interface) {
+        draft.manifest.interfaces.push(interface);
+    }
+}
+
+fn read_auth(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
+    let Some(published) = object.value("auth") else { return };
+    let mut found = loose::auth(published);
+    let described = object.object("auth");
+    for auth in &mut found {
+        let text = |key: &str| described.as_ref().and_then(|auth| auth.text(key)).map(str::to_owned);
+        auth.token_url = text("tokenEndpoint");
+        auth.docs_url = text("docsUrl");
+        auth.scopes.extend(object.texts("scopes").into_iter().map(|scope| (scope.to_owned(), String::new())));
+        let tokens =
+            matches!(auth.scheme, crate::model::AuthScheme::Bearer | crate::model::AuthScheme::OAuth2);
+        if tokens && auth.token_url.is_none() {
+            draft.report_plainly(&NO_TOKEN_ENDPOINT, object.at("auth"));
+        }
+    }
+    capability.auth = loose::required_by(&found);
+    for auth in found {
+        let known = draft
+            .manifest
+            .auth
+            .iter()
+            .any(|known| known.scheme == auth.scheme && known.token_url == auth.token_url);
+        if !known {
+            draft.manifest.auth.push(auth);
+        }
+    }
+}
+
+fn is_version(text: &str) -> bool {
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    text.split_once('.').is_some_and(|(major, minor)| number(major) && number(minor))
+}
+
+fn is_id(text: &str) -> bool {
+    let plain = text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    plain && !text.starts_with('-') && text.len() <= 100
+}
