@@ -177,9 +177,10 @@ pub(super) fn check_remote(remote: &Object<'_>, draft: &mut Draft<'_>) {
 }
 
 /// Reports a file that leads nowhere.
-pub(super) fn check_reachable(found: usize, draft: &mut Draft<'_>) {
+pub(super) fn check_reachable(root: &Object<'_>, found: usize, draft: &mut Draft<'_>) {
+    let rule = if root.has("serverInfo") { &NO_TRANSPORT } else { &NO_ENDPOINT };
     if found == 0 {
-        draft.report_plainly(&NO_TRANSPORT, &NO_ENDPOINT, String::new());
+        draft.report_plainly(rule, String::new());
     }
 }
 
