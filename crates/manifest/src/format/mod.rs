@@ -13,6 +13,7 @@ mod air;
 mod anp;
 mod api_catalog;
 mod ard;
+mod arws;
 mod awas;
 mod awp;
 mod erc8004;
@@ -31,6 +32,7 @@ mod w2a;
 mod web_bot_auth;
 mod webmcp;
 mod wildcard;
+mod woa;
 mod x402;
 
 use serde_json::Value;
@@ -67,6 +69,8 @@ impl<'b> Body<'b> {
 pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
     match (draft.format(), body.root(), body.text()) {
         (Format::Awp, Some(root), _) => awp::read(&root, draft),
+        (Format::Woa, Some(root), _) => woa::read(&root, draft),
+        (Format::Arws, Some(root), _) => arws::read(&root, draft),
         (Format::A2a, Some(root), _) => a2a::read(&root, draft),
         (Format::Ard, Some(root), _) => ard::read(&root, draft),
         (Format::McpCard | Format::McpRegistry | Format::McpFreeform, Some(root), _) => {
@@ -107,6 +111,8 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
 /// Every dialect's tables, in the order of the catalogue.
 pub(crate) const DIALECTS: &[&Dialect] = &[
     &awp::DIALECT,
+    &woa::DIALECT,
+    &arws::DIALECT,
     &a2a::DIALECT,
     &ard::DIALECT,
     &mcp::DIALECT,

@@ -1,0 +1,97 @@
+//! ARWS, the Agent-Readable Web Standard: a small manifest that names the tool definitions, and those definitions.
+//!
+//! Layer 1 is this document (`agent-manifest.json`, or JSON at `llms.txt`). Layer 2 is the document that `tools` names:
+//! when it comes along as a linked document, its operations become this manifest's capabilities. Layer 3, an MCP server,
+//! is an interface that is never called. Layer 4 is judged from what the operations declare.
+
+mod rules;
+mod tools;
+
+use crate::draft::{self, Draft};
+use crate::model::{Auth, Follow, Interface, Link, Protocol};
+use crate::object::Object;
+use crate::rule::Dialect;
+use crate::{auth, name::ManifestUrl};
+
+/// The tables of ARWS, for the catalogue.
+pub(crate) const DIALECT: Dialect = Dialect { title: "ARWS", shapes: rules::SHAPES, rules: rules::RULES };
+
+/// Reads an ARWS manifest, with its tool definitions where they came along.
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.judge("ARWS", |code| code.starts_with("arws."));
+    draft.check(root, &rules::ROOT);
+    draft.dialect(root.text("version").filter(|_| root.has("arws")), None);
+    draft.manifest.name = draft::name(root.text("name"));
+    draft.manifest.description = draft::description(root.text("description"));
+    draft.manifest.document_version = draft::name(root.text("version"));
+    if let Some(contract) = root.object("auth") {
+        let entry = authentication(&contract, draft);
+        draft.manifest.auth.extend(entry);
+    }
+    if let Some(server) = draft.url(root, "mcp") {
+        draft.manifest.interfaces.push(mcp(server));
+    }
+    let Some(published) = root.text("tools") else {
+        return draft.report_plainly(&rules::TOOLS_MISSING, root.at("tools"));
+    };
+    match draft
+        .on_document(published, &root.at("tools"))
+        .and_then(|found| ManifestUrl::parse(found.as_str()).ok())
+    {
+        Some(url) => definitions(&url, draft),
+        None => draft.report_plainly(&rules::TOOLS_UNUSABLE, root.at("tools")),
+    }
+}
+
+/// The tools are an MCP server, or a document that completes this one.
+fn definitions(url: &ManifestUrl, draft: &mut Draft<'_>) {
+    if is_mcp(url) {
+        draft.manifest.declared_origin = Some(url.origin());
+        draft.manifest.interfaces.push(mcp(url.to_string()));
+        return;
+    }
+    let follow = Some(Follow::Merge);
+    draft.manifest.links.push(Link {
+        rel: "tools".to_owned(),
+        url: url.to_string(),
+        media_type: None,
+        title: None,
+        follow,
+    });
+    let linked = draft.document.linked.iter().find(|linked| linked.url == url).copied();
+    if let Some(linked) = linked {
+        tools::read(&linked, draft);
+    }
+}
+
+/// Whether the address is that of an MCP server rather than of a document: `/mcp`, `/sse`.
+fn is_mcp(url: &ManifestUrl) -> bool {
+    let last = url.path().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    matches!(last, "mcp" | "sse")
+}
+
+fn mcp(url: String) -> Interface {
+    Interface {
+        protocol: Protocol::Mcp,
+        declared: None,
+        url: Some(url),
+        version: None,
+        transport: None,
+        auth_ref: None,
+    }
+}
+
+fn authentication(contract: &Object<'_>, draft: &mut Draft<'_>) -> Option<Auth> {
+    draft.check(contract, &rules::AUTH);
+    let word = contract.text("type")?;
+    let mut entry = Auth::new(auth::scheme(word));
+    entry.declared = draft::name(Some(word)).filter(|word| word != entry.scheme.as_str());
+    entry.token_url = draft.url(contract, "token_url");
+    entry.authorize_url = draft.url(contract, "authorization_url");
+    entry.scopes =
+        contract.texts("scopes").into_iter().map(|scope| (scope.to_owned(), String::new())).collect();
+    Some(entry)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! The tool definitions of an ARWS manifest (layer 2): an OpenAPI document, or a list of tools with JSON Schemas; and what
+//! they say about safety (layer 4).
+
+use serde_json::Value;
+
+use super::rules;
+use crate::draft::{self, Draft};
+use crate::format::openapi;
+use crate::json;
+use crate::model::{AuthScheme, Capability, CapabilityKind, Confirmation, SafetyClass, Tristate};
+use crate::object::Object;
+use crate::read::LinkedDocument;
+use crate::schema::{self, Place};
+
+/// Where findings about the tools point: the member that names them, since the document is another one.
+const AT_TOOLS: &str = "/tools";
+
+/// Reads the definitions into the manifest's capabilities.
+pub(super) fn read(linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
+    let first = draft.manifest.capabilities.len();
+    if let Some(document) = openapi::parse_linked(linked.bytes) {
+        of_description(&document, linked, draft);
+    } else {
+        let Some(document) = parse(linked.bytes) else {
+            return draft.report_plainly(&rules::TOOLS_UNREADABLE, AT_TOOLS.to_owned());
+        };
+        let Some(tools) = of_list(&document, draft) else {
+            return draft.report_plainly(&rules::TOOLS_UNKNOWN, AT_TOOLS.to_owned());
+        };
+        tools.into_iter().for_each(|tool| draft.push(tool));
+    }
+    let mut capabilities = draft.manifest.capabilities.split_off(first);
+    if capabilities.is_empty() {
+        draft.report_plainly(&rules::TOOLS_EMPTY, AT_TOOLS.to_owned());
+    }
+    for capability in &mut capabilities {
+        capability.pointer_document = Some(linked.url.to_string());
+        inherit_auth(capability, draft);
+        judge(capability, draft);
+    }
+    draft.manifest.capabilities.extend(capabilities);
+}
+
+fn parse(bytes: &[u8]) -> Option<Value> {
+    let text = std::str::from_utf8(bytes).ok()?.trim_start_matches('\u{feff}');
+    json::parse(text).map(|(value, _)| value).ok()
+}
+
+fn of_description(document: &Value, linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
+    let version = document.get("openapi").and_then(Value::as_str).unwrap_or("2.0");
+    if !version.starts_with("3.") || version.starts_with("3.0") {
+        let text = format!("the tools are defined in OpenAPI {version}");
+        draft.report(&rules::TOOLS_OLD, AT_TOOLS.to_owned(), text);
+    }
+    openapi::merge(document, linked.url, draft);
+}
+
+/// A list of tools as MCP servers list them: name, description and the JSON Schema of the input.
+fn of_list(document: &Value, draft: &mut Draft<'_>) -> Option<Vec<Capability>> {
+    let (list, base) = match document {
+        Value::Array(list) => (list, ""),
+        Value::Object(map) => (map.get("tools")?.as_array()?, "/tools"),
+        _ => return None,
+    };
+    let mut capabilities = Vec::new();
+    for (index, value) in list.iter().enumerate() {
+        let Some(map) = value.as_object() else { continue };
+        let tool = Object { map, pointer: format!("{base}/{index}") };
+        capabilities.push(of_tool(&tool, draft));
+    }
+    Some(capabilities)
+}
+
+fn of_tool(tool: &Object<'_>, draft: &mut Draft<'_>) -> Capability {
+    let name = tool.text("name").unwrap_or_default();
+    let mut capability = draft.capability(CapabilityKind::Tool, name, name, tool.pointer.clone());
+    capability.title = draft::name(tool.text("title"));
+    capability.description = draft::description(tool.text("description"));
+    let schema_of = |keys: &[&str]| keys.iter().find_map(|key| tool.object(key));
+    capability.parameters = schema_of(&["inputSchema", "input_schema", "parameters"])
+        .map(|found| schema::placed(found.map, Place::Body));
+    capability.response =
+        schema_of(&["outputSchema", "output_schema"]).map(|found| Value::Object(found.map.clone()));
+    capability.invocation.native = Some(name.to_owned()).filter(|name| !name.is_empty());
+    capability
+}
+
+/// Where an operation says nothing of its own, the manifest's contract is what there is: whether this very operation
+/// needs it stays unknown.
+fn inherit_auth(capability: &mut Capability, draft: &Draft<'_>) {
+    if capability.auth.required != Tristate::Unknown || !capability.auth.schemes.is_empty() {
+        return;
+    }
+    capability.auth.schemes = draft.manifest.auth.iter().map(|entry| entry.scheme).collect();
+}
+
+/// What layers 2 and 4 ask of every tool.
+fn judge(capability: &mut Capability, draft: &mut Draft<'_>) {
+    let name = capability.name.clone();
+    if capability.description.is_none() {
+        draft.report(
+            &rules::OPERATION_UNDESCRIBED,
+            AT_TOOLS.to_owned(),
+            format!("\"{name}\" has no description"),
+        );
+    }
+    let properties =
+        capability.parameters.as_ref().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+    let mut takes_key = false;
+    for (parameter, schema) in properties.into_iter().flatten() {
+        takes_key |= parameter.to_ascii_lowercase().replace(['-', '_'], "").contains("idempotency");
+        if schema.get("description").is_none() {
+            let text = format!("the parameter `{parameter}` of \"{name}\" has no description");
+            draft.report(&rules::PARAMETER_UNDESCRIBED, AT_TOOLS.to_owned(), text);
+        }
+        if parameter.chars().count() == 1 {
+            let text = format!("the parameter `{parameter}` of \"{name}\" has a name of one letter");
+            draft.report(&rules::PARAMETER_TERSE, AT_TOOLS.to_owned(), text);
+        }
+    }
+    consequences(capability, takes_key, draft);
+}
+
+fn consequences(capability: &mut Capability, takes_key: bool, draft: &mut Draft<'_>) {
+    let class = capability.safety.class;
+    if matches!(class, SafetyClass::Read | SafetyClass::Unknown) {
+        return;
+    }
+    let name = capability.name.clone();
+    if takes_key {
+        capability.idempotency.supported = Some(true);
+    } else if capability.idempotency.supported != Some(true) {
+        draft.report(
+            &rules::WRITE_NOT_IDEMPOTENT,
+            AT_TOOLS.to_owned(),
+            format!("\"{name}\" takes no idempotency key"),
+        );
+    }
+    let authenticated = capability.auth.schemes.iter().any(|scheme| *scheme != AuthScheme::None);
+    if !authenticated || capability.auth.required == Tristate::No {
+        draft.report(
+            &rules::WRITE_WITHOUT_AUTH,
+            AT_TOOLS.to_owned(),
+            format!("\"{name}\" asks for no authentication"),
+        );
+    }
+    // Layer 4: a destructive tool is one that a person approves.
+    if class == SafetyClass::Destructive && capability.safety.confirmation == Confirmation::None {
+        capability.safety.confirmation = Confirmation::Recommended;
+        let text = format!("\"{name}\" does not announce an approval by a person");
+        draft.report(&rules::DESTRUCTIVE_WITHOUT_APPROVAL, AT_TOOLS.to_owned(), text);
+    }
+}

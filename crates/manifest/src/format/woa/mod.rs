@@ -1,0 +1,182 @@
+//! WoA, the Web of Agents: `woa.json` with agents, their operations and the transports that invoke them.
+//!
+//! Follows draft-gaikwad-woa-00. An agent without operations is one capability; an agent with operations is one
+//! capability an operation, whose own schemas override the agent's. What invoking does to the world is not declared, so
+//! its safety stays unknown.
+
+mod rules;
+mod transport;
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::draft::{self, Draft};
+use crate::json::push_index;
+use crate::model::{Auth, AuthScheme, Capability, CapabilityKind, Execution, ExecutionModel, Tristate};
+use crate::object::{Object, type_words};
+use crate::rule::Dialect;
+use crate::schema::{self, Place};
+use transport::Transports;
+
+/// The tables of WoA, for the catalogue.
+pub(crate) const DIALECT: Dialect = Dialect { title: "WoA", shapes: rules::SHAPES, rules: rules::RULES };
+
+/// Reads a WoA document.
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    draft.judge("draft-gaikwad-woa-00", |code| code.starts_with("woa."));
+    draft.check(root, &rules::ROOT);
+    let number = root.value("woa_version").filter(|value| value.is_number()).map(ToString::to_string);
+    let version = root.text("woa_version").map(str::to_owned).or(number);
+    draft.dialect(version.as_deref(), None);
+    if version.is_some_and(|version| version != "1") {
+        draft.report_plainly(&rules::MAJOR, root.at("woa_version"));
+    }
+    draft.manifest.name = Some(draft.base().host().to_string());
+    if let Some(authz) = root.object("authz") {
+        draft.manifest.auth.push(authorization(&authz));
+    }
+    let transports = Transports::read(root, draft);
+    agents(root, &transports, draft);
+}
+
+fn agents(root: &Object<'_>, transports: &Transports<'_>, draft: &mut Draft<'_>) {
+    let agents = root.list("agents").unwrap_or_default();
+    if agents.is_empty() && root.has("agents") {
+        draft.report_plainly(&rules::NO_AGENTS, root.at("agents"));
+    }
+    let mut seen = HashSet::new();
+    for (index, value) in agents.iter().enumerate() {
+        let mut pointer = root.at("agents");
+        push_index(&mut pointer, index);
+        let Some(map) = value.as_object() else {
+            draft.report(&rules::AGENT_MISTYPED, pointer, format!("an agent is {}", type_words(value)));
+            continue;
+        };
+        let agent = Object { map, pointer };
+        if agent.text("id").is_some_and(|id| !seen.insert(id)) {
+            draft.report_plainly(&rules::ID_DUPLICATE, agent.at("id"));
+        }
+        one(&agent, root.has("authz"), transports, draft);
+        if draft.is_full() {
+            return;
+        }
+    }
+}
+
+/// One agent: itself, or its operations.
+fn one(agent: &Object<'_>, authorized_by_root: bool, transports: &Transports<'_>, draft: &mut Draft<'_>) {
+    draft.check(agent, &rules::AGENT);
+    let called_over = transports.of_agent(agent, draft);
+    let needs_authorization = authorized_by_root || agent.has("authz");
+    let mut whole = blank(agent, agent, CapabilityKind::Agent, agent.text("id").unwrap_or_default(), draft);
+    whole.parameters = inputs(agent, draft);
+    whole.response = outputs(agent, draft);
+    if needs_authorization {
+        whole.auth.required = Tristate::Yes;
+        whole.auth.schemes = vec![AuthScheme::Other];
+    }
+    let operations = agent.list("operations").unwrap_or_default();
+    if operations.is_empty() {
+        transports.invoke(&mut whole, agent.text("id").unwrap_or_default(), None, &called_over);
+        return draft.push(whole);
+    }
+    let mut names = HashSet::new();
+    for (index, value) in operations.iter().enumerate() {
+        let mut pointer = agent.at("operations");
+        push_index(&mut pointer, index);
+        let Some(map) = value.as_object() else {
+            draft.report(
+                &rules::OPERATION_MISTYPED,
+                pointer,
+                format!("an operation is {}", type_words(value)),
+            );
+            continue;
+        };
+        let operation = Object { map, pointer };
+        if operation.text("name").is_some_and(|name| !names.insert(name)) {
+            draft.report_plainly(&rules::OPERATION_DUPLICATE, operation.at("name"));
+        }
+        let capability = with_operation(agent, &operation, &whole, draft);
+        let mut capability = Capability { auth: whole.auth.clone(), ..capability };
+        let id = agent.text("id").unwrap_or_default();
+        transports.invoke(&mut capability, id, operation.text("name"), &called_over);
+        draft.push(capability);
+    }
+}
+
+/// An operation overrides its agent's description and schemas.
+fn with_operation(
+    agent: &Object<'_>,
+    operation: &Object<'_>,
+    whole: &Capability,
+    draft: &mut Draft<'_>,
+) -> Capability {
+    draft.check(operation, &rules::OPERATION);
+    let (id, name) = (agent.text("id").unwrap_or_default(), operation.text("name").unwrap_or_default());
+    let mut capability =
+        blank(agent, operation, CapabilityKind::AgentOperation, &format!("{id}/{name}"), draft);
+    capability.parameters = inputs(operation, draft).or_else(|| whole.parameters.clone());
+    capability.response = outputs(operation, draft).or_else(|| whole.response.clone());
+    capability
+}
+
+/// A capability with its texts: those of `told`, which is the agent itself or one of its operations.
+fn blank(
+    agent: &Object<'_>,
+    told: &Object<'_>,
+    kind: CapabilityKind,
+    native_id: &str,
+    draft: &mut Draft<'_>,
+) -> Capability {
+    let agent_name = agent.text("name").or_else(|| agent.text("id")).unwrap_or_default();
+    let name = match (kind, told.text("name")) {
+        // "default" says nothing by itself; it is the name recommended for an only operation.
+        (CapabilityKind::AgentOperation, Some(name)) if name != "default" => format!("{agent_name}: {name}"),
+        _ => agent_name.to_owned(),
+    };
+    let mut capability = draft.capability(kind, native_id, &name, told.pointer.clone());
+    let description = told.text("description").or_else(|| agent.text("description"));
+    capability.description = draft::description(description);
+    capability.tags = draft::tags(agent.texts("capabilities"));
+    capability.execution = Execution { model: ExecutionModel::Sync, poll_url: None };
+    capability.inferred.insert("execution".to_owned(), "woa.default-sync".to_owned());
+    capability
+}
+
+fn inputs(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Value> {
+    checked_schema(object, "inputs", draft).map(|schema| schema::placed(schema.map, Place::Body))
+}
+
+fn outputs(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Value> {
+    checked_schema(object, "outputs", draft).map(|schema| Value::Object(schema.map.clone()))
+}
+
+/// A schema, checked against the 2020-12 meta-schema; kept as published even when it fails.
+fn checked_schema<'v>(object: &Object<'v>, key: &str, draft: &mut Draft<'_>) -> Option<Object<'v>> {
+    let schema = object.object(key)?;
+    if let Err(error) = jsonschema::draft202012::meta::validate(&Value::Object(schema.map.clone())) {
+        let pointer = format!("{}{}", schema.pointer, error.instance_path());
+        draft.report(&rules::SCHEMA_INVALID, pointer, format!("`{key}` is no JSON Schema 2020-12: {error}"));
+    } else if !is_plain_object(&schema) {
+        draft.report_plainly(&rules::SCHEMA_ROOT, schema.pointer.clone());
+    }
+    Some(schema)
+}
+
+fn is_plain_object(schema: &Object<'_>) -> bool {
+    schema.text("type") == Some("object") && schema.object("properties").is_some()
+}
+
+/// The `authz` extension (appendix A): a scheme of its own with a policy and the header that carries the token.
+fn authorization(authz: &Object<'_>) -> Auth {
+    let mut auth = Auth::new(AuthScheme::Other);
+    auth.declared = draft::name(authz.text("scheme"));
+    auth.docs_url = authz.text("policy_uri").map(str::to_owned);
+    auth.name = draft::name(authz.text("token_header"));
+    auth.location = auth.name.as_ref().map(|_| "header".to_owned());
+    auth
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! WoA transports (§4.3): how an agent is invoked. The invocation URL is `base` and `invoke_path` put together as they
+//! stand, not resolved as URLs are.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::rules;
+use crate::draft::{self, Draft};
+use crate::model::{Capability, Interface, Protocol};
+use crate::object::{Object, type_words};
+
+/// What the path says where the agent's id belongs; case counts.
+const PLACEHOLDER: &str = "{agent_id}";
+
+/// The transports of a document by name.
+pub(super) struct Transports<'v>(BTreeMap<&'v str, Object<'v>>);
+
+impl<'v> Transports<'v> {
+    pub(super) fn read(root: &Object<'v>, draft: &mut Draft<'_>) -> Self {
+        let Some(published) = root.object("transports") else { return Self(BTreeMap::new()) };
+        let mut transports = BTreeMap::new();
+        for (name, value) in published.map {
+            let pointer = published.at(name);
+            let Some(map) = value.as_object() else {
+                let text = format!("the transport \"{name}\" is {}", type_words(value));
+                draft.report(&rules::TRANSPORT_MISTYPED, pointer, text);
+                continue;
+            };
+            let transport = Object { map, pointer };
+            check(name, &transport, draft);
+            draft.manifest.interfaces.push(interface(name, &transport));
+            transports.insert(name.as_str(), transport);
+        }
+        report_unused(root, &published, draft);
+        Self(transports)
+    }
+
+    /// The transports that an agent names and the document describes.
+    pub(super) fn of_agent(&self, agent: &Object<'v>, draft: &mut Draft<'_>) -> Vec<&'v str> {
+        let mut known = Vec::new();
+        for name in agent.texts("transports") {
+            match self.0.get_key_value(name) {
+                Some((name, _)) => known.push(*name),
+                None => {
+                    let text = format!("the transport \"{name}\" is not described");
+                    draft.report(&rules::TRANSPORT_UNKNOWN, agent.at("transports"), text);
+                }
+            }
+        }
+        known
+    }
+
+    /// Says how an agent or one of its operations is invoked: over REST where it can be, else over MCP, else over
+    /// the first private transport.
+    pub(super) fn invoke(
+        &self,
+        capability: &mut Capability,
+        agent_id: &str,
+        operation: Option<&str>,
+        called_over: &[&str],
+    ) {
+        let preferred = ["rest", "mcp"].into_iter().find(|name| called_over.contains(name));
+        let Some(name) = preferred.or_else(|| called_over.first().copied()) else { return };
+        let Some(transport) = self.0.get(name) else { return };
+        let invocation = &mut capability.invocation;
+        invocation.envelope = Some(envelope(agent_id, operation));
+        match name {
+            "rest" => {
+                invocation.protocol = Some(Protocol::Http);
+                invocation.method = Some("POST".to_owned());
+                let address = rest_url(transport, agent_id);
+                let is_template = address.as_deref().is_some_and(|address| address.contains('{'));
+                let place = if is_template { &mut invocation.url_template } else { &mut invocation.url };
+                *place = address;
+            }
+            "mcp" => {
+                invocation.protocol = Some(Protocol::Mcp);
+                invocation.url =
+                    transport.text("server").filter(|server| is_https(server)).map(str::to_owned);
+                let tool = if transport.text("tool_field") == Some("operation") { operation } else { None };
+                invocation.native = Some(tool.unwrap_or(agent_id).to_owned());
+            }
+            _ => {
+                invocation.protocol = Some(Protocol::Other);
+                invocation.native = Some(agent_id.to_owned());
+            }
+        }
+    }
+}
+
+/// The invocation envelope (§5.1) with what is fixed for this capability; `input` takes the parameters.
+fn envelope(agent_id: &str, operation: Option<&str>) -> Value {
+    match operation {
+        Some(operation) => json!({"agent": agent_id, "operation": operation, "input": "{parameters}"}),
+        None => json!({"agent": agent_id, "input": "{parameters}"}),
+    }
+}
+
+/// `base` and `invoke_path` concatenated, the placeholder replaced by the agent's id (§4.3.1).
+fn rest_url(transport: &Object<'_>, agent_id: &str) -> Option<String> {
+    let base = transport.text("base").filter(|base| is_https(base))?;
+    let path = transport.text("invoke_path")?;
+    Some(format!("{base}{}", path.replace(PLACEHOLDER, agent_id)))
+}
+
+fn is_https(text: &str) -> bool {
+    text.starts_with("https://")
+}
+
+fn check(name: &str, transport: &Object<'_>, draft: &mut Draft<'_>) {
+    match name {
+        "rest" => {
+            draft.check(transport, &rules::REST);
+            if transport.text("base").is_some_and(|base| base.contains("://") && !is_https(base)) {
+                draft.report_plainly(&rules::BASE_NOT_HTTPS, transport.at("base"));
+            }
+            let rest = transport.text("invoke_path").map(|path| path.replace(PLACEHOLDER, ""));
+            if rest.is_some_and(|path| path.contains('{')) {
+                draft.report_plainly(&rules::PLACEHOLDER_CASE, transport.at("invoke_path"));
+            }
+        }
+        "mcp" => draft.check(transport, &rules::MCP),
+        private if is_reverse_dns(private) => {}
+        other => {
+            let text = format!("\"{other}\" is neither registered nor named with a reverse DNS prefix");
+            draft.report(&rules::TRANSPORT_UNREGISTERED, transport.pointer.clone(), text);
+        }
+    }
+}
+
+/// `com.example.mytransport`: at least three labels.
+fn is_reverse_dns(name: &str) -> bool {
+    let label_ok = |label: &str| {
+        !label.is_empty()
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    name.split('.').count() >= 3 && name.split('.').all(label_ok)
+}
+
+fn interface(name: &str, transport: &Object<'_>) -> Interface {
+    let (protocol, address) = match name {
+        "rest" => (Protocol::Http, transport.text("base")),
+        "mcp" => (Protocol::Mcp, transport.text("server")),
+        _ => (Protocol::Other, transport.text("url")),
+    };
+    Interface {
+        protocol,
+        declared: draft::name(Some(name)),
+        url: address.filter(|address| is_https(address)).map(str::to_owned),
+        version: None,
+        transport: draft::name(transport.text("tool_namespace")),
+        auth_ref: None,
+    }
+}
+
+fn report_unused(root: &Object<'_>, published: &Object<'_>, draft: &mut Draft<'_>) {
+    let used: Vec<&str> = root.objects("agents").flat_map(|agent| agent.texts("transports")).collect();
+    for name in published.map.keys().filter(|name| !used.contains(&name.as_str())) {
+        draft.report(&rules::TRANSPORT_UNUSED, published.at(name), format!("no agent names \"{name}\""));
+    }
+}
