@@ -124,6 +124,19 @@ COMMENT ON TABLE address_clock IS 'Politeness clocks of addresses, which many si
 COMMENT ON COLUMN address_clock.address IS 'IP address.';
 COMMENT ON COLUMN address_clock.next_ok_at_ms IS 'No request to it before this.';
 
+CREATE TABLE document (
+    hash TEXT COLLATE "C" PRIMARY KEY,
+    body BYTEA NOT NULL,
+    bytes BIGINT NOT NULL,
+    first_seen_at_ms BIGINT NOT NULL
+);
+COMMENT ON TABLE document IS 'Bytes as published, once for each content.';
+COMMENT ON COLUMN document.hash IS 'SHA-256 of the bytes, hex.';
+COMMENT ON COLUMN document.body IS 'The bytes, zstd.';
+COMMENT ON COLUMN document.bytes IS 'Size before compression.';
+COMMENT ON COLUMN document.first_seen_at_ms IS 'When it was first read.';
+ALTER TABLE document ALTER COLUMN body SET STORAGE EXTERNAL;
+
 CREATE TABLE resource (
     id TEXT COLLATE "C" PRIMARY KEY,
     site TEXT COLLATE "C" NOT NULL,
@@ -139,7 +152,8 @@ CREATE TABLE resource (
     content_hash TEXT,
     fetched_at_ms BIGINT,
     changed_at_ms BIGINT,
-    misses_in_row INTEGER NOT NULL DEFAULT 0
+    misses_in_row INTEGER NOT NULL DEFAULT 0,
+    document_hash TEXT COLLATE "C" REFERENCES document (hash)
 );
 COMMENT ON TABLE resource IS 'URLs that exist, once did, or were linked. A path that was merely tried is a slot of site_state.paths_checked.';
 COMMENT ON COLUMN resource.id IS 'Id of the URL, which is also the id of the manifest read from it.';
@@ -157,19 +171,7 @@ COMMENT ON COLUMN resource.content_hash IS 'SHA-256 of the last body read, hex.'
 COMMENT ON COLUMN resource.fetched_at_ms IS 'When it was last fetched.';
 COMMENT ON COLUMN resource.changed_at_ms IS 'When its content last differed.';
 COMMENT ON COLUMN resource.misses_in_row IS 'Visits in a row that did not find it.';
-
-CREATE TABLE document (
-    hash TEXT COLLATE "C" PRIMARY KEY,
-    body BYTEA NOT NULL,
-    bytes BIGINT NOT NULL,
-    first_seen_at_ms BIGINT NOT NULL
-);
-COMMENT ON TABLE document IS 'Bytes as published, once for each content.';
-COMMENT ON COLUMN document.hash IS 'SHA-256 of the bytes, hex.';
-COMMENT ON COLUMN document.body IS 'The bytes, zstd.';
-COMMENT ON COLUMN document.bytes IS 'Size before compression.';
-COMMENT ON COLUMN document.first_seen_at_ms IS 'When it was first read.';
-ALTER TABLE document ALTER COLUMN body SET STORAGE EXTERNAL;
+COMMENT ON COLUMN resource.document_hash IS 'Document kept of a part of a manifest elsewhere, such as its OpenAPI document.';
 
 CREATE TABLE manifest (
     id TEXT COLLATE "C" PRIMARY KEY,
@@ -372,6 +374,8 @@ CREATE INDEX manifest_format ON manifest (format) WHERE removed_at_ms IS NULL;
 COMMENT ON INDEX manifest_format IS 'Manifests in the index by format.';
 CREATE INDEX manifest_version_document ON manifest_version (document_hash) WHERE document_hash IS NOT NULL;
 COMMENT ON INDEX manifest_version_document IS 'Whether a document is still referred to.';
+CREATE INDEX resource_document ON resource (document_hash) WHERE document_hash IS NOT NULL;
+COMMENT ON INDEX resource_document IS 'Whether a document is still referred to.';
 CREATE INDEX capability_manifest ON capability (manifest_id);
 COMMENT ON INDEX capability_manifest IS 'Capabilities of a manifest.';
 CREATE INDEX capability_type_manifest ON capability_type (manifest_id);

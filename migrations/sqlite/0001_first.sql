@@ -110,6 +110,18 @@ CREATE TABLE address_clock (
     next_ok_at_ms BIGINT NOT NULL
 ) WITHOUT ROWID;
 
+-- Bytes as published, once for each content.
+CREATE TABLE document (
+    -- SHA-256 of the bytes, hex.
+    hash TEXT PRIMARY KEY NOT NULL,
+    -- The bytes, zstd.
+    body BLOB NOT NULL,
+    -- Size before compression.
+    bytes BIGINT NOT NULL,
+    -- When it was first read.
+    first_seen_at_ms BIGINT NOT NULL
+);
+
 -- URLs that exist, once did, or were linked. A path that was merely tried is a slot of site_state.paths_checked.
 CREATE TABLE resource (
     -- Id of the URL, which is also the id of the manifest read from it.
@@ -141,20 +153,10 @@ CREATE TABLE resource (
     -- When its content last differed.
     changed_at_ms BIGINT,
     -- Visits in a row that did not find it.
-    misses_in_row INTEGER NOT NULL DEFAULT 0
+    misses_in_row INTEGER NOT NULL DEFAULT 0,
+    -- Document kept of a part of a manifest elsewhere, such as its OpenAPI document.
+    document_hash TEXT REFERENCES document (hash)
 ) WITHOUT ROWID;
-
--- Bytes as published, once for each content.
-CREATE TABLE document (
-    -- SHA-256 of the bytes, hex.
-    hash TEXT PRIMARY KEY NOT NULL,
-    -- The bytes, zstd.
-    body BLOB NOT NULL,
-    -- Size before compression.
-    bytes BIGINT NOT NULL,
-    -- When it was first read.
-    first_seen_at_ms BIGINT NOT NULL
-);
 
 -- Manifests, those that left the index included.
 CREATE TABLE manifest (
@@ -353,6 +355,8 @@ CREATE INDEX manifest_site ON manifest (site);
 CREATE INDEX manifest_format ON manifest (format) WHERE removed_at_ms IS NULL;
 -- Whether a document is still referred to.
 CREATE INDEX manifest_version_document ON manifest_version (document_hash) WHERE document_hash IS NOT NULL;
+-- Whether a document is still referred to.
+CREATE INDEX resource_document ON resource (document_hash) WHERE document_hash IS NOT NULL;
 -- Capabilities of a manifest.
 CREATE INDEX capability_manifest ON capability (manifest_id);
 -- Semantic types of a manifest.

@@ -14,8 +14,6 @@ use crate::pack::{compress, compressed_json, json, text};
 pub(crate) struct PackedFetch {
     /// The normalised manifest.
     pub(crate) model: Vec<u8>,
-    /// The document and its size before compression, where it was read and may be kept.
-    pub(crate) body: Option<(Vec<u8>, u64)>,
     pub(crate) hash: ContentHash,
     pub(crate) may_keep: bool,
     pub(crate) capabilities: CapabilityBatch,
@@ -27,9 +25,18 @@ pub(crate) struct CapabilityBatch {
     pub(crate) types: String,
 }
 
+/// A document, compressed.
+pub(crate) struct PackedBody {
+    pub(crate) body: Vec<u8>,
+    /// Size before compression.
+    pub(crate) bytes: u64,
+}
+
 /// A visit's parts.
 pub(crate) struct PackedVisit {
     manifests: HashMap<ManifestId, PackedFetch>,
+    /// Documents that were read and may be kept.
+    bodies: HashMap<ManifestId, PackedBody>,
     /// Bodies of robots.txt, in the order of the visit's records.
     pub(crate) robots: Vec<Option<Vec<u8>>>,
     /// The story of the fetches.
@@ -40,10 +47,15 @@ pub(crate) struct PackedVisit {
 
 impl PackedVisit {
     pub(crate) fn of_visit(visit: &VisitRecord) -> Result<Self, StoreError> {
-        let mut manifests = HashMap::new();
+        let (mut manifests, mut bodies) = (HashMap::new(), HashMap::new());
         for fetch in &visit.fetches {
+            let id = ManifestId::of(&fetch.url);
+            if let Some(body) = fetch.body.as_ref().filter(|_| fetch.store_body) {
+                let packed = PackedBody { body: compress(body, "document")?, bytes: body.len() as u64 };
+                bodies.insert(id.clone(), packed);
+            }
             if let Some(packed) = PackedFetch::of_fetch(fetch)? {
-                manifests.insert(ManifestId::of(&fetch.url), packed);
+                manifests.insert(id, packed);
             }
         }
         let robots = visit
@@ -53,14 +65,19 @@ impl PackedVisit {
         let stories: Vec<FetchStory> = visit.fetches.iter().map(FetchStory::from).collect();
         Ok(Self {
             manifests,
+            bodies,
             robots: robots.collect::<Result<_, _>>()?,
             fetches: compressed_json(&stories, "story of a visit")?,
             outcomes: outcomes(&visit.fetches),
         })
     }
 
-    pub(crate) fn of(&self, id: &ManifestId) -> Option<&PackedFetch> {
+    pub(crate) fn manifest(&self, id: &ManifestId) -> Option<&PackedFetch> {
         self.manifests.get(id)
+    }
+
+    pub(crate) fn body(&self, id: &ManifestId) -> Option<&PackedBody> {
+        self.bodies.get(id)
     }
 }
 
@@ -76,10 +93,8 @@ fn outcomes(fetches: &[FetchRecord]) -> String {
 impl PackedFetch {
     fn of_fetch(fetch: &FetchRecord) -> Result<Option<Self>, StoreError> {
         let Some(manifest) = &fetch.manifest else { return Ok(None) };
-        let body = fetch.body.as_ref().filter(|_| fetch.store_body);
         Ok(Some(Self {
             model: compressed_json(manifest, "manifest")?,
-            body: body.map(|body| Ok((compress(body, "document")?, body.len() as u64))).transpose()?,
             hash: manifest.content_hash.clone(),
             may_keep: fetch.store_body,
             capabilities: CapabilityBatch::of(manifest)?,

@@ -66,10 +66,20 @@ pub(crate) struct Touch<'a> {
     pub(crate) returned: Option<&'a Manifest>,
 }
 
+/// A document read for the sake of a manifest elsewhere: an OpenAPI document, a list of tools.
+#[derive(Debug)]
+pub(crate) struct Part<'a> {
+    pub(crate) id: ManifestId,
+    pub(crate) fetch: &'a FetchRecord,
+    /// Hash of what was read before, if it is another.
+    pub(crate) replaces: Option<ContentHash>,
+}
+
 /// Everything that a visit changes.
 #[derive(Debug, Default)]
 pub(crate) struct Plan<'a> {
     pub(crate) resources: Vec<ResourceState>,
+    pub(crate) parts: Vec<Part<'a>>,
     pub(crate) versions: Vec<NewVersion<'a>>,
     pub(crate) touches: Vec<Touch<'a>>,
     pub(crate) removals: Vec<(ManifestId, Status)>,
@@ -110,6 +120,7 @@ pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>
         match &fetch.manifest {
             Some(manifest) => plan_read(&mut plan, id, fetch, manifest, known)?,
             None => {
+                plan_part(&mut plan, id, fetch, before);
                 if let Some(manifest) = known.manifests.get(id).filter(|manifest| manifest.in_index) {
                     let verdict = verdict_of_fetch(fetch.outcome, misses_in_row);
                     plan_verdict(&mut plan, id, manifest, &verdict, fetch.at, fetch.outcome.as_str());
@@ -124,6 +135,22 @@ pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>
         plan_verdict(&mut plan, id, manifest, &verdict, visit.ended_at, visit.end.as_str());
     }
     Ok(plan)
+}
+
+/// A document without a manifest of its own is kept as a part, so that the whole can be read again without it.
+fn plan_part<'a>(
+    plan: &mut Plan<'a>,
+    id: &ManifestId,
+    fetch: &'a FetchRecord,
+    before: Option<&ResourceState>,
+) {
+    let is_told = fetch.body.is_some() || !fetch.store_body;
+    if fetch.outcome == FetchOutcome::Found && fetch.content_hash.is_some() && is_told {
+        let hash_before = before.and_then(|before| before.content_hash.clone());
+        let replaces =
+            hash_before.filter(|hash| !fetch.store_body || fetch.content_hash.as_ref() != Some(hash));
+        plan.parts.push(Part { id: id.clone(), fetch, replaces });
+    }
 }
 
 /// A manifest was read: a new one, a new version, one that is back, or the same.
@@ -281,11 +308,17 @@ const fn verdict_of_end(end: VisitEnd, site: Status) -> Verdict {
 /// The resource after the fetch. A body that was read brings its validators; any other answer keeps those there were.
 fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in_row: u32) -> ResourceState {
     let is_new_body = fetch.outcome == FetchOutcome::Found;
-    // A copy used because it is fresh was not fetched: all stays as it was.
+    let hash_before = before.and_then(|before| before.content_hash.as_ref());
+    let reads_otherwise = fetch.outcome.is_present()
+        && fetch.content_hash.as_ref().is_some_and(|hash| Some(hash) != hash_before);
+    let changed_at =
+        if reads_otherwise { Some(fetch.at) } else { before.and_then(|before| before.changed_at) };
+    // What was not requested stays as it was, but for a manifest whose parts changed.
     if let (FetchOutcome::Fresh | FetchOutcome::NotReached | FetchOutcome::OverBudget, Some(before)) =
         (fetch.outcome, before)
     {
-        return before.clone();
+        let content_hash = if reads_otherwise { &fetch.content_hash } else { &before.content_hash };
+        return ResourceState { content_hash: content_hash.clone(), changed_at, ..before.clone() };
     }
     let (etag, last_modified, cache, hash) = before
         .filter(|_| !is_new_body)
@@ -294,9 +327,6 @@ fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in
             (kept.etag, kept.last_modified, kept.cache, kept.content_hash)
         })
         .unwrap_or_default();
-    let content_hash = fetch.content_hash.clone().or(hash);
-    let hash_before = before.and_then(|before| before.content_hash.as_ref());
-    let has_changed = is_new_body && content_hash.as_ref() != hash_before;
     ResourceState {
         url: fetch.url.clone(),
         manifest_id: None,
@@ -308,9 +338,9 @@ fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in
         last_modified: fetch.last_modified.clone().or(last_modified),
         cache: fetch.cache.clone().or(cache),
         fresh_until: fetch.fresh_until,
-        content_hash,
+        content_hash: fetch.content_hash.clone().or(hash),
         fetched_at: fetch.at,
-        changed_at: if has_changed { Some(fetch.at) } else { before.and_then(|before| before.changed_at) },
+        changed_at,
         misses_in_row,
     }
 }

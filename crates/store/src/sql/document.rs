@@ -4,14 +4,14 @@ use manifest::ContentHash;
 
 use super::Connection;
 use crate::fault::Outcome;
-use crate::pack::Place;
+use crate::pack::{Place, size};
+use crate::packed::PackedBody;
 
-/// Keeps a document unless it is kept already; `body` is compressed, `bytes` its size before.
+/// Keeps a document unless it is kept already.
 pub(crate) async fn document_keep(
     connection: &mut Connection,
     hash: &ContentHash,
-    body: &[u8],
-    bytes: i64,
+    document: &PackedBody,
     now_ms: i64,
 ) -> Outcome<()> {
     sqlx::query(
@@ -19,8 +19,8 @@ pub(crate) async fn document_keep(
          ON CONFLICT (hash) DO NOTHING",
     )
     .bind(hash.as_str())
-    .bind(body)
-    .bind(bytes)
+    .bind(document.body.as_slice())
+    .bind(size(document.bytes))
     .bind(now_ms)
     .execute(&mut *connection)
     .await?;
@@ -40,11 +40,12 @@ pub(crate) async fn document_find(
     Ok(body.map(|body| place.bytes("body", &body)).transpose()?)
 }
 
-/// Removes those of the listed documents that no version refers to.
+/// Removes those of the listed documents that nothing refers to.
 pub(crate) async fn documents_drop_unused(connection: &mut Connection, hashes: &str) -> Outcome<u64> {
     let dropped = sqlx::query(
         "DELETE FROM document WHERE hash IN (SELECT value ->> 0 FROM json_each($1))
-         AND NOT EXISTS (SELECT 1 FROM manifest_version WHERE manifest_version.document_hash = document.hash)",
+         AND NOT EXISTS (SELECT 1 FROM manifest_version WHERE manifest_version.document_hash = document.hash)
+         AND NOT EXISTS (SELECT 1 FROM resource WHERE resource.document_hash = document.hash)",
     )
     .bind(hashes)
     .execute(&mut *connection)

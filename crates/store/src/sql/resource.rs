@@ -2,11 +2,13 @@
 
 use manifest::ManifestId;
 
-use super::Connection;
+use super::{Connection, document};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::ResourceState;
-use crate::pack::{Place, count, counted, json, millis, millis_of, text_of};
+use crate::pack::{Place, count, counted, json, millis, millis_of, names, text_of};
+use crate::packed::PackedBody;
+use crate::plan::Part;
 
 #[derive(sqlx::FromRow)]
 pub(crate) struct ResourceRow {
@@ -119,5 +121,29 @@ pub(crate) async fn resources_save(
     .bind(site)
     .execute(&mut *connection)
     .await?;
+    Ok(())
+}
+
+/// Keeps the document of a part where that is allowed, and drops the one that it replaces.
+pub(crate) async fn part_keep(
+    connection: &mut Connection,
+    part: &Part<'_>,
+    body: Option<&PackedBody>,
+) -> Outcome<()> {
+    let kept = match (&part.fetch.content_hash, body) {
+        (Some(hash), Some(body)) => {
+            document::document_keep(connection, hash, body, millis(part.fetch.at)).await?;
+            Some(hash.as_str())
+        }
+        _ => None,
+    };
+    sqlx::query("UPDATE resource SET document_hash = $2 WHERE id = $1")
+        .bind(part.id.as_str())
+        .bind(kept)
+        .execute(&mut *connection)
+        .await?;
+    if let Some(replaced) = &part.replaces {
+        document::documents_drop_unused(connection, &names([replaced.as_str()])?).await?;
+    }
     Ok(())
 }

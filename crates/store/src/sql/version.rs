@@ -10,8 +10,8 @@ use super::capability::{capabilities_remove, capabilities_replace};
 use super::document::{document_keep, documents_drop_unused};
 use crate::fault::Outcome;
 use crate::model::VersionRecord;
-use crate::pack::{Place, counted, len, millis, millis_of, names, size};
-use crate::packed::{PackedFetch, PackedVisit};
+use crate::pack::{Place, counted, len, millis, millis_of, names};
+use crate::packed::{PackedBody, PackedFetch, PackedVisit};
 use crate::plan::{KnownManifest, NewVersion, Touch};
 
 /// A site's manifests, those that left the index included.
@@ -46,9 +46,12 @@ pub(crate) async fn version_add(
     new: &NewVersion<'_>,
     packed: &PackedVisit,
 ) -> Outcome<()> {
-    let Some(rows) = packed.of(&new.manifest.id) else { return Ok(()) };
+    let Some(rows) = packed.manifest(&new.manifest.id) else { return Ok(()) };
     let at_ms = millis(new.fetch.at);
-    body_keep(connection, &new.manifest.content_hash, rows, at_ms).await?;
+    let body = packed.body(&new.manifest.id);
+    if let Some(body) = body {
+        document_keep(connection, &new.manifest.content_hash, body, at_ms).await?;
+    }
     sqlx::query(
         "INSERT INTO manifest (id, site, url, format, status, version, content_hash, capabilities,
                                first_seen_at_ms, last_seen_at_ms, changed_at_ms)
@@ -78,7 +81,7 @@ pub(crate) async fn version_add(
     .bind(new.manifest.id.as_str())
     .bind(new.version)
     .bind(new.manifest.content_hash.as_str())
-    .bind(rows.body.as_ref().map(|_| new.manifest.content_hash.as_str()))
+    .bind(body.map(|_| new.manifest.content_hash.as_str()))
     .bind(rows.model.as_slice())
     .bind(len(new.manifest.capabilities.len()))
     .bind(len(new.manifest.findings.len()))
@@ -86,18 +89,6 @@ pub(crate) async fn version_add(
     .execute(&mut *connection)
     .await?;
     capabilities_replace(connection, &new.manifest.id, site.as_str(), &rows.capabilities).await
-}
-
-async fn body_keep(
-    connection: &mut Connection,
-    hash: &ContentHash,
-    rows: &PackedFetch,
-    at_ms: i64,
-) -> Outcome<()> {
-    match &rows.body {
-        Some((body, bytes)) => document_keep(connection, hash, body, size(*bytes), at_ms).await,
-        None => Ok(()),
-    }
 }
 
 /// Records how an unchanged manifest stands and when it was confirmed.
@@ -127,12 +118,12 @@ pub(crate) async fn version_touch(
         .execute(&mut *connection)
         .await?;
     }
-    let Some(rows) = packed.of(&touch.id) else { return Ok(()) };
+    let Some(rows) = packed.manifest(&touch.id) else { return Ok(()) };
     if touch.returned.is_some() {
         capabilities_replace(connection, &touch.id, site.as_str(), &rows.capabilities).await?;
     }
     if let Some(fetch) = touch.reread {
-        body_follow(connection, touch, rows, millis(fetch.at)).await?;
+        body_follow(connection, touch, rows, packed.body(&touch.id), millis(fetch.at)).await?;
     }
     Ok(())
 }
@@ -142,14 +133,15 @@ async fn body_follow(
     connection: &mut Connection,
     touch: &Touch<'_>,
     rows: &PackedFetch,
+    body: Option<&PackedBody>,
     at_ms: i64,
 ) -> Outcome<()> {
     let hash = &rows.hash;
     if !rows.may_keep {
         document_reference(connection, touch, None).await?;
         documents_drop_unused(connection, &names([hash.as_str()])?).await?;
-    } else if rows.body.is_some() {
-        body_keep(connection, hash, rows, at_ms).await?;
+    } else if let Some(body) = body {
+        document_keep(connection, hash, body, at_ms).await?;
         document_reference(connection, touch, Some(hash)).await?;
     }
     Ok(())
@@ -258,11 +250,12 @@ pub(crate) async fn version_find(
     Ok(manifest.transpose()?)
 }
 
-/// Hashes of the documents that a site's versions refer to, sorted.
+/// Hashes of the documents that a site's versions and resources refer to, sorted.
 pub(crate) async fn documents_of_site(connection: &mut Connection, site: &SiteName) -> Outcome<Vec<String>> {
     let hashes = sqlx::query_scalar(
-        "SELECT DISTINCT document_hash FROM manifest_version
+        "SELECT document_hash FROM manifest_version
          WHERE document_hash IS NOT NULL AND manifest_id IN (SELECT id FROM manifest WHERE site = $1)
+         UNION SELECT document_hash FROM resource WHERE document_hash IS NOT NULL AND site = $1
          ORDER BY document_hash",
     )
     .bind(site.as_str())

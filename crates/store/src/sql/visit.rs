@@ -2,7 +2,7 @@
 
 use manifest::ManifestId;
 
-use super::resource::{Known as KnownResource, resources_of, resources_save};
+use super::resource::{Known as KnownResource, part_keep, resources_of, resources_save};
 use super::version::{InIndex, index_count, manifest_remove, manifests_known, version_add, version_touch};
 use super::{Connection, feed, lease, robots, seed};
 use crate::StoreError;
@@ -67,6 +67,9 @@ async fn plan_apply(
     packed: &PackedVisit,
 ) -> Outcome<()> {
     resources_save(connection, visit.site.as_str(), &plan.resources).await?;
+    for part in &plan.parts {
+        part_keep(connection, part, packed.body(&part.id)).await?;
+    }
     for new in &plan.versions {
         version_add(connection, &visit.site, new, packed).await?;
     }

@@ -183,3 +183,39 @@ pub(crate) async fn documents_are_shared_by_content(Db { store, .. }: Db) -> Res
     assert!(store.document_find(&ContentHash::of(&body("same"))).await?.is_some(), "others allow it");
     Ok(())
 }
+
+pub(crate) async fn parts_of_manifests_are_kept_while_they_may(Db { store, .. }: Db) -> Result<()> {
+    const PART: &str = "https://sky.example/openapi.json";
+    let part = |minutes, text: &str, store_body| FetchRecord {
+        content_hash: Some(ContentHash::of(&body(text))),
+        body: Some(body(text)),
+        store_body,
+        linked_from: Some(url(AT)),
+        ..fetch(PART, FetchOutcome::Found, later(minutes))
+    };
+    let kept = async |text: &str| store.document_find(&ContentHash::of(&body(text))).await;
+    let whole = found(AT, "one", &["book"], start());
+    visited(&store, "sky.example", start(), vec![whole, part(0, "part", true)]).await?;
+    assert_eq!(kept("part").await?, Some(body("part")));
+    let unchanged = fetch(PART, FetchOutcome::NotModified, later(1));
+    visited(&store, "sky.example", later(1), vec![unchanged]).await?;
+    assert_eq!(kept("part").await?, Some(body("part")));
+    visited(&store, "sky.example", later(2), vec![part(2, "other part", true)]).await?;
+    assert_eq!((kept("part").await?, kept("other part").await?), (None, Some(body("other part"))));
+    visited(&store, "sky.example", later(3), vec![part(3, "other part", false)]).await?;
+    assert_eq!(kept("other part").await?, None, "it may no longer be kept");
+    visited(&store, "sky.example", later(4), vec![part(4, "part", true)]).await?;
+
+    // A part changed, the manifest itself was not asked for: it is a new version all the same.
+    let fresh = FetchRecord { outcome: FetchOutcome::Fresh, ..found(AT, "two", &["book", "pay"], later(5)) };
+    visited(&store, "sky.example", later(5), vec![fresh]).await?;
+    let expected = says(&[("added", ""), ("changed", "")]);
+    assert_eq!(feed_after(&store, 0).await?, expected);
+    let story = store.site_story(&site("sky.example"), 1).await?.context("the story")?;
+    let whole = story.state.resources.iter().find(|known| known.url == url(AT)).context("the resource")?;
+    assert_eq!(whole.content_hash, Some(ContentHash::of(&body("two"))));
+    assert_eq!((whole.fetched_at, whole.changed_at), (start(), Some(later(5))));
+    store.site_block(&site("sky.example"), "asked", later(6)).await?;
+    assert_eq!(store.stats(later(6)).await?.documents, 0);
+    Ok(())
+}
