@@ -18,6 +18,17 @@ pub(crate) struct Rule {
     pub(crate) fix: &'static str,
 }
 
+/// A rule on one line.
+pub(crate) const fn rule(
+    code: &'static str,
+    severity: Severity,
+    spec: &'static str,
+    wrong: &'static str,
+    fix: &'static str,
+) -> Rule {
+    Rule { code, severity, spec, wrong, fix }
+}
+
 /// An object of a specification: the code its findings begin with, the section that defines it, and its fields.
 pub(crate) struct Shape {
     /// `awp.action`

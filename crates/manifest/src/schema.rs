@@ -203,20 +203,23 @@ const EXPANSION_DEPTH_MAX: usize = 12;
 ///
 /// A reference that leads nowhere, outside, or in a circle stays as it is.
 pub(crate) struct Resolver<'v> {
-    root: &'v Value,
+    root: &'v Map<String, Value>,
     nodes_left: usize,
     /// References that lead nowhere, in order of appearance.
     pub(crate) dangling: Vec<String>,
 }
 
 impl<'v> Resolver<'v> {
-    pub(crate) const fn new(root: &'v Value) -> Self {
+    pub(crate) const fn new(root: &'v Map<String, Value>) -> Self {
         Self { root, nodes_left: EXPANSION_NODES_MAX, dangling: Vec::new() }
     }
 
     /// What a local reference points to.
     pub(crate) fn target(&self, reference: &str) -> Option<&'v Value> {
-        self.root.pointer(reference.strip_prefix('#')?)
+        let path = reference.strip_prefix("#/")?;
+        let (first, rest) = path.split_once('/').map_or((path, None), |(first, rest)| (first, Some(rest)));
+        let member = self.root.get(&first.replace("~1", "/").replace("~0", "~"))?;
+        rest.map_or(Some(member), |rest| member.pointer(&format!("/{rest}")))
     }
 
     /// The value with its references expanded.
@@ -273,7 +276,7 @@ mod tests {
             "schemas": {"A": {"properties": {"b": {"$ref": "#/schemas/B"}, "self": {"$ref": "#/schemas/A"}}},
                         "B": {"type": "string"}}
         });
-        let mut resolver = Resolver::new(&root);
+        let mut resolver = Resolver::new(root.as_object().unwrap());
         let expanded = resolver.expand(&json!({"$ref": "#/schemas/A", "description": "near"}));
         assert_eq!(expanded["properties"]["b"]["type"], "string");
         assert_eq!(expanded["properties"]["self"]["$ref"], "#/schemas/A");
@@ -290,7 +293,7 @@ mod tests {
             schemas.insert(level.to_string(), json!({"properties": {"a": next, "b": next, "c": next}}));
         }
         let root = json!({"s": schemas});
-        let mut resolver = Resolver::new(&root);
+        let mut resolver = Resolver::new(root.as_object().unwrap());
         for _ in 0..5_000 {
             resolver.expand(&json!({"$ref": "#/s/0"}));
         }

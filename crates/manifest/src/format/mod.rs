@@ -14,6 +14,7 @@ mod anp;
 mod api_catalog;
 mod ard;
 mod arws;
+mod atp;
 mod awas;
 mod awp;
 mod erc8004;
@@ -71,6 +72,7 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
         (Format::Awp, Some(root), _) => awp::read(&root, draft),
         (Format::Woa, Some(root), _) => woa::read(&root, draft),
         (Format::Arws, Some(root), _) => arws::read(&root, draft),
+        (Format::Atp, Some(root), _) => atp::read(&root, draft),
         (Format::A2a, Some(root), _) => a2a::read(&root, draft),
         (Format::Ard, Some(root), _) => ard::read(&root, draft),
         (Format::McpCard | Format::McpRegistry | Format::McpFreeform, Some(root), _) => {
@@ -113,6 +115,7 @@ pub(crate) const DIALECTS: &[&Dialect] = &[
     &awp::DIALECT,
     &woa::DIALECT,
     &arws::DIALECT,
+    &atp::DIALECT,
     &a2a::DIALECT,
     &ard::DIALECT,
     &mcp::DIALECT,

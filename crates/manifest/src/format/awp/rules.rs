@@ -2,7 +2,7 @@
 
 use crate::model::Severity;
 use crate::quantity;
-use crate::rule::{Kind, Rule, Shape, may, must, should};
+use crate::rule::{Kind, Rule, Shape, may, must, rule, should};
 
 pub(super) const SHAPES: &[&Shape] = &[
     &ROOT,
@@ -245,16 +245,6 @@ pub(super) const PROTOCOL: Shape = Shape {
         may("endpoint", Kind::Reference, "Publish a path or an absolute URL."),
     ],
 };
-
-const fn rule(
-    code: &'static str,
-    severity: Severity,
-    spec: &'static str,
-    wrong: &'static str,
-    fix: &'static str,
-) -> Rule {
-    Rule { code, severity, spec, wrong, fix }
-}
 
 pub(super) const MAJOR: Rule = rule(
     "awp.awp_version.unknown_major",

@@ -1,0 +1,179 @@
+//! ATP capabilities (§3.5): how to call them, what they change, and whether a person is asked.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::rules;
+use crate::draft::{self, Draft};
+use crate::json::push_index;
+use crate::model::{Capability, CapabilityKind, Confirmation, Protocol, SafetyClass, Tristate};
+use crate::object::{Object, type_words};
+use crate::schema::{Parameters, Place, Resolver, descriptor};
+use crate::{format, safety, semantic, text};
+
+/// Reads every capability.
+pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let mut resolver = Resolver::new(root.map);
+    let mut seen = HashSet::new();
+    let scopes: HashSet<String> =
+        draft.manifest.auth.iter().flat_map(|auth| auth.scopes.keys().cloned()).collect();
+    for (index, value) in root.list("capabilities").unwrap_or_default().iter().enumerate() {
+        let mut pointer = root.at("capabilities");
+        push_index(&mut pointer, index);
+        let Some(map) = value.as_object() else {
+            draft.report(
+                &rules::CAPABILITY_MISTYPED,
+                pointer,
+                format!("a capability is {}", type_words(value)),
+            );
+            continue;
+        };
+        let published = Object { map, pointer };
+        if published.text("id").is_some_and(|id| !seen.insert(id)) {
+            draft.report_plainly(&rules::ID_DUPLICATE, published.at("id"));
+        }
+        one(&published, &scopes, &mut resolver, draft);
+        if draft.is_full() {
+            return;
+        }
+    }
+}
+
+fn one(published: &Object<'_>, scopes: &HashSet<String>, resolver: &mut Resolver<'_>, draft: &mut Draft<'_>) {
+    draft.check(published, &rules::CAPABILITY);
+    draft.check(published, &rules::SCHEMA_CAPABILITY);
+    let id = published.text("id").unwrap_or_default();
+    let name = published.text("name").unwrap_or_default();
+    let mut capability = draft.capability(CapabilityKind::Operation, id, name, published.pointer.clone());
+    capability.description = draft::description(published.text("description"));
+    if let Some(name) = published.text("semanticType").filter(|name| name.contains(':')) {
+        capability.semantic_types.push(semantic::declared(name));
+    }
+    if let Some(method) = published.text("method") {
+        capability.invocation.method = Some(method.to_ascii_uppercase());
+        capability.invocation.protocol = Some(Protocol::Http);
+    }
+    if let Some(endpoint) = published.text("endpoint") {
+        if let Some(address) = draft.on_origin(endpoint, &published.at("endpoint")) {
+            format::generic::set_address(&mut capability, address);
+        }
+    }
+    parameters(published, &mut capability, draft);
+    response(published, &mut capability, resolver, draft);
+    authorization(published, scopes, &mut capability, draft);
+    effects(published, &mut capability, draft);
+    confirmation(published, &mut capability, draft);
+    capability.deprecated = published.flag("deprecated").unwrap_or_default();
+    capability.deprecation_message = draft::description(published.text("deprecationMessage"));
+    draft.push(capability);
+}
+
+fn parameters(published: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
+    let mut parameters = Parameters::default();
+    for (index, value) in published.list("parameters").unwrap_or_default().iter().enumerate() {
+        let mut pointer = published.at("parameters");
+        push_index(&mut pointer, index);
+        let Some(map) = value.as_object() else {
+            draft.report(
+                &rules::PARAMETER_MISTYPED,
+                pointer,
+                format!("a parameter is {}", type_words(value)),
+            );
+            continue;
+        };
+        let parameter = Object { map, pointer };
+        draft.check(&parameter, &rules::PARAMETER);
+        let Some(name) = parameter.text("name") else { continue };
+        let (schema, need) = descriptor(value);
+        let method = capability.invocation.method.as_deref();
+        parameters.add(name, schema, Place::of(method, capability.invocation.endpoint(), name), need);
+    }
+    capability.parameters = parameters.finish();
+}
+
+fn response(
+    published: &Object<'_>,
+    capability: &mut Capability,
+    resolver: &mut Resolver<'_>,
+    draft: &mut Draft<'_>,
+) {
+    let Some(schema) = published.object("response") else { return };
+    capability.response = Some(resolver.expand(&Value::Object(schema.map.clone())));
+    for reference in std::mem::take(&mut resolver.dangling) {
+        draft.report(&rules::REFERENCE, schema.pointer.clone(), format!("{reference} leads nowhere"));
+    }
+}
+
+fn authorization(
+    published: &Object<'_>,
+    scopes: &HashSet<String>,
+    capability: &mut Capability,
+    draft: &mut Draft<'_>,
+) {
+    let required = published.texts("requiredScopes");
+    if required.is_empty() {
+        return;
+    }
+    let schemes: Vec<_> = draft.manifest.auth.iter().map(|auth| auth.scheme).collect();
+    if schemes.is_empty() {
+        draft.report_plainly(&rules::AUTH_UNDECLARED, published.at("requiredScopes"));
+    } else if !scopes.is_empty() {
+        for scope in required.iter().filter(|scope| !scopes.contains(**scope)) {
+            let text = format!("no scheme declares the scope \"{scope}\"");
+            draft.report(&rules::SCOPE_UNKNOWN, published.at("requiredScopes"), text);
+        }
+    }
+    capability.auth.required = Tristate::Yes;
+    capability.auth.schemes = schemes;
+    capability.auth.scopes = draft::tags(required);
+}
+
+/// `sideEffects` is believed when it admits something; a DELETE stays destructive whatever it says.
+fn effects(published: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
+    let stated = published.flag("sideEffects");
+    let method = capability.invocation.method.as_deref();
+    match (method, stated) {
+        (Some("PUT" | "PATCH" | "DELETE"), None | Some(false)) => {
+            draft.report_plainly(&rules::SIDE_EFFECTS, published.pointer.clone());
+        }
+        (Some("POST"), None) => {
+            draft.report_plainly(&rules::SIDE_EFFECTS_UNSTATED, published.pointer.clone())
+        }
+        _ => {}
+    }
+    match (method, stated) {
+        (Some("DELETE"), _) | (_, None) | (Some("PUT" | "PATCH"), Some(false)) => {}
+        (_, Some(true)) => capability.safety = safety::declared(SafetyClass::Write),
+        (_, Some(false)) => capability.safety = safety::declared(SafetyClass::Read),
+    }
+}
+
+/// Words in an id that stand for what cannot be undone or costs money.
+const COSTLY: &[&str] = &[
+    "delete", "pay", "payment", "purchase", "buy", "checkout", "order", "transfer", "cancel", "refund",
+    "charge", "book",
+];
+
+fn confirmation(published: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
+    let confirmation = published.object("confirmation");
+    if let Some(confirmation) = &confirmation {
+        draft.check(confirmation, &rules::CONFIRMATION);
+        capability.safety.message = draft::description(confirmation.text("message"));
+    }
+    let required = confirmation.as_ref().and_then(|confirmation| confirmation.flag("required"));
+    if required == Some(true) {
+        capability.safety.confirmation = Confirmation::Required;
+        if capability.safety.message.is_none() {
+            draft.report_plainly(&rules::MESSAGE_MISSING, published.at("confirmation"));
+        }
+        return;
+    }
+    let words = text::words(published.text("id").unwrap_or_default());
+    let costly = words.iter().any(|word| COSTLY.contains(&word.as_str()));
+    let changes = published.flag("sideEffects") == Some(true)
+        || capability.invocation.method.as_deref() == Some("DELETE");
+    if costly && changes {
+        draft.report_plainly(&rules::CONFIRMATION_UNDECLARED, published.pointer.clone());
+    }
+}
