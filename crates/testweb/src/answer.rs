@@ -36,6 +36,8 @@ pub(crate) enum Content {
     Body { plain: Bytes, gzip: Option<Bytes>, brotli: Option<Bytes> },
     /// Stretches of bytes, each repeated so many times.
     Stretches(Vec<(Bytes, u64)>),
+    /// A redirect to the same path and query of this origin.
+    Moved(String),
     /// These bytes in place of all that HTTP would have written; then the connection is closed.
     Raw(Bytes),
     /// The connection is reset in place of an answer.
@@ -84,6 +86,11 @@ impl Answer {
     /// A redirect; the location may be anything, since refusing is the client's duty.
     pub fn redirect(status: u16, location: &str) -> Self {
         Self::status(status).header("location", location)
+    }
+
+    /// A redirect of every path to the same path of another origin, such as `https://www.site.example`.
+    pub fn moved_to(status: u16, origin: &str) -> Self {
+        Self { status: status_code(status), ..Self::of(Content::Moved(origin.to_owned())) }
     }
 
     /// "Come back later": usually 429 or 503, with a Retry-After that is sent as it stands.

@@ -45,7 +45,7 @@ pub struct Hit {
     pub body_bytes: u64,
     /// Whether the whole answer was sent.
     pub complete: bool,
-    /// The body of a robots.txt that was sent with 200.
+    /// The body sent with 200 on a path with `robots` in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub robots_body: Option<Arc<str>>,
 }
@@ -170,12 +170,12 @@ impl Sent {
     }
 }
 
-/// The robots.txt that an answer carries, decoded, for the record.
+/// The robots.txt that an answer carries, decoded, for the record; redirects may have led to another name for it.
 pub(crate) fn robots_body(path: &str, answer: &Answer) -> Option<Arc<str>> {
     let crate::answer::Content::Body { plain, .. } = &answer.content else {
         return None;
     };
-    (path == "/robots.txt" && answer.status.is_success()).then(|| String::from_utf8_lossy(plain).into())
+    (path.contains("robots") && answer.status.is_success()).then(|| String::from_utf8_lossy(plain).into())
 }
 
 fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {

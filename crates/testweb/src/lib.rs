@@ -25,6 +25,7 @@ mod answer;
 mod authority;
 mod body;
 mod coding;
+pub mod demo;
 pub mod hit;
 mod host;
 mod log;

@@ -1,6 +1,8 @@
 //! Turns an [`Answer`] into a response to one request: conditional requests (RFC 9110 §13), content coding (§12.5.3), HEAD.
 
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request};
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request, uri::PathAndQuery,
+};
 use hyper::body::Bytes;
 
 use crate::{
@@ -27,7 +29,11 @@ impl Reply {
             return Self::without_body(StatusCode::METHOD_NOT_ALLOWED, headers);
         }
         let (coding, stretches) = negotiate(answer, &head.headers);
-        let headers = headers_of(answer, coding);
+        let mut headers = headers_of(answer, coding);
+        if let Content::Moved(origin) = &answer.content {
+            let path = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+            headers.extend(format!("{origin}{path}").parse().ok().map(|target| (header::LOCATION, target)));
+        }
         if answer.status.is_success() && is_unchanged(&headers, &head.headers) {
             return Self::without_body(StatusCode::NOT_MODIFIED, kept_by_304(&headers));
         }

@@ -160,7 +160,7 @@ impl Server {
             }
             Content::Reset => Deed::Reset,
             Content::Close => Deed::Close,
-            Content::Body { .. } | Content::Stretches(_) | Content::Sequence { .. } => {
+            Content::Body { .. } | Content::Stretches(_) | Content::Moved(_) | Content::Sequence { .. } => {
                 let reply = Reply::new(&answer, &head);
                 hit.with(|hit| hit.robots_body = hit::robots_body(&path, &answer));
                 return Ok(finish(reply, &answer, hit));

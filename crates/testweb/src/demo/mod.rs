@@ -1,0 +1,84 @@
+//! A small, lifelike web: what `agentdex demo` crawls when there is nothing else to crawl.
+//!
+//! The sites are fiction under reserved top-level domains. Most declare themselves in one of the dialects that agentdex
+//! reads; some are broken, refuse crawlers or play tricks, in the ways that real sites do.
+
+mod sites;
+
+use crate::{Answer, Host, Web, WebBuilder};
+use sites::{File, Manner, SITES, Site};
+
+/// How long a copy of a demo file is fresh: so short that a second visit revalidates.
+const MAX_AGE_S: u32 = 2;
+
+/// What most robots.txt files of the demo say.
+const OPEN_ROBOTS: &str = "User-agent: *\nDisallow: /account/\nDisallow: /checkout/\n";
+
+/// The demo's web, all on 127.0.0.1. Addresses, port and a log file may still be chosen.
+pub fn web() -> WebBuilder {
+    Web::builder().hosts(hosts())
+}
+
+/// The demo's hosts, for webs that have others too.
+pub fn hosts() -> Vec<Host> {
+    let elsewhere = SITES.iter().filter_map(|site| match site.manner {
+        Manner::MovedTo(host) => Some(open_host(host, site)),
+        _ => None,
+    });
+    SITES.iter().map(host).chain(elsewhere).collect()
+}
+
+/// The domains to give a crawler.
+pub fn seeds() -> Vec<&'static str> {
+    SITES.iter().map(|site| site.domain).collect()
+}
+
+fn host(site: &Site) -> Host {
+    match site.manner {
+        Manner::Open => open_host(site.domain, site),
+        Manner::Robots(text) => open_host(site.domain, site).route("/robots.txt", kept(Answer::text(text))),
+        Manner::RobotsUnavailable => {
+            open_host(site.domain, site).route("/robots.txt", Answer::retry_after(503, "3600"))
+        }
+        Manner::MovedTo(host) => {
+            Host::new(site.domain).catch_all(Answer::moved_to(301, &format!("https://{host}")))
+        }
+        Manner::OnePageForAll(page) => {
+            Host::new(site.domain).catch_all(Answer::html(page).without_validators())
+        }
+    }
+}
+
+fn open_host(name: &str, site: &Site) -> Host {
+    let host = Host::new(name)
+        .route("/robots.txt", kept(Answer::text(OPEN_ROBOTS)))
+        .route("/", kept(home_page(site)))
+        .catch_all(Answer::html(NOT_FOUND).with_status(404).without_validators());
+    site.files.iter().fold(host, |host, file| host.route(file.path, kept(file_answer(file))))
+}
+
+fn file_answer(file: &File) -> Answer {
+    let answer = Answer::ok(file.media, file.body).gzip().brotli();
+    answer.header("access-control-allow-origin", "*")
+}
+
+/// The home page: a title, a sentence, and where the manifest is, as ATP §2.2 and §2.3 recommend.
+fn home_page(site: &Site) -> Answer {
+    let manifest = site.files.iter().find(|file| file.path.ends_with("agent.json"));
+    let link = manifest.map(|file| format!("<link rel=\"agent-manifest\" href=\"{}\">", file.path));
+    let (title, lead, link_element) = (site.title, site.lead, link.unwrap_or_default());
+    let page = Answer::html(format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\"><title>{title}</title>{link_element}</head>\n\
+         <body><h1>{title}</h1><p>{lead}</p></body>\n</html>\n"
+    ));
+    match manifest {
+        Some(file) => page.header("link", &format!("<{}>; rel=\"agent-manifest\"", file.path)),
+        None => page,
+    }
+}
+
+fn kept(answer: Answer) -> Answer {
+    answer.max_age(MAX_AGE_S)
+}
+
+const NOT_FOUND: &str = "<!doctype html>\n<title>Not found</title>\n<p>There is nothing here.</p>\n";

@@ -1,0 +1,67 @@
+//! The demo's web: every site answers as its manner says, and what should be JSON is.
+
+use std::collections::BTreeSet;
+
+use testweb::demo;
+
+use crate::client::{client, get, get_with};
+
+#[tokio::test]
+async fn every_seed_is_a_site_of_its_own_that_answers() {
+    let web = demo::web().start().await.unwrap();
+    let client = client(&web);
+    let seeds = demo::seeds();
+    assert!(seeds.len() >= 30, "{} sites", seeds.len());
+    assert_eq!(seeds.iter().collect::<BTreeSet<_>>().len(), seeds.len());
+    for seed in seeds {
+        let robots = get(&client, &format!("https://{seed}/robots.txt")).await.unwrap();
+        let expected = match seed {
+            "drowsy.example" => 503,
+            "gardenia.example" => 301,
+            _ => 200,
+        };
+        assert_eq!(robots.status, expected, "{seed}");
+    }
+}
+
+#[tokio::test]
+async fn manifests_are_json_with_validators_except_those_that_are_broken_on_purpose() {
+    let web = demo::web().start().await.unwrap();
+    let client = client(&web);
+    let mut manifests = 0;
+    for (host, _) in web.hosts() {
+        for path in
+            ["/agent.json", "/.well-known/agent.json", "/.well-known/agents.json", "/.well-known/woa.json"]
+        {
+            let url = format!("https://{host}{path}");
+            let got = get(&client, &url).await.unwrap();
+            if got.status != 200 || host == "single-page.test" {
+                continue;
+            }
+            manifests += 1;
+            let parsed = serde_json::from_slice::<serde_json::Value>(&got.body);
+            assert_eq!(parsed.is_ok(), host != "doublequote.example", "{url}");
+            let again =
+                get_with(&client, &url, &[("if-none-match", got.header("etag").unwrap())]).await.unwrap();
+            assert_eq!((again.status, again.header("cache-control")), (304, Some("max-age=2")), "{url}");
+        }
+    }
+    assert!(manifests >= 25, "{manifests} manifests");
+}
+
+#[tokio::test]
+async fn the_airline_sells_flights_and_the_garden_shop_has_moved() {
+    let web = demo::web().start().await.unwrap();
+    let client = client(&web);
+    let airline = get(&client, "https://skyhop.example/agent.json").await.unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&airline.body).unwrap();
+    assert_eq!(manifest["actions"][1]["id"], "book_seat");
+    let moved = get(&client, "https://gardenia.example/.well-known/agents.json?v=1").await.unwrap();
+    let target = "https://www.gardenia.example/.well-known/agents.json?v=1";
+    assert_eq!((moved.status, moved.header("location")), (301, Some(target)));
+    assert_eq!(get(&client, target).await.unwrap().status, 200);
+    let home = get(&client, "https://northstitch.example/").await.unwrap();
+    assert_eq!(home.header("link"), Some("</.well-known/agent.json>; rel=\"agent-manifest\""));
+    let page = get(&client, "https://single-page.test/agent.json").await.unwrap();
+    assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
+}
