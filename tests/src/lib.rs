@@ -1,1 +1,7 @@
 //! The politeness audit, and what the end-to-end tests share.
+//!
+//! [`audit`] judges a crawl from the log of the test web alone. [`harness`] starts what a test needs: a database of its
+//! own, a data directory, binaries of the workspace.
+
+pub mod audit;
+pub mod harness;

@@ -1,0 +1,87 @@
+//! The hits of a log by scope, each in the order in which they began.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    net::IpAddr,
+};
+
+use manifest::Host;
+use testweb::Hit;
+use url::Url;
+
+/// A log, grouped.
+pub(super) struct History<'a> {
+    pub(super) hits: Vec<&'a Hit>,
+    pub(super) authorities: BTreeMap<&'a str, Vec<&'a Hit>>,
+    pub(super) sites: BTreeMap<String, Vec<&'a Hit>>,
+    pub(super) addresses: BTreeMap<IpAddr, Vec<&'a Hit>>,
+    led_to: HashSet<(String, String)>,
+    robots_led_to: HashSet<(String, String)>,
+}
+
+impl<'a> History<'a> {
+    pub(super) fn of(hits: &'a [Hit]) -> Self {
+        let mut hits: Vec<&Hit> = hits.iter().collect();
+        hits.sort_by_key(|hit| (hit.started_us, hit.id));
+        let mut history = Self {
+            hits: Vec::new(),
+            authorities: BTreeMap::new(),
+            sites: BTreeMap::new(),
+            addresses: BTreeMap::new(),
+            led_to: HashSet::new(),
+            robots_led_to: HashSet::new(),
+        };
+        let mut sites: HashMap<&str, String> = HashMap::new();
+        for hit in &hits {
+            let site = sites.entry(&hit.host).or_insert_with(|| site_of(&hit.host));
+            history.authorities.entry(&hit.host).or_default().push(hit);
+            history.sites.entry(site.clone()).or_default().push(hit);
+            history.addresses.entry(hit.server.ip()).or_default().push(hit);
+            history.follow_redirect(hit);
+        }
+        history.hits = hits;
+        history
+    }
+
+    /// Whether a redirect pointed here before or after; such a path may be asked for by several ways.
+    pub(super) fn is_redirect_target(&self, hit: &Hit) -> bool {
+        self.led_to.contains(&place(hit))
+    }
+
+    /// Whether the redirect of a robots.txt pointed here: then this is still the robots.txt of the first authority.
+    pub(super) fn is_robots_by_redirect(&self, hit: &Hit) -> bool {
+        self.robots_led_to.contains(&place(hit))
+    }
+
+    /// The first hit on a place from a moment on.
+    pub(super) fn first_on(&self, place: &(String, String), from_us: u64) -> Option<&'a Hit> {
+        let hits = self.authorities.get(place.0.as_str())?;
+        hits.iter().copied().find(|hit| hit.started_us >= from_us && hit.path == place.1)
+    }
+
+    fn follow_redirect(&mut self, hit: &Hit) {
+        let Some(target) = redirect_target(hit) else { return };
+        if hit.path == "/robots.txt" || self.robots_led_to.contains(&place(hit)) {
+            self.robots_led_to.insert(target.clone());
+        }
+        self.led_to.insert(target);
+    }
+}
+
+/// The host, and the path with its query, that a redirect leads to.
+pub(super) fn redirect_target(hit: &Hit) -> Option<(String, String)> {
+    let redirects = matches!(hit.status, Some(301 | 302 | 303 | 307 | 308));
+    let location = hit.sent.location.as_deref().filter(|_| redirects)?;
+    let target = Url::parse(&format!("https://{}{}", hit.host, hit.path)).ok()?.join(location).ok()?;
+    let path =
+        target.query().map_or_else(|| target.path().to_owned(), |query| format!("{}?{query}", target.path()));
+    Some((target.host_str()?.to_owned(), path))
+}
+
+fn place(hit: &Hit) -> (String, String) {
+    (hit.host.clone(), hit.path.clone())
+}
+
+fn site_of(host: &str) -> String {
+    Host::parse(host).map_or_else(|_| host.to_owned(), |host| host.site().as_str().to_owned())
+}

@@ -1,0 +1,47 @@
+//! Who asks, and how: an honest User-Agent and From, GET or HEAD, nothing that follows a person around.
+
+use testweb::Hit;
+
+use super::{Measure, Policy, Rule, Violation};
+
+pub(super) fn check(hit: &Hit, policy: &Policy) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    let mut broken = |rule, measured: &Option<String>, required: &str| {
+        let measured = measured.clone().unwrap_or_else(|| "none".to_owned());
+        violations.push(Violation::at(
+            rule,
+            hit,
+            Measure::Text(measured),
+            Measure::Text(required.to_owned()),
+        ));
+    };
+    if !hit.asked.user_agent.as_deref().is_some_and(is_honest) {
+        broken(Rule::UserAgent, &hit.asked.user_agent, "agentdex/VERSION (+https://…)");
+    }
+    if let Some(from) = &policy.from
+        && hit.asked.from.as_ref() != Some(from)
+    {
+        broken(Rule::From, &hit.asked.from, from);
+    }
+    if hit.asked.referer.is_some() {
+        broken(Rule::TellTale, &hit.asked.referer, "no Referer");
+    }
+    if hit.asked.cookie.is_some() {
+        broken(Rule::TellTale, &hit.asked.cookie, "no Cookie");
+    }
+    if hit.method != "GET" && hit.method != "HEAD" {
+        broken(Rule::Method, &Some(hit.method.clone()), "GET or HEAD");
+    }
+    violations
+}
+
+/// `agentdex/VERSION (+URL…)`, and no browser's name anywhere.
+fn is_honest(user_agent: &str) -> bool {
+    let Some((version, comment)) = user_agent.strip_prefix("agentdex/").and_then(|rest| rest.split_once(' '))
+    else {
+        return false;
+    };
+    let has_version = version.starts_with(|first: char| first.is_ascii_digit());
+    let has_page = comment.starts_with("(+https://") || comment.starts_with("(+http://");
+    has_version && has_page && comment.ends_with(')') && !comment.contains("Mozilla")
+}

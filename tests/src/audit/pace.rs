@@ -1,0 +1,139 @@
+//! How fast: gaps, requests in flight, budgets, and the silence that Retry-After asks for.
+
+use std::{
+    collections::VecDeque,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use testweb::Hit;
+
+use super::{
+    Measure, Policy, Rule, Violation,
+    robots::{Round, crawl_delay_at},
+};
+
+const DAY_US: u64 = 24 * 3_600 * 1_000_000;
+/// Retry-After is believed up to a week.
+const RETRY_AFTER_MAX_US: u64 = 7 * DAY_US;
+
+pub(super) fn check_authority(hits: &[&Hit], rounds: &[Round], policy: &Policy) -> Vec<Violation> {
+    let mut violations = in_flight(hits, 1, Rule::InFlight, policy);
+    violations.extend(gaps_after_answers(hits, rounds, policy));
+    violations.extend(silence(hits));
+    if let Some(budget) = policy.authority_budget {
+        violations.extend(over_budget(hits, budget));
+    }
+    violations
+}
+
+pub(super) fn check_site(hits: &[&Hit], policy: &Policy) -> Vec<Violation> {
+    let gap = policy.site_gap.map(|gap| gaps_between_starts(hits, gap, Rule::SiteGap));
+    let flight = policy.site_in_flight_max.map(|max| in_flight(hits, max, Rule::SiteInFlight, policy));
+    gap.into_iter().chain(flight).flatten().collect()
+}
+
+pub(super) fn check_address(hits: &[&Hit], policy: &Policy) -> Vec<Violation> {
+    let gap = policy.address_gap.map(|gap| gaps_between_starts(hits, gap, Rule::AddressGap));
+    let flight = policy.address_in_flight_max.map(|max| in_flight(hits, max, Rule::AddressInFlight, policy));
+    gap.into_iter().chain(flight).flatten().collect()
+}
+
+/// From the end of each answer to the start of the next request: the configured delay or the site's Crawl-delay.
+fn gaps_after_answers(hits: &[&Hit], rounds: &[Round], policy: &Policy) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for pair in hits.windows(2) {
+        let &[first, second] = pair else { continue };
+        let required_us = micros(policy.delay.max(crawl_delay_at(rounds, second.started_us)));
+        // What overlaps is for another rule to report.
+        let Some(gap_us) = second.started_us.checked_sub(policy.over_us(first)) else { continue };
+        if gap_us < required_us {
+            let (measured, required) = (Measure::us(gap_us), Measure::us(required_us));
+            violations.push(Violation::between(Rule::AuthorityGap, first, second, measured, required));
+        }
+    }
+    violations
+}
+
+fn gaps_between_starts(hits: &[&Hit], required: Duration, rule: Rule) -> Vec<Violation> {
+    let required_us = micros(required);
+    let mut violations = Vec::new();
+    for pair in hits.windows(2) {
+        let &[first, second] = pair else { continue };
+        let gap_us = second.started_us - first.started_us;
+        if gap_us < required_us {
+            let (measured, required) = (Measure::us(gap_us), Measure::us(required_us));
+            violations.push(Violation::between(rule, first, second, measured, required));
+        }
+    }
+    violations
+}
+
+fn in_flight(hits: &[&Hit], max: usize, rule: Rule, policy: &Policy) -> Vec<Violation> {
+    let mut open: Vec<&Hit> = Vec::new();
+    let mut violations = Vec::new();
+    for hit in hits {
+        open.retain(|earlier| policy.over_us(earlier) > hit.started_us);
+        open.push(hit);
+        if open.len() > max {
+            let (measured, required) = (Measure::Count(open.len()), Measure::Count(max));
+            violations.push(Violation::between(rule, open[0], hit, measured, required));
+        }
+    }
+    violations
+}
+
+fn over_budget(hits: &[&Hit], budget: usize) -> Vec<Violation> {
+    let mut within: VecDeque<&Hit> = VecDeque::new();
+    let mut violations = Vec::new();
+    for hit in hits {
+        while within.front().is_some_and(|first| hit.started_us - first.started_us >= DAY_US) {
+            within.pop_front();
+        }
+        within.push_back(hit);
+        if within.len() > budget {
+            let (measured, required) = (Measure::Count(within.len()), Measure::Count(budget));
+            violations.push(Violation::between(Rule::Budget, within[0], hit, measured, required));
+        }
+    }
+    violations
+}
+
+/// After 429 or 503 with Retry-After nothing is asked of the authority until the time has passed.
+fn silence(hits: &[&Hit]) -> Vec<Violation> {
+    let mut asked: Option<(&Hit, u64)> = None;
+    let mut violations = Vec::new();
+    for hit in hits {
+        if let Some((refusal, silent_us)) = asked
+            && hit.started_us < refusal.ended_us.saturating_add(silent_us)
+        {
+            let measured = Measure::us(hit.started_us.saturating_sub(refusal.ended_us));
+            violations.push(Violation::between(
+                Rule::RetryAfter,
+                refusal,
+                hit,
+                measured,
+                Measure::us(silent_us),
+            ));
+        }
+        asked = retry_after_us(hit).map(|silent_us| (*hit, silent_us)).or(asked);
+    }
+    violations
+}
+
+/// How long an answer asks for silence: seconds, or an HTTP date (RFC 9110 §10.2.3).
+fn retry_after_us(hit: &Hit) -> Option<u64> {
+    let value = hit.sent.retry_after.as_deref().filter(|_| matches!(hit.status, Some(429 | 503)))?.trim();
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    let wait_us = if is_number {
+        value.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(1_000_000)
+    } else {
+        let date = httpdate::parse_http_date(value).ok()?;
+        let sent_us = hit.wall_us + (hit.ended_us - hit.started_us);
+        micros(date.duration_since(UNIX_EPOCH).ok()?).saturating_sub(sent_us)
+    };
+    Some(wait_us.min(RETRY_AFTER_MAX_US))
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

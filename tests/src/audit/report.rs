@@ -1,0 +1,244 @@
+//! What the audit found, as records and as a table to read.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::Serialize;
+use testweb::Hit;
+
+/// How many violations a printed report shows; the rest are counted.
+const SHOWN_MAX: usize = 40;
+
+/// A rule of politeness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// The User-Agent names agentdex, its version and a page about it.
+    UserAgent,
+    /// The From header that was configured is sent.
+    From,
+    /// No Referer and no Cookie is sent.
+    TellTale,
+    /// Only GET and HEAD.
+    Method,
+    /// robots.txt is fetched before anything else.
+    RobotsFirst,
+    /// No robots.txt older than 24 hours is used.
+    RobotsStale,
+    /// Nothing is fetched that robots.txt disallows.
+    Disallowed,
+    /// Nothing is fetched while robots.txt cannot be had.
+    RobotsUnreachable,
+    /// One request at a time for each authority.
+    InFlight,
+    /// The delay between an answer and the next request to the authority.
+    AuthorityGap,
+    /// The gap between requests to a site.
+    SiteGap,
+    /// The gap between requests to an address.
+    AddressGap,
+    /// Requests at a time for each site.
+    SiteInFlight,
+    /// Requests at a time for each address.
+    AddressInFlight,
+    /// Silence for as long as Retry-After says.
+    RetryAfter,
+    /// A kept copy is revalidated with its validators.
+    Unconditional,
+    /// A fresh copy is not asked for.
+    Fresh,
+    /// A path is asked for once in a pass.
+    Duplicate,
+    /// Requests for each authority in 24 hours.
+    Budget,
+}
+
+/// What was measured or required.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// A time in microseconds.
+    Us(u64),
+    /// A number of requests.
+    Count(usize),
+    /// Something else, in words.
+    Text(String),
+}
+
+/// A hit in a violation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HitRef {
+    /// Number of the hit in the log.
+    pub id: u64,
+    /// Host.
+    pub host: String,
+    /// Path and query.
+    pub path: String,
+    /// Status.
+    pub status: Option<u16>,
+    /// Start.
+    pub started_us: u64,
+    /// End.
+    pub ended_us: u64,
+}
+
+/// One request that should not have been sent, or not yet, or not like this.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// The rule.
+    pub rule: Rule,
+    /// The earlier hit that it is judged by, if there is one.
+    pub first: Option<HitRef>,
+    /// The hit that breaks the rule.
+    pub second: HitRef,
+    /// What was measured.
+    pub measured: Measure,
+    /// What was required.
+    pub required: Measure,
+}
+
+/// The result of an audit.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Requests judged.
+    pub requests: usize,
+    /// Requests of each authority.
+    pub authorities: BTreeMap<String, usize>,
+    /// What was broken, in the order of the requests that broke it.
+    pub violations: Vec<Violation>,
+}
+
+impl Measure {
+    pub(super) fn us(us: u64) -> Self {
+        Self::Us(us)
+    }
+}
+
+impl From<&str> for Measure {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl Violation {
+    pub(super) fn at(rule: Rule, hit: &Hit, measured: Measure, required: Measure) -> Self {
+        Self { rule, first: None, second: HitRef::of(hit), measured, required }
+    }
+
+    pub(super) fn between(
+        rule: Rule,
+        first: &Hit,
+        second: &Hit,
+        measured: Measure,
+        required: Measure,
+    ) -> Self {
+        Self { rule, first: Some(HitRef::of(first)), second: HitRef::of(second), measured, required }
+    }
+}
+
+impl HitRef {
+    fn of(hit: &Hit) -> Self {
+        Self {
+            id: hit.id,
+            host: hit.host.clone(),
+            path: hit.path.clone(),
+            status: hit.status,
+            started_us: hit.started_us,
+            ended_us: hit.ended_us,
+        }
+    }
+}
+
+impl Report {
+    /// Violations of one rule.
+    pub fn count(&self, rule: Rule) -> usize {
+        self.violations.iter().filter(|violation| violation.rule == rule).count()
+    }
+
+    /// Violations by rule.
+    pub fn counts(&self) -> BTreeMap<Rule, usize> {
+        self.violations.iter().fold(BTreeMap::new(), |mut counts, violation| {
+            *counts.entry(violation.rule).or_default() += 1;
+            counts
+        })
+    }
+
+    /// Whether nothing was broken. A log without requests proves nothing and is not clean.
+    pub fn is_clean(&self) -> bool {
+        self.requests > 0 && self.violations.is_empty()
+    }
+
+    /// Ends the test with the whole report unless nothing was broken.
+    ///
+    /// # Panics
+    /// If there is a violation, or nothing to judge.
+    #[track_caller]
+    pub fn assert_clean(&self) {
+        assert!(self.is_clean(), "the crawl was not polite, or there was none\n{self}");
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (requests, authorities) = (self.requests, self.authorities.len());
+        writeln!(
+            out,
+            "{requests} requests to {authorities} authorities: {} violations",
+            self.violations.len()
+        )?;
+        for (rule, count) in self.counts() {
+            writeln!(out, "  {:<18} {count}", rule.to_string())?;
+        }
+        for violation in self.violations.iter().take(SHOWN_MAX) {
+            writeln!(out, "{violation}")?;
+        }
+        match self.violations.len().saturating_sub(SHOWN_MAX) {
+            0 => Ok(()),
+            more => writeln!(out, "… and {more} more"),
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rule = self.rule.to_string();
+        write!(out, "{rule:<18} {}  measured {}, required {}", self.second, self.measured, self.required)?;
+        match &self.first {
+            Some(first) => write!(out, "\n{:<18} after {first}", ""),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for HitRef {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let status = self.status.map_or_else(|| "---".to_owned(), |status| status.to_string());
+        let (Self { id, host, path, .. }, started, ended) =
+            (self, Seconds(self.started_us), Seconds(self.ended_us));
+        write!(out, "#{id} {host}{path} {status} [{started} to {ended}]")
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Us(us) => Seconds(*us).fmt(out),
+            Self::Count(count) => count.fmt(out),
+            Self::Text(text) => text.fmt(out),
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(out)
+    }
+}
+
+/// Microseconds, shown as seconds.
+struct Seconds(u64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}.{:06} s", self.0 / 1_000_000, self.0 % 1_000_000)
+    }
+}

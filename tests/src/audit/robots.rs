@@ -1,0 +1,135 @@
+//! robots.txt by RFC 9309, as agentdex reads it: first on every authority, never older than 24 hours, and a failure is
+//! never a permission. Two parsers judge the bodies that were sent: ours and `robotxt`; the stricter one counts.
+
+use std::time::Duration;
+
+use policy::{RobotsFile, robots::FileDecision, robots::PRODUCT_TOKEN};
+use robotxt::Robots;
+use testweb::Hit;
+
+use super::{
+    Measure, Rule, Violation,
+    history::{History, redirect_target},
+};
+
+/// RFC 9309 §2.4.
+const COPY_AGE_MAX_US: u64 = 24 * 3_600 * 1_000_000;
+/// RFC 9309 §2.3.1.2: at least five; agentdex follows no more.
+const REDIRECTS_MAX: usize = 5;
+/// What a crawler must read at least (RFC 9309 §2.5 in agentdex's rounding): the rest may be left unread.
+const BODY_BYTES_MAX: u64 = 512 * 1024;
+
+/// One fetch of robots.txt, redirects followed, and what it means until the next.
+pub(super) struct Round {
+    asked_us: u64,
+    known_us: u64,
+    first: u64,
+    verdict: Verdict,
+}
+
+enum Verdict {
+    Rules {
+        ours: Box<RobotsFile>,
+        second: Box<Robots>,
+    },
+    NoFile,
+    Denied,
+    Unreachable,
+    /// A 304: what was known before, young again.
+    Unchanged,
+}
+
+/// The fetches of robots.txt on one authority, in order.
+pub(super) fn rounds(hits: &[&Hit], history: &History<'_>) -> Vec<Round> {
+    hits.iter().filter(|hit| hit.path == "/robots.txt").map(|hit| round(hit, history)).collect()
+}
+
+/// The Crawl-delay in force at a moment.
+pub(super) fn crawl_delay_at(rounds: &[Round], at_us: u64) -> Duration {
+    match in_force(rounds, at_us).map(|(_, verdict)| verdict) {
+        Some(Verdict::Rules { ours, .. }) => ours.crawl_delay().map_or(Duration::ZERO, |delay| delay.wait),
+        _ => Duration::ZERO,
+    }
+}
+
+/// Checks every request of one authority against the robots.txt that it had been sent by then.
+pub(super) fn check(hits: &[&Hit], rounds: &[Round], history: &History<'_>) -> Vec<Violation> {
+    let governed = |hit: &&&Hit| hit.path != "/robots.txt" && !history.is_robots_by_redirect(hit);
+    hits.iter().filter(governed).filter_map(|hit| check_one(hit, hits, rounds)).collect()
+}
+
+fn check_one(hit: &Hit, hits: &[&Hit], rounds: &[Round]) -> Option<Violation> {
+    let Some((round, verdict)) = in_force(rounds, hit.started_us) else {
+        let (measured, required) = ("no robots.txt before", "robots.txt first");
+        return Some(Violation::at(Rule::RobotsFirst, hit, measured.into(), required.into()));
+    };
+    let age_us = hit.started_us.saturating_sub(round.asked_us);
+    let robots = hits.iter().find(|robots| robots.id == round.first)?;
+    let broken = |rule, measured: Measure, required: Measure| {
+        Some(Violation::between(rule, robots, hit, measured, required))
+    };
+    match verdict {
+        _ if age_us > COPY_AGE_MAX_US => {
+            broken(Rule::RobotsStale, Measure::us(age_us), Measure::us(COPY_AGE_MAX_US))
+        }
+        Verdict::Rules { ours, second } => {
+            let by_ours = !matches!(ours.decide(&hit.path), FileDecision::Allowed(_));
+            let by_second = !second.is_allowed(&hit.path);
+            let who = match (by_ours, by_second) {
+                (false, false) => return None,
+                (true, true) => "disallowed",
+                (true, false) => "disallowed by the first parser",
+                (false, true) => "disallowed by the second parser",
+            };
+            broken(Rule::Disallowed, who.into(), "an allowed path".into())
+        }
+        Verdict::NoFile => None,
+        Verdict::Denied => broken(Rule::Disallowed, "robots.txt was refused".into(), "no fetch".into()),
+        Verdict::Unreachable | Verdict::Unchanged => {
+            broken(Rule::RobotsUnreachable, "robots.txt was unreachable".into(), "no fetch".into())
+        }
+    }
+}
+
+/// The latest round that was over at a moment, and the verdict it gives or confirms.
+fn in_force(rounds: &[Round], at_us: u64) -> Option<(&Round, &Verdict)> {
+    let known = rounds.iter().rposition(|round| round.known_us <= at_us)?;
+    let said = rounds[..=known].iter().rev().map(|round| &round.verdict);
+    let verdict = said.into_iter().find(|verdict| !matches!(verdict, Verdict::Unchanged));
+    Some((&rounds[known], verdict.unwrap_or(&Verdict::Unreachable)))
+}
+
+fn round(first: &Hit, history: &History<'_>) -> Round {
+    let mut hit = first;
+    let mut unfollowed = false;
+    for hop in 0..=REDIRECTS_MAX {
+        let Some(target) = redirect_target(hit) else { break };
+        match history.first_on(&target, hit.ended_us).filter(|_| hop < REDIRECTS_MAX) {
+            Some(next) => hit = next,
+            None => unfollowed = true,
+        }
+        if unfollowed {
+            break;
+        }
+    }
+    let verdict = if unfollowed { Verdict::Unreachable } else { verdict(hit) };
+    Round { asked_us: first.started_us, known_us: hit.ended_us, first: first.id, verdict }
+}
+
+fn verdict(hit: &Hit) -> Verdict {
+    let read_enough = hit.complete || hit.body_bytes >= BODY_BYTES_MAX;
+    match hit.status {
+        Some(304) => Verdict::Unchanged,
+        Some(200..=299) if read_enough => {
+            let body = hit.robots_body.as_deref().unwrap_or_default();
+            Verdict::Rules {
+                ours: Box::new(RobotsFile::parse(body.as_bytes(), PRODUCT_TOKEN)),
+                second: Box::new(Robots::parse(body.as_bytes(), PRODUCT_TOKEN)),
+            }
+        }
+        Some(401 | 403 | 451) => Verdict::Denied,
+        Some(429) => Verdict::Unreachable,
+        Some(400..=499) => Verdict::NoFile,
+        _ => Verdict::Unreachable,
+    }
+}

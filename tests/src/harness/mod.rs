@@ -1,0 +1,9 @@
+//! What end-to-end tests start and clean up: a PostgreSQL database each, binaries of the workspace, files for a crawler.
+
+mod binary;
+mod crawl;
+mod postgres;
+
+pub use binary::{Finished, binary};
+pub use crawl::{CrawlDir, write_seeds};
+pub use postgres::TestDatabase;

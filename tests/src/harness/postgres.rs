@@ -1,0 +1,69 @@
+//! A PostgreSQL database for one test, on the server that `AGENTDEX_TEST_POSTGRES` names (a superuser's URL).
+
+use std::hash::{BuildHasher, Hasher};
+
+use anyhow::Context;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection, postgres::PgConnectOptions};
+use url::Url;
+
+/// The variable that names the server; `tests/run` sets it.
+const SERVER_VARIABLE: &str = "AGENTDEX_TEST_POSTGRES";
+
+/// A database of its own for a test. Call [`TestDatabase::drop_database`] at the end; a test that fails leaves it behind
+/// to be looked at, on a server that lives no longer than the test run.
+pub struct TestDatabase {
+    server: Url,
+    name: String,
+}
+
+impl TestDatabase {
+    /// Creates a database with a name that nobody else uses.
+    pub async fn create() -> anyhow::Result<Self> {
+        let server = server()?;
+        let name = format!("agentdex_test_{:016x}", unlikely_number());
+        let database = Self { server, name };
+        let create = format!("CREATE DATABASE {}", database.name);
+        database.on_server(create).await.context("cannot create a database for the test")?;
+        Ok(database)
+    }
+
+    /// The database's URL, for `--database-url`.
+    pub fn url(&self) -> String {
+        let mut url = self.server.clone();
+        url.set_path(&self.name);
+        url.into()
+    }
+
+    /// Drops the database, whoever is still connected to it.
+    pub async fn drop_database(self) -> anyhow::Result<()> {
+        self.on_server(format!("DROP DATABASE {} WITH (FORCE)", self.name)).await
+    }
+
+    /// Ends every connection to the database, as a crash of the server would.
+    pub async fn break_connections(&self) -> anyhow::Result<()> {
+        let end =
+            format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'", self.name);
+        self.on_server(end).await
+    }
+
+    async fn on_server(&self, statement: String) -> anyhow::Result<()> {
+        let options: PgConnectOptions =
+            self.server.as_str().parse().context("cannot read the server's URL")?;
+        let mut connection: PgConnection =
+            options.connect().await.context("cannot reach the test PostgreSQL")?;
+        connection.execute(AssertSqlSafe(statement)).await?;
+        Ok(connection.close().await?)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one variable that tests/run hands to the tests")]
+fn server() -> anyhow::Result<Url> {
+    let url = std::env::var(SERVER_VARIABLE)
+        .with_context(|| format!("{SERVER_VARIABLE} is not set: run the tests by tests/run"))?;
+    Url::parse(&url).with_context(|| format!("{SERVER_VARIABLE} is no URL"))
+}
+
+/// The standard library's random hash keys are randomness enough for a name.
+fn unlikely_number() -> u64 {
+    std::hash::RandomState::new().build_hasher().finish()
+}

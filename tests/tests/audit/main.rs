@@ -1,0 +1,8 @@
+//! The audit judged by crafted logs: for each rule one log that breaks it and one that keeps it.
+
+mod cache;
+mod crafted;
+mod identity;
+mod pace;
+mod robots;
+mod web;

@@ -1,0 +1,135 @@
+//! Gaps, requests in flight, budgets, Retry-After.
+
+use std::time::Duration;
+
+use agentdex_tests::audit::{Policy, Rule};
+
+use crate::crafted::{BEGAN_S, Crafted, HOUR_US, SECOND_US};
+
+#[test]
+fn the_configured_delay_is_kept_to_the_microsecond() {
+    let policy = Policy::with_delay(Duration::from_secs(1));
+    Crafted::new().get("/a").get("/b").keeps(&policy);
+    Crafted::new().get("/a").hurry(SECOND_US).get("/b").keeps(&policy);
+    Crafted::new().get("/a").hurry(SECOND_US - 1).get("/b").breaks(Rule::AuthorityGap, 1, &policy);
+}
+
+#[test]
+fn another_authority_has_a_delay_of_its_own() {
+    let policy = Policy::with_delay(Duration::from_secs(1));
+    Crafted::new().hurry(10).get_on("other.example", "/robots.txt").keeps(&policy);
+}
+
+#[test]
+fn a_crawl_delay_is_kept_from_its_first_sight() {
+    let slow = || Crafted::empty().robots("User-agent: *\nCrawl-delay: 5\n");
+    slow().hurry(5 * SECOND_US).get("/a").keeps(&Policy::default());
+    slow().get("/a").breaks(Rule::AuthorityGap, 1, &Policy::default());
+    let longer = Policy::with_delay(Duration::from_secs(6));
+    slow().hurry(5 * SECOND_US).get("/a").breaks(Rule::AuthorityGap, 1, &longer);
+}
+
+#[test]
+fn an_answer_that_was_broken_off_ends_for_the_server_a_little_late() {
+    let policy = Policy::with_delay(Duration::from_millis(100));
+    let broken_off = |gap_us| {
+        Crafted::new()
+            .get("/")
+            .change(|hit| {
+                (hit.complete, hit.ended_us) = (false, hit.ended_us + SECOND_US / 10);
+            })
+            .hurry(gap_us)
+            .get("/a")
+    };
+    broken_off(99_000).keeps(&policy);
+    broken_off(40_000).breaks(Rule::AuthorityGap, 1, &policy);
+}
+
+#[test]
+fn one_request_at_a_time_for_each_authority() {
+    let policy = Policy::default();
+    Crafted::new().get("/a").hurry(0).get("/b").keeps(&policy);
+    Crafted::new().get("/a").overlap().get("/b").breaks(Rule::InFlight, 1, &policy);
+}
+
+#[test]
+fn a_site_has_a_gap_over_all_its_hosts() {
+    let policy = Policy { site_gap: Some(Duration::from_secs(1)), ..Policy::default() };
+    let spread = |host, gap_us| Crafted::new().hurry(gap_us).get_on(host, "/robots.txt");
+    spread("www.site.example", SECOND_US).keeps(&policy);
+    spread("www.site.example", SECOND_US / 2).breaks(Rule::SiteGap, 1, &policy);
+    spread("www.other.example", SECOND_US / 2).keeps(&policy);
+}
+
+#[test]
+fn an_address_has_a_gap_over_all_its_sites() {
+    let policy = Policy { address_gap: Some(Duration::from_millis(500)), ..Policy::default() };
+    let near = Crafted::new().hurry(SECOND_US / 4).get_on("other.example", "/robots.txt");
+    near.breaks(Rule::AddressGap, 1, &policy);
+    let elsewhere = near.change(|hit| hit.server = "127.0.0.2:8443".parse().expect("an address"));
+    elsewhere.keeps(&policy);
+}
+
+#[test]
+fn sites_and_addresses_limit_requests_in_flight() {
+    let overlapping = || Crafted::new().overlap().get_on("www.site.example", "/robots.txt");
+    overlapping().keeps(&Policy { site_in_flight_max: Some(2), ..Policy::default() });
+    let one_each = Policy { site_in_flight_max: Some(1), ..Policy::default() };
+    overlapping().breaks(Rule::SiteInFlight, 1, &one_each);
+    let one_an_address = Policy { address_in_flight_max: Some(1), ..Policy::default() };
+    overlapping().breaks(Rule::AddressInFlight, 1, &one_an_address);
+}
+
+#[test]
+fn retry_after_in_seconds_means_silence() {
+    let policy = Policy { passes_began_us: vec![HOUR_US / 2], ..Policy::default() };
+    for status in [429, 503] {
+        let refused = || {
+            let log = Crafted::new().get("/a").status(status);
+            log.sent(|sent| sent.retry_after = Some("3600".to_owned()))
+        };
+        refused().hurry(HOUR_US).get("/a").keeps(&policy);
+        refused().hurry(HOUR_US - 1).get("/a").breaks(Rule::RetryAfter, 1, &policy);
+    }
+    let not_refused = Crafted::new().get("/a").sent(|sent| sent.retry_after = Some("3600".to_owned()));
+    not_refused.get("/b").keeps(&policy);
+}
+
+#[test]
+fn retry_after_as_a_date_is_reckoned_from_the_answer() {
+    let policy = Policy { passes_began_us: vec![HOUR_US / 2], ..Policy::default() };
+    let at = std::time::UNIX_EPOCH + Duration::from_secs(BEGAN_S + 3_600);
+    let refused = || {
+        let log = Crafted::new().get("/a").status(503);
+        log.sent(|sent| sent.retry_after = Some(httpdate::fmt_http_date(at)))
+    };
+    refused().wait(HOUR_US).get("/a").keeps(&policy);
+    refused().wait(HOUR_US / 2).get("/a").breaks(Rule::RetryAfter, 1, &policy);
+    let past = Crafted::new().get("/a").status(503);
+    past.sent(|sent| sent.retry_after = Some("Sat, 01 Jan 2000 00:00:00 GMT".to_owned()))
+        .get("/b")
+        .keeps(&policy);
+}
+
+#[test]
+fn an_absurd_retry_after_means_a_week() {
+    let policy = Policy { passes_began_us: vec![HOUR_US], ..Policy::default() };
+    let refused = || {
+        let log = Crafted::new().get("/a").status(503);
+        log.sent(|sent| sent.retry_after = Some("1000000000000".to_owned()))
+    };
+    refused().hurry(7 * 24 * HOUR_US).robots("").hurry(0).get("/a").keeps(&policy);
+    let report = refused().hurry(6 * 24 * HOUR_US).robots("").check(&policy);
+    assert_eq!(report.count(Rule::RetryAfter), 1, "{report}");
+}
+
+#[test]
+fn an_authority_has_a_budget_for_a_day() {
+    let policy = Policy { authority_budget: Some(3), ..Policy::default() };
+    let three = || Crafted::new().get("/a").get("/b");
+    three().keeps(&policy);
+    three().get("/c").breaks(Rule::Budget, 1, &policy);
+    three().wait(23 * HOUR_US).get("/c").breaks(Rule::Budget, 1, &policy);
+    let next_day = Policy { passes_began_us: vec![HOUR_US], ..policy };
+    three().wait(24 * HOUR_US).robots("").get("/c").keeps(&next_day);
+}

@@ -1,0 +1,91 @@
+//! robots.txt first, obeyed, young enough, and never a permission by failure.
+
+use agentdex_tests::audit::{Policy, Rule};
+
+use crate::crafted::{Crafted, HOUR_US};
+
+#[test]
+fn robots_comes_first_on_every_authority() {
+    let policy = Policy::default();
+    Crafted::new().get("/agent.json").keeps(&policy);
+    Crafted::empty().get("/agent.json").robots("").breaks(Rule::RobotsFirst, 1, &policy);
+    let other_host = Crafted::new().get_on("www.site.example", "/agent.json");
+    other_host.breaks(Rule::RobotsFirst, 1, &policy);
+}
+
+#[test]
+fn a_request_does_not_wait_out_the_answer_of_robots() {
+    let report = Crafted::new().overlap().get("/agent.json").check(&Policy::default());
+    assert_eq!((report.count(Rule::RobotsFirst), report.count(Rule::InFlight)), (1, 1), "{report}");
+}
+
+#[test]
+fn a_copy_older_than_a_day_is_not_used() {
+    let policy = Policy { passes_began_us: vec![HOUR_US], ..Policy::default() };
+    Crafted::new().wait(23 * HOUR_US).get("/agent.json").keeps(&policy);
+    Crafted::new().wait(25 * HOUR_US).get("/agent.json").breaks(Rule::RobotsStale, 1, &policy);
+    Crafted::new().wait(25 * HOUR_US).robots("").get("/agent.json").keeps(&policy);
+    let confirmed = Crafted::new().wait(25 * HOUR_US).get("/robots.txt").status(304).get("/agent.json");
+    confirmed.keeps(&policy);
+    let confirmed = Crafted::new().wait(25 * HOUR_US).get("/robots.txt").status(304).get("/private/x");
+    confirmed.breaks(Rule::Disallowed, 1, &policy);
+}
+
+#[test]
+fn what_is_disallowed_is_not_fetched() {
+    let policy = Policy::default();
+    Crafted::new().get("/private/agent.json").breaks(Rule::Disallowed, 1, &policy);
+    let rules = "User-agent: agentdex\nDisallow: /a\nAllow: /agent.json$\n\nUser-agent: *\nDisallow: /\n";
+    Crafted::empty().robots(rules).get("/agent.json").get("/other").keeps(&policy);
+    Crafted::empty().robots(rules).get("/agents.json").breaks(Rule::Disallowed, 1, &policy);
+    Crafted::empty().robots(rules).get("/agent.json?x").breaks(Rule::Disallowed, 1, &policy);
+}
+
+#[test]
+fn a_missing_robots_permits_and_a_refused_one_forbids() {
+    let policy = Policy::default();
+    let with_status = |status| Crafted::empty().get("/robots.txt").status(status).get("/agent.json");
+    for status in [404, 410, 400] {
+        with_status(status).keeps(&policy);
+    }
+    for status in [401, 403, 451] {
+        with_status(status).breaks(Rule::Disallowed, 1, &policy);
+    }
+}
+
+#[test]
+fn an_unreachable_robots_forbids() {
+    let policy = Policy::default();
+    for status in [429, 500, 503, 304] {
+        let log = Crafted::empty().get("/robots.txt").status(status).get("/agent.json");
+        log.breaks(Rule::RobotsUnreachable, 1, &policy);
+    }
+    let reset = Crafted::empty().get("/robots.txt").change(|hit| hit.status = None).get("/agent.json");
+    reset.breaks(Rule::RobotsUnreachable, 1, &policy);
+    let cut_off = Crafted::new().change(|hit| hit.complete = false).wait(HOUR_US).get("/agent.json");
+    cut_off.breaks(Rule::RobotsUnreachable, 1, &policy);
+    let long = Crafted::new().change(|hit| (hit.complete, hit.body_bytes) = (false, 600 * 1024));
+    long.wait(HOUR_US).get("/agent.json").keeps(&policy);
+    let failed_later = Crafted::new().wait(HOUR_US).get("/robots.txt").status(503).get("/agent.json");
+    let two_passes = Policy { passes_began_us: vec![HOUR_US], ..Policy::default() };
+    failed_later.breaks(Rule::RobotsUnreachable, 1, &two_passes);
+}
+
+#[test]
+fn a_redirected_robots_rules_the_authority_that_was_asked() {
+    let policy = Policy::default();
+    let redirected = |body: &str| {
+        Crafted::empty()
+            .get("/robots.txt")
+            .status(301)
+            .sent(|sent| sent.location = Some("https://www.site.example/robots.txt".to_owned()))
+            .get_on("www.site.example", "/robots.txt")
+            .change(|hit| hit.robots_body = Some(body.into()))
+    };
+    redirected("").get("/agent.json").keeps(&policy);
+    redirected("User-agent: *\nDisallow: /").get("/agent.json").breaks(Rule::Disallowed, 1, &policy);
+    let unfollowed = Crafted::empty().get("/robots.txt").status(302).sent(|sent| {
+        sent.location = Some("/robots.txt".to_owned());
+    });
+    unfollowed.get("/agent.json").breaks(Rule::RobotsUnreachable, 1, &policy);
+}

@@ -1,0 +1,125 @@
+//! The arrows of docs/ARCHITECTURE.md, proven over `cargo metadata`: who may depend on whom, and what the pure crates
+//! never reach.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
+
+/// Each crate of the workspace and the crates of the workspace that it may depend on.
+const ARROWS: [(&str, &[&str]); 9] = [
+    ("manifest", &[]),
+    ("policy", &["manifest"]),
+    ("store", &["manifest", "policy"]),
+    ("crawler", &["manifest", "policy", "store"]),
+    ("indexer", &["manifest", "policy", "store"]),
+    ("api", &["manifest", "policy", "store", "indexer"]),
+    ("testweb", &[]),
+    ("agentdex", &["manifest", "policy", "store", "crawler", "indexer", "api", "testweb"]),
+    ("agentdex-tests", &["manifest", "policy", "store", "crawler", "indexer", "api", "testweb"]),
+];
+
+/// Crates that hold decisions and values alone, and what would give them a clock, a network or a database.
+const PURE: [&str; 2] = ["manifest", "policy"];
+const IMPURE: [&str; 8] = ["tokio", "reqwest", "hyper", "sqlx", "axum", "tantivy", "rand", "hickory-resolver"];
+
+/// Crates that are ends of the house: only the front door and the tests depend on them.
+const ENDS: [&str; 2] = ["crawler", "api"];
+const MAY_REACH_ENDS: [&str; 2] = ["agentdex", "agentdex-tests"];
+
+fn metadata() -> Metadata {
+    MetadataCommand::new().other_options(["--locked".to_owned()]).exec().expect("cargo metadata")
+}
+
+/// The names that a package depends on, those of its tests apart.
+fn dependencies(package: &Package) -> BTreeSet<&str> {
+    let built = package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Development);
+    built.map(|dependency| dependency.name.as_str()).collect()
+}
+
+/// The packages of the workspace by name.
+fn members(metadata: &Metadata) -> BTreeMap<&str, &Package> {
+    metadata.workspace_packages().into_iter().map(|package| (package.name.as_str(), package)).collect()
+}
+
+/// Everything that a package needs to be built, however far away.
+fn reached<'a>(metadata: &'a Metadata, package: &Package) -> BTreeSet<&'a str> {
+    let resolved = metadata.resolve.as_ref().expect("a resolved graph");
+    let mut todo = vec![&package.id];
+    let mut seen = BTreeSet::new();
+    while let Some(id) = todo.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let node = resolved.nodes.iter().find(|node| &node.id == id).expect("a node for each package");
+        let built = node.deps.iter().filter(|dependency| {
+            dependency.dep_kinds.iter().any(|kind| kind.kind == DependencyKind::Normal)
+        });
+        todo.extend(built.map(|dependency| &dependency.pkg));
+    }
+    metadata.packages.iter().filter(|other| seen.contains(&other.id)).map(|other| other.name.as_str()).collect()
+}
+
+#[test]
+fn every_crate_of_the_workspace_has_its_place() {
+    let metadata = metadata();
+    let placed: BTreeSet<&str> = ARROWS.iter().map(|(name, _)| *name).collect();
+    let found: BTreeSet<&str> = members(&metadata).into_keys().collect();
+    assert_eq!(found, placed, "a crate was added or removed: give it its place in ARROWS and ARCHITECTURE.md");
+}
+
+#[test]
+fn arrows_point_one_way() {
+    let metadata = metadata();
+    let members = members(&metadata);
+    for (name, allowed) in ARROWS {
+        let ours = dependencies(members[name]).into_iter().filter(|other| members.contains_key(other));
+        let stray: Vec<_> = ours.filter(|other| !allowed.contains(other)).collect();
+        assert!(stray.is_empty(), "{name} depends on {stray:?}, against the arrows of the architecture");
+    }
+}
+
+#[test]
+fn the_pure_crates_reach_no_clock_network_or_database() {
+    let metadata = metadata();
+    let members = members(&metadata);
+    for name in PURE {
+        let reached = reached(&metadata, members[name]);
+        let stray: Vec<_> = IMPURE.iter().filter(|impure| reached.contains(*impure)).collect();
+        assert!(stray.is_empty(), "{name} reaches {stray:?}");
+    }
+}
+
+#[test]
+fn nobody_but_the_front_door_and_the_tests_depends_on_the_ends() {
+    let metadata = metadata();
+    for (name, package) in members(&metadata) {
+        if MAY_REACH_ENDS.contains(&name) {
+            continue;
+        }
+        let all: BTreeSet<&str> = package.dependencies.iter().map(|dependency| dependency.name.as_str()).collect();
+        let stray: Vec<_> = ENDS.iter().filter(|end| all.contains(*end)).collect();
+        assert!(stray.is_empty(), "{name} depends on {stray:?}, in tests or outside");
+    }
+}
+
+#[test]
+fn every_dependency_of_the_workspace_says_what_it_is_for() {
+    let metadata = metadata();
+    let root = std::fs::read_to_string(metadata.workspace_root.join("Cargo.toml")).expect("the root Cargo.toml");
+    let (_, section) = root.split_once("[workspace.dependencies]\n").expect("the workspace's dependencies");
+    let lines = section.lines().take_while(|line| !line.starts_with('['));
+    let foreign = lines.filter(|line| line.contains('=') && !line.starts_with('#') && !line.contains("path ="));
+    let unexplained: Vec<_> =
+        foreign.filter(|line| line.split_once(" # ").is_none_or(|(_, purpose)| purpose.len() < 10)).collect();
+    assert!(unexplained.is_empty(), "without a purpose comment: {unexplained:#?}");
+}
+
+#[test]
+fn crates_take_their_dependencies_from_the_workspace() {
+    let metadata = metadata();
+    for (name, package) in members(&metadata) {
+        let text = std::fs::read_to_string(&package.manifest_path).expect("the crate's Cargo.toml");
+        let pinned: Vec<_> = text.lines().filter(|line| line.contains("version = \"")).collect();
+        assert!(pinned.is_empty(), "{name} pins versions of its own: {pinned:?}");
+    }
+}
