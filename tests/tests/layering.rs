@@ -20,7 +20,8 @@ const ARROWS: [(&str, &[&str]); 9] = [
 
 /// Crates that hold decisions and values alone, and what would give them a clock, a network or a database.
 const PURE: [&str; 2] = ["manifest", "policy"];
-const IMPURE: [&str; 8] = ["tokio", "reqwest", "hyper", "sqlx", "axum", "tantivy", "rand", "hickory-resolver"];
+const IMPURE: [&str; 8] =
+    ["tokio", "reqwest", "hyper", "sqlx", "axum", "tantivy", "rand", "hickory-resolver"];
 
 /// Crates that are ends of the house: only the front door and the tests depend on them.
 const ENDS: [&str; 2] = ["crawler", "api"];
@@ -32,7 +33,8 @@ fn metadata() -> Metadata {
 
 /// The names that a package depends on, those of its tests apart.
 fn dependencies(package: &Package) -> BTreeSet<&str> {
-    let built = package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Development);
+    let built =
+        package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Development);
     built.map(|dependency| dependency.name.as_str()).collect()
 }
 
@@ -51,12 +53,18 @@ fn reached<'a>(metadata: &'a Metadata, package: &Package) -> BTreeSet<&'a str> {
             continue;
         }
         let node = resolved.nodes.iter().find(|node| &node.id == id).expect("a node for each package");
-        let built = node.deps.iter().filter(|dependency| {
-            dependency.dep_kinds.iter().any(|kind| kind.kind == DependencyKind::Normal)
-        });
+        let built = node
+            .deps
+            .iter()
+            .filter(|dependency| dependency.dep_kinds.iter().any(|kind| kind.kind == DependencyKind::Normal));
         todo.extend(built.map(|dependency| &dependency.pkg));
     }
-    metadata.packages.iter().filter(|other| seen.contains(&other.id)).map(|other| other.name.as_str()).collect()
+    metadata
+        .packages
+        .iter()
+        .filter(|other| seen.contains(&other.id))
+        .map(|other| other.name.as_str())
+        .collect()
 }
 
 #[test]
@@ -64,7 +72,10 @@ fn every_crate_of_the_workspace_has_its_place() {
     let metadata = metadata();
     let placed: BTreeSet<&str> = ARROWS.iter().map(|(name, _)| *name).collect();
     let found: BTreeSet<&str> = members(&metadata).into_keys().collect();
-    assert_eq!(found, placed, "a crate was added or removed: give it its place in ARROWS and ARCHITECTURE.md");
+    assert_eq!(
+        found, placed,
+        "a crate was added or removed: give it its place in ARROWS and ARCHITECTURE.md"
+    );
 }
 
 #[test]
@@ -96,7 +107,8 @@ fn nobody_but_the_front_door_and_the_tests_depends_on_the_ends() {
         if MAY_REACH_ENDS.contains(&name) {
             continue;
         }
-        let all: BTreeSet<&str> = package.dependencies.iter().map(|dependency| dependency.name.as_str()).collect();
+        let all: BTreeSet<&str> =
+            package.dependencies.iter().map(|dependency| dependency.name.as_str()).collect();
         let stray: Vec<_> = ENDS.iter().filter(|end| all.contains(*end)).collect();
         assert!(stray.is_empty(), "{name} depends on {stray:?}, in tests or outside");
     }
@@ -105,10 +117,12 @@ fn nobody_but_the_front_door_and_the_tests_depends_on_the_ends() {
 #[test]
 fn every_dependency_of_the_workspace_says_what_it_is_for() {
     let metadata = metadata();
-    let root = std::fs::read_to_string(metadata.workspace_root.join("Cargo.toml")).expect("the root Cargo.toml");
+    let root =
+        std::fs::read_to_string(metadata.workspace_root.join("Cargo.toml")).expect("the root Cargo.toml");
     let (_, section) = root.split_once("[workspace.dependencies]\n").expect("the workspace's dependencies");
     let lines = section.lines().take_while(|line| !line.starts_with('['));
-    let foreign = lines.filter(|line| line.contains('=') && !line.starts_with('#') && !line.contains("path ="));
+    let foreign =
+        lines.filter(|line| line.contains('=') && !line.starts_with('#') && !line.contains("path ="));
     let unexplained: Vec<_> =
         foreign.filter(|line| line.split_once(" # ").is_none_or(|(_, purpose)| purpose.len() < 10)).collect();
     assert!(unexplained.is_empty(), "without a purpose comment: {unexplained:#?}");

@@ -48,7 +48,8 @@ impl TextFile {
 
     /// Files of tests: in a `tests` folder, or named so next to what they test.
     fn is_test(&self) -> bool {
-        let in_folder = self.path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "benches");
+        let in_folder =
+            self.path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "benches");
         in_folder || self.path.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("tests"))
     }
 
@@ -74,7 +75,11 @@ fn text_files() -> Vec<TextFile> {
         .current_dir(root)
         .output()
         .expect("git lists the files");
-    assert!(listed.status.success(), "git cannot list the files: {}", String::from_utf8_lossy(&listed.stderr));
+    assert!(
+        listed.status.success(),
+        "git cannot list the files: {}",
+        String::from_utf8_lossy(&listed.stderr)
+    );
     let names = String::from_utf8(listed.stdout).expect("file names in UTF-8");
     let read = |name: &str| {
         let text = fs::read_to_string(root.join(name)).ok()?;

@@ -1,3 +1,5 @@
+//! One table a version of OpenAPI: what each operation becomes.
+
 use serde_json::{Value, json};
 
 use super::*;
