@@ -35,7 +35,7 @@ pub struct ParkedSite {
 pub struct Summary {
     pub seeds: SeedReport,
     /// Visits that were saved.
-    pub visited: u64,
+    pub sites_visited: u64,
     pub requests: u64,
     pub bytes_in: u64,
     /// How visits ended.
@@ -62,7 +62,7 @@ pub struct Summary {
 impl Summary {
     /// Counts a visit that was saved.
     pub(crate) fn count(&mut self, visit: &Counted, saved: &VisitSaved) {
-        self.visited += 1;
+        self.sites_visited += 1;
         self.requests += u64::from(visit.requests);
         self.bytes_in += visit.bytes_in;
         *self.ends.entry(visit.end.as_str()).or_default() += 1;

@@ -6,14 +6,14 @@ mod support;
 
 use manifest::SiteName;
 use policy::{FetchOutcome, VisitEnd};
-use support::{AWP, Crawl, shop};
+use support::{AWP, Crawl, now, shop};
 use testweb::{Answer, Host};
 
 #[tokio::test]
 async fn a_first_visit_asks_robots_first_and_finds_the_manifest() {
     let crawl = Crawl::of([shop()]).await;
     let summary = crawl.pass().await;
-    assert_eq!((summary.visited, summary.manifests_added, summary.failed), (1, 1, 0), "{summary:?}");
+    assert_eq!((summary.sites_visited, summary.manifests_added, summary.failed), (1, 1, 0), "{summary:?}");
     assert_eq!(summary.manifests.get("awp"), Some(&1));
     assert_eq!(summary.capabilities, 1);
     let paths = crawl.paths("shop.example");
@@ -50,7 +50,7 @@ async fn a_second_visit_is_conditional_and_changes_nothing() {
     let mut crawl = Crawl::of([shop()]).await;
     crawl.pass().await;
     let summary = crawl.pass_again().await;
-    assert_eq!((summary.visited, summary.manifests_added, summary.manifests_changed), (1, 0, 0));
+    assert_eq!((summary.sites_visited, summary.manifests_added, summary.manifests_changed), (1, 0, 0));
     let hits = crawl.hits("shop.example");
     // robots.txt is used from the copy, the manifest is confirmed, one more path is tried
     assert_eq!(hits.len(), 2, "{hits:?}");
@@ -129,7 +129,6 @@ async fn redirects_stay_on_the_site_and_others_become_seeds() {
         .redirect("/agents.txt", 301, "/agents.txt");
     let www = Host::new("www.shop.example").file("/agent.json", "application/json", AWP);
     let crawl = Crawl::of([host, www, Host::new("other.example")]).await;
-    crawl.store.seeds_add(&[], chrono::DateTime::UNIX_EPOCH).await.unwrap();
     crawl.pass().await;
     let moved = crawl.fetch("shop.example", "/agent.json").await;
     assert_eq!(moved.outcome, FetchOutcome::Found);
@@ -177,6 +176,15 @@ async fn a_second_run_finds_nothing_due() {
     crawl.pass().await;
     crawl.web.log().forget();
     let summary = crawl.pass().await;
-    assert_eq!((summary.visited, summary.requests), (0, 0));
+    assert_eq!((summary.sites_visited, summary.requests), (0, 0));
     assert_eq!(crawl.web.log().hit_count(), 0);
+}
+
+#[tokio::test]
+async fn what_was_just_visited_is_planned_for_later() {
+    let crawl = Crawl::of([shop(), Host::new("empty.example")]).await;
+    crawl.pass().await;
+    let days = |story: store::SiteStory| (story.summary.next_visit_at.unwrap() - now()).num_hours() / 24;
+    assert!(days(crawl.story("shop.example").await) < 2);
+    assert!(days(crawl.story("empty.example").await) >= 11);
 }

@@ -28,8 +28,8 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
         let value = serde_json::json!({ "site": site, "visit": summary, "manifests": manifests });
         return Ok(output::json(&value)?);
     }
-    let story = store.site_story(&site, 1).await?;
-    let visit = story.as_ref().and_then(|story| story.visits.first());
+    let known = store.site_story(&site, 1).await?;
+    let visit = known.as_ref().and_then(|known| known.visits.first());
     let ended = match (summary.parked.first(), visit) {
         (Some(parked), _) => format!("the visit waits: {}", parked.reason),
         (None, Some(visit)) => crate::end_in_words(visit.end).to_owned(),

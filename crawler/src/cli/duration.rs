@@ -64,7 +64,7 @@ mod tests {
         for (text, seconds) in
             [("0", 0.0), ("0s", 0.0), ("100ms", 0.1), ("3s", 3.0), ("1h30m", 5_400.0), ("7d", 604_800.0)]
         {
-            assert_eq!(parse(text).unwrap().as_secs_f64(), seconds, "{text}");
+            assert_eq!(parse(text).unwrap(), Duration::from_secs_f64(seconds), "{text}");
         }
         for wrong in ["", "3", "s", "3x", "-1s", "1.5s", "99999999999999999999s", "999999999999999999w"] {
             assert!(parse(wrong).is_err(), "{wrong}");

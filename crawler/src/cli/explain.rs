@@ -15,14 +15,14 @@ pub(super) async fn run(
     format: OutputFormat,
 ) -> anyhow::Result<()> {
     let site = site_of(domain).map_err(|error| UsageError(error.to_string()))?;
-    let story = store.site_story(&site, visits).await?;
+    let known = store.site_story(&site, visits).await?;
     if format == OutputFormat::Json {
-        return Ok(output::json(&story)?);
+        return Ok(output::json(&known)?);
     }
-    let Some(story) = story else {
+    let Some(known) = known else {
         return Ok(output::line(&format!("{site} is not known: it was neither seeded nor linked to."))?);
     };
-    for line in lines(&story) {
+    for line in lines(&known) {
         output::line(&line)?;
     }
     Ok(())

@@ -27,7 +27,7 @@ pub struct SharedFlags {
     /// Directory for everything that is kept [default: ./agentdex-data]
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Database: postgres://user:password@host/name [default: SQLite in the data directory]
+    /// Database, as `postgres://user:password@host/name` [default: SQLite in the data directory]
     #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
     pub database_url: Option<String>,
     /// TOML file with the same settings; flags override it

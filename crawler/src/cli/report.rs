@@ -19,26 +19,28 @@ pub(crate) enum Audience {
 
 /// What a crawl came to, in text.
 pub(crate) fn text(summary: &Summary, audience: Audience, next_command: &str) -> String {
-    let mut text = String::new();
     // writing into a string does not fail
-    drop(write_all(&mut text, summary));
+    let mut text = body(summary).unwrap_or_default();
     if audience == Audience::Terminal && !summary.samples.is_empty() {
-        text.push_str("\nFor example:\n");
-        for sample in &summary.samples {
-            drop(writeln!(text, "  {} ({}, {})", sample.name, sample.site, sample.format));
-        }
-        drop(writeln!(text, "\nNext:  {next_command}"));
+        let samples = summary
+            .samples
+            .iter()
+            .map(|sample| format!("  {} ({}, {})", sample.name, sample.site, sample.format));
+        let samples = samples.collect::<Vec<_>>().join("\n");
+        text = format!("{text}\nFor example:\n{samples}\n\nNext:  {next_command}");
     }
     text.trim_end().to_owned()
 }
 
-fn write_all(out: &mut String, summary: &Summary) -> std::fmt::Result {
+fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
+    let mut text = String::new();
+    let out = &mut text;
     let took = duration::in_words(Duration::from_secs_f64(summary.seconds.max(0.0)));
     let stopped = if summary.interrupted { "Stopped. " } else { "" };
     writeln!(
         out,
         "{stopped}{} sites visited with {} requests in {took}.",
-        summary.visited, summary.requests
+        summary.sites_visited, summary.requests
     )?;
     if summary.seeds.read + summary.seeds.rejected_count > 0 {
         writeln!(
@@ -70,7 +72,7 @@ fn write_all(out: &mut String, summary: &Summary) -> std::fmt::Result {
         }
         more(out, summary.parked.len() as u64, summary.parked.len().min(SHOWN_MAX))?;
     }
-    Ok(())
+    Ok(text)
 }
 
 fn counts(out: &mut String, title: &str, counts: &BTreeMap<&'static str, u64>) -> std::fmt::Result {
@@ -100,7 +102,7 @@ mod tests {
             site: manifest::SiteName::parse("skyhop.example").unwrap(),
             format: manifest::Format::Awp,
         };
-        let summary = Summary { visited: 1, requests: 20, samples: vec![sample], ..Summary::default() };
+        let summary = Summary { sites_visited: 1, requests: 20, samples: vec![sample], ..Summary::default() };
         let shown = text(&summary, Audience::Terminal, "indexer --once");
         assert!(
             shown.contains("Book seat (skyhop.example, awp)") && shown.ends_with("indexer --once"),

@@ -212,14 +212,14 @@ fn first<T: Clone>(flag: Option<&T>, file: Option<&T>) -> Option<T> {
 mod tests {
     use super::*;
 
-    fn resolved(crawl: CrawlFlags) -> Result<Settings, String> {
+    fn resolved(crawl: &CrawlFlags) -> Result<Settings, String> {
         let shared = SharedFlags { data_dir: Some("d".into()), ..SharedFlags::default() };
-        resolve(&shared, &crawl).map_err(|error| error.to_string())
+        resolve(&shared, crawl).map_err(|error| error.to_string())
     }
 
     #[test]
     fn defaults_are_polite() {
-        let settings = resolved(CrawlFlags::default()).unwrap();
+        let settings = resolved(&CrawlFlags::default()).unwrap();
         assert_eq!(settings.crawl.delay, Duration::from_secs(3));
         assert_eq!(settings.crawl.mode, Mode::Once { park_wait: PARK_WAIT_DEFAULT });
         assert_eq!(settings.shared.store.url, DatabaseUrl::in_data_dir(Path::new("d")));
@@ -240,7 +240,7 @@ mod tests {
             (CrawlFlags { daemon: true, ..CrawlFlags::default() }, "--contact-url"),
             (CrawlFlags { contact_email: text("me"), ..CrawlFlags::default() }, "e-mail"),
         ] {
-            let error = resolved(flags).unwrap_err();
+            let error = resolved(&flags).unwrap_err();
             assert!(error.contains(named) && !error.contains('\n'), "{error}");
         }
     }
@@ -251,6 +251,6 @@ mod tests {
             allow_addresses: vec!["127.0.0.1".into(), "10.0.0.0/8".into()],
             ..CrawlFlags::default()
         };
-        assert!(resolved(flags).is_ok());
+        assert!(resolved(&flags).is_ok());
     }
 }

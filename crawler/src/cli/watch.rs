@@ -46,7 +46,7 @@ impl Watch {
             )),
             Progress::Visited { summary, open, .. } => self.tick(&line_of(summary, *open)),
             Progress::Parked(parked) => {
-                tracing::info!(site.name = %parked.site, reason = parked.reason, "parked")
+                tracing::info!(site.name = %parked.site, reason = parked.reason, "parked");
             }
             Progress::Waiting { parked, until } => {
                 self.tick(&format!(
@@ -90,7 +90,7 @@ fn line_of(summary: &Summary, open: usize) -> String {
     let manifests: u64 = summary.manifests.values().sum();
     format!(
         "{} sites visited, {} requests, {manifests} manifests, {open} visits open",
-        summary.visited, summary.requests
+        summary.sites_visited, summary.requests
     )
 }
 

@@ -111,10 +111,12 @@ fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dy
     std::iter::successors(Some(error), |&error| error.source())
 }
 
-/// Looks for `T` in an error, also inside an `io::Error`, which skips what it wraps in its chain of sources.
+/// Looks for `T` in an error, also inside any number of `io::Error`s, which skip what they wrap in their chain of sources.
 fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
-    let inside = || error.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref::<T>();
-    error.downcast_ref::<T>().or_else(inside)
+    error.downcast_ref::<T>().or_else(|| {
+        let inside = error.downcast_ref::<io::Error>()?.get_ref()?;
+        find(inside)
+    })
 }
 
 fn tls_reason(error: &rustls::Error) -> String {

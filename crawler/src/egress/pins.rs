@@ -14,7 +14,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use super::failure::{Cause, Failure};
 
 /// Addresses tried for a name; a third would rarely answer when two did not.
-pub(crate) const ADDRESSES_MAX: usize = 2;
+pub(crate) const ADDRESSES_MAX: u8 = 2;
 
 /// The resolver of one visit.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ impl Pins {
         for address in addresses {
             judge(&self.own, *address)?;
         }
-        let pinned: Vec<SocketAddr> = addresses.iter().copied().take(ADDRESSES_MAX).collect();
+        let pinned: Vec<SocketAddr> = addresses.iter().copied().take(usize::from(ADDRESSES_MAX)).collect();
         if pinned.is_empty() {
             return Err(Failure::new(Cause::NameUnknown, "the name has no addresses"));
         }

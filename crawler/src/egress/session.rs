@@ -19,8 +19,8 @@ use super::probe::{Probe, Stage};
 use super::response::{Body, Extent, HEADER_BYTES_MAX, HEADERS_MAX, Head, Reply};
 use super::tls;
 
-/// For one address; two are tried.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// Five seconds for each address that is tried.
+const CONNECT_MAX: Duration = Duration::from_secs(5 * ADDRESSES_MAX as u64);
 const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 const HEADERS_TIME_MAX: Duration = Duration::from_secs(10);
 /// Octets an HTTP/2 server may send ahead of our reading, which bounds what an endless body costs.
@@ -135,7 +135,7 @@ impl Session {
 
 const fn limit(stage: Stage) -> Duration {
     match stage {
-        Stage::Connecting => CONNECT_MAX.saturating_mul(ADDRESSES_MAX as u32),
+        Stage::Connecting => CONNECT_MAX,
         Stage::Handshake => HANDSHAKE_MAX,
         Stage::Headers | Stage::Body => HEADERS_TIME_MAX,
     }

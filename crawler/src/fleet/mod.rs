@@ -27,7 +27,7 @@ use crate::visit::Tools;
 /// Sites leased by one statement: a few milliseconds' work for a database.
 const LEASE_BATCH_MAX: usize = 200;
 /// How often leases are renewed: a third of their time.
-const HEARTBEAT: Duration = Duration::from_secs(60);
+const HEARTBEAT: Duration = Duration::from_mins(1);
 /// How often the queue is looked at when nothing was due.
 const IDLE_POLL: Duration = Duration::from_secs(1);
 /// Pause after the database did not answer.

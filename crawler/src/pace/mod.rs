@@ -45,6 +45,9 @@ pub(crate) struct AuthorityClock {
     requests_today: u32,
     day: i32,
     last_latency: Option<Duration>,
+    /// When the last response of this visit ended. The gap after it is known only now: that response may have been the
+    /// robots.txt that asks for a longer one.
+    last_end_at: Option<DateTime<Utc>>,
     turns: u64,
 }
 
@@ -55,7 +58,7 @@ impl AuthorityClock {
         requests_today: u32,
         day: i32,
     ) -> Self {
-        Self { host, next_ok_at, requests_today, day, last_latency: None, turns: 0 }
+        Self { host, next_ok_at, requests_today, day, last_latency: None, last_end_at: None, turns: 0 }
     }
 }
 
@@ -134,7 +137,14 @@ impl Pace {
     }
 
     /// Asks for a turn; waits while another request of the same address is under way.
-    pub(crate) async fn ask(&self, target: &Target, authority: &AuthorityClock, site: &SiteClock) -> Asked {
+    pub(crate) async fn ask(
+        &self,
+        target: &Target,
+        authority: &mut AuthorityClock,
+        site: &SiteClock,
+    ) -> Asked {
+        let after_last = authority.last_end_at.map(|at| later(at, self.gap(target, authority)));
+        authority.next_ok_at = authority.next_ok_at.max(after_last);
         let own = own_scopes(authority, site);
         let keys = shared_keys(target, &authority.host);
         loop {
@@ -180,6 +190,7 @@ impl Pace {
     ) {
         let now = clock::now();
         authority.last_latency = Some(latency);
+        authority.last_end_at = Some(now);
         authority.next_ok_at = Some(later(now, self.gap(target, authority)));
         site.next_ok_at = Some(later(now, Scope::Site.limits().gap));
         if target.network == Network::Global {

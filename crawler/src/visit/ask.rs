@@ -88,7 +88,7 @@ impl Visit<'_> {
             let crawl_delay = self.verdicts.get(host).and_then(|verdict| verdict.crawl_delay());
             let Some(authority) = self.authorities.get_mut(host) else { return Err(Interrupt::Lost) };
             authority.target.crawl_delay = crawl_delay.map(|delay| delay.wait);
-            let asked = self.tools.pace.ask(&authority.target, &authority.clock, &self.site_clock).await;
+            let asked = self.tools.pace.ask(&authority.target, &mut authority.clock, &self.site_clock).await;
             match asked {
                 Asked::Go(turn) => return Ok(turn),
                 Asked::Park { until, scope } => {

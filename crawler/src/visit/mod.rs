@@ -4,6 +4,7 @@
 //! came back. A visit that has to wait long is parked with everything it knows, and goes on at the next path, in this
 //! process or another.
 
+mod answer;
 mod ask;
 mod fetched;
 mod finish;

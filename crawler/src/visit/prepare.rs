@@ -19,14 +19,18 @@ pub(crate) fn begin(site: &SiteState, now: DateTime<Utc>) -> Progress {
     for state in &site.hosts {
         let (last, first): (Vec<Task>, Vec<Task>) =
             tasks_of(site, state).into_iter().partition(|task| task.role == Role::Page);
-        first.into_iter().for_each(|task| progress.plan(task));
+        for task in first {
+            progress.plan(task);
+        }
         pages.extend(last);
     }
     // hints may lie on hosts that nobody seeded
     for url in &site.hints {
         progress.plan(hint(url));
     }
-    pages.into_iter().for_each(|task| progress.plan(task));
+    for task in pages {
+        progress.plan(task);
+    }
     progress
 }
 

@@ -13,10 +13,10 @@ use policy::freshness::CacheRecord;
 use policy::plan::ROBOTS_PATH;
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, StoredVerdict};
-use policy::{BodyKind, RobotsAnswer, RobotsKind, RobotsVerdict};
+use policy::{BodyKind, RedirectRefusal, RobotsAnswer, RobotsKind, RobotsVerdict};
 use store::RobotsRecord;
 
-use super::ask::{Exchange, end_of_failure};
+use super::ask::Exchange;
 use super::{Interrupt, Visit};
 use crate::clock;
 use crate::egress::{Cause, Head, Reply};
@@ -59,42 +59,37 @@ impl Visit<'_> {
         let Ok(url) = ManifestUrl::on_host(host, ROBOTS_PATH) else { return Ok(Robots::NoName) };
         let kept = stored.as_ref().filter(|record| record.kind == RobotsKind::Rules && record.body.is_some());
         let mut conditions = kept.map(conditions_of).unwrap_or_default();
-        let mut chain = vec![url];
+        let (mut chain, mut current) = (vec![url.clone()], url);
         let record = loop {
-            let Some(current) = chain.last().cloned() else { return Ok(Robots::NoName) };
             let Exchange { answer, .. } = self.request(&current, BodyKind::Robots, &conditions).await?;
             let reply = match answer {
                 Err(failure) if failure.cause == Cause::NameUnknown && chain.len() == 1 => {
                     return Ok(Robots::NoName);
                 }
                 Err(failure) => {
-                    let outcome = failure.cause.outcome();
-                    tracing::debug!(%host, end = %end_of_failure(failure.cause), reason = %failure, "robots.txt failed");
-                    break self.record_of(host, RobotsAnswer::Failed(outcome), None, stored.as_ref());
+                    tracing::debug!(%host, reason = %failure, "robots.txt could not be asked for");
+                    let answer = RobotsAnswer::Failed(failure.cause.outcome());
+                    break record_of(host, answer, None, stored.as_ref());
                 }
                 Ok(reply) => reply,
             };
             match (reply.head.status.as_u16(), kept) {
                 (304, Some(record)) if !conditions.is_empty() => break renewed(record, &reply.head),
-                (304, _) if !conditions.is_empty() => conditions = HeaderMap::new(),
-                (301 | 302 | 303 | 307 | 308, _) => {
-                    match decide(&chain, reply.head.text(&LOCATION), Purpose::Robots) {
-                        RedirectDecision::Follow(next) | RedirectDecision::OtherSite(next) => {
-                            chain.push(next)
-                        }
-                        RedirectDecision::Refuse(refusal) => {
-                            break self.record_of(
-                                host,
-                                RobotsAnswer::Redirect(refusal),
-                                Some(&reply),
-                                stored.as_ref(),
-                            );
-                        }
+                (301 | 302 | 303 | 307 | 308, _) => match next_hop(&chain, &reply) {
+                    Ok(next) => {
+                        chain.push(next.clone());
+                        current = next;
                     }
-                }
+                    Err(refusal) => {
+                        let answer = RobotsAnswer::Redirect(refusal);
+                        break record_of(host, answer, Some(&reply), stored.as_ref());
+                    }
+                },
+                // a 304 that confirms nothing we have: once more, without conditions
+                (304, _) if !conditions.is_empty() => conditions = HeaderMap::new(),
                 (status, _) => {
                     let answer = RobotsAnswer::Answered { status, body: &reply.body.bytes };
-                    break self.record_of(host, answer, Some(&reply), stored.as_ref());
+                    break record_of(host, answer, Some(&reply), stored.as_ref());
                 }
             }
         };
@@ -102,38 +97,44 @@ impl Visit<'_> {
         self.progress.robots.insert(host.clone(), record);
         Ok(Robots::Verdict(self.adopt(host, verdict)))
     }
+}
 
-    fn record_of(
-        &self,
-        host: &Host,
-        answer: RobotsAnswer<'_>,
-        reply: Option<&Reply>,
-        before: Option<&RobotsRecord>,
-    ) -> RobotsRecord {
-        let now = clock::now();
-        let verdict = RobotsVerdict::of(answer, PRODUCT_TOKEN);
-        let failures_before = before.map_or(0, |record| record.failures_in_row);
-        let failures_in_row =
-            if verdict.kind() == RobotsKind::Unreachable { failures_before.saturating_add(1) } else { 0 };
-        let head = reply.map(|reply| &reply.head);
-        let max_age =
-            head.and_then(|head| CacheRecord::of(head.status.as_u16(), &head.headers, now).stated_lifetime());
-        let is_rules = verdict.kind() == RobotsKind::Rules;
-        let validator = |name: &HeaderName| {
-            head.filter(|_| is_rules).and_then(|head| head.headers.get(name)).map(to_latin1)
-        };
-        RobotsRecord {
-            host: host.clone(),
-            kind: verdict.kind(),
-            cause: verdict.cause().map(|cause| cause.as_str().to_owned()),
-            status: head.map(|head| head.status.as_u16()),
-            body: reply.filter(|_| is_rules).map(|reply| reply.body.bytes.clone()),
-            fetched_at: now,
-            expires_at: verdict.expires_at(now, max_age, failures_in_row),
-            failures_in_row,
-            etag: validator(&ETAG),
-            last_modified: validator(&LAST_MODIFIED),
-        }
+/// Where a redirect of robots.txt leads; it may lead to another site.
+fn next_hop(chain: &[ManifestUrl], reply: &Reply) -> Result<ManifestUrl, RedirectRefusal> {
+    match decide(chain, reply.head.text(&LOCATION), Purpose::Robots) {
+        RedirectDecision::Follow(next) | RedirectDecision::OtherSite(next) => Ok(next),
+        RedirectDecision::Refuse(refusal) => Err(refusal),
+    }
+}
+
+fn record_of(
+    host: &Host,
+    answer: RobotsAnswer<'_>,
+    reply: Option<&Reply>,
+    before: Option<&RobotsRecord>,
+) -> RobotsRecord {
+    let now = clock::now();
+    let verdict = RobotsVerdict::of(answer, PRODUCT_TOKEN);
+    let failures_before = before.map_or(0, |record| record.failures_in_row);
+    let failures_in_row =
+        if verdict.kind() == RobotsKind::Unreachable { failures_before.saturating_add(1) } else { 0 };
+    let head = reply.map(|reply| &reply.head);
+    let max_age =
+        head.and_then(|head| CacheRecord::of(head.status.as_u16(), &head.headers, now).stated_lifetime());
+    let is_rules = verdict.kind() == RobotsKind::Rules;
+    let validator =
+        |name: &HeaderName| head.filter(|_| is_rules).and_then(|head| head.headers.get(name)).map(to_latin1);
+    RobotsRecord {
+        host: host.clone(),
+        kind: verdict.kind(),
+        cause: verdict.cause().map(|cause| cause.as_str().to_owned()),
+        status: head.map(|head| head.status.as_u16()),
+        body: reply.filter(|_| is_rules).map(|reply| reply.body.bytes.clone()),
+        fetched_at: now,
+        expires_at: verdict.expires_at(now, max_age, failures_in_row),
+        failures_in_row,
+        etag: validator(&ETAG),
+        last_modified: validator(&LAST_MODIFIED),
     }
 }
 

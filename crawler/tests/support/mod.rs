@@ -1,11 +1,10 @@
 //! A crawler, a web and a store of their own for each test.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use crawler::config::{CrawlConfig, Mode, SeedSource};
 use crawler::egress::{Contact, EgressSettings, HostsFile, Identity};
-use crawler::{Cancel, Progress, Summary};
+use crawler::{Cancel, Summary};
 use manifest::SiteName;
 use policy::{FetchOutcome, OwnNetworks};
 use store::{FetchStory, SiteStory, Store, WorkerId};
@@ -58,7 +57,7 @@ impl Crawl {
     /// Crawls once.
     pub(crate) async fn pass(&self) -> Summary {
         let crawl = crawler::run(self.config.clone(), self.store.clone(), Cancel::default(), |_| ());
-        tokio::time::timeout(Duration::from_secs(60), crawl).await.expect("a pass within a minute").unwrap()
+        tokio::time::timeout(Duration::from_mins(1), crawl).await.expect("a pass within a minute").unwrap()
     }
 
     /// Crawls everything again, whatever was planned.
@@ -66,18 +65,6 @@ impl Crawl {
         self.config.revisit_older_than = Some(Duration::ZERO);
         self.web.log().forget();
         self.pass().await
-    }
-
-    /// Crawls until `enough` of the news, and then stops softly.
-    pub(crate) async fn pass_until(&self, enough: impl Fn(&Progress<'_>) -> bool) -> Summary {
-        let cancel = Cancel::default();
-        let heard = Mutex::new(cancel.clone());
-        let listen = |news: Progress<'_>| {
-            if enough(&news) {
-                heard.lock().unwrap().soft.cancel();
-            }
-        };
-        crawler::run(self.config.clone(), self.store.clone(), cancel, listen).await.unwrap()
     }
 
     pub(crate) async fn story(&self, site: &str) -> SiteStory {
@@ -111,4 +98,9 @@ impl Crawl {
 /// A shop with an AWP manifest.
 pub(crate) fn shop() -> Host {
     Host::new("shop.example").robots("User-agent: *\nAllow: /\n").file("/agent.json", "application/json", AWP)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the edge of a test, where time comes in")]
+pub(crate) fn now() -> chrono::DateTime<chrono::Utc> {
+    chrono::Utc::now()
 }

@@ -1,0 +1,174 @@
+//! Asking for one task until there is a final answer: redirects under the target's robots.txt, 304, failures.
+
+use std::ops::ControlFlow;
+
+use chrono::{DateTime, Utc};
+use http::HeaderMap;
+use http::header::LOCATION;
+use policy::FetchOutcome;
+use policy::freshness::{self, CacheRecord, NotModified};
+use policy::redirect::{Purpose, RedirectDecision, decide};
+use store::{ResourceState, Seed};
+
+use super::ask::{Exchange, end_of_failure, millis};
+use super::fetched::{Document, Fetched};
+use super::links::{self, Leads};
+use super::robots::Robots;
+use super::task::{Plainly, Role, Task};
+use super::{Interrupt, Visit, judge};
+use crate::clock;
+use crate::egress::{Failure, Reply};
+
+/// Longest Location that is repeated to the site owner.
+const SHOWN_LOCATION_CHARS_MAX: usize = 200;
+
+impl Visit<'_> {
+    /// Asks, following redirects, until there is a final answer.
+    pub(super) async fn answer(
+        &mut self,
+        task: &mut Task,
+        known: Option<&ResourceState>,
+    ) -> Result<Fetched, Interrupt> {
+        let stored = known.and_then(|known| serde_json::from_value::<CacheRecord>(known.cache.clone()?).ok());
+        loop {
+            let rule = match self.rule_for(task).await? {
+                ControlFlow::Break(fetched) => return Ok(*fetched),
+                ControlFlow::Continue(rule) => rule,
+            };
+            let conditions = conditions(task, known, stored.as_ref());
+            let current = task.current().clone();
+            let Exchange { answer, at, took } = self.request(&current, task.body, &conditions).await?;
+            let step = match answer {
+                Err(failure) => ControlFlow::Break(Box::new(failed(task, &failure, at))),
+                Ok(reply) => match reply.head.status.as_u16() {
+                    304 => not_modified(task, &reply, stored.as_ref(), &conditions, at),
+                    301 | 302 | 303 | 307 | 308 => self.redirected(task, &reply, at),
+                    _ => ControlFlow::Break(Box::new(judged(task, reply, at))),
+                },
+            };
+            if let ControlFlow::Break(fetched) = step {
+                return Ok(Fetched { robots_rule: Some(rule), duration_ms: millis(took), ..*fetched });
+            }
+        }
+    }
+
+    /// The robots.txt rule that allows the next URL, or what becomes of a task that none allows.
+    async fn rule_for(&mut self, task: &Task) -> Result<ControlFlow<Box<Fetched>, String>, Interrupt> {
+        let current = task.current();
+        let host = current.host();
+        let Robots::Verdict(verdict) = self.robots(&host).await? else {
+            let reason = Some(format!("the redirect leads to {host}, which does not exist"));
+            let fetched = Fetched::unanswered(task, FetchOutcome::RedirectRefused, reason, clock::now());
+            return Ok(ControlFlow::Break(Box::new(fetched)));
+        };
+        let decision = verdict.decide(&current.path_and_query());
+        let rule = decision.to_string();
+        let Some(outcome) = decision.outcome() else { return Ok(ControlFlow::Continue(rule)) };
+        let fetched = Fetched::unanswered(task, outcome, Some(rule.clone()), clock::now());
+        Ok(ControlFlow::Break(Box::new(Fetched { robots_rule: Some(rule), ..fetched })))
+    }
+
+    fn redirected(&mut self, task: &mut Task, reply: &Reply, at: DateTime<Utc>) -> ControlFlow<Box<Fetched>> {
+        let location = reply.head.text(&LOCATION);
+        let (outcome, reason) = match decide(&task.chain(), location, Purpose::Resource) {
+            RedirectDecision::Follow(next) => {
+                task.hops.push(next);
+                return ControlFlow::Continue(());
+            }
+            RedirectDecision::OtherSite(next) => {
+                let reason = format!("redirects to {next}, which is another site");
+                let seeds = vec![Seed::linked(next, task.url.clone())];
+                self.progress.follow(Leads { tasks: Vec::new(), seeds });
+                (FetchOutcome::RedirectedAway, reason)
+            }
+            RedirectDecision::Refuse(refusal) => {
+                let shown: String =
+                    location.unwrap_or_default().chars().take(SHOWN_LOCATION_CHARS_MAX).collect();
+                (refusal.outcome(), format!("the redirect to \"{shown}\" is not followed: {refusal}"))
+            }
+        };
+        let fetched = answered(task, reply, outcome, at);
+        ControlFlow::Break(Box::new(Fetched { reason: Some(reason), ..fetched }))
+    }
+}
+
+fn not_modified(
+    task: &mut Task,
+    reply: &Reply,
+    stored: Option<&CacheRecord>,
+    conditions: &HeaderMap,
+    at: DateTime<Utc>,
+) -> ControlFlow<Box<Fetched>> {
+    let asked =
+        if conditions.is_empty() { freshness::Asked::Plainly } else { freshness::Asked::WithValidators };
+    match freshness::on_not_modified(stored, asked, &reply.head.headers, clock::now()) {
+        NotModified::Stands(cache) => {
+            let fetched = answered(task, reply, FetchOutcome::NotModified, at);
+            ControlFlow::Break(Box::new(Fetched { cache: Some(cache), ..fetched }))
+        }
+        NotModified::AskPlainly(trouble) if task.plainly == Plainly::Yes => {
+            let reason = format!("the server answered 304 to an unconditional request ({trouble})");
+            let fetched = Fetched::unanswered(task, FetchOutcome::ProtocolError, Some(reason), at);
+            ControlFlow::Break(Box::new(fetched))
+        }
+        NotModified::AskPlainly(_) => {
+            task.plainly = Plainly::Yes;
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+fn conditions(task: &Task, known: Option<&ResourceState>, stored: Option<&CacheRecord>) -> HeaderMap {
+    let has_copy = known.is_some_and(|known| known.content_hash.is_some());
+    match stored {
+        Some(stored) if has_copy && task.plainly == Plainly::No => stored.conditional_headers(),
+        _ => HeaderMap::new(),
+    }
+}
+
+fn failed(task: &Task, failure: &Failure, at: DateTime<Utc>) -> Fetched {
+    let end = end_of_failure(failure.cause);
+    tracing::debug!(url = %task.current(), %end, reason = %failure, "request failed");
+    let fetched = Fetched::unanswered(task, failure.cause.outcome(), Some(failure.reason.clone()), at);
+    let head = failure.head.as_deref();
+    Fetched {
+        status: head.map(|head| head.status.as_u16()),
+        headers: head.map(judge::shown_headers).unwrap_or_default(),
+        ..fetched
+    }
+}
+
+fn answered(task: &Task, reply: &Reply, outcome: FetchOutcome, at: DateTime<Utc>) -> Fetched {
+    Fetched {
+        status: Some(reply.head.status.as_u16()),
+        headers: judge::shown_headers(&reply.head),
+        address: reply.head.address.map(|address| address.ip()),
+        bytes: reply.body.wire_bytes,
+        ..Fetched::unanswered(task, outcome, None, at)
+    }
+}
+
+fn judged(task: &Task, reply: Reply, at: DateTime<Utc>) -> Fetched {
+    let served = judge::served(task, &reply, at);
+    let judged = judge::judge(task, &reply, &served);
+    let leads_of_page = judged.outcome == FetchOutcome::Html && task.role == Role::Page;
+    let is_kept = judged.outcome == FetchOutcome::Found;
+    let caches = is_kept || judged.outcome.is_absent();
+    let cache = caches.then(|| CacheRecord::of(reply.head.status.as_u16(), &reply.head.headers, at));
+    let fetched = answered(task, &reply, judged.outcome, at);
+    let page = leads_of_page.then(|| links::of_page(task.current(), &reply.head, &reply.body.bytes));
+    let hash = is_kept.then(|| {
+        let of_manifest = judged.manifest.as_ref().map(|manifest| manifest.content_hash.clone());
+        of_manifest.unwrap_or_else(|| manifest::ContentHash::of(&reply.body.bytes))
+    });
+    Fetched {
+        reason: judged.reason,
+        cache,
+        hash,
+        body: is_kept.then_some(Document(reply.body.bytes)),
+        served: is_kept.then_some(served),
+        manifest: judged.manifest,
+        page,
+        ..fetched
+    }
+}

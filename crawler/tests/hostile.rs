@@ -1,0 +1,248 @@
+//! Sites that misbehave: each is classified, costs little, and never makes the crawler impolite.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod support;
+
+use std::time::Duration;
+
+use policy::{FetchOutcome, VisitEnd};
+use store::Seed;
+use support::{AWP, Crawl, now, shop};
+use testweb::{Answer, Certificate, Handshake, Host};
+
+const MANIFEST: &str = "/.well-known/agent-card.json";
+
+/// A host that answers the first manifest path so.
+fn answering(answer: Answer) -> Host {
+    Host::new("bad.example").robots("User-agent: *\nAllow: /\n").route(MANIFEST, answer)
+}
+
+async fn outcome_of(answer: Answer) -> FetchOutcome {
+    let crawl = Crawl::of([answering(answer)]).await;
+    crawl.pass().await;
+    crawl.outcome("bad.example", MANIFEST).await
+}
+
+async fn end_of(host: Host) -> (VisitEnd, Crawl) {
+    let name = host.name().to_owned();
+    let crawl = Crawl::of([host]).await;
+    crawl.pass().await;
+    let end = crawl.story(&name).await.visits[0].end;
+    (end, crawl)
+}
+
+#[tokio::test]
+async fn bodies_beyond_their_caps_are_refused() {
+    assert_eq!(outcome_of(Answer::endless("application/json")).await, FetchOutcome::TooLarge);
+    assert_eq!(outcome_of(Answer::gzip_bomb("application/json", 10 << 30)).await, FetchOutcome::BadEncoding);
+    assert_eq!(
+        outcome_of(Answer::brotli_bomb("application/json", 64 << 20)).await,
+        FetchOutcome::BadEncoding
+    );
+    let nested = Answer::json("{}").header("content-encoding", "gzip, gzip");
+    assert_eq!(outcome_of(nested).await, FetchOutcome::BadEncoding);
+}
+
+#[tokio::test]
+async fn answers_that_are_not_http_are_classified() {
+    for raw in ["HTTP/1.1 two hundred\r\n\r\n", "SSH-2.0-OpenSSH\r\n", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n"]
+    {
+        assert_eq!(outcome_of(Answer::raw(raw)).await, FetchOutcome::ProtocolError, "{raw:?}");
+    }
+    assert_eq!(outcome_of(Answer::reset()).await, FetchOutcome::ProtocolError);
+    assert_eq!(outcome_of(Answer::json("{}").claiming_length(100)).await, FetchOutcome::ProtocolError);
+    assert_eq!(outcome_of(Answer::json("{}").padded(101, 1)).await, FetchOutcome::ProtocolError);
+    assert_eq!(outcome_of(Answer::json("{}").padded(20, 2_000)).await, FetchOutcome::ProtocolError);
+}
+
+#[tokio::test]
+async fn broken_certificates_end_the_visit_after_one_attempt() {
+    let certificates = [
+        Certificate::Expired,
+        Certificate::NotYetValid,
+        Certificate::WrongName,
+        Certificate::SelfSigned,
+        Certificate::UnknownAuthority,
+    ];
+    for certificate in certificates {
+        let (end, crawl) = end_of(shop().certificate(certificate)).await;
+        assert_eq!(end, VisitEnd::TlsFailed, "{certificate:?}");
+        assert_eq!(crawl.web.log().hit_count(), 0);
+    }
+    for handshake in [Handshake::Reset, Handshake::Close] {
+        let (end, crawl) = end_of(shop().handshake(handshake)).await;
+        assert!(matches!(end, VisitEnd::TlsFailed | VisitEnd::Unreachable), "{handshake:?}: {end}");
+        assert_eq!(crawl.web.log().hit_count(), 0);
+    }
+}
+
+#[tokio::test]
+async fn refused_connections_end_the_visit() {
+    assert_eq!(end_of(shop().refusing_connections()).await.0, VisitEnd::Unreachable);
+}
+
+#[tokio::test]
+async fn private_addresses_are_never_connected_to() {
+    let mut crawl = Crawl::of([shop()]).await;
+    crawl.config.egress.own_networks = policy::OwnNetworks::default();
+    crawl.pass().await;
+    let story = crawl.story("shop.example").await;
+    assert_eq!(story.visits[0].end, VisitEnd::AddressRefused);
+    assert!(crawl.web.log().connections().is_empty());
+}
+
+#[tokio::test]
+async fn a_pause_that_is_asked_for_is_kept_across_runs() {
+    for (status, value) in [(429, "120"), (503, "300"), (429, "soon"), (503, "-5")] {
+        let mut crawl = Crawl::of([answering(Answer::retry_after(status, value))]).await;
+        crawl.pass().await;
+        let story = crawl.story("bad.example").await;
+        assert_eq!(story.visits[0].end, VisitEnd::RateLimited, "{status} {value}");
+        assert_eq!(crawl.paths("bad.example"), ["/robots.txt", MANIFEST]);
+        let wait = story.state.not_before.unwrap() - story.visits[0].ended_at;
+        assert!(wait.num_seconds() >= 55, "{status} {value}: {wait}");
+        // even an operator in a hurry waits
+        let summary = crawl.pass_again().await;
+        assert_eq!(crawl.web.log().hit_count(), 0, "{status} {value}");
+        assert_eq!(summary.parked.len(), 1, "{summary:?}");
+    }
+}
+
+#[tokio::test]
+async fn robots_failures_never_become_permission() {
+    for answer in [
+        Answer::status(500),
+        Answer::status(429),
+        Answer::status(503),
+        Answer::reset(),
+        Answer::status(401),
+        Answer::status(403),
+        Answer::redirect(301, "/robots.txt"),
+        Answer::redirect(301, "http://shop.example/robots.txt"),
+    ] {
+        let what = format!("{answer:?}");
+        let (end, crawl) = end_of(shop().route("/robots.txt", answer)).await;
+        assert!(
+            matches!(end, VisitEnd::RobotsUnreachable | VisitEnd::RobotsDenied | VisitEnd::RateLimited),
+            "{what}: {end}"
+        );
+        assert!(crawl.paths("shop.example").iter().all(|path| path == "/robots.txt"), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn robots_may_be_missing_a_page_or_behind_five_redirects() {
+    let missing = shop().route("/robots.txt", Answer::status(404));
+    let page = shop().route("/robots.txt", Answer::html("<html>welcome</html>"));
+    let mut far = shop().redirect("/robots.txt", 301, "/r1");
+    for hop in 1..5 {
+        far = far.redirect(&format!("/r{hop}"), 302, &format!("/r{}", hop + 1));
+    }
+    let far_enough = far.clone().file("/r5", "text/plain", "User-agent: *\nDisallow: /agents.json\n");
+    for host in [missing, page, far_enough] {
+        let (end, crawl) = end_of(host).await;
+        assert_eq!(end, VisitEnd::Completed);
+        assert_eq!(crawl.outcome("shop.example", "/agent.json").await, FetchOutcome::Found);
+    }
+    let too_far = far.redirect("/r5", 302, "/r6").file("/r6", "text/plain", "");
+    assert_eq!(end_of(too_far).await.0, VisitEnd::RobotsDenied);
+}
+
+#[tokio::test]
+async fn hosts_that_answer_everything_are_seen_through() {
+    let pages = Host::new("page.example").robots("").catch_all(Answer::html("<!doctype html><p>welcome"));
+    let (end, crawl) = end_of(pages).await;
+    assert_eq!(end, VisitEnd::CatchAll);
+    assert_eq!(crawl.paths("page.example").len(), 3, "{:?}", crawl.paths("page.example"));
+    let copies = Host::new("copy.example").robots("").catch_all(Answer::json(AWP));
+    let (end, crawl) = end_of(copies).await;
+    assert_eq!(end, VisitEnd::CatchAll);
+    let site = manifest::SiteName::parse("copy.example").unwrap();
+    assert!(crawl.store.manifests_of_site(&site).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn refusals_and_server_errors_are_taken_at_their_word() {
+    let walled = Host::new("wall.example").robots("").catch_all(Answer::status(403));
+    let (end, crawl) = end_of(walled).await;
+    assert_eq!((end, crawl.paths("wall.example").len()), (VisitEnd::Blocked, 4));
+    let broken = Host::new("broken.example").robots("").catch_all(Answer::status(500));
+    let (end, crawl) = end_of(broken).await;
+    assert_eq!((end, crawl.paths("broken.example").len()), (VisitEnd::ServerErrors, 3));
+}
+
+#[tokio::test]
+async fn a_long_crawl_delay_parks_the_visit_and_the_next_run_goes_on() {
+    let crawl = Crawl::of([shop().robots("User-agent: *\nCrawl-delay: 30\n")]).await;
+    let summary = crawl.pass().await;
+    assert_eq!(crawl.paths("shop.example"), ["/robots.txt"]);
+    assert_eq!(summary.parked.len(), 1, "{summary:?}");
+    let wait = summary.parked[0].resume_at - now();
+    assert!((25..=31).contains(&wait.num_seconds()), "{wait}");
+    // nothing is asked before its time, however often the crawler is started
+    let summary = crawl.pass().await;
+    assert_eq!((summary.parked.len(), crawl.web.log().hit_count()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_crawl_that_is_stopped_goes_on_at_the_next_path() {
+    let mut crawl = Crawl::of([shop()]).await;
+    crawl.config.delay = Duration::from_millis(100);
+    let web = &crawl.web;
+    let cancel = crawler::Cancel::default();
+    let stopper = async {
+        web.log().wait_until(|log| log.hit_count() >= 5).await;
+        cancel.soft.cancel();
+    };
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), cancel.clone(), |_| ());
+    let (summary, ()) = tokio::join!(run, stopper);
+    let summary = summary.unwrap();
+    assert!(summary.interrupted && summary.sites_visited == 0, "{summary:?}");
+    crawl.config.delay = Duration::ZERO;
+    let summary = crawl.pass().await;
+    assert_eq!((summary.sites_visited, summary.manifests_added), (1, 1), "{summary:?}");
+    let mut paths = crawl.paths("shop.example");
+    let asked = paths.len();
+    paths.sort();
+    paths.dedup();
+    assert_eq!((asked, paths.len()), (20, 20), "no path is asked twice");
+}
+
+#[tokio::test]
+async fn an_opt_out_in_the_middle_of_a_visit_suppresses_the_next_request() {
+    let mut crawl = Crawl::of([shop()]).await;
+    crawl.config.delay = Duration::from_millis(50);
+    let site = manifest::SiteName::parse("shop.example").unwrap();
+    let blocker = async {
+        crawl.web.log().wait_until(|log| log.hit_count() >= 3).await;
+        crawl.store.site_block(&site, "by letter", now()).await.unwrap();
+        crawl.web.log().hit_count()
+    };
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), crawler::Cancel::default(), |_| ());
+    let (summary, hits_before) = tokio::join!(run, blocker);
+    summary.unwrap();
+    let hits = crawl.web.log().hit_count();
+    // one request may have been on its way when the block was written
+    assert!(hits <= hits_before + 1, "{hits} requests, {hits_before} before the opt-out");
+    crawl.store.seeds_add(&[Seed::of_host("shop.example".parse().unwrap())], now()).await.unwrap();
+    assert_eq!(crawl.pass().await.sites_visited, 0);
+}
+
+#[tokio::test]
+async fn requests_to_a_host_keep_their_gap() {
+    let mut crawl = Crawl::of([shop()]).await;
+    crawl.config.delay = Duration::from_millis(60);
+    crawl.pass().await;
+    let hits = crawl.hits("shop.example");
+    for pair in hits.windows(2) {
+        let gap_us = pair[1].started_us.saturating_sub(pair[0].ended_us);
+        assert!(gap_us >= 60_000, "{gap_us} us between {} and {}", pair[0].path, pair[1].path);
+    }
+}
+
+#[tokio::test]
+async fn a_slow_drip_is_cut_off() {
+    let drip = Answer::json("x".repeat(10_000)).dripping(1, Duration::from_secs(1));
+    assert_eq!(outcome_of(drip).await, FetchOutcome::Timeout);
+}
