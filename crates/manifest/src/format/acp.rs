@@ -24,7 +24,6 @@ const ROOT: Shape = Shape {
     code: "acp",
     spec: "ACP discovery",
     fields: &[
-        must("protocol", Kind::Object, "Publish `protocol` with `name` acp and a `version`."),
         must("api_base_url", Kind::Url, "Name the absolute base URL of the API."),
         must("capabilities", Kind::Object, "Publish `capabilities` with `services`."),
         may("transports", Kind::Texts, "List transports as strings."),

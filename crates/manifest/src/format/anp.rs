@@ -26,7 +26,6 @@ const COLLECTION: Shape = Shape {
     fields: &[
         must("@context", Kind::Any, "Publish the JSON-LD context."),
         must("url", Kind::Reference, "Name the collection's own address."),
-        must("items", Kind::List, "List the agents as objects."),
     ],
 };
 const ITEM: Shape = Shape {

@@ -76,7 +76,7 @@ const CARD_INTERFACES: Shape = Shape {
     code: "a2a.card_interfaces",
     spec: "A2A 1.0 AgentCard",
     fields: &[
-        must("supportedInterfaces", Kind::List, "List the agent's interfaces, the preferred one first."),
+        may("supportedInterfaces", Kind::List, "List the agent's interfaces, the preferred one first."),
         may(
             "securityRequirements",
             Kind::List,

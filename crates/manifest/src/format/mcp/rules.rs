@@ -51,10 +51,7 @@ const REMOTE: Shape = Shape {
 const DRAFT_CARD: Shape = Shape {
     code: "mcp.draft_card",
     spec: "SEP-1649",
-    fields: &[
-        must("serverInfo", Kind::Object, "Publish `serverInfo` with `name` and `version`."),
-        may("tools", Kind::List, "List tools as objects."),
-    ],
+    fields: &[may("tools", Kind::List, "List tools as objects.")],
 };
 const SERVER_INFO: Shape = Shape {
     code: "mcp.server_info",

@@ -1,0 +1,184 @@
+//! Files that sites really publish, where they are at hand: each is read as the format that a careful reader judged it to
+//! be, or stands below with the reason why not. Where there are no such files the tests have nothing to do.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use manifest::{Discovery, Document, Manifest, ManifestUrl};
+use serde::Deserialize;
+
+/// One line of the index.
+#[derive(Debug, Deserialize)]
+struct Entry {
+    file: String,
+    /// Where the repository serves it.
+    path: String,
+    /// The judged format.
+    format: String,
+    capabilities: Option<usize>,
+}
+
+struct Corpus {
+    root: PathBuf,
+    entries: Vec<Entry>,
+}
+
+impl Corpus {
+    fn at_hand() -> Option<Self> {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let root = here.ancestors().map(|folder| folder.join("shared/corpus")).find(|root| root.is_dir())?;
+        let index = fs::read_to_string(root.join("index.jsonl")).unwrap();
+        let entries = index.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        Some(Self { root, entries })
+    }
+
+    fn read(&self, entry: &Entry) -> Manifest {
+        let bytes = fs::read(self.root.join(&entry.file)).unwrap();
+        let url = ManifestUrl::parse(&format!("https://site.example{}", entry.served_path())).unwrap();
+        manifest::read(&Document {
+            bytes: &bytes,
+            url: &url,
+            final_url: None,
+            discovery: Discovery::WellKnown,
+            served: None,
+            linked: &[],
+            force: None,
+        })
+    }
+}
+
+impl Entry {
+    /// The path below the site's root: what stands before `.well-known` or the file name is the repository's own.
+    fn served_path(&self) -> String {
+        let path = self.path.split('#').next().unwrap_or_default();
+        match path.find(".well-known") {
+            Some(at) => format!("/{}", &path[at..]),
+            None => format!("/{}", path.rsplit('/').next().unwrap_or_default()),
+        }
+    }
+
+    fn slug(&self) -> &str {
+        match self.format.as_str() {
+            "agents-json-0.1" => "agents_json",
+            "agents-txt" | "agents-txt-1.0-json" | "agents-txt-com" => "agents_txt",
+            "a2a-card" => "a2a",
+            "ai-catalog" => "ard",
+            "mcp-server-card" => "mcp_card",
+            "mcp-registry-server" => "mcp_registry",
+            "mcp-freeform" => "mcp_freeform",
+            "mcp-client-config" => "mcp_config",
+            "api-catalog" => "api_catalog",
+            "ai-plugin" | "ai-plugin-derived" => "ai_plugin",
+            "skills-index" => "skills_index",
+            "llms-txt" => "llms_txt",
+            "wildcard-agents-json" => "wildcard",
+            "air-agent-json" => "air",
+            "agent-json-facts" => "facts",
+            "agent-manifest-v1" => "manifest_v1",
+            "ucp-freeform" => "ucp",
+            "acp-discovery" | "acp-freeform" => "acp",
+            "x402-freeform" => "x402",
+            "webmcp-manifest" => "webmcp",
+            "web-bot-auth" => "web_bot_auth",
+            "agents-json-jm" => "agents_json_jm",
+            "ai-txt" => "ai_txt",
+            "oddball-list" => "list",
+            "other" | "other-text" => "unrelated",
+            label if label.starts_with("generic-") => "generic",
+            label => label,
+        }
+    }
+}
+
+/// Part of a file's name, what is read instead of the judged format, and why.
+const DISAGREEMENTS: &[(&str, &str, &str)] = &[
+    ("a2a-card/capiscio__capiscio-cli__invalid-missing-required", "opaque", "a name alone is no card"),
+    ("ai-txt/azmartone67__dchub-backend", "generic", "the body is JSON with endpoints, whatever the name"),
+    (
+        "mcp-freeform/TamTunnel__AWAS",
+        "awas",
+        "it only leads to awas.json; the same file is judged AWAS among the examples",
+    ),
+    (
+        "experimental-ext-server-card__invalid-wrong-schema-name",
+        "mcp_registry",
+        "it names the registry's schema",
+    ),
+];
+
+/// Labels whose files may turn out to hold nothing: judged by their name, read by their body.
+fn may_be_opaque(entry: &Entry) -> bool {
+    let named = entry.format.starts_with("generic-") || entry.format == "other";
+    named && entry.capabilities.unwrap_or_default() == 0
+}
+
+#[test]
+fn published_files_are_read_as_the_format_they_were_judged_to_be() {
+    let Some(corpus) = Corpus::at_hand() else { return };
+    let mut wrong = Vec::new();
+    for entry in &corpus.entries {
+        let found = corpus.read(entry).format().as_str();
+        let ruled = DISAGREEMENTS.iter().find(|(file, ..)| entry.file.contains(file));
+        let expected = ruled.map_or_else(|| entry.slug(), |(_, slug, _)| slug);
+        let empty = matches!(found, "opaque" | "pointer") && may_be_opaque(entry);
+        // What bears the name and follows nothing is told apart by its content alone.
+        let unrelated = entry.format == "other" && matches!(found, "opaque" | "generic" | "pointer");
+        if found != expected && !empty && !unrelated {
+            wrong.push(format!("{} at {}: {found}, judged {expected}", entry.file, entry.served_path()));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} disagree:\n{}", wrong.len(), corpus.entries.len(), wrong.join("\n"));
+}
+
+#[test]
+fn every_published_file_is_read_the_same_way_twice() {
+    let Some(corpus) = Corpus::at_hand() else { return };
+    for entry in &corpus.entries {
+        let (first, second) = (corpus.read(entry), corpus.read(entry));
+        assert_eq!(
+            serde_json::to_string(&first).unwrap(),
+            serde_json::to_string(&second).unwrap(),
+            "{}",
+            entry.file
+        );
+    }
+}
+
+/// Formats whose capabilities are counted as the index counts them: one for each entry of the list that the format has.
+const COUNTED: &[&str] = &[
+    "a2a",
+    "ahp",
+    "air",
+    "atp",
+    "awp",
+    "manifest_v1",
+    "mcp_card",
+    "mcp_registry",
+    "openapi",
+    "skills_index",
+    "ucp",
+    "w2a",
+    "webmcp",
+    "wildcard",
+    "woa",
+    "x402",
+];
+
+#[test]
+fn capabilities_are_counted_as_the_index_counts_them() {
+    let Some(corpus) = Corpus::at_hand() else { return };
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for entry in corpus.entries.iter().filter(|entry| COUNTED.contains(&entry.slug())) {
+        let Some(expected) = entry.capabilities else { continue };
+        let found = corpus.read(entry);
+        if found.format().as_str() == entry.slug() && !entry.format.ends_with("-freeform") {
+            let count = counts.entry(entry.slug()).or_default();
+            count.0 += expected;
+            count.1 += found.capabilities.len();
+        }
+    }
+    for (slug, (expected, found)) in counts {
+        assert_eq!(found, expected, "{slug}");
+    }
+}
