@@ -117,15 +117,14 @@ pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>
         if before.is_some() || known.hints.contains(id) || fetch.outcome.is_present() {
             plan.resources.push(resource_after(fetch, before, misses_in_row));
         }
-        match &fetch.manifest {
-            Some(manifest) => plan_read(&mut plan, id, fetch, manifest, known)?,
-            None => {
-                plan_part(&mut plan, id, fetch, before);
-                if let Some(manifest) = known.manifests.get(id).filter(|manifest| manifest.in_index) {
-                    let verdict = verdict_of_fetch(fetch.outcome, misses_in_row);
-                    plan_verdict(&mut plan, id, manifest, &verdict, fetch.at, fetch.outcome.as_str());
-                }
-            }
+        if let Some(manifest) = &fetch.manifest {
+            plan_read(&mut plan, id, fetch, manifest, known)?;
+            continue;
+        }
+        plan_part(&mut plan, id, fetch, before);
+        if let Some(manifest) = known.manifests.get(id).filter(|manifest| manifest.in_index) {
+            let verdict = verdict_of_fetch(fetch.outcome, misses_in_row);
+            plan_verdict(&mut plan, id, manifest, &verdict, fetch.at, fetch.outcome.as_str());
         }
     }
     let verdict = verdict_of_end(visit.end, visit.status);

@@ -1,6 +1,6 @@
 //! Brings a database to the schema of this program, and refuses one that is newer.
 
-use sqlx::migrate::{Migrate, MigrateError, Migrator};
+use sqlx::migrate::{Migrate, MigrateError, Migration, Migrator};
 
 use crate::StoreError;
 use crate::fault::Fault;
@@ -8,8 +8,13 @@ use crate::fault::Fault;
 /// Migrates under the driver's lock. A database that is up to date is not written to at all, so that a replica serves.
 pub(crate) async fn migrate<C: Migrate>(connection: &mut C, migrations: &Migrator) -> Result<(), StoreError> {
     let known = migrations.iter().map(|migration| migration.version).max().unwrap_or_default();
-    let found = version_found(connection, migrations).await;
-    if found == known {
+    // An empty database has no table of migrations to list.
+    let applied = connection.list_applied_migrations(&migrations.table_name).await.unwrap_or_default();
+    let found = applied.iter().map(|migration| migration.version).max().unwrap_or_default();
+    let is_applied = |ours: &Migration| {
+        applied.iter().any(|theirs| theirs.version == ours.version && theirs.checksum == ours.checksum)
+    };
+    if found == known && migrations.iter().all(is_applied) {
         return Ok(());
     }
     if found > known {
@@ -20,12 +25,6 @@ pub(crate) async fn migrate<C: Migrate>(connection: &mut C, migrations: &Migrato
         Err(MigrateError::VersionMissing(found)) => Err(StoreError::SchemaNewer { found, known }),
         Err(error) => Err(refused(error, found, known)),
     }
-}
-
-/// Number of the last migration that was applied; 0 for an empty database.
-async fn version_found<C: Migrate>(connection: &mut C, migrations: &Migrator) -> i64 {
-    let applied = connection.list_applied_migrations(&migrations.table_name).await;
-    applied.unwrap_or_default().iter().map(|migration| migration.version).max().unwrap_or_default()
 }
 
 fn refused(error: MigrateError, found: i64, needed: i64) -> StoreError {

@@ -39,6 +39,16 @@ pub(crate) async fn a_newer_schema_is_refused(db: Db) -> Result<()> {
     let error = Store::open(&db.config).await.err();
     let Some(StoreError::SchemaNewer { found: 9999, known }) = error else { anyhow::bail!("{error:?}") };
     assert!(known >= 1);
+    // A migration that is not the one of this program: nobody knows what the schema looks like.
+    db.execute("DELETE FROM _sqlx_migrations WHERE version = 9999").await?;
+    Store::open(&db.config).await?.close().await;
+    let other = match db.store.backend() {
+        Backend::Postgres => "UPDATE _sqlx_migrations SET checksum = decode('00', 'hex')",
+        Backend::Sqlite => "UPDATE _sqlx_migrations SET checksum = x'00'",
+    };
+    db.execute(other).await?;
+    let error = Store::open(&db.config).await.err();
+    assert!(matches!(error, Some(StoreError::Migration { .. })), "{error:?}");
     Ok(())
 }
 
