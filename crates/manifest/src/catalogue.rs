@@ -3,7 +3,7 @@
 use crate::format::DIALECTS;
 use crate::model::Severity;
 use crate::rule::{Dialect, Field, Rule, Shape};
-use crate::{identity, read};
+use crate::{identity, read, served};
 
 /// One kind of finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ const IDENTITY: Dialect = Dialect { title: "Identity", shapes: &[], rules: ident
 /// Every finding that may be reported, general ones first, then by dialect.
 pub fn catalogue() -> Vec<CatalogueEntry> {
     let mut entries: Vec<CatalogueEntry> = Vec::new();
-    for dialect in [&GENERAL, &IDENTITY].into_iter().chain(DIALECTS.iter().copied()) {
+    for dialect in [&GENERAL, &IDENTITY, &served::DIALECT].into_iter().chain(DIALECTS.iter().copied()) {
         for shape in dialect.shapes {
             entries.extend(shape.fields.iter().flat_map(|field| of_field(dialect.title, shape, field)));
         }
@@ -55,7 +55,9 @@ fn of_field(title: &'static str, shape: &Shape, field: &Field) -> Vec<CatalogueE
     };
     let missing =
         field.missing().map(|severity| entry("missing", severity, format!("`{}` is missing", field.key)));
-    let mistyped = (!field.kind.is_any())
+    let mistyped = field
+        .kind
+        .has_type()
         .then(|| entry("mistyped", field.wrong(), format!("`{}` is not {}", field.key, field.kind.words())));
     let invalid = field.kind.has_form().then(|| {
         entry("invalid", field.wrong(), format!("`{}` is not {}", field.key, field.kind.form_words()))

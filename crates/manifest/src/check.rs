@@ -53,7 +53,7 @@ pub(crate) fn flaw(value: Option<&Value>, field: &Field) -> Option<Flaw> {
 
 fn has_type(value: &Value, kind: Kind) -> bool {
     match kind {
-        Kind::Any => true,
+        Kind::Any | Kind::Line(..) => true,
         Kind::Text | Kind::Url | Kind::Reference | Kind::OneOf(_) | Kind::Form(..) => value.is_string(),
         Kind::Bool => value.is_boolean(),
         Kind::Integer => value.is_number() && whole(value).is_some(),
@@ -67,7 +67,7 @@ fn has_type(value: &Value, kind: Kind) -> bool {
 fn has_form(text: &str, kind: Kind) -> bool {
     match kind {
         Kind::OneOf(known) => known.contains(&text),
-        Kind::Form(test, _) => test(text),
+        Kind::Form(test, _) | Kind::Line(test, _) => test(text),
         Kind::Url => is_url(text),
         Kind::Reference => is_url(text) || (text.starts_with('/') && !text.contains(char::is_whitespace)),
         _ => true,

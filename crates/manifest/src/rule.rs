@@ -75,6 +75,8 @@ pub(crate) enum Kind {
     OneOf(&'static [&'static str]),
     /// A string that passes a test; the words say which.
     Form(fn(&str) -> bool, &'static str),
+    /// The same for the value of a line of text, which cannot have another type.
+    Line(fn(&str) -> bool, &'static str),
 }
 
 /// A field that has to be there.
@@ -133,18 +135,19 @@ impl Field {
 impl Kind {
     /// Whether a value of the right JSON type can still be wrong.
     pub(crate) const fn has_form(self) -> bool {
-        matches!(self, Self::Url | Self::Reference | Self::OneOf(_) | Self::Form(..))
+        matches!(self, Self::Url | Self::Reference | Self::OneOf(_) | Self::Form(..) | Self::Line(..))
     }
 
-    pub(crate) const fn is_any(self) -> bool {
-        matches!(self, Self::Any)
+    /// Whether a value can be of the wrong JSON type.
+    pub(crate) const fn has_type(self) -> bool {
+        !matches!(self, Self::Any | Self::Line(..))
     }
 
     /// What a value of the right type has to look like.
     pub(crate) fn form_words(self) -> String {
         match self {
             Self::OneOf(known) => format!("one of {}", known.join(", ")),
-            Self::Form(_, words) => words.to_owned(),
+            Self::Form(_, words) | Self::Line(_, words) => words.to_owned(),
             other => other.words().to_owned(),
         }
     }
@@ -153,7 +156,7 @@ impl Kind {
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::Any => "any value",
-            Self::Text | Self::OneOf(_) | Self::Form(..) => "a string",
+            Self::Text | Self::OneOf(_) | Self::Form(..) | Self::Line(..) => "a string",
             Self::Bool => "true or false",
             Self::Integer => "a whole number",
             Self::Number => "a number",

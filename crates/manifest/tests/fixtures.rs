@@ -31,7 +31,19 @@ fn every_core_finding_is_provoked_by_a_fixture() {
         .flat_map(|case| case.read().findings)
         .map(|finding| finding.code.into_owned())
         .collect();
-    let core = ["awp"];
+    let core = [
+        "awp",
+        "atp",
+        "atp_schema",
+        "agents_json",
+        "agents_txt_0",
+        "document",
+        "json",
+        "text",
+        "origin",
+        "address",
+        "safety",
+    ];
     let silent: Vec<String> = manifest::catalogue()
         .into_iter()
         .map(|entry| entry.code)

@@ -4,6 +4,7 @@
 mod a2a;
 mod acp;
 mod addresses;
+mod agents_json;
 mod agents_json_others;
 mod agents_txt;
 mod ahp;
@@ -73,6 +74,7 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
         (Format::Woa, Some(root), _) => woa::read(&root, draft),
         (Format::Arws, Some(root), _) => arws::read(&root, draft),
         (Format::Atp, Some(root), _) => atp::read(&root, draft),
+        (Format::AgentsJson, Some(root), _) => agents_json::read(&root, draft),
         (Format::A2a, Some(root), _) => a2a::read(&root, draft),
         (Format::Ard, Some(root), _) => ard::read(&root, draft),
         (Format::McpCard | Format::McpRegistry | Format::McpFreeform, Some(root), _) => {
@@ -116,6 +118,8 @@ pub(crate) const DIALECTS: &[&Dialect] = &[
     &woa::DIALECT,
     &arws::DIALECT,
     &atp::DIALECT,
+    &agents_json::DIALECT,
+    &agents_txt::V0_DIALECT,
     &a2a::DIALECT,
     &ard::DIALECT,
     &mcp::DIALECT,

@@ -10,7 +10,7 @@ use serde::Deserialize;
 /// How a fixture's document came; everything may be left out.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct About {
+pub(crate) struct About {
     pub url: Option<String>,
     pub final_url: Option<String>,
     pub served: Option<Served>,
@@ -22,21 +22,21 @@ pub struct About {
 
 /// A document that completes the fixture's.
 #[derive(Debug, Deserialize)]
-pub struct Linked {
+pub(crate) struct Linked {
     pub url: String,
     pub file: String,
 }
 
 /// Replaces every `from` in the document by `times` copies of `text`.
 #[derive(Debug, Deserialize)]
-pub struct Repeat {
+pub(crate) struct Repeat {
     pub from: String,
     pub text: String,
     pub times: usize,
 }
 
 /// One fixture.
-pub struct Case {
+pub(crate) struct Case {
     pub folder: PathBuf,
     pub format: String,
     bytes: Vec<u8>,
@@ -45,7 +45,7 @@ pub struct Case {
 
 impl Case {
     /// Every fixture, in order of their folders.
-    pub fn all() -> Vec<Self> {
+    pub(crate) fn all() -> Vec<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
         let mut cases: Vec<Self> =
             folders(&root).iter().flat_map(|format| folders(format)).map(Self::of).collect();
@@ -72,7 +72,7 @@ impl Case {
     }
 
     /// Reads the fixture's document.
-    pub fn read(&self) -> Manifest {
+    pub(crate) fn read(&self) -> Manifest {
         let name = self.folder.file_name().unwrap().to_string_lossy();
         let url = |text: &str| ManifestUrl::parse(text).unwrap();
         let fallback = format!("https://{name}.example/.well-known/agent.json");

@@ -4,10 +4,11 @@
 //! are kept. A text is read by turning it into its JSON twin, so that both forms are read by the same code; JSON pointers of
 //! findings lead into that twin.
 //!
-//! Follows agents.txt 1.0 (kaylacar/agents-txt, draft-car-agents-txt-wellknown-00) and agents.txt 1.0 of agents-txt.com.
+//! Follows agents.txt 0.1 (kaylacar/agents-protocol) in prose and SDK, agents.txt 1.0 (kaylacar/agents-txt, draft-car-agents-txt-wellknown-00) and agents.txt 1.0 of agents-txt.com.
 
 mod grammar;
 mod layers;
+mod v0;
 mod v1;
 
 use serde_json::Value;
@@ -19,6 +20,7 @@ use crate::object::Object;
 use crate::rule::{Dialect, Rule};
 
 pub(crate) use layers::DIALECT as LAYERS_DIALECT;
+pub(crate) use v0::DIALECT as V0_DIALECT;
 pub(crate) use v1::DIALECT as V1_DIALECT;
 
 /// Lines that are read; the longest published file has 1,900.
@@ -53,6 +55,8 @@ fn read_text(text: &str, draft: &mut Draft<'_>) {
         read_twin(&v1::twin(&lines), draft, v1::read);
     } else if layered.iter().filter(|key| has(key)).count() >= 2 {
         read_twin(&layers::twin(&lines), draft, layers::read);
+    } else if v0::is_v0(&lines) {
+        v0::read(&lines, draft);
     } else {
         read_prose(text, draft);
     }

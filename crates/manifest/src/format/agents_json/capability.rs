@@ -1,0 +1,112 @@
+//! The capabilities of agents.json 0.1: how to call them, whether a session or a person is needed.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::{Flavour, rules, unlisted};
+use crate::draft::{self, Draft};
+use crate::format::generic;
+use crate::json::push_index;
+use crate::model::{AuthScheme, Capability, CapabilityKind, Execution, ExecutionModel, Protocol, Tristate};
+use crate::object::{Object, type_words};
+use crate::schema::{Parameters, Place, descriptor};
+use crate::semantic;
+
+/// Names that the specification uses throughout, and the types they stand for.
+const BUILT_IN: &[(&str, &str)] = &[
+    ("search", "data:query"),
+    ("browse", "commerce:product-search"),
+    ("detail", "commerce:product-detail"),
+    ("cart.add", "commerce:cart-add"),
+    ("cart.view", "commerce:cart-view"),
+    ("cart.update", "commerce:cart-update"),
+    ("cart.remove", "commerce:cart-remove"),
+    ("checkout", "commerce:checkout"),
+];
+
+/// Confidence in a built-in name: the specification shows it in a shop, and sites may mean something else.
+const BUILT_IN_CONFIDENCE: f64 = 0.7;
+
+/// Reads every capability.
+pub(super) fn read(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
+    let capabilities = root.list("capabilities").unwrap_or_default();
+    if capabilities.is_empty() && root.has("capabilities") {
+        draft.report_plainly(&rules::NO_CAPABILITY, root.at("capabilities"));
+    }
+    let mut seen = HashSet::new();
+    for (index, value) in capabilities.iter().enumerate() {
+        let mut pointer = root.at("capabilities");
+        push_index(&mut pointer, index);
+        let Some(map) = value.as_object() else {
+            draft.report(
+                &rules::CAPABILITY_MISTYPED,
+                pointer,
+                format!("a capability is {}", type_words(value)),
+            );
+            continue;
+        };
+        let published = Object { map, pointer };
+        if published.text("name").is_some_and(|name| !seen.insert(name)) {
+            draft.report_plainly(&rules::NAME_DUPLICATE, published.at("name"));
+        }
+        one(&published, flavour, draft);
+        if draft.is_full() {
+            return;
+        }
+    }
+}
+
+fn one(published: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
+    draft.check(published, &rules::CAPABILITY);
+    let listed = ["name", "description", "endpoint", "method", "params", "requires_session", "human_handoff"];
+    unlisted(published, &listed, flavour, draft);
+    let name = published.text("name").unwrap_or_default();
+    let label = published.text("title").map_or_else(|| crate::text::humanised(name), str::to_owned);
+    let mut capability = draft.capability(CapabilityKind::Operation, name, &label, published.pointer.clone());
+    capability.description = draft::description(published.text("description"));
+    if let Some((_, kind)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
+        capability.semantic_types.push(semantic::implied(kind, BUILT_IN_CONFIDENCE, "agents_json.built-in"));
+    }
+    if let Some(method) = published.text("method") {
+        capability.invocation.method = Some(method.to_ascii_uppercase());
+        capability.invocation.protocol = Some(Protocol::Http);
+    }
+    if let Some(endpoint) = published.text("endpoint") {
+        if let Some(address) = draft.on_origin(endpoint, &published.at("endpoint")) {
+            generic::set_address(&mut capability, address);
+        }
+    }
+    parameters(published, flavour, &mut capability, draft);
+    if published.flag("requires_session") == Some(true) {
+        capability.auth.session = true;
+        capability.auth.required = Tristate::Yes;
+        capability.auth.schemes = vec![AuthScheme::Session];
+    }
+    capability.safety.handoff = published.flag("human_handoff").unwrap_or_default();
+    capability.execution = Execution { model: ExecutionModel::Sync, poll_url: None };
+    draft.push(capability);
+}
+
+fn parameters(published: &Object<'_>, flavour: Flavour, capability: &mut Capability, draft: &mut Draft<'_>) {
+    let Some(params) = published.object("params") else { return };
+    let mut parameters = Parameters::default();
+    for (name, value) in params.map {
+        match value {
+            Value::Object(map) => {
+                let parameter = Object { map, pointer: params.at(name) };
+                draft.check(&parameter, &rules::PARAMETER);
+                let listed = ["type", "description", "required", "default", "enum", "items"];
+                unlisted(&parameter, &listed, flavour, draft);
+            }
+            other => {
+                let text = format!("the parameter \"{name}\" is {}", type_words(other));
+                draft.report(&rules::PARAMETER_MISTYPED, params.at(name), text);
+            }
+        }
+        let (schema, need) = descriptor(value);
+        let method = capability.invocation.method.as_deref();
+        parameters.add(name, schema, Place::of(method, capability.invocation.endpoint(), name), need);
+    }
+    capability.parameters = parameters.finish();
+}
