@@ -77,7 +77,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     for (index, service) in capabilities.texts("services").into_iter().take(ITEMS_MAX).enumerate() {
         let pointer = format!("{}/services/{index}", capabilities.pointer);
-        let mut capability = draft.capability(CapabilityKind::Operation, service, service, pointer);
+        let mut capability = draft.capability(CapabilityKind::Operation, service, "", pointer);
         capability.invocation.protocol = Some(Protocol::Acp);
         capability.invocation.url.clone_from(&url);
         draft.push(capability);

@@ -87,7 +87,9 @@ pub(crate) fn keep(found: &Found<'_>, draft: &mut Draft<'_>) {
         return;
     }
     let class = classify(&url);
-    if class.rel == "mcp" {
+    let known =
+        |url: &str| draft.manifest.interfaces.iter().any(|interface| interface.url.as_deref() == Some(url));
+    if class.rel == "mcp" && !known(&url) {
         draft.manifest.interfaces.push(loose::interface(Protocol::Mcp, Some(url.clone())));
     }
     let mut link = loose::link(class.rel, url, class.follow);

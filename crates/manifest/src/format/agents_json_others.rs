@@ -1,6 +1,6 @@
 //! Two further formats that are published as agents.json.
 //!
-//! jmilinovich's (January 2025) lists intents with endpoints beside `site_info`; LeonTing's (April 2026) lists data and
+//! jmilinovich's (January 2025) lists intents with endpoints beside `site_info`; `LeonTing`'s (April 2026) lists data and
 //! actions under version 1.0. Neither has a schema, so nothing but the presence of their parts is demanded.
 
 use super::{generic, loose};

@@ -3,7 +3,7 @@
 //! Decides who offers the plugin and where its API is described; its capabilities are the operations of that description,
 //! which is merged when it was fetched. Files that keep the names but have no `api` are read as far as they go.
 //!
-//! Follows the ChatGPT plugin manifest `v1` (OpenAI, 2023).
+//! Follows the OpenAI plugin manifest `v1` (2023).
 
 use super::{loose, openapi};
 use crate::draft::{self, Draft};

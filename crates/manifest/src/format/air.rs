@@ -3,7 +3,7 @@
 //! Decides one action for each intent; an intent without an endpoint is known by name only. Prices and payment networks are
 //! recorded and never acted upon.
 //!
-//! Follows FransDevelopment agent.json 1.0 to 1.4 (March 2026).
+//! Follows `FransDevelopment/agent-json` 1.0 to 1.4 (March 2026).
 
 use super::loose;
 use crate::draft::{self, Draft};
@@ -130,7 +130,7 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 fn read_intent(intent: &Object<'_>, origin: Option<&str>, draft: &mut Draft<'_>) {
     let name = intent.text("name").unwrap_or_default();
-    let mut capability = draft.capability(CapabilityKind::Action, name, name, intent.pointer.clone());
+    let mut capability = draft.capability(CapabilityKind::Action, name, "", intent.pointer.clone());
     capability.description = draft::description(intent.text("description"));
     if let Some(published) = intent.text("endpoint") {
         // Endpoints belong to the declared origin, which may be another host than the one that serves the file.

@@ -41,7 +41,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     generic::describe(root, draft);
     if let Some(endpoints) = root.object("endpoints").filter(|_| root.list("actions").is_none()) {
         for key in endpoints.map.keys() {
-            let leads = endpoints.text(key).is_some_and(|text| text.ends_with(".json"));
+            let leads = endpoints.text(key).is_some_and(crate::detect::leads_to_manifest);
             if leads && let Some(url) = draft.url(&endpoints, key) {
                 let follow = url.ends_with("/awas.json").then_some(Follow::Manifest);
                 draft.manifest.links.push(loose::link(key, url, follow));

@@ -18,6 +18,7 @@ mod arws;
 mod atp;
 mod awas;
 mod awp;
+mod blocks;
 mod erc8004;
 mod facts;
 pub(crate) mod generic;
@@ -109,6 +110,9 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
         (Format::Opaque | Format::Unrelated | Format::Malformed, ..) => {}
         (_, Some(root), _) => generic::read(&root, draft),
         _ => {}
+    }
+    if let Some(root) = body.root() {
+        blocks::extract(&root, draft);
     }
 }
 

@@ -97,7 +97,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     let name = skill.text_of(&["name", "id"]).unwrap_or_default();
-    let mut capability = draft.capability(CapabilityKind::Skill, name, name, skill.pointer.clone());
+    let mut capability = draft.capability(CapabilityKind::Skill, name, "", skill.pointer.clone());
     capability.description = draft::description(skill.text("description"));
     capability.tags = draft::tags(skill.texts("tags").into_iter().chain(skill.text("type")));
     capability.title = draft::name(skill.text_of(&["title", "displayName"]));

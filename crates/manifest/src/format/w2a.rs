@@ -69,7 +69,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     let id = skill.text("id").unwrap_or_default();
-    let mut capability = draft.capability(CapabilityKind::Skill, id, "", skill.pointer.clone());
+    let mut capability = draft.capability(CapabilityKind::Action, id, "", skill.pointer.clone());
     capability.title = draft::name(skill.text("intent"));
     capability.description = draft::description(skill.text_of(&["description", "intent"]));
     if let Some(action) = skill.text("action") {

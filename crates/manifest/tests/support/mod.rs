@@ -71,6 +71,11 @@ impl Case {
         Self { folder, format, bytes, about }
     }
 
+    /// The document's bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Reads the fixture's document.
     pub(crate) fn read(&self) -> Manifest {
         let name = self.folder.file_name().unwrap().to_string_lossy();

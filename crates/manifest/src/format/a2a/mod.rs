@@ -4,7 +4,7 @@
 //! has no address of its own in any version; it is invoked by a message to the card's preferred interface. Cards that give
 //! a skill an `endpoint` all the same are read as published.
 //!
-//! Follows the A2A protocol specification 0.1.0, 0.2.6 §5.5, 0.3.0 §5.5, 1.0.1 (AgentCard).
+//! Follows the A2A protocol specification 0.1.0, 0.2.6 §5.5, 0.3.0 §5.5, 1.0.1 (`AgentCard`).
 
 mod rules;
 mod security;
@@ -94,7 +94,8 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(provider) = root.object("provider") {
         manifest.provider.name = draft::name(provider.text_of(&["organization", "name"]));
         manifest.provider.url = provider.text("url").map(str::to_owned);
-        manifest.contact.email = manifest.contact.email.take().or(provider.text("email").map(str::to_owned));
+        manifest.contact.email =
+            manifest.contact.email.take().or_else(|| provider.text("email").map(str::to_owned));
     }
     manifest.declared_origin = root.text("url").map(str::to_owned).or_else(|| manifest.provider.url.clone());
     if let Some(url) = draft.url(root, "documentationUrl") {

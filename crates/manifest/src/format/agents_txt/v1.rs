@@ -232,7 +232,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     match root.value("agents") {
         Some(agents @ Value::Object(_)) => {
-            drop(draft.manifest.hints.insert("agents".to_owned(), agents.clone()))
+            draft.manifest.hints.insert("agents".to_owned(), agents.clone());
         }
         Some(_) => draft.report_plainly(&AGENTS_LIST, root.at("agents")),
         None => {}

@@ -81,7 +81,7 @@ fn read_item(
 }
 
 fn begin(name: &str, pointer: &str, server: Option<&str>, draft: &mut Draft<'_>) -> Capability {
-    let mut capability = draft.capability(CapabilityKind::Tool, name, name, pointer.to_owned());
+    let mut capability = draft.capability(CapabilityKind::Tool, name, "", pointer.to_owned());
     capability.invocation.protocol = Some(Protocol::Mcp);
     capability.invocation.native = Some(name.trim().to_owned());
     capability.invocation.url = server.map(str::to_owned);

@@ -41,7 +41,7 @@ pub(super) fn read<'a>(
         |name: &str| operation.get(name).and_then(Value::as_str).map(str::trim).filter(|t| !t.is_empty());
     let nameless = format!("{} {}", place.method, place.path);
     let id = declared_id(operation).unwrap_or(&nameless);
-    let name = text("summary").unwrap_or(id);
+    let name = text("summary").or_else(|| declared_id(operation).is_none().then_some(id)).unwrap_or_default();
     let mut capability = draft.capability(CapabilityKind::Operation, id, name, place.pointer.clone());
     if reading.document != draft.base() {
         capability.pointer_document = Some(reading.document.as_str().to_owned());

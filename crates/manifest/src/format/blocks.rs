@@ -1,0 +1,118 @@
+//! Blocks of other formats inside a document of any format: an MCP server in an agent card, an A2A endpoint or x402 terms
+//! in a file of no format, the addresses of further manifests.
+//!
+//! Decides the interfaces, ways to pay and links that such blocks declare beside what the document's own format says. It
+//! adds no capability, so nothing is counted twice, and an address that is known already is passed over.
+
+use serde_json::Value;
+
+use super::{addresses, loose};
+use crate::address;
+use crate::draft::Draft;
+use crate::model::{Format, Payment, Protocol};
+use crate::object::Object;
+
+/// Blocks and links of one kind that are taken from one document.
+const ITEMS_MAX: usize = 50;
+/// Members that hold the address of a server in a block.
+const ADDRESS_KEYS: &[&str] = &["url", "endpoint", "httpUrl", "serverUrl", "server_url", "streamable_http"];
+/// Members of the root that lead to a further manifest or to text for models.
+const LINK_KEYS: &[&str] = &[
+    "openapi",
+    "openapi_spec",
+    "openapi_url",
+    "openapiUrl",
+    "llms",
+    "llms_txt",
+    "llmsTxt",
+    "agent_card",
+    "agentCard",
+    "agents_json",
+    "ai_catalog",
+    "api_catalog",
+];
+/// Members of the root that are maps of addresses.
+const LINK_MAPS: &[&str] =
+    &["endpoints", "links", "discovery", "related", "integrations", "interfaces", "resources"];
+
+/// Adds what the blocks of a document declare.
+pub(crate) fn extract(root: &Object<'_>, draft: &mut Draft<'_>) {
+    if matches!(draft.format(), Format::OpenApi | Format::Unrelated | Format::Malformed) {
+        return;
+    }
+    for key in ["mcp", "mcp_endpoint", "mcpEndpoint", "mcp_server", "mcp_url", "mcpUrl"] {
+        add_server(root.value(key), Protocol::Mcp, draft);
+    }
+    for (_, server) in root.object("mcpServers").iter().flat_map(Object::members).take(ITEMS_MAX) {
+        add_server(Some(&Value::Object(server.map.clone())), Protocol::Mcp, draft);
+    }
+    for key in ["a2a", "a2a_endpoint", "a2aEndpoint"] {
+        add_server(root.value(key), Protocol::A2a, draft);
+    }
+    if draft.format() != Format::X402
+        && let Some(terms) = root.object("x402")
+    {
+        add_payments(&terms, draft);
+    }
+    add_links(root, draft);
+}
+
+/// A server by its address alone, or by an object that holds it.
+fn add_server(block: Option<&Value>, protocol: Protocol, draft: &mut Draft<'_>) {
+    let (published, transport) = match block {
+        Some(Value::String(text)) => (Some(text.as_str()), None),
+        Some(Value::Object(map)) => {
+            let block = Object { map, pointer: String::new() };
+            (block.text_of(ADDRESS_KEYS), block.text_of(&["transport", "type"]))
+        }
+        _ => return,
+    };
+    let Some(url) = published.and_then(|text| absolute(text, draft)) else { return };
+    if addresses::classify(&url).follow.is_some() {
+        return addresses::keep(&addresses::Found { title: None, address: &url }, draft);
+    }
+    let known = draft.manifest.interfaces.iter().any(|interface| interface.url.as_deref() == Some(&url));
+    if !known && draft.manifest.interfaces.len() < ITEMS_MAX {
+        let mut interface = loose::interface(protocol, Some(url));
+        interface.transport = transport.map(str::to_owned);
+        draft.manifest.interfaces.push(interface);
+    }
+}
+
+/// Terms of payment: one for each network.
+fn add_payments(terms: &Object<'_>, draft: &mut Draft<'_>) {
+    let base = Payment { scheme: Some("x402".to_owned()), ..priced(terms).unwrap_or_default() };
+    let networks: Vec<Payment> =
+        terms.objects("networks").take(ITEMS_MAX).filter_map(|network| priced(&network)).collect();
+    let found = if networks.is_empty() { vec![base] } else { networks };
+    for payment in found {
+        let payment = Payment { scheme: Some("x402".to_owned()), ..payment };
+        if !draft.manifest.payments.contains(&payment) {
+            draft.manifest.payments.push(payment);
+        }
+    }
+}
+
+fn priced(object: &Object<'_>) -> Option<Payment> {
+    loose::price(&Value::Object(object.map.clone()))
+}
+
+/// Addresses of manifests, not of mere pages.
+fn add_links(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let named = LINK_KEYS.iter().filter_map(|key| root.text(key));
+    let maps: Vec<Object<'_>> = LINK_MAPS.iter().filter_map(|key| root.object(key)).collect();
+    let mapped = maps.iter().flat_map(|map| map.map.values()).filter_map(Value::as_str);
+    for published in named.chain(mapped).take(ITEMS_MAX) {
+        let Some(url) = absolute(published, draft) else { continue };
+        if addresses::classify(&url).rel != "page" {
+            addresses::keep(&addresses::Found { title: None, address: &url }, draft);
+        }
+    }
+}
+
+/// An address on the served origin; what only resembles one is no finding here, since no format demands these members.
+fn absolute(published: &str, draft: &Draft<'_>) -> Option<String> {
+    let plain = published.starts_with('/') || published.starts_with("https://");
+    let address = plain.then(|| address::on_origin(draft.base(), published)).flatten()?;
+    Some(address.into_string())
+}
