@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use frostem::{Algorithm, Stemmer};
 use whatlang::Lang;
 
+use super::{is_stop_word, words};
+
 /// How words are reduced to stems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stemming {
@@ -20,6 +22,9 @@ pub(crate) enum Stemming {
 /// Characters below which a text says too little about its language (chosen on tool descriptions: shorter ones are
 /// taken for Latin or Esperanto).
 const DETECTION_CHARS_MIN: usize = 60;
+
+/// Words that are looked at to tell a language.
+const LANGUAGE_WORDS_MAX: usize = 100;
 
 impl Stemming {
     /// By the primary subtag of a language tag.
@@ -56,6 +61,10 @@ impl Stemming {
     }
 }
 
+/// Share of English function words above which a text is English. Tool descriptions are terse and full of names, so that
+/// a detector by letters takes many for Latin or Dutch; other languages stay below a twentieth.
+const ENGLISH_SHARE_MIN: f32 = 0.1;
+
 /// The primary subtag of the language of a text: as declared, else as detected, else English.
 pub(crate) fn language_of(declared: Option<&str>, text: &str) -> String {
     let declared = declared.and_then(|tag| tag.split(['-', '_']).next()).map(str::to_ascii_lowercase);
@@ -67,12 +76,24 @@ pub(crate) fn language_of(declared: Option<&str>, text: &str) -> String {
 
 /// The language of a text, when it is long enough to tell.
 pub(crate) fn detect(text: &str) -> Option<&'static str> {
+    if is_english(text) {
+        return Some("en");
+    }
     let dense = text.chars().filter(|c| *c > '\u{370}').count();
     if dense < 4 && text.chars().count() < DETECTION_CHARS_MIN {
         return None;
     }
     let info = whatlang::detect(text).filter(whatlang::Info::is_reliable)?;
     tag(info.lang())
+}
+
+fn is_english(text: &str) -> bool {
+    let (mut all, mut known) = (0_u16, 0_u16);
+    for word in words(text).take(LANGUAGE_WORDS_MAX) {
+        all += 1;
+        known += u16::from(is_stop_word(&word.text));
+    }
+    f32::from(known) > f32::from(all) * ENGLISH_SHARE_MIN
 }
 
 /// ISO 639-1 tags of the languages that are told apart.

@@ -1,5 +1,6 @@
 //! From what was typed to what is looked for.
 
+mod associations;
 mod correct;
 mod filter;
 mod parse;

@@ -12,6 +12,9 @@ const OPERATORS_MAX: usize = 8;
 /// Beside more words than these, quotation marks quote a value and ask for no phrase: "the post with the id \"x\"".
 const WORDS_BESIDE_PHRASES_MAX: usize = 3;
 
+/// Words of a phrase at most: longer quotations are sentences, which no capability repeats word by word.
+const PHRASE_WORDS_MAX: usize = 6;
+
 /// One phrasing, understood.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Wish {
@@ -49,7 +52,7 @@ pub(crate) fn parse(query: &str) -> Result<Wish, UnknownValue> {
         let (piece, after) = next_piece(rest);
         rest = after.trim_start();
         match piece {
-            Piece::Phrase(text) if quoted.len() < OPERATORS_MAX && words(text).next().is_some() => {
+            Piece::Phrase(text) if quoted.len() < OPERATORS_MAX && is_phrase(text) => {
                 quoted.push(text.to_owned());
                 append(&mut wish.text, text);
             }
@@ -69,6 +72,10 @@ pub(crate) fn parse(query: &str) -> Result<Wish, UnknownValue> {
         _ => Vec::new(),
     };
     Ok(wish)
+}
+
+fn is_phrase(text: &str) -> bool {
+    (1..=PHRASE_WORDS_MAX).contains(&words(text).count())
 }
 
 enum Piece<'a> {
@@ -160,6 +167,8 @@ mod tests {
         let wish = parse("show me everything about the post with id \"rOB hSV\"").unwrap();
         assert_eq!(wish.phrases, []);
         assert!(wish.text.ends_with("rOB hSV"));
+        let sentence = "\"Book me a flight to Oslo and a hotel there\"";
+        assert_eq!(parse(sentence).unwrap().phrases, []);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 //! Every word counts once however often it is said. Words of conversation are left out unless nothing else is left.
 //! A request of several sentences is also looked for sentence by sentence, since each may ask for another capability.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use super::associations::association;
 use super::correct::Correction;
 use super::synonyms::synonyms;
 use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, words};
@@ -20,6 +21,10 @@ const PART_WORDS_MIN: usize = 2;
 const BIGRAM_WEIGHT: f32 = 0.3;
 const CORRECTION_WEIGHT: f32 = 0.8;
 const SYNONYM_WEIGHT: f32 = 0.15;
+/// Weight of what goes with a word, times how strongly it does.
+const ASSOCIATION_WEIGHT: f32 = 0.1;
+/// Terms that go with the words of one request, the strongest first.
+const ASSOCIATIONS_MAX: usize = 120;
 
 /// Why a term is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +33,8 @@ pub(crate) enum Role {
     Bigram,
     Correction,
     Synonym,
+    /// Goes with a word; ranks, and selects nothing.
+    Association,
 }
 
 /// One term to look for.
@@ -87,6 +94,11 @@ impl Plan {
         plan
     }
 
+    /// How many terms select candidates.
+    pub(crate) fn selecting(&self) -> usize {
+        self.terms.iter().filter(|term| term.role != Role::Association).count()
+    }
+
     fn words_in(&self, places: &[usize]) -> usize {
         places.iter().filter(|at| self.terms.get(**at).is_some_and(|term| term.role == Role::Word)).count()
     }
@@ -108,7 +120,8 @@ impl Plan {
                 }
             }
             if seen.insert(stem.clone()) {
-                self.push(stem.clone(), Role::Word, 1.0, self.words.len());
+                let weight = association(&stem).map_or(1.0, |known| known.weight);
+                self.push(stem.clone(), Role::Word, weight, self.words.len());
                 self.words.push(PlanWord { said: word.text, stem });
             }
         }
@@ -137,6 +150,30 @@ impl Plan {
                     self.push(synonym.clone(), Role::Synonym, SYNONYM_WEIGHT, at);
                 }
             }
+        }
+    }
+
+    /// Adds what goes with the words, each to the part of its word. A stem that goes with several words counts for each.
+    pub(crate) fn add_associations(&mut self) {
+        let part_of = |parts: &[Vec<usize>], term: usize| parts.iter().position(|part| part.contains(&term));
+        let mut found: HashMap<(Option<usize>, &'static str), (f32, usize)> = HashMap::new();
+        for (at, term) in self.terms.iter().enumerate().filter(|(_, term)| term.role == Role::Word) {
+            let Some(known) = association(&term.text) else { continue };
+            for (stem, strength) in &known.stems {
+                if !self.words.iter().any(|word| word.stem == *stem) {
+                    found.entry((part_of(&self.parts, at), stem)).or_insert((0.0, term.word)).0 += strength;
+                }
+            }
+        }
+        let mut found: Vec<_> = found.into_iter().collect();
+        found.sort_by(|(a, (strong, _)), (b, (stronger, _))| {
+            stronger.total_cmp(strong).then_with(|| a.cmp(b))
+        });
+        for ((part, stem), (strength, word)) in found.into_iter().take(ASSOCIATIONS_MAX) {
+            if let Some(part) = part.and_then(|part| self.parts.get_mut(part)) {
+                part.push(self.terms.len());
+            }
+            self.push(stem.to_owned(), Role::Association, ASSOCIATION_WEIGHT * strength, word);
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use manifest::CapabilityId;
 use serde_json::Value;
 use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
@@ -25,16 +26,35 @@ use crate::query::{
 };
 use crate::request::{Filters, LIMIT_MAX, SearchRequest, Sort};
 
-/// Below this coverage the best result speaks of something else (chosen on the dev queries of the public sets: under
-/// one in a hundred of the right results lies below it).
-const COVERAGE_MIN: f32 = 0.12;
+/// Below this coverage the best result speaks of something else. Chosen on the dev queries of the public sets: at 0.05
+/// none of the right results is lost, at 0.12 one in twenty of the most conversational set.
+const COVERAGE_MIN: f32 = 0.05;
 /// Results of which the best coverage counts.
 const COVERAGE_HITS: usize = 10;
+/// Characters of a capability's own text that similar ones are searched by.
+const SIMILAR_CHARS_MAX: usize = 600;
 /// Exact matches that are looked up; a name that more have is no name.
 const EXACT_MAX: usize = 50;
 
 pub(super) fn answer(loaded: &Loaded, request: &SearchRequest) -> Result<SearchAnswer, SearchError> {
-    Answerer::prepare(loaded, request)?.answer()
+    let wishes = read_wishes(&request.phrasings)?;
+    Answerer::prepare(loaded, request, wishes)?.answer()
+}
+
+/// Searches for what a capability says of itself, and leaves it out.
+pub(super) fn similar(
+    loaded: &Loaded,
+    id: &CapabilityId,
+    max: usize,
+) -> Result<Option<Vec<Hit>>, SearchError> {
+    let Some(own) = rows::find(loaded, id)? else { return Ok(None) };
+    let description = own.description.as_deref().unwrap_or_default();
+    let text = [own.name.as_str(), description].join(". ");
+    let wish = Wish { text: text.chars().take(SIMILAR_CHARS_MAX).collect(), ..Wish::default() };
+    let request = SearchRequest { limit: max.saturating_add(1), ..SearchRequest::default() };
+    let answer = Answerer::prepare(loaded, &request, vec![wish])?.answer()?;
+    let others = answer.hits.into_iter().filter(|hit| hit.id != *id);
+    Ok(Some(others.take(max).collect()))
 }
 
 struct Answerer<'a> {
@@ -52,8 +72,11 @@ struct Answerer<'a> {
 }
 
 impl<'a> Answerer<'a> {
-    fn prepare(loaded: &'a Loaded, request: &'a SearchRequest) -> Result<Self, SearchError> {
-        let wishes = read_wishes(&request.phrasings)?;
+    fn prepare(
+        loaded: &'a Loaded,
+        request: &'a SearchRequest,
+        wishes: Vec<Wish>,
+    ) -> Result<Self, SearchError> {
         let query_number = query_number(request);
         let cursor = request.cursor.as_deref().map(|text| Cursor::read(text, query_number)).transpose()?;
         let mut plans: Vec<Plan> =
@@ -63,6 +86,7 @@ impl<'a> Answerer<'a> {
             let found = corrections(&loaded.searcher, &loaded.fields, &plan.words)?;
             plan.add_corrections(&found);
             plan.add_synonyms();
+            plan.add_associations();
             found_corrections.push(found);
         }
         let conditions = conditions(loaded, &request.filters, &wishes)?;
@@ -214,7 +238,7 @@ impl<'a> Answerer<'a> {
 
     /// Selects and ranks the window.
     fn window(&self, query: &dyn Query) -> Result<Window, IndexError> {
-        let terms = self.plans.iter().map(|plan| plan.terms.len()).sum();
+        let terms = self.plans.iter().map(Plan::selecting).sum();
         let Selected { best, total, total_is_exact } = select(self.loaded, query, terms)?;
         let is_everything = total_is_exact && total == best.len() as u64;
         let mut candidates: Vec<DocAddress> = best.into_iter().map(|(_, address)| address).collect();

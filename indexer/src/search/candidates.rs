@@ -56,7 +56,8 @@ impl Conditions {
 /// The documents that have any of the terms, scored by them.
 pub(super) fn selecting_query(fields: &Fields, plan: &Plan) -> Option<Box<dyn Query>> {
     let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
-    for term in plan.terms.iter().take(SELECTING_TERMS_MAX) {
+    let selecting = plan.terms.iter().filter(|term| term.role != Role::Association);
+    for term in selecting.take(SELECTING_TERMS_MAX) {
         let field = if term.role == Role::Bigram { fields.bigram } else { fields.all };
         clauses.push((Occur::Should, weighted(Term::from_field_text(field, &term.text), term)));
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tantivy::{Index, IndexReader, ReloadPolicy};
 
 use super::IndexGeneration;
+use super::suggest::Kept;
 use crate::error::IndexError;
 use crate::index::{Fields, Generations, Payload, register_tokenizers};
 
@@ -19,6 +20,7 @@ pub(crate) struct Loaded {
     pub(crate) searcher: tantivy::Searcher,
     pub(crate) fields: Fields,
     pub(crate) generation: IndexGeneration,
+    pub(crate) suggestions: Kept,
 }
 
 impl Loaded {
@@ -49,7 +51,15 @@ impl Loaded {
             .map_err(|error| corrupt(error.to_string()))?;
         let searcher = reader.searcher();
         let generation = generation(payload, opstamp(&index)?);
-        Ok(Self { path: path.to_owned(), index, reader, searcher, fields, generation })
+        Ok(Self {
+            path: path.to_owned(),
+            index,
+            reader,
+            searcher,
+            fields,
+            generation,
+            suggestions: Kept::default(),
+        })
     }
 
     /// The state to use from now on, when there is a newer one.
@@ -73,6 +83,7 @@ impl Loaded {
                     searcher: self.reader.searcher(),
                     fields: self.fields,
                     generation: generation(payload, before),
+                    suggestions: Kept::default(),
                 }));
             }
         }

@@ -3,18 +3,23 @@
 //! The parts of a long request, coverage, explanations and the weak fields all need to know what each term gave to each
 //! candidate. It is computed for the candidates alone, with the same BM25 as the search that selected them.
 
+use std::collections::BTreeSet;
+
 use tantivy::postings::Postings;
 use tantivy::query::{Bm25StatisticsProvider, Bm25Weight};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocAddress, DocSet, Term};
 
 use super::loaded::Loaded;
+use crate::analysis::grams;
 use crate::error::IndexError;
 use crate::query::{Plan, Role};
 
 /// Weight of a word in examples, and in what the manifest says of itself, against the capability's own text.
 const EXAMPLE_WEIGHT: f32 = 0.5;
-const ABOUT_WEIGHT: f32 = 0.2;
+const ABOUT_WEIGHT: f32 = 0.1;
+/// Character grams of one request that are looked at.
+const GRAMS_MAX: usize = 200;
 
 /// One term in one field.
 #[derive(Debug, Clone)]
@@ -33,6 +38,8 @@ pub(super) struct Matrix {
     values: Vec<f32>,
     /// How rare each term of the plan is.
     pub(super) rarity: Vec<f32>,
+    /// What the character grams of the request gave to each candidate, together.
+    pub(super) grams: Vec<f32>,
 }
 
 impl Matrix {
@@ -41,9 +48,15 @@ impl Matrix {
         let mut matrix = Self {
             values: vec![0.0; candidates.len() * columns.len()],
             rarity: vec![0.0; plan.terms.len()],
+            grams: vec![0.0; candidates.len()],
             columns,
         };
-        matrix.fill(loaded, plan, candidates).map_err(IndexError::engine("score candidates"))?;
+        let mut by_document: Vec<(usize, DocAddress)> = candidates.iter().copied().enumerate().collect();
+        by_document.sort_unstable_by_key(|(_, address)| *address);
+        let filled = matrix
+            .fill(loaded, plan, &by_document)
+            .and_then(|()| matrix.fill_grams(loaded, plan, &by_document));
+        filled.map_err(IndexError::engine("score candidates"))?;
         Ok(matrix)
     }
 
@@ -53,35 +66,83 @@ impl Matrix {
         self.values.get(candidate * width..(candidate + 1) * width).unwrap_or_default()
     }
 
-    fn fill(&mut self, loaded: &Loaded, plan: &Plan, candidates: &[DocAddress]) -> tantivy::Result<()> {
-        let mut by_document: Vec<(usize, DocAddress)> = candidates.iter().copied().enumerate().collect();
-        by_document.sort_unstable_by_key(|(_, address)| *address);
+    fn fill(
+        &mut self,
+        loaded: &Loaded,
+        plan: &Plan,
+        by_document: &[(usize, DocAddress)],
+    ) -> tantivy::Result<()> {
         let width = self.columns.len();
         let documents = loaded.searcher.total_num_docs()?;
         for (at, column) in self.columns.iter().enumerate() {
             let Some(text) = plan.terms.get(column.term).map(|term| term.text.as_str()) else { continue };
-            let term = Term::from_field_text(column.field, text);
-            let frequency = loaded.searcher.doc_freq(&term)?;
-            if column.field_name != "about" && column.field_name != "example" {
+            let scores = Scores::of(loaded, column.field, text)?;
+            if matches!(column.field_name, "all" | "bigram") {
                 if let Some(rarity) = self.rarity.get_mut(column.term) {
-                    *rarity = rarity_of(frequency, documents);
+                    *rarity = rarity_of(scores.frequency, documents);
                 }
             }
-            if frequency == 0 {
-                continue;
-            }
-            #[expect(clippy::cast_precision_loss, reason = "an average of lengths needs no more than f32")]
-            let length = loaded.searcher.total_num_tokens(column.field)? as f32 / documents as f32;
-            let bm25 = Bm25Weight::for_one_term_without_explain(frequency, documents, length);
-            for group in by_document.chunk_by(|(_, a), (_, b)| a.segment_ord == b.segment_ord) {
-                for (row, score) in segment_scores(loaded, column.field, &term, &bm25, group)? {
-                    if let Some(value) = self.values.get_mut(row * width + at) {
-                        *value = score * column.weight;
-                    }
+            for (row, score) in scores.of_candidates(loaded, by_document)? {
+                if let Some(value) = self.values.get_mut(row * width + at) {
+                    *value = score * column.weight;
                 }
             }
         }
         Ok(())
+    }
+
+    fn fill_grams(
+        &mut self,
+        loaded: &Loaded,
+        plan: &Plan,
+        by_document: &[(usize, DocAddress)],
+    ) -> tantivy::Result<()> {
+        let all: BTreeSet<&str> = plan.words.iter().flat_map(|word| grams(&word.said)).collect();
+        for gram in all.into_iter().take(GRAMS_MAX) {
+            let scores = Scores::of(loaded, loaded.fields.gram, gram)?;
+            for (row, score) in scores.of_candidates(loaded, by_document)? {
+                if let Some(sum) = self.grams.get_mut(row) {
+                    *sum += score;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// BM25 of one term in one field.
+struct Scores {
+    term: Term,
+    field: Field,
+    frequency: u64,
+    bm25: Bm25Weight,
+}
+
+impl Scores {
+    fn of(loaded: &Loaded, field: Field, text: &str) -> tantivy::Result<Self> {
+        let term = Term::from_field_text(field, text);
+        let frequency = loaded.searcher.doc_freq(&term)?;
+        let documents = loaded.searcher.total_num_docs()?;
+        #[expect(clippy::cast_precision_loss, reason = "an average of lengths needs no more than f32")]
+        let length = loaded.searcher.total_num_tokens(field)? as f32 / documents as f32;
+        let bm25 = Bm25Weight::for_one_term_without_explain(frequency, documents, length);
+        Ok(Self { term, field, frequency, bm25 })
+    }
+
+    /// Rows that have the term, with their score.
+    fn of_candidates(
+        &self,
+        loaded: &Loaded,
+        by_document: &[(usize, DocAddress)],
+    ) -> tantivy::Result<Vec<(usize, f32)>> {
+        let mut scores = Vec::new();
+        if self.frequency == 0 {
+            return Ok(scores);
+        }
+        for group in by_document.chunk_by(|(_, a), (_, b)| a.segment_ord == b.segment_ord) {
+            scores.extend(segment_scores(loaded, self.field, &self.term, &self.bm25, group)?);
+        }
+        Ok(scores)
     }
 }
 
@@ -130,7 +191,7 @@ fn columns(loaded: &Loaded, plan: &Plan) -> Vec<Column> {
             continue;
         }
         add("all", fields.all, of.weight);
-        if of.role != Role::Synonym {
+        if matches!(of.role, Role::Word | Role::Correction) {
             add("example", fields.example, of.weight * EXAMPLE_WEIGHT);
             add("about", fields.about, of.weight * ABOUT_WEIGHT);
         }

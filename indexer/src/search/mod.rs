@@ -10,6 +10,7 @@ mod order;
 mod rank;
 mod rows;
 mod snippet;
+mod suggest;
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,7 +18,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use manifest::CapabilityId;
 use store::FeedPosition;
 
-use crate::answer::{Hit, SearchAnswer};
+use crate::answer::{Hit, SearchAnswer, Suggestion};
 use crate::error::{IndexError, SearchError};
 use crate::index::Generations;
 use crate::request::SearchRequest;
@@ -91,6 +92,16 @@ impl Searcher {
     /// The row of one capability.
     pub fn find(&self, id: &CapabilityId) -> Result<Option<Hit>, IndexError> {
         rows::find(&self.loaded(), id)
+    }
+
+    /// The most frequent completions of what is being typed.
+    pub fn suggest(&self, prefix: &str, max: usize) -> Result<Vec<Suggestion>, IndexError> {
+        suggest::suggest(&self.loaded(), prefix, max)
+    }
+
+    /// Capabilities that are described alike; `None` when the index does not have this one.
+    pub fn similar(&self, id: &CapabilityId, max: usize) -> Result<Option<Vec<Hit>>, SearchError> {
+        answerer::similar(&self.loaded(), id, max)
     }
 
     fn loaded(&self) -> Arc<Loaded> {

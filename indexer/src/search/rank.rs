@@ -15,8 +15,10 @@ use crate::query::{Plan, Role};
 
 /// Share of the whole request against its best part.
 const WHOLE_SHARE: f32 = 0.6;
+/// What character grams add at most: they catch compounds and inflections that stemming misses.
+const GRAM_SHARE: f32 = 0.2;
 /// What the mean of a site's best scores adds to each of its capabilities.
-const SITE_SHARE: f32 = 0.5;
+const SITE_SHARE: f32 = 0.25;
 const SITE_BEST: usize = 3;
 /// Capabilities of one site that stand on their own; every further one is worth less against those of other sites.
 const SITE_CROWD: usize = 5;
@@ -74,9 +76,19 @@ pub(super) fn text_scores(plan: &Plan, matrix: &Matrix, candidates: usize) -> (V
     let whole: Vec<f32> = (0..candidates).map(|at| sum(matrix.row(at))).collect();
     let best = maximum(&whole);
     let mut scores: Vec<f32> = whole.iter().map(|score| ratio(*score, best)).collect();
-    if plan.parts.is_empty() {
-        return (scores, best);
+    if !plan.parts.is_empty() {
+        mix_parts(plan, matrix, &mut scores);
     }
+    let best_grams = maximum(&matrix.grams);
+    for (score, grams) in scores.iter_mut().zip(&matrix.grams) {
+        *score += GRAM_SHARE * ratio(*grams, best_grams);
+    }
+    (scores, best)
+}
+
+/// Mixes the best part of a long request into the scores of the whole.
+fn mix_parts(plan: &Plan, matrix: &Matrix, scores: &mut [f32]) {
+    let candidates = scores.len();
     let mut part_of_term = vec![usize::MAX; plan.terms.len()];
     for (part, places) in plan.parts.iter().enumerate() {
         for place in places {
@@ -101,7 +113,6 @@ pub(super) fn text_scores(plan: &Plan, matrix: &Matrix, candidates: usize) -> (V
         let of_parts = parts.iter().zip(&bests).filter_map(|(part, best)| Some(ratio(*part.get(at)?, *best)));
         *score = WHOLE_SHARE * *score + (1.0 - WHOLE_SHARE) * of_parts.fold(0.0, f32::max);
     }
-    (scores, best)
 }
 
 /// Orders the candidates by their text scores and everything else.
@@ -183,7 +194,7 @@ pub(super) fn coverage(plan: &Plan, matrix: &Matrix, candidate: usize) -> f32 {
             Role::Word => 1.0,
             Role::Correction => 0.8,
             Role::Synonym => 0.4,
-            Role::Bigram => continue,
+            Role::Bigram | Role::Association => continue,
         };
         if let (Role::Word, Some(slot)) = (term.role, rarity.get_mut(term.word)) {
             *slot = slot.max(matrix.rarity.get(column.term).copied().unwrap_or(0.0));

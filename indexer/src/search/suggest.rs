@@ -1,0 +1,89 @@
+//! Completes what is being typed, from the names, types and word pairs of the index with their counts.
+//!
+//! The dictionary of the `suggest` field is a finite state transducer, which is walked from the prefix on. What one
+//! prefix completes to is kept until the next commit, so that the short prefixes, which most requests are, cost nothing.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::loaded::Loaded;
+use crate::analysis::fold_exact;
+use crate::answer::Suggestion;
+use crate::error::IndexError;
+use crate::index::SUGGESTION_MARK;
+
+/// Most completions of one prefix.
+pub(super) const SUGGESTIONS_MAX: usize = 50;
+/// Longest prefix that is completed, in bytes.
+const PREFIX_BYTES_MAX: usize = 80;
+/// Entries of the dictionary that one completion walks over, in one segment.
+const WALK_MAX: usize = 20_000;
+/// Prefixes whose completions are kept.
+const KEPT_MAX: usize = 2_000;
+
+/// Completions that were asked for since the last commit.
+#[derive(Debug, Default)]
+pub(crate) struct Kept(Mutex<HashMap<String, Vec<Suggestion>>>);
+
+/// The most frequent completions of a prefix.
+pub(super) fn suggest(loaded: &Loaded, typed: &str, max: usize) -> Result<Vec<Suggestion>, IndexError> {
+    let Some(prefix) = prefix_of(typed) else { return Ok(Vec::new()) };
+    let kept = || loaded.suggestions.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = kept().get(&prefix).cloned();
+    let mut suggestions = match found {
+        Some(found) => found,
+        None => {
+            let found = complete(loaded, &prefix)?;
+            let mut kept = kept();
+            if kept.len() < KEPT_MAX {
+                kept.insert(prefix, found.clone());
+            }
+            found
+        }
+    };
+    suggestions.truncate(max.min(SUGGESTIONS_MAX));
+    Ok(suggestions)
+}
+
+/// What was typed in the form of the dictionary: types keep their punctuation, everything else is folded like names.
+fn prefix_of(typed: &str) -> Option<String> {
+    let typed = typed.trim_start();
+    if typed.len() > PREFIX_BYTES_MAX {
+        return None;
+    }
+    let mut prefix = if typed.contains(':') { typed.to_lowercase() } else { fold_exact(typed) };
+    if typed.ends_with(char::is_whitespace) && !prefix.is_empty() {
+        prefix.push(' ');
+    }
+    Some(prefix).filter(|prefix| !prefix.is_empty())
+}
+
+fn complete(loaded: &Loaded, prefix: &str) -> Result<Vec<Suggestion>, IndexError> {
+    let failed = IndexError::engine("complete a prefix");
+    let mut counts: HashMap<String, u64> = HashMap::new();
+    for segment in loaded.searcher.segment_readers() {
+        let inverted = segment.inverted_index(loaded.fields.suggest).map_err(&failed)?;
+        let range = inverted.terms().range().ge(prefix);
+        let mut stream = range.into_stream().map_err(|error| failed(error.into()))?;
+        for _ in 0..WALK_MAX {
+            let Some((key, info)) = stream.next() else { break };
+            let Some(entry) = std::str::from_utf8(key).ok().filter(|entry| entry.starts_with(prefix)) else {
+                break;
+            };
+            *counts.entry(entry.to_owned()).or_insert(0) += u64::from(info.doc_freq);
+        }
+    }
+    let mut suggestions: Vec<Suggestion> = counts.into_iter().filter_map(suggestion).collect();
+    suggestions.sort_by(|a, b| {
+        let order = |of: &Suggestion| (Reverse(of.count), of.text.len());
+        order(a).cmp(&order(b)).then_with(|| a.text.cmp(&b.text)).then_with(|| a.kind.cmp(&b.kind))
+    });
+    suggestions.truncate(SUGGESTIONS_MAX);
+    Ok(suggestions)
+}
+
+fn suggestion((entry, count): (String, u64)) -> Option<Suggestion> {
+    let (text, kind) = entry.rsplit_once(SUGGESTION_MARK)?;
+    Some(Suggestion { text: text.to_owned(), kind: kind.parse().ok()?, count })
+}

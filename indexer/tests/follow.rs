@@ -1,0 +1,166 @@
+//! The indexer against a real store: it follows the feed, goes on where it stopped, and rebuilds what it cannot go on with.
+
+mod support;
+
+use std::path::Path;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use indexer::follow::{self, Mode, Summary};
+use indexer::{IndexConfig, SearchRequest, Searcher};
+use manifest::{ContentHash, Discovery, Host, ManifestUrl, SiteName};
+use policy::{FetchOutcome, Status, VisitEnd};
+use store::{FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, Seed, Store, VisitRecord, WorkerId};
+use tokio_util::sync::CancellationToken;
+
+fn day(number: i64) -> DateTime<Utc> {
+    DateTime::UNIX_EPOCH + TimeDelta::days(20_000 + number)
+}
+
+/// A visit that finds one manifest with one capability, or that the manifest is gone.
+async fn visit(store: &Store, name: &str, capability: Option<&str>, now: DateTime<Utc>) {
+    let url = ManifestUrl::parse(&format!("https://{name}/agent.json")).unwrap();
+    let manifest = capability.map(|capability| {
+        let mut stored = support::manifest(name, name);
+        support::add(&mut stored, capability, &format!("Can {capability} for you."));
+        stored.manifest.content_hash = ContentHash::of(capability.as_bytes());
+        stored.manifest
+    });
+    let outcome = if capability.is_some() { FetchOutcome::Found } else { FetchOutcome::Gone };
+    let fetch = FetchRecord {
+        url,
+        final_url: None,
+        discovery: Discovery::Root,
+        linked_from: None,
+        outcome,
+        reason: None,
+        robots_rule: None,
+        status: Some(if capability.is_some() { 200 } else { 410 }),
+        headers: Vec::new(),
+        etag: None,
+        last_modified: None,
+        cache: None,
+        fresh_until: None,
+        content_hash: manifest.as_ref().map(|manifest| manifest.content_hash.clone()),
+        body: capability.map(|capability| capability.as_bytes().to_vec()),
+        store_body: true,
+        manifest: manifest.map(Box::new),
+        at: now,
+        duration_ms: 1,
+        address: None,
+        bytes: 1,
+    };
+    let record = VisitRecord {
+        site: SiteName::parse(name).unwrap(),
+        started_at: now,
+        ended_at: now,
+        end: VisitEnd::Completed,
+        status: Status::Fresh,
+        next_visit: NextVisit { at: now, reason: "for the test".into() },
+        robots: Vec::new(),
+        changed_any: true,
+        fetches: vec![fetch],
+        paths_checked: PathSlots::new(),
+        failures_in_row: 0,
+        negatives_in_row: 0,
+        new_seeds: Vec::new(),
+        phases: Phases { dns_ms: 0, connect_ms: 0, tls_ms: 0, ttfb_ms: 0, body_ms: 0 },
+        requests: 1,
+        bytes_in: 1,
+        crawler_version: "0".into(),
+    };
+    store.seeds_add(&[Seed::of_host(Host::parse(name).unwrap())], now).await.unwrap();
+    let only = Some(vec![SiteName::parse(name).unwrap()]);
+    let request = LeaseRequest {
+        duration: Duration::from_mins(3),
+        only,
+        ..LeaseRequest::due_now(WorkerId::new("test"), 1, now)
+    };
+    let leased = store.sites_lease(&request, now).await.unwrap();
+    store.visit_save(&leased.first().unwrap().token, &record).await.unwrap();
+}
+
+async fn once(store: &Store, dir: &Path) -> Summary {
+    let config = IndexConfig::in_data_dir(dir);
+    follow::run(store.clone(), config, CancellationToken::new(), Mode::Once).await.unwrap()
+}
+
+fn finds(dir: &Path, query: &str) -> bool {
+    let searcher = Searcher::open(&IndexConfig::in_data_dir(dir).dir).unwrap();
+    let request = SearchRequest { phrasings: vec![query.to_owned()], ..SearchRequest::default() };
+    !searcher.search(&request).unwrap().hits.is_empty()
+}
+
+#[tokio::test]
+async fn the_feed_is_followed_from_where_it_was_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    visit(&store, "one.example", Some("juggle"), day(0)).await;
+    let first = once(&store, dir.path()).await;
+    assert!(first.was_rebuilt && first.capabilities == 1);
+    assert!(finds(dir.path(), "juggle"));
+
+    visit(&store, "two.example", Some("somersault"), day(0)).await;
+    visit(&store, "one.example", Some("yodel"), day(1)).await;
+    let second = once(&store, dir.path()).await;
+    assert!(!second.was_rebuilt && second.position > first.position);
+    assert!(finds(dir.path(), "somersault") && finds(dir.path(), "yodel"));
+    assert!(!finds(dir.path(), "juggle"), "a version that was replaced is still found");
+
+    let third = once(&store, dir.path()).await;
+    assert_eq!((third.manifests, third.position), (0, second.position));
+
+    visit(&store, "one.example", None, day(2)).await;
+    once(&store, dir.path()).await;
+    assert!(!finds(dir.path(), "yodel"), "a manifest that is gone is still found");
+    assert!(finds(dir.path(), "somersault"));
+}
+
+#[tokio::test]
+async fn an_index_that_cannot_be_gone_on_with_is_rebuilt() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    visit(&store, "one.example", Some("juggle"), day(0)).await;
+    once(&store, dir.path()).await;
+
+    let index = IndexConfig::in_data_dir(dir.path()).dir;
+    let generation = index.join(std::fs::read_to_string(index.join("current")).unwrap().trim());
+    let damaged = std::fs::read_dir(&generation)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "idx"))
+        .unwrap();
+    std::fs::write(damaged, b"damaged").unwrap();
+    assert!(once(&store, dir.path()).await.was_rebuilt);
+    assert!(finds(dir.path(), "juggle"));
+
+    let other_dir = tempfile::tempdir().unwrap();
+    let other = Store::open_in_data_dir(other_dir.path()).await.unwrap();
+    visit(&other, "two.example", Some("somersault"), day(0)).await;
+    assert!(once(&other, dir.path()).await.was_rebuilt, "another database has another feed");
+    assert!(finds(dir.path(), "somersault") && !finds(dir.path(), "juggle"));
+}
+
+#[tokio::test]
+async fn a_follower_sees_what_comes_and_stops_when_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    let config = IndexConfig::in_data_dir(dir.path());
+    let cancel = CancellationToken::new();
+    let follower = follow::run(store.clone(), config.clone(), cancel.clone(), Mode::Follow);
+    let watch = async {
+        visit(&store, "one.example", Some("juggle"), day(0)).await;
+        let mut tick = tokio::time::interval(Duration::from_millis(50));
+        loop {
+            tick.tick().await;
+            if Searcher::open(&config.dir).is_ok() && finds(dir.path(), "juggle") {
+                break cancel.cancel();
+            }
+        }
+    };
+    let (summary, ()) =
+        tokio::time::timeout(Duration::from_secs(60), async { tokio::join!(follower, watch) }).await.unwrap();
+    assert!(summary.unwrap().capabilities >= 1);
+    let rebuilt = follow::rebuild(store, config).await.unwrap();
+    assert!(rebuilt.was_rebuilt && rebuilt.capabilities == 1);
+}

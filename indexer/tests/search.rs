@@ -1,0 +1,363 @@
+//! Searches a small index through the public interface: what people type, and what hostile people type.
+
+mod support;
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use indexer::{
+    CursorProblem, FacetKey, Filters, IndexBuilder, IndexError, SearchAnswer, SearchError, SearchRequest,
+    Searcher, Sort, SuggestionKind,
+};
+use manifest::model::{AuthScheme, Format, SafetyClass, SemanticType, TypeSource};
+use policy::Status;
+use proptest::prelude::*;
+use store::{FeedPosition, StoredManifest};
+use tempfile::TempDir;
+
+fn typed(name: &str) -> SemanticType {
+    SemanticType { name: name.to_owned(), source: TypeSource::Declared, confidence: 1.0, rule: None }
+}
+
+/// A small web: an airline, a hotel, a clinic, a bank.
+fn web() -> Vec<StoredManifest> {
+    let mut airline = support::manifest("skyhop.example", "SkyHop");
+    let seat =
+        support::add(&mut airline, "book_seat", "Book a flight: reserves a seat and takes the payment.");
+    seat.semantic_types = vec![typed("travel:flight-booking")];
+    seat.safety.class = SafetyClass::Irreversible;
+    seat.auth.schemes = vec![AuthScheme::OAuth2];
+    seat.invocation.method = Some("POST".to_owned());
+    seat.invocation.url = Some("https://skyhop.example/api/bookings".to_owned());
+    let status = support::add(&mut airline, "getFlightStatus", "Tells whether a flight is on time.");
+    status.semantic_types = vec![typed("travel:flight-status")];
+    status.safety.class = SafetyClass::Read;
+    support::add(
+        &mut airline,
+        "cancel_booking",
+        "Cancels a booking of a flight and refunds what can be refunded.",
+    );
+    let mut hotel = support::manifest("innkeep.example", "Innkeep");
+    support::add(&mut hotel, "reserve_room", "Reserve a hotel room for some nights.").semantic_types =
+        vec![typed("travel:hotel-booking")];
+    hotel.manifest.detection.format = Format::Woa;
+    let mut clinic = support::manifest("smile.example", "Smile Dental");
+    support::add(&mut clinic, "reschedule", "Move a dentist appointment to another day <b>soon</b>.")
+        .semantic_types = vec![typed("health:appointment")];
+    let mut bank = support::manifest("coinbank.example", "Coin Bank");
+    bank.status = Status::Stale;
+    support::add(&mut bank, "transfer", "Transfer money to another account.").safety.class =
+        SafetyClass::Write;
+    vec![airline, hotel, clinic, bank]
+}
+
+fn index(dir: &TempDir, manifests: &[StoredManifest], position: i64) {
+    let builder = IndexBuilder::begin(dir.path(), "feed").unwrap();
+    for stored in manifests {
+        builder.add(stored).unwrap();
+    }
+    builder.finish(FeedPosition(position)).unwrap();
+}
+
+fn searcher(manifests: &[StoredManifest]) -> (TempDir, Searcher) {
+    let dir = tempfile::tempdir().unwrap();
+    index(&dir, manifests, 1);
+    let searcher = Searcher::open(dir.path()).unwrap();
+    (dir, searcher)
+}
+
+fn request(query: &str) -> SearchRequest {
+    SearchRequest { phrasings: vec![query.to_owned()], ..SearchRequest::default() }
+}
+
+fn names(answer: &SearchAnswer) -> Vec<&str> {
+    answer.hits.iter().map(|hit| hit.native_id.as_str()).collect()
+}
+
+#[test]
+fn what_people_type_finds_the_right_capability_first() {
+    let (_dir, searcher) = searcher(&web());
+    for (query, first) in [
+        ("book flight", "book_seat"),
+        ("cancel my booking", "cancel_booking"),
+        ("is my flight on time", "getFlightStatus"),
+        ("flight status", "getFlightStatus"),
+        ("I need to move my dentist appointment to next week and tell my boss", "reschedule"),
+        ("hotel", "reserve_room"),
+        ("getflightstatus", "getFlightStatus"),
+        ("send money", "transfer"),
+        ("dentsit", "reschedule"),
+    ] {
+        let answer = searcher.search(&request(query)).unwrap();
+        assert_eq!(names(&answer).first(), Some(&first), "{query}");
+        assert!(!answer.nothing_good && answer.coverage > 0.0, "{query}");
+    }
+}
+
+#[test]
+fn nothing_good_is_said_and_not_padded() {
+    let (_dir, searcher) = searcher(&web());
+    let answer = searcher.search(&request("photosynthesis of seaweed")).unwrap();
+    assert!(answer.nothing_good);
+    assert_eq!((answer.hits.len(), answer.total), (0, 0));
+}
+
+#[test]
+fn operators_phrases_and_exclusions_restrict() {
+    let (_dir, searcher) = searcher(&web());
+    let found = |query: &str| -> HashSet<String> {
+        let answer = searcher.search(&request(query)).unwrap();
+        answer.hits.into_iter().map(|hit| hit.native_id).collect()
+    };
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<HashSet<_>>();
+    assert_eq!(found("flight -status"), set(&["book_seat", "cancel_booking"]));
+    assert_eq!(found("booking site:innkeep.example"), set(&["reserve_room"]));
+    assert_eq!(found("type:travel:*"), set(&["book_seat", "getFlightStatus", "reserve_room"]));
+    assert_eq!(found("\"hotel room\""), set(&["reserve_room"]));
+    assert_eq!(found("\"room hotel\""), set(&[]));
+    assert_eq!(found("safety:irreversible auth:oauth2"), set(&["book_seat"]));
+    assert_eq!(found("format:woa"), set(&["reserve_room"]));
+    let error = searcher.search(&request("format:pdf")).unwrap_err();
+    assert!(matches!(error, SearchError::UnknownValue(_)), "{error}");
+}
+
+#[test]
+fn filters_are_or_inside_and_and_across() {
+    let (_dir, searcher) = searcher(&web());
+    let total = |filters: Filters| {
+        let request = SearchRequest { filters, ..SearchRequest::default() };
+        searcher.search(&request).unwrap().total
+    };
+    assert_eq!(total(Filters::default()), 6);
+    let safety = vec![SafetyClass::Read, SafetyClass::Write];
+    assert_eq!(total(Filters { safety: safety.clone(), ..Filters::default() }), 2);
+    let statuses = vec![Status::Stale];
+    assert_eq!(total(Filters { safety, statuses, ..Filters::default() }), 1);
+    assert_eq!(total(Filters { namespaces: vec!["travel".into()], ..Filters::default() }), 3);
+    assert_eq!(total(Filters { semantic_types: vec!["nowhere:*".into()], ..Filters::default() }), 0);
+    assert_eq!(total(Filters { invocable: Some(true), ..Filters::default() }), 1);
+    let since = Some(DateTime::<Utc>::from_timestamp(1_790_000_001, 0).unwrap());
+    assert_eq!(total(Filters { updated_since: since, ..Filters::default() }), 0);
+}
+
+#[test]
+fn facets_count_as_if_their_own_filter_were_not_there() {
+    let (_dir, searcher) = searcher(&web());
+    let request = SearchRequest {
+        filters: Filters { formats: vec![Format::Woa], ..Filters::default() },
+        facets: vec![FacetKey::Format, FacetKey::Namespace],
+        ..SearchRequest::default()
+    };
+    let answer = searcher.search(&request).unwrap();
+    assert_eq!(answer.total, 1);
+    let counts = |key| -> Vec<(String, u64)> {
+        answer.facets[&key].iter().map(|count| (count.value.clone(), count.count)).collect()
+    };
+    assert_eq!(counts(FacetKey::Format), [("awp".to_owned(), 5), ("woa".to_owned(), 1)]);
+    assert_eq!(counts(FacetKey::Namespace), [("travel".to_owned(), 1)]);
+}
+
+#[test]
+fn snippets_are_escaped_and_marked_and_rows_are_the_public_ones() {
+    let (_dir, searcher) = searcher(&web());
+    let answer = searcher.search(&request("dentist")).unwrap();
+    assert_eq!(
+        answer.hits[0].snippet,
+        "Move a <mark>dentist</mark> appointment to another day &lt;b&gt;soon&lt;/b&gt;."
+    );
+    let answer = searcher.search(&request("book flight")).unwrap();
+    let row = serde_json::to_value(&answer.hits[0]).unwrap();
+    let keys: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(
+        keys.join(" "),
+        "id key native_id name description kind site host format manifest_id semantic_types protocol method \
+         endpoint safety safety_source confirmation handoff auth auth_required invocable deprecated source status \
+         updated_at score snippet"
+    );
+    let id = answer.hits[0].id.clone();
+    assert_eq!(searcher.find(&id).unwrap().unwrap().native_id, "book_seat");
+}
+
+/// Sites with one matching capability each, and one site with many.
+fn many() -> Vec<StoredManifest> {
+    let mut all: Vec<StoredManifest> = (0..260)
+        .map(|at| {
+            let mut stored = support::manifest(&format!("shop{at}.example"), "Shop");
+            support::add(&mut stored, &format!("order_{at}"), "Order tea and biscuits from the shop.");
+            stored
+        })
+        .collect();
+    let mut crowd = support::manifest("crowd.example", "Crowd");
+    for at in 0..40 {
+        support::add(&mut crowd, &format!("tea_{at}"), "Order tea, the best tea, from the tea shop.");
+    }
+    all.push(crowd);
+    all
+}
+
+fn walk(searcher: &Searcher, mut request: SearchRequest, mut between: impl FnMut(usize)) -> Vec<String> {
+    let mut found = Vec::new();
+    loop {
+        let answer = searcher.search(&request).unwrap();
+        found.extend(answer.hits.iter().map(|hit| hit.native_id.clone()));
+        between(found.len());
+        match answer.next_cursor {
+            Some(cursor) => request.cursor = Some(cursor),
+            None => return found,
+        }
+        assert!(found.len() < 2_000, "the walk does not end");
+    }
+}
+
+#[test]
+fn a_walk_sees_every_hit_once_in_every_order() {
+    let (_dir, searcher) = searcher(&many());
+    for sort in Sort::ALL {
+        for query in ["order tea", "please order some tea and a few biscuits from the best shop in town"] {
+            let found = walk(&searcher, SearchRequest { sort: *sort, limit: 37, ..request(query) }, |_| {});
+            assert_eq!(found.len(), 300, "{sort} {query}");
+            assert_eq!(found.iter().collect::<HashSet<_>>().len(), 300, "{sort} {query}");
+        }
+    }
+    let browse = walk(&searcher, SearchRequest { limit: 100, ..SearchRequest::default() }, |_| {});
+    assert_eq!(browse.into_iter().collect::<HashSet<_>>().len(), 300);
+}
+
+#[test]
+fn a_walk_by_name_is_sorted() {
+    let (_dir, searcher) = searcher(&web());
+    let request = SearchRequest { sort: Sort::Name, limit: 2, ..SearchRequest::default() };
+    let found = walk(&searcher, request, |_| {});
+    let expected =
+        ["book_seat", "cancel_booking", "getFlightStatus", "reschedule", "reserve_room", "transfer"];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_walk_goes_on_over_a_commit_without_repeating() {
+    let (dir, searcher) = searcher(&many());
+    let mut manifests = many();
+    let mut swapped = false;
+    let found = walk(&searcher, SearchRequest { limit: 50, ..request("order tea") }, |seen| {
+        if seen >= 100 && !swapped {
+            swapped = true;
+            manifests.truncate(250);
+            index(&dir, &manifests, 2);
+            assert!(searcher.reload().unwrap());
+        }
+    });
+    assert!(swapped);
+    assert_eq!(found.iter().collect::<HashSet<_>>().len(), found.len(), "something came twice");
+    assert!(found.len() >= 250);
+}
+
+#[test]
+fn a_cursor_is_bound_to_its_query() {
+    let (_dir, searcher) = searcher(&many());
+    let cursor = searcher.search(&request("order tea")).unwrap().next_cursor;
+    assert!(cursor.is_some());
+    let error = searcher.search(&SearchRequest { cursor, ..request("order coffee") }).unwrap_err();
+    assert!(matches!(error, SearchError::Cursor(CursorProblem::OtherQuery)), "{error}");
+}
+
+#[test]
+fn one_site_does_not_fill_the_page() {
+    let (_dir, searcher) = searcher(&many());
+    let answer = searcher.search(&request("tea shop")).unwrap();
+    let of_crowd = answer.hits.iter().filter(|hit| hit.site.as_str() == "crowd.example").count();
+    assert!(of_crowd < answer.hits.len(), "{of_crowd} of {}", answer.hits.len());
+    assert!(answer.hits[0].site.as_str() == "crowd.example", "the best is still first");
+}
+
+#[test]
+fn an_index_is_swapped_while_it_is_searched() {
+    let (dir, searcher) = searcher(&web());
+    let before = searcher.generation();
+    index(&dir, &web()[1..], 9);
+    assert_eq!(names(&searcher.search(&request("book flight")).unwrap())[0], "book_seat");
+    assert!(searcher.reload().unwrap());
+    assert!(!searcher.reload().unwrap());
+    assert_ne!(searcher.generation(), before);
+    assert_eq!(searcher.generation().position, FeedPosition(9));
+    let answer = searcher.search(&request("book flight")).unwrap();
+    assert!(!names(&answer).contains(&"book_seat"));
+    assert!(matches!(searcher.check_feed("other"), Err(IndexError::FeedOther { .. })));
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = Searcher::open(dir.path()).unwrap_err();
+    assert!(matches!(error, IndexError::Missing { .. }), "{error}");
+    let (dir, _) = searcher(&web());
+    for entry in std::fs::read_dir(dir.path().join("generation-000001")).unwrap() {
+        std::fs::write(entry.unwrap().path(), b"damaged").unwrap();
+    }
+    let error = Searcher::open(dir.path()).unwrap_err();
+    assert!(matches!(error, IndexError::Corrupt { .. }), "{error}");
+    assert!(error.to_string().contains("indexer rebuild"));
+}
+
+#[test]
+fn suggestions_complete_names_types_and_pairs() {
+    let (_dir, searcher) = searcher(&web());
+    let found = |typed: &str| -> Vec<(String, SuggestionKind)> {
+        searcher.suggest(typed, 5).unwrap().into_iter().map(|of| (of.text, of.kind)).collect()
+    };
+    assert!(found("bo").contains(&("book seat".to_owned(), SuggestionKind::Name)));
+    assert!(found("travel:f").contains(&("travel:flight-booking".to_owned(), SuggestionKind::SemanticType)));
+    assert!(found("dentist ").contains(&("dentist appointment".to_owned(), SuggestionKind::Phrase)));
+    assert!(found("").is_empty() && found("zzz").is_empty());
+}
+
+#[test]
+fn misspelt_words_are_pointed_out() {
+    let (_dir, searcher) = searcher(&web());
+    let answer = searcher.search(&request("dentsit appointment")).unwrap();
+    assert_eq!(answer.did_you_mean.as_deref(), Some("dentist appointment"));
+    assert_eq!(searcher.search(&request("dentist appointment")).unwrap().did_you_mean, None);
+}
+
+#[test]
+fn similar_capabilities_are_others() {
+    let (_dir, searcher) = searcher(&web());
+    let id = searcher.search(&request("book flight")).unwrap().hits[0].id.clone();
+    let similar = searcher.similar(&id, 3).unwrap().unwrap();
+    assert!(!similar.is_empty() && similar.iter().all(|hit| hit.id != id));
+    assert!(similar.iter().any(|hit| hit.native_id == "cancel_booking"));
+}
+
+#[test]
+fn phrasings_are_fused_and_explained() {
+    let (_dir, searcher) = searcher(&web());
+    let phrasings = vec!["reserve a place to sleep".to_owned(), "hotel room".to_owned()];
+    let request = SearchRequest { phrasings, explain: true, ..SearchRequest::default() };
+    let answer = searcher.search(&request).unwrap();
+    assert_eq!(names(&answer)[0], "reserve_room");
+    let explanation = answer.hits[0].explanation.clone().unwrap();
+    assert!(explanation["terms"][1][0]["score"].as_f64().unwrap() > 0.0, "{explanation}");
+}
+
+#[test]
+fn too_long_is_refused() {
+    let (_dir, searcher) = searcher(&web());
+    let error = searcher.search(&request(&"a".repeat(100_000))).unwrap_err();
+    assert!(matches!(error, SearchError::QueryTooLong { .. }), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #[test]
+    fn hostile_queries_are_answered_or_refused(
+        query in "([-\"':*~^(){}\\[\\]+&|!\\\\/?a-zé漢字\u{202e}\u{0}  ]|site:|type:|flight|book){0,60}",
+        limit in 0_usize..1_000,
+        cursor in proptest::option::of("[A-Za-z0-9_-]{0,40}"),
+    ) {
+        static WEB: std::sync::LazyLock<(TempDir, Searcher)> = std::sync::LazyLock::new(|| searcher(&web()));
+        let request = SearchRequest { limit, cursor, facets: FacetKey::ALL.to_vec(), ..request(&query) };
+        if let Ok(answer) = WEB.1.search(&request) {
+            prop_assert!(answer.hits.len() <= 100);
+        }
+        prop_assert!(WEB.1.suggest(&query, limit).is_ok());
+    }
+}
