@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::ApiConfig;
 use crate::index::{self, IndexHandle};
+use crate::slots::Slots;
 use crate::{middleware, routes};
 
 /// How long open requests may finish after the signal to stop.
@@ -37,6 +38,7 @@ struct Shared {
     config: ApiConfig,
     store: Store,
     index: Arc<IndexHandle>,
+    slots: Slots,
 }
 
 impl App {
@@ -50,8 +52,9 @@ impl App {
 
     /// On a database that is open already, as where all three programs share one process.
     pub fn with_store(config: ApiConfig, store: Store) -> Self {
-        let index = Arc::new(IndexHandle::new(config.index_dir.clone()));
-        Self(Arc::new(Shared { config, store, index }))
+        let slots = Slots::for_this_machine();
+        let index = Arc::new(IndexHandle::new(config.index_dir.clone(), slots.clone()));
+        Self(Arc::new(Shared { config, store, index, slots }))
     }
 
     /// Opens the index, or makes its newest commit visible, at once. Blocking; `serve` does this every second.
@@ -61,6 +64,11 @@ impl App {
 
     pub(crate) fn store(&self) -> &Store {
         &self.0.store
+    }
+
+    /// Where blocking work runs.
+    pub(crate) fn slots(&self) -> &Slots {
+        &self.0.slots
     }
 
     pub(crate) fn index(&self) -> &IndexHandle {

@@ -1,74 +1,63 @@
-//! What the interface is told at its start: flags, environment and file, parsed once and checked.
+//! What the interface is told at its start: flags, environment and file, settled once and checked.
+//!
+//! Where the database and the index lie is settled by the flags that all readers share (`indexer::cli`); here is what
+//! the interface alone needs to know.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use indexer::cli::Settings;
 use serde::Deserialize;
-use store::{DatabaseUrl, StoreConfig};
+use store::StoreConfig;
 use url::Url;
 
-/// Where the data lives unless told otherwise.
-pub const DATA_DIR_DEFAULT: &str = "./agentdex-data";
 /// Where the interface listens unless told otherwise: this machine only.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
-/// Connections to the database: reads are short, and more would wait for the same two cores.
-const CONNECTIONS_MAX: u32 = 8;
 
 /// What was wrong with the configuration; the text says what to write instead.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error("the configuration file {} cannot be read: {source}", path.display())]
-    Unreadable { path: PathBuf, source: std::io::Error },
-    #[error("the configuration file {} is not understood: {source}", path.display())]
-    Malformed { path: PathBuf, source: Box<toml::de::Error> },
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the configuration file {} is wrong: {}", path.display(), source.message())]
+    Wrong {
+        path: PathBuf,
+        #[source]
+        source: Box<toml::de::Error>,
+    },
     #[error("\"{text}\" is not an address to listen on: write it like 127.0.0.1:8080")]
     Listen { text: String },
     #[error("\"{text}\" is not a public URL: write it like https://agentdex.example")]
     PublicUrl { text: String },
-    #[error("the database URL is not understood: {0}")]
-    Database(String),
 }
 
 /// What the interface runs with.
 #[derive(Debug, Clone)]
 pub struct ApiConfig {
     pub listen: SocketAddr,
-    /// How the world reaches us, where that differs from `listen`; without a final slash.
+    /// How the world reaches us, where that differs from `listen`.
     pub public_url: Option<Url>,
     pub index_dir: PathBuf,
     pub database: StoreConfig,
 }
 
-/// What was typed, before anything is known about what it means; the file has the same keys.
-#[derive(Debug, Clone, Default)]
+/// What the interface alone is told: flags, or the table `[api]` of the configuration file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct ApiSettings {
-    pub data_dir: Option<PathBuf>,
-    pub database_url: Option<String>,
     pub listen: Option<String>,
     pub public_url: Option<String>,
-    pub index_dir: Option<PathBuf>,
 }
 
-/// The configuration file, as far as it concerns the interface; other programs' tables pass unread.
+/// The configuration file as far as it concerns the interface; the rest is checked where the shared flags are settled.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default)]
 struct ConfigFile {
-    data_dir: Option<PathBuf>,
-    database_url: Option<String>,
-    #[serde(default)]
-    api: ApiTable,
-    #[serde(rename = "crawler", default)]
-    _crawler: toml::Table,
-    #[serde(rename = "indexer", default)]
-    _indexer: toml::Table,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ApiTable {
-    listen: Option<String>,
-    public_url: Option<String>,
-    index_dir: Option<PathBuf>,
+    api: ApiSettings,
 }
 
 impl ApiSettings {
@@ -77,31 +66,21 @@ impl ApiSettings {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
         let file: ConfigFile = toml::from_str(&text)
-            .map_err(|source| ConfigError::Malformed { path: path.to_owned(), source: Box::new(source) })?;
+            .map_err(|source| ConfigError::Wrong { path: path.to_owned(), source: Box::new(source) })?;
         Ok(Self {
-            data_dir: self.data_dir.or(file.data_dir),
-            database_url: self.database_url.or(file.database_url),
             listen: self.listen.or(file.api.listen),
             public_url: self.public_url.or(file.api.public_url),
-            index_dir: self.index_dir.or(file.api.index_dir),
         })
     }
 
     /// What all of it means, with the defaults in place.
-    pub fn resolve(self) -> Result<ApiConfig, ConfigError> {
-        let data_dir = self.data_dir.unwrap_or_else(|| PathBuf::from(DATA_DIR_DEFAULT));
+    pub fn resolve(self, shared: Settings) -> Result<ApiConfig, ConfigError> {
         let listen = self.listen.unwrap_or_else(|| LISTEN_DEFAULT.to_owned());
-        let url = match self.database_url {
-            Some(text) => {
-                DatabaseUrl::parse(&text).map_err(|error| ConfigError::Database(error.to_string()))?
-            }
-            None => DatabaseUrl::in_data_dir(&data_dir),
-        };
         Ok(ApiConfig {
             listen: listen.parse().map_err(|_| ConfigError::Listen { text: listen })?,
             public_url: self.public_url.as_deref().map(public_url).transpose()?,
-            index_dir: self.index_dir.unwrap_or_else(|| data_dir.join("index")),
-            database: StoreConfig { url, connections_max: CONNECTIONS_MAX },
+            index_dir: shared.index.dir,
+            database: shared.store,
         })
     }
 }
@@ -116,20 +95,24 @@ fn public_url(text: &str) -> Result<Url, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use indexer::cli::SharedArguments;
+
+    fn shared() -> Settings {
+        SharedArguments { data_dir: Some("/srv".into()), ..SharedArguments::default() }.settings().unwrap()
+    }
 
     #[test]
     fn what_was_typed_wins_over_the_file_and_the_file_over_defaults() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agentdex.toml");
-        std::fs::write(
-            &path,
-            "data_dir = \"/srv/agentdex\"\n[api]\nlisten = \"0.0.0.0:80\"\n[crawler]\nrate = 5\n",
-        )
-        .unwrap();
-        let typed = ApiSettings { listen: Some("127.0.0.1:9000".into()), ..ApiSettings::default() };
-        let config = typed.or_file(&path).unwrap().resolve().unwrap();
+        let text = "[api]\nlisten = \"0.0.0.0:80\"\npublic_url = \"https://agentdex.example\"\n[crawler]\nrate = 5\n";
+        std::fs::write(&path, text).unwrap();
+        let typed = ApiSettings { listen: Some("127.0.0.1:9000".into()), public_url: None };
+        let config = typed.or_file(&path).unwrap().resolve(shared()).unwrap();
         assert_eq!(config.listen.port(), 9000);
-        assert_eq!(config.index_dir, Path::new("/srv/agentdex/index"));
+        assert_eq!(config.public_url.unwrap().as_str(), "https://agentdex.example/");
+        assert_eq!(config.index_dir, Path::new("/srv/index"));
+        assert_eq!(ApiSettings::default().resolve(shared()).unwrap().listen.to_string(), LISTEN_DEFAULT);
     }
 
     #[test]
@@ -140,11 +123,10 @@ mod tests {
         let error = ApiSettings::default().or_file(&path).unwrap_err().to_string();
         assert!(error.contains("listen_on"), "{error}");
         for (settings, word) in [
-            (ApiSettings { listen: Some("nowhere".into()), ..ApiSettings::default() }, "nowhere"),
-            (ApiSettings { public_url: Some("ftp://x".into()), ..ApiSettings::default() }, "ftp://x"),
-            (ApiSettings { database_url: Some("mysql://x".into()), ..ApiSettings::default() }, "database"),
+            (ApiSettings { listen: Some("nowhere".into()), public_url: None }, "nowhere"),
+            (ApiSettings { listen: None, public_url: Some("ftp://x".into()) }, "ftp://x"),
         ] {
-            assert!(settings.resolve().unwrap_err().to_string().contains(word), "{word}");
+            assert!(settings.resolve(shared()).unwrap_err().to_string().contains(word), "{word}");
         }
     }
 }

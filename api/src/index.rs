@@ -1,24 +1,19 @@
 //! The index as the routes see it: open, or away for a reason that says what to do.
 //!
-//! Searching blocks, so it runs on the blocking pool behind a semaphore: a flood of searches waits here for a moment
-//! and is then turned away, instead of starving everything else. A new commit is looked for once a second.
+//! A new commit is looked for once a second; an index that appears, or is swapped for another, is taken up the same way.
 
 use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use indexer::{IndexError, Searcher};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::problem::Problem;
+use crate::slots::Slots;
 
 /// How often a new commit is looked for.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
-/// Longest wait for a free search slot; a search takes milliseconds, so a longer queue would only grow.
-const SLOT_WAIT_MAX: Duration = Duration::from_secs(2);
-/// Searches at once for each core: two, so that one may wait for the disk.
-const SEARCHES_PER_CORE: usize = 2;
 
 /// Whether there is something to search.
 #[derive(Clone)]
@@ -32,14 +27,13 @@ enum IndexState {
 pub(crate) struct IndexHandle {
     dir: PathBuf,
     state: RwLock<IndexState>,
-    slots: Arc<Semaphore>,
+    slots: Slots,
 }
 
 impl IndexHandle {
-    pub(crate) fn new(dir: PathBuf) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    pub(crate) fn new(dir: PathBuf, slots: Slots) -> Self {
         let away = IndexState::Away("the index has not been opened yet".to_owned());
-        Self { dir, state: RwLock::new(away), slots: Arc::new(Semaphore::new(cores * SEARCHES_PER_CORE)) }
+        Self { dir, state: RwLock::new(away), slots }
     }
 
     fn state(&self) -> IndexState {
@@ -77,16 +71,7 @@ impl IndexHandle {
         F: FnOnce(&Searcher) -> T + Send + 'static,
     {
         let searcher = self.searcher()?;
-        let slot = tokio::time::timeout(SLOT_WAIT_MAX, Arc::clone(&self.slots).acquire_owned())
-            .await
-            .map_err(|_| Problem::unavailable("too many searches at once; try again in a moment"))?
-            .map_err(|error| Problem::internal(&error))?;
-        let worked = tokio::task::spawn_blocking(move || {
-            let result = work(&searcher);
-            drop(slot);
-            result
-        });
-        worked.await.map_err(|error| Problem::internal(&error))
+        self.slots.run(move || work(&searcher)).await
     }
 }
 

@@ -16,6 +16,7 @@ mod negotiate;
 mod parameters;
 mod problem;
 mod routes;
+mod slots;
 
 pub use app::{ApiError, App, bind, router, serve};
-pub use config::{ApiConfig, ApiSettings, ConfigError, DATA_DIR_DEFAULT, LISTEN_DEFAULT};
+pub use config::{ApiConfig, ApiSettings, ConfigError, LISTEN_DEFAULT};

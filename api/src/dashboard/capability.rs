@@ -144,7 +144,7 @@ fn attribution(manifest: &Manifest) -> Option<String> {
 
 fn no_curl(capability: &Capability) -> &'static str {
     if capability.is_invocable() {
-        "It is not plain HTTP: use a client of its protocol."
+        "It is not plain HTTP, so there is no command line for it."
     } else {
         "The declaration names no address or no method, so it cannot be called from the declaration alone."
     }

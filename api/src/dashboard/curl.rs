@@ -17,7 +17,8 @@ pub(crate) fn command(capability: &Capability) -> Option<String> {
     let invocation = &capability.invocation;
     let is_http = invocation.protocol.is_none_or(|protocol| protocol == Protocol::Http);
     let method = invocation.method.as_deref().filter(|_| is_http)?;
-    let endpoint = invocation.endpoint()?;
+    let is_web = |url: &&str| url.starts_with("https://") || url.starts_with("http://");
+    let endpoint = invocation.endpoint().filter(is_web)?;
     let unsaid = if matches!(method, "GET" | "HEAD") { "query" } else { "body" };
     let rows = capability.parameters.as_ref().map(schema::rows).unwrap_or_default();
 
@@ -126,6 +127,7 @@ mod tests {
         let mut tool = capability("POST", "https://x.example/mcp", json!({}));
         tool.invocation.protocol = Some(Protocol::Mcp);
         assert_eq!(command(&tool), None);
+        assert_eq!(command(&capability("GET", "javascript:alert(1)", json!({}))), None);
         tool.invocation.method = None;
         assert_eq!(command(&tool), None);
     }

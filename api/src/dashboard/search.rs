@@ -133,12 +133,12 @@ async fn landing(app: &App) -> Result<SearchPage, Problem> {
             (words::facet_value(key, &facet.value), href, facet.count)
         }))
     };
-    let sites = app.store().stats(clock::now()).await?;
+    let stats = app.store().stats(clock::now()).await?;
     let summary = format!(
-        "{} that {} declared, in {}. Found politely, read as published, never called.",
-        words::counted(answer.total, "capability", "capabilities"),
-        words::counted(sites.sites, "site", "sites"),
-        words::counted(u64::try_from(sites.manifests_by_format.len()).unwrap_or(0), "dialect", "dialects"),
+        "{} declared in {} of {}. Found politely, read as published, never called.",
+        words::counted(stats.capabilities, "capability", "capabilities"),
+        words::counted(stats.manifests, "manifest", "manifests"),
+        words::counted(u64::try_from(stats.manifests_by_format.len()).unwrap_or(0), "dialect", "dialects"),
     );
     let landing = Landing {
         summary,

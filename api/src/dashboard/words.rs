@@ -219,10 +219,10 @@ pub(crate) const fn visit_end(end: VisitEnd) -> &'static str {
 
 pub(crate) const fn robots(kind: RobotsKind) -> &'static str {
     match kind {
-        RobotsKind::Rules => "its rules decide",
-        RobotsKind::NoFile => "there is none, so everything is allowed",
-        RobotsKind::Denied => "it is refused to us, so nothing is asked",
-        RobotsKind::Unreachable => "it could not be read, so nothing is asked",
+        RobotsKind::Rules => "Its rules decide",
+        RobotsKind::NoFile => "There is none, so everything is allowed",
+        RobotsKind::Denied => "It is refused to us, so nothing is asked",
+        RobotsKind::Unreachable => "It could not be read, so nothing is asked",
     }
 }
 
@@ -302,7 +302,7 @@ pub(crate) fn bytes(count: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
     let count_f = count as f64;
     match count {
-        0..1_000 => format!("{count} bytes"),
+        0..1_000 => format!("{count} B"),
         1_000..1_000_000 => format!("{:.1} kB", count_f / 1e3),
         1_000_000..1_000_000_000 => format!("{:.1} MB", count_f / 1e6),
         _ => format!("{:.1} GB", count_f / 1e9),

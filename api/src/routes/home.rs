@@ -27,6 +27,7 @@ pub(super) async fn show(
         ("sites", "/sites"),
         ("semantic_types", "/semantic-types"),
         ("changes", "/changes"),
+        ("validate", "/validate"),
         ("stats", "/stats"),
         ("ready", "/readyz"),
     ];

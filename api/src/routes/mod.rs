@@ -14,9 +14,10 @@ pub(crate) mod semantic_types;
 pub(crate) mod site;
 pub(crate) mod sites;
 pub(crate) mod stats;
+mod validate;
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{get, post};
 
 use crate::app::App;
 use crate::problem::Problem;
@@ -37,6 +38,7 @@ pub(crate) fn all() -> Router<App> {
         .route("/manifests/{id}/versions", get(manifest::versions))
         .route("/semantic-types", get(semantic_types::list))
         .route("/stats", get(stats::show))
+        .route("/validate", post(validate::check))
         .route("/changes", get(changes::list))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))

@@ -237,7 +237,7 @@ fn host_line(host: HostState) -> HostLine {
 fn robots_line(robots: RobotsRecord) -> RobotsLine {
     let text = robots.body.as_deref().map(|body| {
         let shown = body.get(..ROBOTS_SHOWN_BYTES_MAX).unwrap_or(body);
-        String::from_utf8_lossy(shown).into_owned()
+        String::from_utf8_lossy(shown).chars().filter(|c| !is_hidden(*c)).collect()
     });
     RobotsLine {
         kind: robots.kind,
@@ -248,4 +248,11 @@ fn robots_line(robots: RobotsRecord) -> RobotsLine {
         failures_in_row: robots.failures_in_row,
         text,
     }
+}
+
+/// Characters that a reader cannot see: controls other than line ends and tabs, and those that reorder text.
+fn is_hidden(character: char) -> bool {
+    let reorders =
+        matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    reorders || (character.is_control() && !matches!(character, '\n' | '\t'))
 }

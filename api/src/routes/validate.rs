@@ -1,0 +1,102 @@
+//! `POST /validate`: reads the document in the body as the crawler would, and says what it is, what is wrong with it,
+//! where, how to fix that, and what would be indexed. Nothing is stored and nothing is fetched.
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::Response;
+use manifest::model::{Conformance, ConformanceLevel};
+use manifest::{Detection, Discovery, Document, Finding, Format, Manifest, ManifestUrl};
+use serde::Serialize;
+
+use super::TEXT_IS;
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+/// Where a document is taken to lie when nobody says; the name is reserved and can never be visited (RFC 6761 §6.4).
+const NOWHERE: &str = "https://document.invalid/";
+/// Findings that get their line and column: each costs a scan of the document.
+const PLACED_MAX: usize = 100;
+
+#[derive(Debug, Serialize)]
+struct ValidateAnswer {
+    format: Format,
+    level: ConformanceLevel,
+    indexed: Indexed,
+    detection: Detection,
+    conformance: Vec<Conformance>,
+    findings: Vec<PlacedFinding>,
+    text_is: &'static str,
+    manifest: Manifest,
+}
+
+/// What a search would find of it.
+#[derive(Debug, Serialize)]
+struct Indexed {
+    capabilities: usize,
+    invocable: usize,
+}
+
+/// A finding with the line and column that its pointer leads to.
+#[derive(Debug, Serialize)]
+struct PlacedFinding {
+    #[serde(flatten)]
+    finding: Finding,
+    line: Option<usize>,
+    column: Option<usize>,
+}
+
+pub(super) async fn check(
+    State(app): State<App>,
+    asked: Asked,
+    query: QueryPairs,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    query.only(&["url", "as"])?;
+    let url: ManifestUrl = match query.one_parsed("url")? {
+        Some(url) => url,
+        None => ManifestUrl::parse(NOWHERE).map_err(|error| Problem::internal(&error))?,
+    };
+    let force = query.one_closed("as")?;
+    let answer = app.slots().run(move || validate(&body, &url, force)).await?;
+    asked.json(&answer, Caching::Never)
+}
+
+fn validate(bytes: &[u8], url: &ManifestUrl, force: Option<Format>) -> ValidateAnswer {
+    let document = Document {
+        bytes,
+        url,
+        final_url: None,
+        discovery: Discovery::Submitted,
+        served: None,
+        linked: &[],
+        force,
+    };
+    let mut manifest = manifest::read(&document);
+    let is_indexable = manifest.format().is_indexable();
+    let invocable = manifest.capabilities.iter().filter(|capability| capability.is_invocable()).count();
+    ValidateAnswer {
+        format: manifest.format(),
+        level: manifest.level(),
+        indexed: Indexed {
+            capabilities: if is_indexable { manifest.capabilities.len() } else { 0 },
+            invocable: if is_indexable { invocable } else { 0 },
+        },
+        detection: manifest.detection.clone(),
+        conformance: manifest.conformance.clone(),
+        findings: placed(bytes, std::mem::take(&mut manifest.findings)),
+        text_is: TEXT_IS,
+        manifest,
+    }
+}
+
+/// The worst first, each with its place.
+fn placed(bytes: &[u8], mut findings: Vec<Finding>) -> Vec<PlacedFinding> {
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let place = |(index, finding): (usize, Finding)| {
+        let found = if index < PLACED_MAX { manifest::position(bytes, &finding.pointer) } else { None };
+        PlacedFinding { finding, line: found.map(|(line, _)| line), column: found.map(|(_, column)| column) }
+    };
+    findings.into_iter().enumerate().map(place).collect()
+}

@@ -1,0 +1,46 @@
+//! Blocking work, a bounded number of pieces at once.
+//!
+//! Searching and reading documents block, so they run on the blocking pool behind a semaphore: a flood of them waits
+//! here for a moment and is then turned away, instead of starving everything else. A piece of work that was begun keeps
+//! its slot to its end, even where its client has gone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use crate::problem::Problem;
+
+/// Longest wait for a free slot; the work takes milliseconds, so a longer queue would only grow.
+const WAIT_MAX: Duration = Duration::from_secs(2);
+/// Pieces at once for each core: two, so that one may wait for the disk.
+const PER_CORE: usize = 2;
+
+/// The slots of this process.
+#[derive(Debug, Clone)]
+pub(crate) struct Slots(Arc<Semaphore>);
+
+impl Slots {
+    pub(crate) fn for_this_machine() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self(Arc::new(Semaphore::new(cores * PER_CORE)))
+    }
+
+    /// Runs one piece of blocking work.
+    pub(crate) async fn run<T, F>(&self, work: F) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        let slot = tokio::time::timeout(WAIT_MAX, Arc::clone(&self.0).acquire_owned())
+            .await
+            .map_err(|_| Problem::unavailable("too much to do at once; try again in a moment"))?
+            .map_err(|error| Problem::internal(&error))?;
+        let worked = tokio::task::spawn_blocking(move || {
+            let result = work();
+            drop(slot);
+            result
+        });
+        worked.await.map_err(|error| Problem::internal(&error))
+    }
+}

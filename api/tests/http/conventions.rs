@@ -1,0 +1,124 @@
+//! What every address has in common: errors, validators, negotiation, headers.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+
+use crate::world::World;
+
+const ADDRESSES: [&str; 7] = [
+    "/",
+    "/search?q=flight",
+    "/search?q=flight&view=full",
+    "/sites",
+    "/sites/skyhop.example",
+    "/semantic-types",
+    "/stats",
+];
+
+#[tokio::test]
+async fn a_client_that_holds_the_answer_gets_a_304() {
+    let world = World::new().await;
+    for path in ADDRESSES {
+        let first = world.get(path).await;
+        let tag = first.header("etag").to_owned();
+        assert!(tag.starts_with('"') && tag.len() > 10, "{path}: {tag}");
+        assert!(first.header("cache-control").contains("stale-while-revalidate"), "{path}");
+        let second = world.get_with(path, &[("if-none-match", &tag)]).await;
+        assert_eq!(second.status, StatusCode::NOT_MODIFIED, "{path}");
+        assert!(second.body.is_empty(), "{path}");
+        assert_eq!(second.header("etag"), tag, "{path}");
+        let other = world.get_with(path, &[("if-none-match", "\"other\"")]).await;
+        assert_eq!(other.status, StatusCode::OK, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_compressed_answer_has_a_tag_of_its_own_that_is_recognised() {
+    let world = World::new().await;
+    let path = "/sites/skyhop.example";
+    let plain = world.get(path).await;
+    for coding in ["gzip", "zstd"] {
+        let compressed = world.get_with(path, &[("accept-encoding", coding)]).await;
+        assert_eq!(compressed.header("content-encoding"), coding);
+        assert!(compressed.body.len() < plain.body.len());
+        let tag = compressed.header("etag").to_owned();
+        assert_ne!(tag, plain.header("etag"));
+        assert!(tag.ends_with(&format!("-{coding}\"")), "{tag}");
+        let again = world.get_with(path, &[("accept-encoding", coding), ("if-none-match", &tag)]).await;
+        assert_eq!(again.status, StatusCode::NOT_MODIFIED);
+    }
+}
+
+#[tokio::test]
+async fn pages_go_to_browsers_and_json_to_everybody_else() {
+    let world = World::new().await;
+    for path in ADDRESSES {
+        let json = world.get(path).await;
+        assert_eq!(json.header("content-type"), "application/json", "{path}");
+        let page = world.page(path).await;
+        assert_eq!(page.header("content-type"), "text/html; charset=utf-8", "{path}");
+        for answer in [&json, &page] {
+            assert_eq!(answer.status, StatusCode::OK, "{path}");
+            let varies: Vec<&str> =
+                answer.headers.get_all("vary").iter().map(|value| value.to_str().unwrap()).collect();
+            assert!(varies.join(",").contains("accept"), "{path}: {varies:?}");
+        }
+        assert_ne!(json.header("etag"), page.header("etag"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn every_answer_carries_the_same_safe_headers() {
+    let world = World::new().await;
+    for path in ADDRESSES.into_iter().chain(["/nowhere", "/search", "/healthz"]) {
+        let answer = world.get(path).await;
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
+        let policy = answer.header("content-security-policy");
+        assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{path}: {policy}");
+        assert_eq!(answer.header("access-control-allow-origin"), "*", "{path}");
+        assert!(!answer.header("x-request-id").is_empty(), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn errors_of_the_layers_below_have_the_one_shape_too() {
+    let world = World::new().await;
+    let post = world.send(Request::post("/sites").body(Body::empty()).unwrap()).await;
+    assert_eq!(post.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert!(post.header("allow").contains("GET"));
+    assert_eq!(post.json()["errorCode"], "METHOD_NOT_ALLOWED");
+
+    let length = (5 * 1024 * 1024).to_string();
+    let large = Request::post("/validate").header("content-length", length).body(Body::empty()).unwrap();
+    let large = world.send(large).await;
+    assert_eq!(large.status, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(large.json()["errorCode"], "PAYLOAD_TOO_LARGE");
+
+    let page = world.page("/nowhere").await;
+    assert_eq!(page.status, StatusCode::NOT_FOUND);
+    assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
+    assert!(page.text().contains("Not Found"));
+}
+
+#[tokio::test]
+async fn the_preflight_of_a_read_is_allowed() {
+    let world = World::new().await;
+    let preflight = Request::options("/search?q=x")
+        .header("origin", "https://client.example")
+        .header("access-control-request-method", "GET")
+        .body(Body::empty())
+        .unwrap();
+    let answer = world.send(preflight).await;
+    assert_eq!(answer.status, StatusCode::OK);
+    assert_eq!(answer.header("access-control-allow-origin"), "*");
+    assert!(answer.header("access-control-allow-methods").contains("GET"));
+}
+
+#[tokio::test]
+async fn head_answers_like_get_without_a_body() {
+    let world = World::new().await;
+    let head = world.send(Request::head("/sites").body(Body::empty()).unwrap()).await;
+    assert_eq!(head.status, StatusCode::OK);
+    assert_eq!(head.header("etag"), world.get("/sites").await.header("etag"));
+    assert!(head.body.is_empty());
+}

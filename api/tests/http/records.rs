@@ -1,0 +1,184 @@
+//! Capabilities, sites, manifests, types, numbers and changes as JSON.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use manifest::ManifestId;
+use serde_json::{Value, json};
+
+use crate::documents::{self, body_of};
+use crate::world::World;
+
+fn first_id(manifest: &manifest::Manifest) -> String {
+    manifest.capabilities[0].id.to_string()
+}
+
+fn manifest_path(url: &str) -> String {
+    format!("/manifests/{}", ManifestId::of(&manifest::ManifestUrl::parse(url).unwrap()))
+}
+
+#[tokio::test]
+async fn a_capability_is_told_whole() {
+    let world = World::new().await;
+    let answer = world.get(&format!("/capabilities/{}", first_id(&documents::skyhop()))).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    insta::assert_json_snapshot!(answer.json());
+}
+
+#[tokio::test]
+async fn a_site_tells_its_owner_the_whole_story() {
+    let world = World::new().await;
+    let answer = world.get("/sites/skyhop.example").await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    insta::assert_json_snapshot!(answer.json());
+    assert_eq!(world.get("/sites/WWW.SkyHop.example").await.json(), answer.json());
+}
+
+#[tokio::test]
+async fn a_site_that_opted_out_has_a_tombstone_and_nothing_else() {
+    let world = World::new().await;
+    let answer = world.get("/sites/shy.example").await.json();
+    assert_eq!(answer["status"], "opted_out");
+    assert_eq!(answer["blocked"]["reason"], "asked by mail");
+    assert_eq!(answer["resources"], json!([]));
+    assert_eq!(answer["visits"], json!([]));
+}
+
+#[tokio::test]
+async fn sites_are_listed_a_page_at_a_time() {
+    let world = World::new().await;
+    let first = world.get("/sites?limit=2").await.json();
+    assert_eq!(first["total"], 5);
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let second = world.get(&format!("/sites?limit=2&cursor={cursor}")).await.json();
+    let names = |page: &Value| -> Vec<String> {
+        page["sites"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|site| site["site"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(names(&first), ["evil.example", "secretive.example"]);
+    assert_eq!(names(&second), ["shy.example", "skyhop.example"]);
+    let other_filter = world.get(&format!("/sites?status=fresh&cursor={cursor}")).await;
+    assert_eq!(other_filter.status, StatusCode::BAD_REQUEST);
+    insta::assert_json_snapshot!(world.get("/sites?prefix=sky").await.json());
+}
+
+#[tokio::test]
+async fn a_manifest_is_shown_as_normalised_and_as_fetched() {
+    let world = World::new().await;
+    let path = manifest_path(documents::WEATHER);
+    insta::assert_json_snapshot!("manifest", world.get(&path).await.json());
+    insta::assert_json_snapshot!("versions", world.get(&format!("{path}/versions")).await.json());
+
+    let raw = world.get(&format!("{path}/raw")).await;
+    assert_eq!(raw.text(), body_of(documents::WEATHER));
+    assert_eq!(raw.header("content-type"), "application/json");
+    assert_eq!(raw.header("x-content-type-options"), "nosniff");
+    assert!(raw.header("content-disposition").starts_with("attachment; filename=\"m"));
+    assert!(raw.header("content-security-policy").contains("sandbox"));
+}
+
+#[tokio::test]
+async fn bytes_are_not_served_against_the_publishers_will() {
+    let world = World::new().await;
+    for (url, reason) in [(documents::SECRETIVE, "policies.caching.allowed"), (documents::EVIL, "not kept")] {
+        let raw = world.get(&format!("{}/raw", manifest_path(url))).await;
+        assert_eq!(raw.status, StatusCode::FORBIDDEN, "{url}");
+        let problem = raw.json();
+        assert_eq!(problem["errorCode"], "PERMISSION_DENIED");
+        assert!(problem["detail"].as_str().unwrap().contains(reason), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn types_numbers_and_the_service_itself_are_told() {
+    let world = World::new().await;
+    insta::assert_json_snapshot!("semantic_types", world.get("/semantic-types").await.json());
+    let mut stats = world.get("/stats").await.json();
+    for name in ["visit_ends_last_day", "fetch_outcomes_last_day", "sites_due", "oldest_due_at"] {
+        assert!(stats.get(name).is_some(), "{name}");
+        stats[name] = json!("[depends on the day]");
+    }
+    insta::assert_json_snapshot!("stats", stats);
+    insta::assert_json_snapshot!("service", world.get("/").await.json());
+    assert_eq!(world.get("/readyz").await.json(), json!({"status": "ready"}));
+}
+
+#[tokio::test]
+async fn changes_replay_from_any_cursor() {
+    let world = World::new().await;
+    let all = world.get("/changes").await.json();
+    let changes = all["changes"].as_array().unwrap();
+    assert_eq!(changes.len(), 4, "{all}");
+    assert_eq!(all["more"], false);
+    let mut cursor = String::new();
+    for expected in changes {
+        let page = world.get(&format!("/changes?limit=1{cursor}")).await.json();
+        assert_eq!(&page["changes"][0], expected);
+        cursor = format!("&cursor={}", page["next_cursor"].as_str().unwrap());
+    }
+    let end = world.get(&format!("/changes?limit=1{cursor}")).await.json();
+    assert_eq!(end["changes"], json!([]));
+    assert_eq!(end["next_cursor"], all["next_cursor"]);
+
+    let site = manifest::SiteName::parse("weather.example").unwrap();
+    world.store.site_block(&site, "asked", crate::world::fetched_at()).await.unwrap();
+    world.store.feed_sequence().await.unwrap();
+    let after = world.get(&format!("/changes?{}", cursor.trim_start_matches('&'))).await.json();
+    assert_eq!(after["changes"][0]["change"], "removed");
+    assert_eq!(after["changes"][0]["site"], "weather.example");
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_a_404_and_what_is_no_id_a_400() {
+    let world = World::new().await;
+    for (path, status) in [
+        ("/capabilities/caaaaaaaaaaaaaaaa", 404),
+        ("/capabilities/nonsense", 400),
+        ("/manifests/maaaaaaaaaaaaaaaa", 404),
+        ("/manifests/maaaaaaaaaaaaaaaa/raw", 404),
+        ("/manifests/maaaaaaaaaaaaaaaa/versions", 404),
+        ("/manifests/caaaaaaaaaaaaaaaa", 400),
+        ("/sites/unknown.example", 404),
+        ("/sites/10.0.0.1", 400),
+        ("/sites/%FF", 400),
+        ("/changes?cursor=AAAA", 400),
+        ("/stats?x=1", 400),
+        ("/nowhere", 404),
+        ("/assets/style.css", 404),
+    ] {
+        let answer = world.get(path).await;
+        assert_eq!(answer.status.as_u16(), status, "{path}: {}", answer.text());
+        assert_eq!(answer.header("content-type"), "application/problem+json", "{path}");
+        let problem = answer.json();
+        for member in ["type", "title", "status", "detail", "errorCode", "message"] {
+            assert!(problem.get(member).is_some(), "{path}: no {member} in {problem}");
+        }
+        assert_eq!(problem["status"], status, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_document_is_checked_without_being_kept() {
+    let world = World::new().await;
+    let document = "{\n  \"openapi\": \"3.1.0\",\n  \"info\": {\"title\": \"Clock\"},\n  \"paths\": {\"/now\": {\"get\": {\"operationId\": \"now\"}}}\n}";
+    let ask = |query: &str, body: &str| {
+        Request::post(format!("/validate{query}")).body(Body::from(body.to_owned())).unwrap()
+    };
+    let answer = world.send(ask("?url=https://clock.example/openapi.json", document)).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    let json = answer.json();
+    assert_eq!(json["format"], "openapi");
+    assert_eq!(json["manifest"]["url"], "https://clock.example/openapi.json");
+    assert_eq!(json["indexed"]["capabilities"], 1);
+    assert_eq!(world.get("/sites/clock.example").await.status, StatusCode::NOT_FOUND);
+
+    let broken = world.send(ask("", "{\"a\": ")).await.json();
+    assert_eq!(broken["format"], "malformed");
+    assert_eq!(broken["findings"][0]["severity"], "must");
+    for query in ["?as=soap", "?url=http://insecure.example/", "?like=awp"] {
+        assert_eq!(world.send(ask(query, "{}")).await.status, StatusCode::BAD_REQUEST, "{query}");
+    }
+}

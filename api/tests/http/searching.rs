@@ -1,0 +1,132 @@
+//! `GET /search` keeps its contract.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// The answer without what no two runs share.
+fn steady(mut answer: Value) -> Value {
+    answer["took_ms"] = json!("[time]");
+    for row in answer["results"].as_array_mut().unwrap() {
+        if row.get("score").is_some() {
+            row["score"] = json!("[score]");
+        }
+    }
+    answer
+}
+
+fn ids(answer: &Value) -> Vec<&str> {
+    answer["results"].as_array().unwrap().iter().map(|row| row["native_id"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn the_booking_comes_first_and_the_row_is_the_contract() {
+    let world = World::new().await;
+    let answer = world.get("/search?q=book+flight&facets=format,safety").await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    assert_eq!(answer.header("content-type"), "application/json");
+    let json = answer.json();
+    assert_eq!(ids(&json)[0], "book_seat");
+    assert!(json["took_ms"].as_f64().is_some_and(|took| took >= 0.0));
+    insta::assert_json_snapshot!(steady(json));
+}
+
+#[tokio::test]
+async fn the_full_view_adds_what_the_store_knows() {
+    let world = World::new().await;
+    let answer = world.get("/search?q=book+a+seat&view=full&limit=1").await;
+    insta::assert_json_snapshot!(steady(answer.json()));
+}
+
+#[tokio::test]
+async fn filters_narrow_and_need_no_words() {
+    let world = World::new().await;
+    for (query, expected) in [
+        ("format=openapi", vec!["getForecast"]),
+        ("site=skyhop.example&safety=read", vec!["search_flights"]),
+        ("safety=read,irreversible&method=post", vec!["book_seat"]),
+        ("site=unknown.example", vec![]),
+        ("namespace=weather&updated_since=2026-01-01", vec!["getForecast"]),
+        ("format=openapi&updated_since=2036-01-01T00:00:00Z", vec![]),
+        ("auth=oauth2&fields=id,native_id", vec!["book_seat"]),
+    ] {
+        let answer = world.get(&format!("/search?{query}")).await;
+        assert_eq!(answer.status, StatusCode::OK, "{query}: {}", answer.text());
+        assert_eq!(ids(&answer.json()), expected, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn fields_leave_out_the_rest() {
+    let world = World::new().await;
+    let answer = world.get("/search?format=openapi&view=full&fields=name,parameters,text_is").await.json();
+    assert_eq!(
+        answer["results"][0],
+        json!({"name": "getForecast", "text_is": "publisher-supplied, untrusted", "parameters": null})
+    );
+}
+
+#[tokio::test]
+async fn pages_follow_each_other_without_gap_or_repeat() {
+    let world = World::new().await;
+    let mut seen = Vec::new();
+    let mut path = "/search?status=fresh&sort=name&limit=2".to_owned();
+    loop {
+        let answer = world.get(&path).await.json();
+        seen.extend(ids(&answer).into_iter().map(ToOwned::to_owned));
+        let Some(cursor) = answer["next_cursor"].as_str() else { break };
+        path = format!("/search?status=fresh&sort=name&limit=2&cursor={cursor}");
+    }
+    assert_eq!(seen.len(), 5, "{seen:?}");
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 5);
+}
+
+#[tokio::test]
+async fn what_cannot_be_understood_is_a_400_that_lists_what_is_known() {
+    let world = World::new().await;
+    for (query, parameter, word) in [
+        ("", Value::Null, "/search?q=book+flight"),
+        ("colour=red", json!("colour"), "semantic_type"),
+        ("q=x&format=soap", json!("format"), "agents_json"),
+        ("q=x&safety=safe", json!("safety"), "irreversible"),
+        ("q=x&method=FETCH", json!("method"), "PATCH"),
+        ("q=x&view=wide", json!("view"), "compact, full"),
+        ("q=x&facets=price", json!("facets"), "semantic_type"),
+        ("q=x&fields=price", json!("fields"), "native_id"),
+        ("q=x&limit=101", json!("limit"), "1 to 100"),
+        ("q=x&updated_since=soon", json!("updated_since"), "2026-11-21"),
+        ("q=x&cursor=%21%21", json!("cursor"), "cursor"),
+        ("q=format:soap", json!("q"), "agents_json"),
+        ("q=%FF", Value::Null, "UTF-8"),
+    ] {
+        let answer = world.get(&format!("/search?{query}")).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{query}");
+        assert_eq!(answer.header("content-type"), "application/problem+json", "{query}");
+        let problem = answer.json();
+        assert_eq!(problem["errorCode"], "INVALID_ARGUMENT", "{query}");
+        assert_eq!(problem["message"], problem["detail"], "{query}");
+        assert_eq!(problem["parameter"], parameter, "{query}");
+        let told = format!("{} {}", problem["detail"], problem["known"]);
+        assert!(told.contains(word), "{query}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn without_an_index_search_says_what_to_do_and_the_rest_works() {
+    let world = World::without_index().await;
+    let answer = world.get("/search?q=flight").await;
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(answer.header("retry-after"), "2");
+    assert!(answer.text().contains("run `indexer --once`"), "{}", answer.text());
+    let ready = world.get("/readyz").await;
+    assert_eq!(ready.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(ready.text().contains("no index") && !ready.text().contains("database:"), "{}", ready.text());
+    assert_eq!(world.get("/healthz").await.status, StatusCode::OK);
+    assert_eq!(world.get("/sites").await.status, StatusCode::OK);
+    let landing = world.page("/").await;
+    assert_eq!(landing.status, StatusCode::OK);
+    assert!(landing.text().contains("nothing to search yet"), "{}", landing.text());
+}
