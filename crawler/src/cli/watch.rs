@@ -54,6 +54,12 @@ impl Watch {
                     until.format("%H:%M:%S UTC")
                 ));
             }
+            Progress::Held { sites, until } => {
+                self.tick(&format!(
+                    "{sites} sites are held by another process, or by one that was killed: waiting until {} at most",
+                    until.format("%H:%M:%S UTC")
+                ));
+            }
             Progress::Outage(error) => self.say(&format!("the crawl waits for the database: {error}")),
         }
     }

@@ -57,6 +57,8 @@ pub enum Progress<'a> {
     Parked(&'a ParkedSite),
     /// Nothing is due; parked visits are waited for.
     Waiting { parked: usize, until: DateTime<Utc> },
+    /// Nothing is due; other processes, perhaps dead ones, hold sites.
+    Held { sites: u64, until: DateTime<Utc> },
     /// The database is away; nothing is lost.
     Outage(&'a StoreError),
 }
@@ -88,16 +90,16 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
     pub(crate) async fn run(&mut self, mode: Mode) -> Result<(), StoreError> {
         let mut work = self.begin(mode).await?;
         let mut heartbeat = tokio::time::interval(HEARTBEAT);
-        let mut wait_ends_at: Option<DateTime<Utc>> = None;
+        let mut idle_since: Option<DateTime<Utc>> = None;
         while !self.cancel.soft.is_cancelled() {
             let leased = self.lease(&mut work).await?;
             if leased > 0 {
-                wait_ends_at = None;
+                idle_since = None;
             }
             let is_idle = work.running.is_empty() && leased == 0;
             if let (true, Mode::Once { park_wait }) = (is_idle, mode) {
-                let ends_at = *wait_ends_at.get_or_insert_with(|| clock::now() + delta(park_wait));
-                if !self.is_worth_waiting(&work, ends_at) {
+                let idle_since = *idle_since.get_or_insert_with(clock::now);
+                if !self.is_worth_waiting(&work, idle_since, park_wait).await {
                     break;
                 }
             }
@@ -131,12 +133,28 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         })
     }
 
-    fn is_worth_waiting(&self, work: &Work, ends_at: DateTime<Utc>) -> bool {
-        let soon = work.parked.values().filter(|parked| parked.resume_at <= ends_at).count();
-        if soon > 0 {
-            (self.progress)(Progress::Waiting { parked: soon, until: ends_at });
+    /// Whether something will become due while a pass may wait: a parked visit, or a site that another process holds.
+    /// A process that was killed holds its sites until their leases end, and this pass finishes its work.
+    async fn is_worth_waiting(&self, work: &Work, idle_since: DateTime<Utc>, park_wait: Duration) -> bool {
+        let until = idle_since + delta(park_wait);
+        let parked = work.parked.values().filter(|parked| parked.resume_at <= until).count();
+        if parked > 0 {
+            (self.progress)(Progress::Waiting { parked, until });
+            return true;
         }
-        soon > 0
+        let leases_end_at = idle_since + delta(LEASE_DURATION_DEFAULT);
+        if self.only.is_some() || clock::now() > leases_end_at {
+            return false;
+        }
+        match self.tools.store.stats(clock::now()).await {
+            Ok(stats) if stats.sites_leased == 0 => false,
+            Ok(stats) => {
+                let news = Progress::Held { sites: stats.sites_leased, until: leases_end_at };
+                (self.progress)(news);
+                true
+            }
+            Err(error) => error.is_transient(),
+        }
     }
 
     /// Fills the free places; returns how many visits began.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use manifest::SiteName;
 use store::{LeaseToken, LeasedSite, ParkedVisit, StoreError, VisitRecord, VisitSaved};
 use tokio_util::sync::CancellationToken;
@@ -34,8 +35,10 @@ impl Done {
     }
 }
 
-/// Visits and saves. A visit that fails for a reason of ours keeps its lease until it ends, so that it is not tried again
-/// at once.
+/// A visit that failed for a reason of ours is tried again after this: a full disk or a bad row is not mended at once.
+const RETRY_OWN_FAILURE: TimeDelta = TimeDelta::hours(1);
+
+/// Visits and saves.
 pub(super) async fn visit_and_save(
     tools: Tools,
     leased: LeasedSite,
@@ -46,17 +49,29 @@ pub(super) async fn visit_and_save(
     let stop = Stop { soft: cancel.soft, lost };
     let outcome = match visit(&tools, leased, &stop).await {
         Ok(outcome) => outcome,
-        Err(error) => return Done::Failed { site: token.site, error },
+        Err(error) => return fail(&tools, token, error).await,
     };
     let saved = match outcome {
         Outcome::Dropped => return Done::Dropped(token.site),
         Outcome::Ended(record) => save(&tools, &token, &record).await,
         Outcome::Parked(parked) => park(&tools, &token, &parked).await,
     };
-    saved.unwrap_or_else(|error| match error {
-        StoreError::LeaseLost { site } | StoreError::Blocked { site } => Done::Dropped(site),
-        error => Done::Failed { site: token.site, error },
-    })
+    match saved {
+        Ok(done) => done,
+        Err(StoreError::LeaseLost { site } | StoreError::Blocked { site }) => Done::Dropped(site),
+        Err(error) => fail(&tools, token, error).await,
+    }
+}
+
+/// Gives the site back for later; if even that fails, its lease ends by itself.
+async fn fail(tools: &Tools, token: LeaseToken, error: StoreError) -> Done {
+    let resume_at = clock::now() + RETRY_OWN_FAILURE;
+    let reason = "the visit failed for a reason of ours".to_owned();
+    let parked = ParkedVisit { resume_at, reason, progress: serde_json::Value::Null };
+    if let Err(error) = tools.store.visit_park(&token, &parked, clock::now()).await {
+        tracing::debug!(site.name = %token.site, %error, "the lease ends by itself");
+    }
+    Done::Failed { site: token.site, error }
 }
 
 async fn save(tools: &Tools, token: &LeaseToken, record: &VisitRecord) -> Result<Done, StoreError> {

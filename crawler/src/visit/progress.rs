@@ -59,7 +59,7 @@ impl Progress {
 
     /// What a parked visit left; `None` when there is none, or one of another version.
     pub(crate) fn resume(site: &SiteState) -> Option<Self> {
-        let parked = site.parked.as_ref()?;
+        let parked = site.parked.as_ref().filter(|parked| !parked.progress.is_null())?;
         match serde_json::from_value(parked.progress.clone()) {
             Ok(progress) => Some(progress),
             Err(error) => {

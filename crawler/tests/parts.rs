@@ -1,0 +1,103 @@
+//! Manifests that another document completes: read together, asked for separately, whichever of the two changed.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+#[expect(dead_code, reason = "each test program uses its own part")]
+mod support;
+
+use manifest::{ManifestId, ManifestUrl};
+use policy::FetchOutcome;
+use support::Crawl;
+use testweb::Host;
+
+const WHOLE: &str = "/.well-known/agent-manifest.json";
+const PART: &str = "/openapi.json";
+
+fn whole(name: &str) -> String {
+    format!(
+        r#"{{"arws_version":"1.0","name":"{name}","description":"A museum","tools":"https://museum.example{PART}"}}"#
+    )
+}
+
+fn part(operation: &str) -> String {
+    format!(
+        r#"{{"openapi":"3.1.0","info":{{"title":"Museum","version":"1"}},"servers":[{{"url":"https://museum.example/api"}}],
+        "paths":{{"/tickets":{{"post":{{"operationId":"{operation}","summary":"Tickets","responses":{{"200":{{"description":"ok"}}}}}}}}}}}}"#
+    )
+}
+
+async fn museum() -> Crawl {
+    let host = Host::new("museum.example").robots("").file(WHOLE, "application/json", whole("Museum")).file(
+        PART,
+        "application/json",
+        part("buy_ticket"),
+    );
+    Crawl::of([host]).await
+}
+
+async fn manifest(crawl: &Crawl) -> manifest::Manifest {
+    let url = ManifestUrl::parse(&format!("https://museum.example{WHOLE}")).unwrap();
+    crawl.store.manifest_find(&ManifestId::of(&url)).await.unwrap().expect("the manifest").manifest
+}
+
+async fn operations(crawl: &Crawl) -> Vec<String> {
+    manifest(crawl).await.capabilities.iter().map(|capability| capability.native_id.clone()).collect()
+}
+
+#[tokio::test]
+async fn both_documents_make_one_manifest() {
+    let crawl = museum().await;
+    let summary = crawl.pass().await;
+    assert_eq!((summary.manifests_added, summary.capabilities), (1, 1), "{summary:?}");
+    assert_eq!(operations(&crawl).await, ["buy_ticket"]);
+    let fetched = crawl.fetch("museum.example", PART).await;
+    assert_eq!(fetched.outcome, FetchOutcome::Found);
+    assert!(fetched.linked_from.unwrap().as_str().ends_with(WHOLE));
+}
+
+#[tokio::test]
+async fn neither_changed_means_two_conditional_requests_and_no_version() {
+    let mut crawl = museum().await;
+    crawl.pass().await;
+    let summary = crawl.pass_again().await;
+    assert_eq!((summary.manifests_added, summary.manifests_changed), (0, 0), "{summary:?}");
+    let hits = crawl.hits("museum.example");
+    for path in [WHOLE, PART] {
+        assert_eq!(hits.iter().find(|hit| hit.path == path).unwrap().status, Some(304), "{path}");
+    }
+    assert_eq!(operations(&crawl).await, ["buy_ticket"]);
+}
+
+#[tokio::test]
+async fn a_part_that_changed_is_read_with_the_manifest_that_is_kept() {
+    let mut crawl = museum().await;
+    crawl.pass().await;
+    crawl.web.set_file("museum.example", PART, "application/json", part("return_ticket"));
+    let summary = crawl.pass_again().await;
+    assert_eq!(summary.manifests_changed, 1, "{summary:?}");
+    assert_eq!(crawl.outcome("museum.example", WHOLE).await, FetchOutcome::NotModified);
+    assert_eq!(operations(&crawl).await, ["return_ticket"]);
+    assert_eq!(crawl.pass_again().await.manifests_changed, 0);
+}
+
+#[tokio::test]
+async fn a_manifest_that_changed_is_read_with_the_part_that_is_kept() {
+    let mut crawl = museum().await;
+    crawl.pass().await;
+    crawl.web.set_file("museum.example", WHOLE, "application/json", whole("Grand Museum"));
+    let summary = crawl.pass_again().await;
+    assert_eq!(summary.manifests_changed, 1, "{summary:?}");
+    assert_eq!(crawl.outcome("museum.example", PART).await, FetchOutcome::NotModified);
+    assert_eq!(operations(&crawl).await, ["buy_ticket"]);
+    assert_eq!(manifest(&crawl).await.name.as_deref(), Some("Grand Museum"));
+}
+
+#[tokio::test]
+async fn a_part_that_fails_for_now_does_not_cost_the_capabilities() {
+    let mut crawl = museum().await;
+    crawl.pass().await;
+    crawl.web.set_file("museum.example", WHOLE, "application/json", whole("Grand Museum"));
+    crawl.web.set("museum.example", PART, testweb::Answer::status(500));
+    crawl.pass_again().await;
+    assert_eq!(operations(&crawl).await, ["buy_ticket"]);
+}
