@@ -87,17 +87,14 @@ fn mark_variables(text: &str) -> (String, Vec<&str>) {
     while let Some(at) = rest.find(['{', '<', ':']) {
         let (before, from) = rest.split_at(at);
         marked.push_str(before);
-        match variable(marked.ends_with('/'), from) {
-            Some((name, after)) => {
-                marked.push_str(&mark(names.len()));
-                names.push(name);
-                rest = after;
-            }
-            None => {
-                let mut letters = from.chars();
-                marked.extend(letters.next());
-                rest = letters.as_str();
-            }
+        if let Some((name, after)) = variable(marked.ends_with('/'), from) {
+            marked.push_str(&mark(names.len()));
+            names.push(name);
+            rest = after;
+        } else {
+            let mut letters = from.chars();
+            marked.extend(letters.next());
+            rest = letters.as_str();
         }
     }
     marked.push_str(rest);

@@ -64,3 +64,28 @@ fn of_field(title: &'static str, shape: &Shape, field: &Field) -> Vec<CatalogueE
     });
     [missing, mistyped, invalid].into_iter().flatten().collect()
 }
+
+/// The catalogue as Markdown tables, one for each part: what docs/FORMATS.md ends with.
+pub fn catalogue_markdown() -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut title = "";
+    for entry in catalogue() {
+        if entry.title != title {
+            title = entry.title;
+            lines.push(format!("\n### {title}\n"));
+            lines.push("| code | severity | specification | what is wrong | what to do |".to_owned());
+            lines.push("|---|---|---|---|---|".to_owned());
+        }
+        let (code, severity, spec) = (&entry.code, entry.severity.as_str(), entry.spec);
+        let (wrong, fix) = (entry.wrong.replace('|', "\\|"), entry.fix.replace('|', "\\|"));
+        lines.push(format!("| `{code}` | {severity} | {spec} | {wrong} | {fix} |"));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// The types that may be inferred, as a Markdown table.
+pub fn types_markdown() -> String {
+    let head = ["| type | words that lead to it |".to_owned(), "|---|---|".to_owned()];
+    let rows = crate::known_types().map(|(name, words)| format!("| `{name}` | {words} |"));
+    head.into_iter().chain(rows).collect::<Vec<_>>().join("\n") + "\n"
+}

@@ -67,7 +67,7 @@ fn has_type(value: &Value, kind: Kind) -> bool {
 fn has_form(text: &str, kind: Kind) -> bool {
     match kind {
         Kind::OneOf(known) => known.contains(&text),
-        Kind::Form(test, _) | Kind::Line(test, _) => test(text),
+        Kind::Form(accepts, _) | Kind::Line(accepts, _) => accepts(text),
         Kind::Url => is_url(text),
         Kind::Reference => is_url(text) || (text.starts_with('/') && !text.contains(char::is_whitespace)),
         _ => true,

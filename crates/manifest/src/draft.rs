@@ -139,14 +139,14 @@ impl<'d> Draft<'d> {
     pub(crate) fn check(&mut self, object: &Object<'_>, shape: &Shape) {
         for field in shape.fields {
             if let Some(flaw) = check::flaw(object.map.get(field.key), field) {
-                self.add_flaw(object, shape, field, flaw);
+                self.add_flaw(object, shape, field, &flaw);
             }
         }
     }
 
-    fn add_flaw(&mut self, object: &Object<'_>, shape: &Shape, field: &Field, flaw: check::Flaw) {
+    fn add_flaw(&mut self, object: &Object<'_>, shape: &Shape, field: &Field, flaw: &check::Flaw) {
         let code = Cow::Owned(format!("{}.{}.{}", shape.code, field.code_part(), flaw.code_part()));
-        let (pointer, severity) = match &flaw {
+        let (pointer, severity) = match flaw {
             check::Flaw::Missing(severity) => (object.pointer.clone(), *severity),
             _ => (object.at(field.key), field.wrong()),
         };
@@ -291,7 +291,7 @@ impl<'d> Draft<'d> {
             let more = count.saturating_sub(FINDINGS_PER_CODE_MAX);
             let last = last_of.get(code).and_then(|index| self.manifest.findings.get_mut(*index));
             if let (1.., Some(finding)) = (more, last) {
-                finding.text.push_str(&format!(" (and {more} more like this)"));
+                finding.text = format!("{} (and {more} more like this)", finding.text);
             }
         }
     }

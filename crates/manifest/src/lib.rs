@@ -28,7 +28,7 @@ mod served;
 mod text;
 
 pub use bytes::is_html;
-pub use catalogue::{CatalogueEntry, catalogue};
+pub use catalogue::{CatalogueEntry, catalogue, catalogue_markdown, types_markdown};
 pub use model::{
     Auth, AuthScheme, Capability, CapabilityKind, Confirmation, Conformance, Detection, Discovery, Finding,
     Format, Manifest, Safety, SafetyClass, Severity, Strength,

@@ -40,7 +40,8 @@ fn is_openapi_line(line: &str) -> bool {
 }
 
 fn expects_json(name: &str) -> bool {
-    name.ends_with(".json") || matches!(name, "api-catalog" | "ucp" | "x402" | "agent-descriptions")
+    name.rsplit_once('.').is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("json"))
+        || matches!(name, "api-catalog" | "ucp" | "x402" | "agent-descriptions")
 }
 
 /// Keys that begin a line in one of the agents.txt grammars.

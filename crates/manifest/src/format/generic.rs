@@ -61,10 +61,10 @@ pub(crate) fn contact(value: &Value) -> Contact {
     match value {
         Value::String(text) => sort_contact(&mut contact, text),
         Value::Object(map) => {
-            map.values().filter_map(Value::as_str).for_each(|text| sort_contact(&mut contact, text))
+            map.values().filter_map(Value::as_str).for_each(|text| sort_contact(&mut contact, text));
         }
         Value::Array(list) => {
-            list.iter().filter_map(Value::as_str).for_each(|text| sort_contact(&mut contact, text))
+            list.iter().filter_map(Value::as_str).for_each(|text| sort_contact(&mut contact, text));
         }
         _ => {}
     }
@@ -245,6 +245,19 @@ fn address_from(published: &str, capability: &mut Capability, draft: &Draft<'_>)
     set_address(capability, address);
     capability.invocation.method = method.map(str::to_owned);
     true
+}
+
+/// Takes the address of a string field, resolved against the served origin, and reports one that is unusable.
+pub(crate) fn endpoint(
+    published: &Object<'_>,
+    key: &str,
+    capability: &mut Capability,
+    draft: &mut Draft<'_>,
+) {
+    let Some(text) = published.text(key) else { return };
+    if let Some(address) = draft.on_origin(text, &published.at(key)) {
+        set_address(capability, address);
+    }
 }
 
 /// Stores an address where its kind belongs.

@@ -72,11 +72,7 @@ fn one(published: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
         capability.invocation.method = Some(method.to_ascii_uppercase());
         capability.invocation.protocol = Some(Protocol::Http);
     }
-    if let Some(endpoint) = published.text("endpoint") {
-        if let Some(address) = draft.on_origin(endpoint, &published.at("endpoint")) {
-            generic::set_address(&mut capability, address);
-        }
-    }
+    generic::endpoint(published, "endpoint", &mut capability, draft);
     parameters(published, flavour, &mut capability, draft);
     if published.flag("requires_session") == Some(true) {
         capability.auth.session = true;

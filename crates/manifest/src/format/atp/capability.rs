@@ -54,11 +54,7 @@ fn one(published: &Object<'_>, scopes: &HashSet<String>, resolver: &mut Resolver
         capability.invocation.method = Some(method.to_ascii_uppercase());
         capability.invocation.protocol = Some(Protocol::Http);
     }
-    if let Some(endpoint) = published.text("endpoint") {
-        if let Some(address) = draft.on_origin(endpoint, &published.at("endpoint")) {
-            format::generic::set_address(&mut capability, address);
-        }
-    }
+    format::generic::endpoint(published, "endpoint", &mut capability, draft);
     parameters(published, &mut capability, draft);
     response(published, &mut capability, resolver, draft);
     authorization(published, scopes, &mut capability, draft);
@@ -138,7 +134,7 @@ fn effects(published: &Object<'_>, capability: &mut Capability, draft: &mut Draf
             draft.report_plainly(&rules::SIDE_EFFECTS, published.pointer.clone());
         }
         (Some("POST"), None) => {
-            draft.report_plainly(&rules::SIDE_EFFECTS_UNSTATED, published.pointer.clone())
+            draft.report_plainly(&rules::SIDE_EFFECTS_UNSTATED, published.pointer.clone());
         }
         _ => {}
     }

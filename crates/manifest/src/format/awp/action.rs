@@ -69,7 +69,7 @@ pub(super) fn read(root: &Object<'_>, types: &Types, draft: &mut Draft<'_>) {
 fn one(action: &Object<'_>, shared: &Shared<'_>, draft: &mut Draft<'_>) {
     draft.check(action, &rules::ACTION);
     let id = action.text("id").unwrap_or_default();
-    let name = action.text("name").map(str::to_owned).unwrap_or_else(|| text::humanised(id));
+    let name = action.text("name").map_or_else(|| text::humanised(id), str::to_owned);
     let mut capability = draft.capability(CapabilityKind::Action, id, &name, action.pointer.clone());
     capability.title = draft::name(action.text("title"));
     capability.description = draft::description(action.text("description"));
@@ -103,11 +103,7 @@ fn call(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability, d
         capability.invocation.method = Some(method);
         capability.invocation.protocol = Some(Protocol::Http);
     }
-    if let Some(published) = action.text("endpoint") {
-        if let Some(address) = draft.on_origin(published, &action.at("endpoint")) {
-            format::generic::set_address(capability, address);
-        }
-    }
+    format::generic::endpoint(action, "endpoint", capability, draft);
 }
 
 fn via(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
@@ -188,9 +184,8 @@ fn authentication(
         draft.report_plainly(&rules::AUTH_CONTRADICTED, action.at("auth_required"));
     }
     let required = match own {
-        Some(false) if listed => Some(true),
+        Some(false) | None if listed => Some(true),
         Some(own) => Some(own),
-        None if listed => Some(true),
         None if optional => Some(false),
         None => None,
     };
@@ -220,8 +215,7 @@ fn consequences(action: &Object<'_>, capability: &mut Capability, draft: &mut Dr
     capability.safety.reversible = reversible;
     let confirmed = action.flag("requires_human_confirmation") == Some(true);
     capability.safety.confirmation = match class {
-        _ if confirmed => Confirmation::Required,
-        Some(SafetyClass::Irreversible) => Confirmation::Required,
+        _ if confirmed || class == Some(SafetyClass::Irreversible) => Confirmation::Required,
         Some(_) => Confirmation::Recommended,
         None => Confirmation::None,
     };

@@ -29,7 +29,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.check(root, &rules::ROOT);
     version(root, draft);
     draft.manifest.name = draft::name(root.text("domain"));
-    draft.manifest.declared_origin = draft.manifest.name.clone();
+    draft.manifest.declared_origin = root.text("domain").map(str::to_owned);
     draft.manifest.description = draft::description(root.text("intent"));
     features(root, draft);
     auth(root, draft);
@@ -42,7 +42,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     action::read(root, &types, draft);
     references(root, draft);
     if let Some(hints) = root.object("agent_hints") {
-        draft.manifest.hints = hints.map.clone();
+        draft.manifest.hints.clone_from(hints.map);
     }
 }
 

@@ -96,7 +96,7 @@ impl Types {
             return self.bracketed(outer.trim(), inner.trim(), references, depth);
         }
         let pairs: &[(&str, &str)] = match word {
-            "string" | "text" => &[("type", "string")],
+            "string" | "text" | "enum" => &[("type", "string")],
             "integer" | "int" => &[("type", "integer")],
             "float" | "number" | "decimal" => &[("type", "number")],
             "boolean" | "bool" => &[("type", "boolean")],
@@ -106,8 +106,7 @@ impl Types {
             "url" | "uri" => &[("type", "string"), ("format", "uri")],
             "object" => &[("type", "object")],
             "array" => &[("type", "array")],
-            "enum" => &[("type", "string")],
-            _ if self.entities.contains_key(word) => return self.reference(word, references),
+            _ if self.entities.contains_key(word) => return Self::reference(word, references),
             _ => &[("type", "string"), ("x-type", word)],
         };
         pairs.iter().map(|(key, value)| ((*key).to_owned(), Value::from(*value))).collect()
@@ -137,7 +136,7 @@ impl Types {
                     schema.insert("items".to_owned(), Value::Object(items));
                 }
             }
-            "object" if self.entities.contains_key(inner) => return self.reference(inner, references),
+            "object" if self.entities.contains_key(inner) => return Self::reference(inner, references),
             "object" => {
                 references.unknown.insert(inner.to_owned());
                 schema.insert("type".to_owned(), Value::from("object"));
@@ -148,7 +147,7 @@ impl Types {
         schema
     }
 
-    fn reference(&self, name: &str, references: &mut References) -> Map<String, Value> {
+    fn reference(name: &str, references: &mut References) -> Map<String, Value> {
         references.known.insert(name.to_owned());
         let target = name.replace('~', "~0").replace('/', "~1");
         Map::from_iter([("$ref".to_owned(), Value::from(format!("#/$defs/{target}")))])
