@@ -1,6 +1,6 @@
 //! What a call may do, where the publisher does not say: inferred from the method, never lowered, always marked.
 
-use crate::model::{Capability, Protocol, Safety, SafetyClass, TypeSource};
+use crate::model::{Capability, CapabilityKind, Protocol, Safety, SafetyClass, TypeSource};
 
 /// The rule id that marks a class inferred from the HTTP method.
 const BY_METHOD: &str = "safety.http-method";
@@ -21,8 +21,9 @@ pub(crate) fn infer(capability: &mut Capability) {
         return;
     }
     // The method that carries a message to an agent says nothing about what the agent will do.
-    let is_message =
-        matches!(capability.invocation.protocol, Some(Protocol::A2a | Protocol::Woa | Protocol::Mcp));
+    let is_message = capability.invocation.envelope.is_some()
+        || matches!(capability.kind, CapabilityKind::Agent | CapabilityKind::AgentOperation)
+        || matches!(capability.invocation.protocol, Some(Protocol::A2a | Protocol::Woa | Protocol::Mcp));
     let method = capability.invocation.method.as_deref().filter(|_| !is_message);
     let class = method.map_or(SafetyClass::Unknown, of_method);
     if class != SafetyClass::Unknown {
