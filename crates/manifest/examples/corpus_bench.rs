@@ -27,8 +27,8 @@ fn main() {
     let files = files(Path::new(&folder));
     let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
     // The first round of each warms the caches and is not counted.
-    let parsed = best(rounds, || files.iter().for_each(|file| parse(file)));
-    let read = best(rounds, || files.iter().for_each(|file| read(file)));
+    let parsed = best(rounds, || files.iter().for_each(parse));
+    let read = best(rounds, || files.iter().for_each(read));
     println!("files {} bytes {bytes} rounds {rounds}", files.len());
     for (what, time) in [("parse", parsed), ("read", read)] {
         let seconds = time.as_secs_f64();

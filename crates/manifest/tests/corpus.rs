@@ -1,6 +1,8 @@
 //! Files that sites really publish, where they are at hand: each is read as the format that a careful reader judged it to
 //! be, or stands below with the reason why not. Where there are no such files the tests have nothing to do.
 
+#![expect(clippy::unwrap_used, reason = "a file that cannot be read has to fail the test")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,7 +55,7 @@ impl Entry {
     fn served_path(&self) -> String {
         let path = self.path.split('#').next().unwrap_or_default();
         match path.find(".well-known") {
-            Some(at) => format!("/{}", &path[at..]),
+            Some(at) => format!("/{}", path.get(at..).unwrap_or_default()),
             None => format!("/{}", path.rsplit('/').next().unwrap_or_default()),
         }
     }

@@ -6,6 +6,7 @@
 //! Follows ERC-8004 registration-v1.
 
 use super::{a2a, generic, loose};
+use crate::detect;
 use crate::draft::{self, Draft};
 use crate::model::{Follow, Payment, Protocol, Severity};
 use crate::object::Object;
@@ -98,7 +99,9 @@ fn read_service(service: &Object<'_>, draft: &mut Draft<'_>) {
         "x402" => Protocol::X402,
         _ => Protocol::Other,
     };
-    if let (Protocol::A2a, Some(url)) = (protocol, address.clone().filter(|url| url.ends_with(".json"))) {
+    if let (Protocol::A2a, Some(url)) =
+        (protocol, address.clone().filter(|url| detect::leads_to_manifest(url)))
+    {
         draft.manifest.links.push(loose::link("agent-card", url, Some(Follow::Manifest)));
         return;
     }

@@ -79,7 +79,7 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
         (Format::A2a, Some(root), _) => a2a::read(&root, draft),
         (Format::Ard, Some(root), _) => ard::read(&root, draft),
         (Format::McpCard | Format::McpRegistry | Format::McpFreeform, Some(root), _) => {
-            mcp::read(&root, draft)
+            mcp::read(&root, draft);
         }
         (Format::McpConfig, Some(root), _) => mcp::read_config(&root, draft),
         (Format::OpenApi, ..) => openapi::read(body, draft),

@@ -1,4 +1,4 @@
-//! Web2Agent manifests: skills whose action is a method and a path in one string.
+//! `Web2Agent` manifests: skills whose action is a method and a path in one string.
 //!
 //! Follows W2A 1.0 (2026). Types are words; a question mark makes one optional, brackets make it a list.
 

@@ -64,7 +64,7 @@ const NO_RESOURCES: Rule = Rule {
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let version = root.value("x402Version").map(ToString::to_string);
     let flavour = if version.is_some() { None } else { Some("freeform") };
-    draft.dialect(version.as_deref().or(root.text("version")), flavour);
+    draft.dialect(version.as_deref().or_else(|| root.text("version")), flavour);
     draft.judge("x402 discovery", |code| code.starts_with("x402."));
     draft.check(root, &ROOT);
     generic::describe(root, draft);

@@ -62,7 +62,8 @@ fn fill(filled: &mut [u8], text: &str) {
     for word in text::words(text).iter().take(WORDS_MAX) {
         let singular = word.strip_suffix("ies").map(|stem| format!("{stem}y"));
         let singular = singular.as_deref().or_else(|| word.strip_suffix('s')).unwrap_or(word);
-        for spelling in [word.as_str(), singular] {
+        let other = (singular != word).then_some(singular);
+        for spelling in std::iter::once(word.as_str()).chain(other) {
             for (at, group) in INDEX.get(spelling).into_iter().flatten() {
                 if let Some(groups) = filled.get_mut(*at) {
                     *groups |= group;

@@ -39,7 +39,7 @@ pub(crate) struct Repeat {
 pub(crate) struct Case {
     pub folder: PathBuf,
     pub format: String,
-    bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     about: About,
 }
 
@@ -69,11 +69,6 @@ impl Case {
             bytes = text.replace(&repeat.from, &repeat.text.repeat(repeat.times)).into_bytes();
         }
         Self { folder, format, bytes, about }
-    }
-
-    /// The document's bytes.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
     }
 
     /// Reads the fixture's document.

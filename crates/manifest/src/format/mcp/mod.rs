@@ -97,20 +97,20 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
     manifest.document_version = draft::name(said(&["version"]));
     manifest.tags = draft::tags(["tags", "keywords", "categories"].iter().flat_map(|key| root.texts(key)));
     manifest.updated_at = root.text_of(&["updated_at", "updatedAt"]).map(str::to_owned);
+    let (mut provider, mut site) = (None, None);
     for key in ["provider", "publisher", "organization", "vendor", "author"] {
         match root.value(key) {
-            Some(Value::String(name)) => {
-                manifest.provider.name = manifest.provider.name.take().or(draft::name(Some(name)))
-            }
+            Some(Value::String(name)) => provider = provider.or_else(|| draft::name(Some(name))),
             Some(Value::Object(map)) => {
                 let object = Object { map, pointer: root.at(key) };
-                manifest.provider.name = manifest.provider.name.take().or(draft::name(object.text("name")));
-                manifest.provider.url =
-                    manifest.provider.url.take().or(object.text("url").map(str::to_owned));
+                provider = provider.or_else(|| draft::name(object.text("name")));
+                site = site.or_else(|| object.text("url").map(str::to_owned));
             }
             _ => {}
         }
     }
+    manifest.provider.name = provider;
+    manifest.provider.url = site;
     if let Some(contact) = root.value("contact") {
         manifest.contact = generic::contact(contact);
     }

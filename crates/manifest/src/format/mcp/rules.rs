@@ -219,6 +219,8 @@ fn is_short(text: &str) -> bool {
 
 /// Ranges such as `^1.2` or `1.x` are no versions.
 fn is_exact_version(text: &str) -> bool {
-    let range = text.starts_with(['^', '~', '>', '<', '=']) || text.contains('*') || text.ends_with(".x");
+    let range = text.starts_with(['^', '~', '>', '<', '='])
+        || text.contains('*')
+        || text.split('.').any(|part| part == "x");
     !range && text.len() <= 255
 }

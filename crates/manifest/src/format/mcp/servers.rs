@@ -46,7 +46,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     }
     let version = root.text_of(&["protocolVersion", "protocol_version", "mcp_version", "mcpVersion"]);
     for interface in &mut found {
-        interface.version = interface.version.take().or(version.map(str::to_owned));
+        interface.version = interface.version.take().or_else(|| version.map(str::to_owned));
     }
     found.dedup_by(|a, b| a.url == b.url);
     found
@@ -59,7 +59,8 @@ fn one(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> {
     let mut interface = loose::interface(Protocol::Mcp, draft.url(object, key));
     interface.transport = object.text_of(&["type", "transport"]).map(str::to_owned);
     let versions = object.texts("supportedProtocolVersions");
-    interface.version = object.text("protocolVersion").or(versions.last().copied()).map(str::to_owned);
+    interface.version =
+        object.text("protocolVersion").or_else(|| versions.last().copied()).map(str::to_owned);
     interface.url.is_some().then_some(interface)
 }
 

@@ -2,7 +2,7 @@
 //! from name to description, groups.
 //!
 //! Decides one capability for each tool, called through the server. The file is a declaration; the server is never asked.
-//! Annotations are the publisher's word (MCP 2025-11-25 "ToolAnnotations") and win over inference.
+//! Annotations are the publisher's word (MCP 2025-11-25 `ToolAnnotations`) and win over inference.
 
 use serde_json::{Map, Value};
 
@@ -138,10 +138,12 @@ fn own_endpoint(tool: &Object<'_>, draft: &mut Draft<'_>, capability: &mut Capab
     let method = tool.text_of(&["method", "http_method"]).map(str::to_ascii_uppercase);
     let Some(method) = method.or_else(|| prefixed.map(str::to_owned)) else { return };
     let is_address = published.starts_with('/') || published.contains("://");
-    if capability.invocation.url.is_none() && is_address && address::is_method(&method) {
-        if let Some(address) = draft.on_origin(published, &tool.at(key)) {
-            loose::call(capability, &method, address);
-        }
+    if capability.invocation.url.is_none()
+        && is_address
+        && address::is_method(&method)
+        && let Some(address) = draft.on_origin(published, &tool.at(key))
+    {
+        loose::call(capability, &method, address);
     }
 }
 
@@ -151,8 +153,7 @@ fn annotate(annotations: &Map<String, Value>, capability: &mut Capability) {
     let class = match (hint("readOnlyHint"), hint("destructiveHint")) {
         (Some(true), _) => Some(SafetyClass::Read),
         (_, Some(true)) => Some(SafetyClass::Destructive),
-        (Some(false), _) => Some(SafetyClass::Write),
-        (None, Some(false)) => Some(SafetyClass::Write),
+        (Some(false), _) | (None, Some(false)) => Some(SafetyClass::Write),
         (None, None) => None,
     };
     if let Some(class) = class {

@@ -25,7 +25,7 @@ pub(super) struct Place<'a> {
 }
 
 /// The id that the document gives an operation.
-pub(super) fn declared_id<'a>(operation: &'a Map<String, Value>) -> Option<&'a str> {
+pub(super) fn declared_id(operation: &Map<String, Value>) -> Option<&str> {
     operation.get("operationId").and_then(Value::as_str).map(str::trim).filter(|id| !id.is_empty())
 }
 

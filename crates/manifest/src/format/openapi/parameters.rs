@@ -206,6 +206,25 @@ fn annotate_media_type(schema: &mut Value, media_type: Option<&str>) {
     }
 }
 
+/// Members of a parameter that are no keywords of its schema.
+const NOT_SCHEMA: &[&str] = &[
+    "name",
+    "in",
+    "required",
+    "description",
+    "deprecated",
+    "style",
+    "explode",
+    "allowReserved",
+    "allowEmptyValue",
+    "collectionFormat",
+    "examples",
+    "example",
+    "content",
+    "schema",
+    "$ref",
+];
+
 /// The schema of a parameter: under `schema`, in its only media type, or beside the name in Swagger 2.0.
 fn parameter_schema(parameter: &Map<String, Value>) -> Value {
     if let Some(schema) = parameter.get("schema") {
@@ -216,23 +235,6 @@ fn parameter_schema(parameter: &Map<String, Value>) -> Value {
     {
         return schema.clone();
     }
-    const NOT_SCHEMA: &[&str] = &[
-        "name",
-        "in",
-        "required",
-        "description",
-        "deprecated",
-        "style",
-        "explode",
-        "allowReserved",
-        "allowEmptyValue",
-        "collectionFormat",
-        "examples",
-        "example",
-        "content",
-        "schema",
-        "$ref",
-    ];
     let rest =
         parameter.iter().filter(|(name, _)| !NOT_SCHEMA.contains(&name.as_str()) && !name.starts_with("x-"));
     Value::Object(rest.map(|(name, value)| (name.clone(), value.clone())).collect())

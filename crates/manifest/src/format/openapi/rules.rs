@@ -171,9 +171,9 @@ pub(super) fn check_variables(path: &str, declared: &BTreeSet<&str>, pointer: &s
 pub(super) fn report_problems(problems: BTreeSet<Problem>, draft: &mut Draft<'_>) {
     for problem in problems {
         let rule = match problem.kind {
-            ProblemKind::RefRemote => &REF_REMOTE,
-            ProblemKind::RefUnresolved => &REF_UNRESOLVED,
-            ProblemKind::RefTooLarge => &REF_TOO_LARGE,
+            ProblemKind::Remote => &REF_REMOTE,
+            ProblemKind::Unresolved => &REF_UNRESOLVED,
+            ProblemKind::TooLarge => &REF_TOO_LARGE,
         };
         draft.report(rule, problem.pointer, format!("{}: {}", rule.wrong, problem.detail));
     }

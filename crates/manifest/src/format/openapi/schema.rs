@@ -24,11 +24,11 @@ const TEXT_BYTES_PER_NODE: usize = 512;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ProblemKind {
     /// A `$ref` to another document.
-    RefRemote,
+    Remote,
     /// A `$ref` to nothing in this document.
-    RefUnresolved,
+    Unresolved,
     /// The expansion of references met a cap.
-    RefTooLarge,
+    TooLarge,
 }
 
 /// One problem with the place where it shows.
@@ -72,7 +72,7 @@ impl<'a> Resolver<'a> {
             let Some(reference) = current.get("$ref").and_then(Value::as_str) else { return Some(current) };
             current = self.target(reference, pointer)?.as_object()?;
         }
-        self.problem(ProblemKind::RefTooLarge, pointer, "a chain of references without end");
+        self.problem(ProblemKind::TooLarge, pointer, "a chain of references without end");
         None
     }
 
@@ -108,12 +108,12 @@ impl<'a> Resolver<'a> {
 
     fn target(&mut self, reference: &str, pointer: &str) -> Option<&'a Value> {
         let Some(fragment) = reference.strip_prefix('#') else {
-            self.problem(ProblemKind::RefRemote, pointer, reference);
+            self.problem(ProblemKind::Remote, pointer, reference);
             return None;
         };
         let target = self.document.pointer(&percent_decoded(fragment));
         if target.is_none() {
-            self.problem(ProblemKind::RefUnresolved, pointer, reference);
+            self.problem(ProblemKind::Unresolved, pointer, reference);
         }
         target
     }
@@ -152,7 +152,7 @@ impl<'a> Resolver<'a> {
             return if value.is_boolean() { value.clone() } else { json!({}) };
         };
         if depth > DEPTH_MAX || !self.spend(1, expansion) {
-            self.problem(ProblemKind::RefTooLarge, pointer, "schemas nested or multiplied beyond the cap");
+            self.problem(ProblemKind::TooLarge, pointer, "schemas nested or multiplied beyond the cap");
             return json!({"x-truncated": true});
         }
         match object.get("$ref").and_then(Value::as_str) {
@@ -392,7 +392,7 @@ mod tests {
             "gone": {"$ref": "#/components/schemas/Gone"},
         }});
         let (converted, problems) = convert(&json!({}), &schema);
-        assert_eq!(problems, [ProblemKind::RefRemote, ProblemKind::RefUnresolved]);
+        assert_eq!(problems, [ProblemKind::Remote, ProblemKind::Unresolved]);
         assert_eq!(converted["properties"]["far"]["x-ref"], "https://elsewhere.example/schemas.json#/A");
     }
 
@@ -408,7 +408,7 @@ mod tests {
         }
         let document = json!({"components": {"schemas": schemas}});
         let (converted, problems) = convert(&document, &json!({"$ref": "#/components/schemas/L0"}));
-        assert!(problems.contains(&ProblemKind::RefTooLarge));
+        assert!(problems.contains(&ProblemKind::TooLarge));
         assert!(converted.to_string().len() < 200_000);
     }
 

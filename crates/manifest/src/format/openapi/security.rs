@@ -99,25 +99,25 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn auth_for(security: Option<Value>) -> CapabilityAuth {
+    fn auth_for(security: Option<&Value>) -> CapabilityAuth {
         let document = json!({"components": {"securitySchemes": {
             "key": {"type": "apiKey", "in": "header", "name": "X-Key"},
             "login": {"type": "oauth2", "flows": {"clientCredentials": {"tokenUrl": "https://x.example/t",
                 "scopes": {"read": "Read", "write": ""}}}},
         }}});
-        requirement(security.as_ref(), &schemes(document.as_object().unwrap()))
+        requirement(security, &schemes(document.as_object().unwrap()))
     }
 
     #[test]
     fn requirements_tell_needed_from_optional_from_unsaid() {
         assert_eq!(auth_for(None).required, Tristate::Unknown);
-        assert_eq!(auth_for(Some(json!([]))).schemes, [AuthScheme::None]);
-        assert_eq!(auth_for(Some(json!([]))).required, Tristate::No);
-        let either = auth_for(Some(json!([{"key": []}, {"login": ["read", "write"]}])));
+        assert_eq!(auth_for(Some(&json!([]))).schemes, [AuthScheme::None]);
+        assert_eq!(auth_for(Some(&json!([]))).required, Tristate::No);
+        let either = auth_for(Some(&json!([{"key": []}, {"login": ["read", "write"]}])));
         assert_eq!(either.required, Tristate::Yes);
         assert_eq!(either.schemes, [AuthScheme::ApiKey, AuthScheme::OAuth2]);
         assert_eq!(either.scopes, ["read", "write"]);
-        let optional = auth_for(Some(json!([{}, {"key": []}])));
+        let optional = auth_for(Some(&json!([{}, {"key": []}])));
         assert_eq!(
             (optional.required, optional.schemes.as_slice()),
             (Tristate::No, &[AuthScheme::ApiKey][..])

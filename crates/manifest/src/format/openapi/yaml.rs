@@ -162,7 +162,7 @@ mod tests {
         for level in 1..12 {
             let below = format!("*a{}", level - 1);
             let aliases = vec![below; 9].join(", ");
-            bomb.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
+            bomb = format!("{bomb}a{level}: &a{level} [{aliases}]\n");
         }
         assert!(parse(&bomb).is_err());
         assert!(parse(&"[".repeat(5_000)).is_err());
