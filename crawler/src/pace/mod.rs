@@ -136,7 +136,7 @@ impl Pace {
         Ok(())
     }
 
-    /// Asks for a turn; waits while another request of the same address is under way.
+    /// Asks for a turn; waits a moment while another request of the same address is under way.
     pub(crate) async fn ask(
         &self,
         target: &Target,
@@ -147,18 +147,19 @@ impl Pace {
         authority.next_ok_at = authority.next_ok_at.max(after_last);
         let own = own_scopes(authority, site);
         let keys = shared_keys(target, &authority.host);
-        loop {
-            let now = clock::now();
-            let decided = self.0.book.claim(&keys, |shared| {
-                let scopes: Vec<ScopeState> = own.iter().chain(shared).copied().collect();
-                next_request_at(&scopes, target.network, now)
-            });
-            match decided {
-                (_, Some(claim)) => return Asked::Go(Turn { _claim: claim }),
-                (Decision::Park { until, scope }, _) => return Asked::Park { until, scope },
-                (Decision::OverBudget { scope, until }, _) => return Asked::OverBudget { scope, until },
-                (Decision::Wait { until, .. }, _) => return Asked::Wait { until },
-                (Decision::Busy { .. } | Decision::Go, None) => self.0.book.wait_for_release(&keys).await,
+        let now = clock::now();
+        let (decision, claim) = self.0.book.claim(&keys, |shared| {
+            let scopes: Vec<ScopeState> = own.iter().chain(shared).copied().collect();
+            next_request_at(&scopes, target.network, now)
+        });
+        match (decision, claim) {
+            (_, Some(claim)) => Asked::Go(Turn { _claim: claim }),
+            (Decision::Park { until, scope }, _) => Asked::Park { until, scope },
+            (Decision::OverBudget { scope, until }, _) => Asked::OverBudget { scope, until },
+            (Decision::Wait { until, .. }, _) => Asked::Wait { until },
+            (Decision::Busy { .. } | Decision::Go, None) => {
+                self.0.book.wait_for_release(&keys).await;
+                Asked::Wait { until: clock::now() }
             }
         }
     }

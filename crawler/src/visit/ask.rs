@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use http::HeaderMap;
 use http::header::RETRY_AFTER;
 use manifest::{Host, ManifestUrl};
@@ -15,6 +15,11 @@ use super::{Authority, Interrupt, Visit};
 use crate::clock;
 use crate::egress::{Cause, Failure, Reply, Standing, Timings};
 use crate::pace::{Asked, AuthorityClock, Cleared, Target, Turn};
+
+/// An authority's own gap is shorter, or the visit is parked at once; a longer wait means that many visits want one address.
+const TURN_WAIT_MAX: Duration = Duration::from_secs(15);
+/// How long a visit steps back from an address that many want.
+const CROWDED_PAUSE: TimeDelta = TimeDelta::minutes(1);
 
 /// What a request brought, and when.
 pub(super) struct Exchange {
@@ -78,6 +83,7 @@ impl Visit<'_> {
     }
 
     async fn take_turn(&mut self, host: &Host) -> Result<Turn, Interrupt> {
+        let started = Instant::now();
         loop {
             if self.stop.lost.is_cancelled() {
                 return Err(Interrupt::Lost);
@@ -97,6 +103,10 @@ impl Visit<'_> {
                 Asked::OverBudget { scope, until } => {
                     let reason = format!("the day's budget of the {scope} is used up");
                     return Err(Interrupt::Park { until, reason });
+                }
+                Asked::Wait { .. } if started.elapsed() > TURN_WAIT_MAX => {
+                    let reason = "many sites wait for the same address".to_owned();
+                    return Err(Interrupt::Park { until: clock::now() + CROWDED_PAUSE, reason });
                 }
                 Asked::Wait { until } => self.sleep_until(until).await,
             }
@@ -124,6 +134,7 @@ impl Visit<'_> {
     }
 
     fn note(&mut self, host: &Host, answer: &Result<Reply, Failure>, took: Duration) {
+        self.progress.active += took;
         if let Some(authority) = self.authorities.get_mut(host) {
             self.tools.pace.finish(&authority.target, &mut authority.clock, &mut self.site_clock, took);
         }
@@ -166,7 +177,9 @@ pub(super) const fn end_of_failure(cause: Cause) -> VisitEnd {
 
 fn park_reason(scope: Scope) -> String {
     match scope {
-        Scope::Authority => "robots.txt asks for a long Crawl-delay".to_owned(),
+        Scope::Authority => {
+            "the gap to the next request is long (Crawl-delay, --delay, or a slow server)".to_owned()
+        }
         Scope::RetryAfter => "the site asked for a pause (Retry-After)".to_owned(),
         other => format!("the {other} is busy"),
     }

@@ -25,7 +25,6 @@ use chrono::{DateTime, Utc};
 use manifest::Host;
 use policy::{NextStep, RobotsVerdict, VisitEnd};
 use store::{LeaseToken, LeasedSite, ParkedVisit, SiteState, Store, StoreError, VisitRecord};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
@@ -154,14 +153,11 @@ impl<'a> Visit<'a> {
 
     /// Works through the queue.
     async fn work(&mut self) -> Result<VisitEnd, Interrupt> {
-        let started = Instant::now();
-        let active_before = self.progress.active;
         while let Some(mut task) = self.progress.queue.pop_front() {
             if self.progress.has_ended(&task.url.host()) {
                 continue;
             }
             let done = self.step(&mut task).await;
-            self.progress.active = active_before + started.elapsed();
             match done {
                 Ok(next) => self.heed(&task.url.host(), next)?,
                 Err(interrupt) => {

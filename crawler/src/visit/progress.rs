@@ -22,7 +22,7 @@ const SEEDS_MAX: usize = 10_000;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Progress {
     pub(crate) started_at: DateTime<Utc>,
-    /// Time spent, without the waits in which it was parked.
+    /// Time spent on requests; waits for a turn are not the site's fault.
     pub(crate) active: Duration,
     pub(crate) queue: VecDeque<Task>,
     /// Every URL that is or was in the queue.
