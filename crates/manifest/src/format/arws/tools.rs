@@ -27,7 +27,9 @@ pub(super) fn read(linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
         let Some(tools) = of_list(&document, draft) else {
             return draft.report_plainly(&rules::TOOLS_UNKNOWN, AT_TOOLS.to_owned());
         };
-        tools.into_iter().for_each(|tool| draft.push(tool));
+        for tool in tools {
+            draft.push(tool);
+        }
     }
     let mut capabilities = draft.manifest.capabilities.split_off(first);
     if capabilities.is_empty() {

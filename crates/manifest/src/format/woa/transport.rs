@@ -40,12 +40,11 @@ impl<'v> Transports<'v> {
     pub(super) fn of_agent(&self, agent: &Object<'v>, draft: &mut Draft<'_>) -> Vec<&'v str> {
         let mut known = Vec::new();
         for name in agent.texts("transports") {
-            match self.0.get_key_value(name) {
-                Some((name, _)) => known.push(*name),
-                None => {
-                    let text = format!("the transport \"{name}\" is not described");
-                    draft.report(&rules::TRANSPORT_UNKNOWN, agent.at("transports"), text);
-                }
+            if let Some((name, _)) = self.0.get_key_value(name) {
+                known.push(*name);
+            } else {
+                let text = format!("the transport \"{name}\" is not described");
+                draft.report(&rules::TRANSPORT_UNKNOWN, agent.at("transports"), text);
             }
         }
         known
