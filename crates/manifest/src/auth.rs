@@ -7,18 +7,24 @@ pub(crate) fn scheme(word: &str) -> AuthScheme {
     let folded: String =
         word.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
     match folded.as_str() {
-        "none" | "public" | "anonymous" | "open" | "noauth" => AuthScheme::None,
-        "apikey" | "key" | "apitoken" | "xapikey" => AuthScheme::ApiKey,
-        "bearer" | "bearertoken" | "token" | "jwt" | "http" | "basic" => AuthScheme::Bearer,
-        "oauth2" | "oauth" | "oauth21" | "oauth20" => AuthScheme::OAuth2,
+        "none" | "no" | "public" | "anonymous" | "open" | "noauth" => AuthScheme::None,
+        "apikey" | "apikeys" | "key" | "apitoken" | "xapikey" | "userhttp" | "servicehttp" => {
+            AuthScheme::ApiKey
+        }
+        "bearer" | "bearertoken" | "bearerauth" | "httpbearer" | "token" | "jwt" | "http" => {
+            AuthScheme::Bearer
+        }
+        "oauth2" | "oauth" | "oauth21" | "oauth20" | "clientcredentials" | "oauth2clientcredentials" => {
+            AuthScheme::OAuth2
+        }
         "openid" | "oidc" | "openidconnect" => AuthScheme::OpenId,
         "mtls" | "mutualtls" => AuthScheme::Mtls,
         "httpsignature" | "httpsignatures" | "httpmessagesignatures" | "webbotauth" => {
             AuthScheme::HttpSignature
         }
         "session" => AuthScheme::Session,
-        "payment" | "x402" | "l402" => AuthScheme::Payment,
-        "agentidentity" | "did" => AuthScheme::AgentIdentity,
+        "payment" | "x402" | "l402" | "mpp" => AuthScheme::Payment,
+        "agentidentity" | "agentauth" | "did" | "didweb" => AuthScheme::AgentIdentity,
         "delegated" => AuthScheme::Delegated,
         "cookie" => AuthScheme::Cookie,
         _ => AuthScheme::Other,

@@ -6,6 +6,7 @@
 //! Follows the OpenAI plugin manifest `v1` (2023).
 
 use super::{loose, openapi};
+use crate::auth;
 use crate::draft::{self, Draft};
 use crate::model::{Auth, AuthScheme, Follow, Severity};
 use crate::object::Object;
@@ -140,7 +141,7 @@ fn auth_of(auth: &Object<'_>) -> Auth {
     let kind = auth.text("type").unwrap_or_default();
     let mut found = Auth::new(match (kind, auth.text("authorization_type")) {
         ("service_http" | "user_http", Some("bearer")) => AuthScheme::Bearer,
-        _ => loose::auth_scheme(kind),
+        _ => auth::scheme(kind),
     });
     found.declared = Some(kind.to_owned());
     found.authorize_url = auth.text("client_url").map(str::to_owned);

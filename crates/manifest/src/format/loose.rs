@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::generic;
 use crate::address::{self, Address};
+use crate::auth;
 use crate::draft::Draft;
 use crate::model::{
     Auth, AuthScheme, Capability, CapabilityAuth, Follow, Interface, Link, Payment, Protocol, RateLimit,
@@ -89,36 +90,12 @@ fn read_details(auth: &mut Auth, object: &Object<'_>) {
 }
 
 fn auth_of_word(word: &str) -> Auth {
-    let scheme = auth_scheme(word);
+    let scheme = auth::scheme(word);
     let mut auth = Auth::new(scheme);
     if scheme == AuthScheme::Other {
         auth.declared = Some(word.trim().to_owned());
     }
     auth
-}
-
-/// A scheme as publishers spell it.
-pub(crate) fn auth_scheme(word: &str) -> AuthScheme {
-    let folded: String =
-        word.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    match folded.as_str() {
-        "none" | "public" | "no" | "noauth" | "anonymous" | "open" => AuthScheme::None,
-        "apikey" | "apikeys" | "key" | "apitoken" | "xapikey" | "userhttp" | "servicehttp" => {
-            AuthScheme::ApiKey
-        }
-        "bearer" | "bearertoken" | "bearerauth" | "token" | "jwt" | "httpbearer" => AuthScheme::Bearer,
-        "oauth" | "oauth2" | "oauth20" | "oauth21" | "clientcredentials" | "oauth2clientcredentials" => {
-            AuthScheme::OAuth2
-        }
-        "openid" | "openidconnect" | "oidc" => AuthScheme::OpenId,
-        "mtls" | "mutualtls" => AuthScheme::Mtls,
-        "httpsignature" | "httpmessagesignatures" | "webbotauth" | "signature" => AuthScheme::HttpSignature,
-        "session" => AuthScheme::Session,
-        "x402" | "payment" | "l402" | "mpp" => AuthScheme::Payment,
-        "agentidentity" | "agentauth" | "did" | "didweb" => AuthScheme::AgentIdentity,
-        "cookie" => AuthScheme::Cookie,
-        _ => AuthScheme::Other,
-    }
 }
 
 /// A link with nothing but its relation and its address.

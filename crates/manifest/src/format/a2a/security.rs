@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::rules;
+use crate::auth;
 use crate::draft::Draft;
 use crate::format::{loose, openapi};
 use crate::model::{Auth, CapabilityAuth};
@@ -76,7 +77,7 @@ fn scheme_of(scheme: &Map<String, Value>) -> Auth {
     }
     match scheme.get("type").and_then(Value::as_str) {
         Some(kind) if KINDS.contains(&kind) => openapi::scheme_of(scheme),
-        Some(kind) => Auth { declared: Some(kind.to_owned()), ..Auth::new(loose::auth_scheme(kind)) },
+        Some(kind) => Auth { declared: Some(kind.to_owned()), ..Auth::new(auth::scheme(kind)) },
         None => openapi::scheme_of(scheme),
     }
 }

@@ -8,6 +8,7 @@
 use serde_json::{Map, Value, json};
 
 use super::grammar::{Line, listed};
+use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::loose;
 use crate::model::{Auth, CapabilityKind, Follow, Payment, Protocol, Severity};
@@ -140,7 +141,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         let protocols = authorization.texts("protocols");
         draft.manifest.auth = protocols
             .into_iter()
-            .map(|word| Auth { declared: Some(word.to_owned()), ..Auth::new(loose::auth_scheme(word)) })
+            .map(|word| Auth { declared: Some(word.to_owned()), ..Auth::new(auth::scheme(word)) })
             .collect();
     }
     for (key, protocol) in [("mcp", Protocol::Mcp), ("a2a", Protocol::A2a), ("ucp", Protocol::Ucp)] {
