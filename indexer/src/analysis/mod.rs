@@ -12,7 +12,7 @@ mod words;
 pub(crate) use language::{Stemming, detect, language_of};
 pub(crate) use stop::{is_chat_verb, is_stop_word};
 pub(crate) use tokenizer::CapabilityTokenizer;
-pub(crate) use words::{Word, fold_exact, words};
+pub(crate) use words::{fold_exact, words};
 
 /// Longest word that becomes a term, in bytes; longer runs are keys and hashes that nobody types.
 pub(crate) const WORD_BYTES_MAX: usize = 40;

@@ -7,7 +7,6 @@ mod schema;
 mod writer;
 
 pub(crate) use directory::{Generations, WriterLock};
-pub(crate) use document::ManifestText;
 pub(crate) use payload::Payload;
 pub(crate) use schema::{Fields, SUGGESTION_MARK, SchemaParts, register_tokenizers, schema};
 pub(crate) use writer::{Opened, Writer, open_for_writing};

@@ -30,10 +30,6 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
-    pub(super) fn is_empty(&self) -> bool {
-        self.filters.is_empty() && self.required.is_empty() && self.excluded.is_empty()
-    }
-
     /// A query under these conditions; a facet is counted without its own filter.
     pub(super) fn apply(&self, query: Option<&dyn Query>, without: Option<FacetKey>) -> Box<dyn Query> {
         let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();

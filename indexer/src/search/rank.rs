@@ -8,9 +8,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use tantivy::DocAddress;
 
-use super::loaded::Loaded;
 use super::matrix::Matrix;
-use crate::error::IndexError;
 use crate::query::{Plan, Role};
 
 /// Share of the whole request against its best part.

@@ -8,7 +8,7 @@ use serde_json::json;
 use store::StoredManifest;
 
 /// A manifest of a site without capabilities.
-pub fn manifest(site: &str, name: &str) -> StoredManifest {
+pub(crate) fn manifest(site: &str, name: &str) -> StoredManifest {
     let url = ManifestUrl::parse(&format!("https://{site}/agent.json")).unwrap();
     let manifest: Manifest = serde_json::from_value(json!({
         "id": ManifestId::of(&url).as_str(), "content_hash": ContentHash::of(b"").as_str(), "url": url.as_str(),
@@ -29,7 +29,11 @@ pub fn manifest(site: &str, name: &str) -> StoredManifest {
 }
 
 /// Adds a capability and returns it for further setting.
-pub fn add<'a>(stored: &'a mut StoredManifest, native_id: &str, description: &str) -> &'a mut Capability {
+pub(crate) fn add<'a>(
+    stored: &'a mut StoredManifest,
+    native_id: &str,
+    description: &str,
+) -> &'a mut Capability {
     let manifest = &mut stored.manifest;
     let pointer = format!("/actions/{}", manifest.capabilities.len());
     let mut capability =
