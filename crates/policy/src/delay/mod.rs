@@ -5,6 +5,7 @@
 //! configuration goes below one second per authority on a global address. Only networks that the operator named as
 //! their own are exempt: there the configured delay, Crawl-delay and Retry-After alone apply.
 
+mod known;
 mod platform;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use manifest::closed;
 
+pub use self::known::platform_of;
 pub use self::platform::{PlatformRate, RateChange, Sample};
 use crate::address::AddressVerdict;
 use crate::spread::Seed;
@@ -196,7 +198,8 @@ impl ScopeState {
 
     fn is_spent(&self, now: DateTime<Utc>) -> bool {
         let limits = self.scope.limits();
-        let sent = if self.day == day_of(now) { self.requests_today } else { 0 };
+        // a day ahead of the clock was counted before the clock was set back
+        let sent = if self.day >= day_of(now) { self.requests_today } else { 0 };
         limits.requests_per_day_max.is_some_and(|budget| sent >= budget)
     }
 }

@@ -78,6 +78,10 @@ fn a_request_waits_for_every_scope() {
         ),
         (vec![spent(Scope::Authority, 40, 1)], Pace::Go),
         (
+            vec![spent(Scope::Authority, 40, -1)],
+            Pace::OverBudget { scope: Scope::Authority, until: at(7_200) },
+        ),
+        (
             vec![spent(Scope::Site, 120, 0), waiting(Scope::Authority, 2)],
             Pace::OverBudget { scope: Scope::Site, until: at(7_200) },
         ),

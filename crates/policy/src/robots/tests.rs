@@ -259,6 +259,18 @@ fn a_file_beyond_the_cap_is_cut_and_kept() {
     assert!(allowed(&format!("user-agent: *\n{one_line}"), "/b"));
 }
 
+/// What would make the second parser costly is decided by our own alone, and still decided.
+#[test]
+fn rules_beyond_the_second_parser_still_hold() {
+    let anchored: Vec<String> = (0..20_000).map(|number| format!("disallow: /*{number}$")).collect();
+    let anchored = anchored.join("\n");
+    let body = format!("user-agent: *\n{anchored}\nallow: /open19999$\n");
+    assert!(!allowed(&body, "/x19999"));
+    assert!(allowed(&body, "/open19999"));
+    let stars = format!("user-agent: *\ndisallow: /{}$", "*a".repeat(200_000));
+    assert!(allowed(&stars, "/aaaa"));
+}
+
 #[test]
 fn every_answer_has_its_verdict() {
     use RobotsCause as Cause;
