@@ -40,7 +40,7 @@ pub struct SharedArguments {
     /// Where the database, the index and everything else lies [default: ./agentdex-data].
     #[arg(long, value_name = "DIR", global = true)]
     pub data_dir: Option<PathBuf>,
-    /// postgres://user:password@host/database, or sqlite:PATH [default: a file in the data directory].
+    /// `postgres://user:password@host/database`, or `sqlite:PATH` [default: a file in the data directory].
     #[arg(long, value_name = "URL", env = "DATABASE_URL", hide_env_values = true, global = true)]
     pub database_url: Option<String>,
     /// Where the index lies [default: `index` in the data directory].

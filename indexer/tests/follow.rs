@@ -1,5 +1,7 @@
 //! The indexer against a real store: it follows the feed, goes on where it stopped, and rebuilds what it cannot go on with.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is amiss")]
+
 mod support;
 
 use std::path::Path;
@@ -159,7 +161,9 @@ async fn a_follower_sees_what_comes_and_stops_when_told() {
         }
     };
     let (summary, ()) =
-        tokio::time::timeout(Duration::from_secs(60), async { tokio::join!(follower, watch) }).await.unwrap();
+        tokio::time::timeout(Duration::from_mins(1), Box::pin(async { tokio::join!(follower, watch) }))
+            .await
+            .unwrap();
     assert!(summary.unwrap().capabilities >= 1);
     let rebuilt = follow::rebuild(store, config).await.unwrap();
     assert!(rebuilt.was_rebuilt && rebuilt.capabilities == 1);

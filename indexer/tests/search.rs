@@ -1,5 +1,7 @@
 //! Searches a small index through the public interface: what people type, and what hostile people type.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is amiss")]
+
 mod support;
 
 use std::collections::HashSet;

@@ -57,7 +57,7 @@ pub(crate) fn parse(query: &str) -> Result<Wish, UnknownValue> {
                 append(&mut wish.text, text);
             }
             Piece::Excluded(text) if wish.excluded.len() < OPERATORS_MAX => {
-                wish.excluded.push(text.to_owned())
+                wish.excluded.push(text.to_owned());
             }
             Piece::Operator(key, value) => apply(&mut wish.filters, key, value)?,
             Piece::Phrase(text) | Piece::Excluded(text) | Piece::Text(text) => {

@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn work_is_bounded() {
-        let long: String = (0..2_000).map(|at| format!("word{at}x. ")).collect();
+        let long = (0..2_000).map(|at| format!("word{at}x.")).collect::<Vec<_>>().join(" ");
         let plan = Plan::of(&long);
         assert!(plan.words.len() <= WORDS_MAX);
         assert!(plan.parts.len() <= PARTS_MAX);

@@ -1,5 +1,6 @@
 //! One search from request to answer.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -266,6 +267,9 @@ impl<'a> Answerer<'a> {
     }
 
     fn coverage(&self, ranked: &[Ranked], matrices: &[Matrix]) -> f32 {
+        if ranked.first().is_some_and(Ranked::is_exact) {
+            return 1.0;
+        }
         let hits = ranked.iter().take(COVERAGE_HITS);
         let of_hit = |hit: &Ranked| {
             let each =
@@ -305,7 +309,7 @@ impl<'a> Answerer<'a> {
         let mut columns = HashMap::new();
         let mut traits = Vec::with_capacity(candidates.len());
         for address in candidates {
-            if !columns.contains_key(&address.segment_ord) {
+            if let Entry::Vacant(entry) = columns.entry(address.segment_ord) {
                 let fast = self.loaded.searcher.segment_reader(address.segment_ord).fast_fields();
                 let numbers = ["tie", "site_number", "text_number"].map(|name| fast.u64(name));
                 let [tie, site, text] = numbers;
@@ -315,7 +319,7 @@ impl<'a> Answerer<'a> {
                     text.map_err(&failed)?,
                     fast.f64("prior").map_err(&failed)?,
                 );
-                columns.insert(address.segment_ord, opened);
+                entry.insert(opened);
             }
             let Some((tie, site, text, prior)) = columns.get(&address.segment_ord) else { continue };
             let id = address.doc_id;

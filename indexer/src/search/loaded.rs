@@ -1,5 +1,6 @@
 //! One commit of one generation, opened for searching.
 
+use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
 use tantivy::{Index, IndexReader, ReloadPolicy};
@@ -28,7 +29,7 @@ impl Loaded {
         let mut last = None;
         for _ in 0..ATTEMPTS_MAX {
             let path = generations.current()?;
-            match Self::open_path(generations.dir(), &path) {
+            match Self::open_whole(generations.dir(), &path) {
                 Ok(loaded) => return Ok(loaded),
                 Err(error @ IndexError::SchemaOther { .. }) => return Err(error),
                 Err(error) if path == generations.current()? => last = Some(error),
@@ -36,6 +37,13 @@ impl Loaded {
             }
         }
         Err(last.unwrap_or_else(|| IndexError::Missing { dir: generations.dir().to_owned() }))
+    }
+
+    /// The engine panics on files that are shorter than their own footer.
+    fn open_whole(dir: &Path, path: &Path) -> Result<Self, IndexError> {
+        catch_unwind(|| Self::open_path(dir, path)).unwrap_or_else(|_| {
+            Err(IndexError::Corrupt { dir: dir.to_owned(), reason: "a file is cut short".to_owned() })
+        })
     }
 
     fn open_path(dir: &Path, path: &Path) -> Result<Self, IndexError> {

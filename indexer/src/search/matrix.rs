@@ -77,10 +77,10 @@ impl Matrix {
         for (at, column) in self.columns.iter().enumerate() {
             let Some(text) = plan.terms.get(column.term).map(|term| term.text.as_str()) else { continue };
             let scores = Scores::of(loaded, column.field, text)?;
-            if matches!(column.field_name, "all" | "bigram") {
-                if let Some(rarity) = self.rarity.get_mut(column.term) {
-                    *rarity = rarity_of(scores.frequency, documents);
-                }
+            if matches!(column.field_name, "all" | "bigram")
+                && let Some(rarity) = self.rarity.get_mut(column.term)
+            {
+                *rarity = rarity_of(scores.frequency, documents);
             }
             for (row, score) in scores.of_candidates(loaded, by_document)? {
                 if let Some(value) = self.values.get_mut(row * width + at) {

@@ -37,7 +37,7 @@ impl Key {
     }
 
     fn of_time(time_ms: i64) -> Self {
-        Self::Number(!((time_ms as u64) ^ (1 << 63)))
+        Self::Number(!(time_ms.cast_unsigned() ^ (1 << 63)))
     }
 
     /// The score that a key was made of.
@@ -86,7 +86,7 @@ impl Collector for TopAfter {
         let after = match &self.after {
             None => None,
             Some(Place { key: Key::Number(number), tie }) => Some((*number, *tie)),
-            Some(Place { key: Key::Text(text), tie }) => Some(keys.place_of(text, *tie)?),
+            Some(Place { key: Key::Text(text), tie }) => Some(keys.place_of(text, *tie)),
         };
         Ok(SegmentTop {
             ordinal,
@@ -143,19 +143,19 @@ impl Keys {
     }
 
     /// The place of a name among the names of this segment, by halving.
-    fn place_of(&self, text: &str, tie: u64) -> tantivy::Result<(u64, u64)> {
-        let Self::Name(column) = self else { return Ok((u64::MAX, tie)) };
+    fn place_of(&self, text: &str, tie: u64) -> (u64, u64) {
+        let Self::Name(column) = self else { return (u64::MAX, tie) };
         let (mut low, mut high) = (0, column.num_terms() as u64);
         while low < high {
             let middle = low + (high - low) / 2;
             match text_of(column, middle).as_str().cmp(text) {
                 Ordering::Less => low = middle + 1,
-                Ordering::Equal => return Ok((middle, tie)),
+                Ordering::Equal => return (middle, tie),
                 Ordering::Greater => high = middle,
             }
         }
         // Not here: everything from `low` on comes after it.
-        Ok(if low == 0 { (0, 0) } else { (low - 1, u64::MAX) })
+        if low == 0 { (0, 0) } else { (low - 1, u64::MAX) }
     }
 }
 

@@ -18,7 +18,8 @@ const GRAM_SHARE: f32 = 0.2;
 /// What the mean of a site's best scores adds to each of its capabilities.
 const SITE_SHARE: f32 = 0.25;
 const SITE_BEST: usize = 3;
-/// Capabilities of one site that stand on their own; every further one is worth less against those of other sites.
+/// Capabilities of one site that stand on their own; every further one is worth less and less against
+/// those of other sites.
 const SITE_CROWD: usize = 5;
 const CROWD_FACTOR: f32 = 0.8;
 /// What a copy of a text that stands higher is worth.
@@ -141,7 +142,7 @@ fn thin_crowds(ranked: &mut [Ranked], traits: &[Traits]) {
         let before_of_site = of_site.entry(of.site).or_default();
         let before_of_text = of_text.entry(of.text).or_default();
         let mut factor = 1.0;
-        if *before_of_site >= SITE_CROWD {
+        for _ in SITE_CROWD..=*before_of_site {
             factor *= CROWD_FACTOR;
         }
         if *before_of_text >= 1 {

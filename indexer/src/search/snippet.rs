@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tantivy::snippet::SnippetGenerator;
+use tantivy::snippet::{SnippetGenerator, collapse_overlapped_ranges};
 use tantivy::tokenizer::TextAnalyzer;
 
 use super::loaded::Loaded;
@@ -11,6 +11,9 @@ use crate::query::Plan;
 
 /// Length of a snippet: two lines on a phone.
 const SNIPPET_CHARS_MAX: usize = 180;
+
+/// Characters that a cut word and its punctuation add at most.
+const TAIL_CHARS_MAX: usize = 12;
 
 /// The words to mark.
 pub(super) struct Marks {
@@ -29,13 +32,35 @@ impl Marks {
         let analyzer = TextAnalyzer::from(CapabilityTokenizer { stemming });
         let generator =
             SnippetGenerator::new(self.terms.clone(), analyzer, loaded.fields.all, SNIPPET_CHARS_MAX);
-        let mut snippet = generator.snippet(text);
+        let snippet = generator.snippet(text);
         if snippet.is_empty() {
             return escape(&beginning(text));
         }
-        snippet.set_snippet_prefix_postfix("<mark>", "</mark>");
-        snippet.to_html()
+        let fragment = snippet.fragment_range();
+        let is_whole = text.chars().count() <= SNIPPET_CHARS_MAX;
+        let (start, end) =
+            if is_whole { (0, text.len()) } else { (fragment.start, end_of_word(text, fragment.end)) };
+        let mut html = String::with_capacity(end - start + 64);
+        let mut at = start;
+        let piece = |from: usize, to: usize| escape(text.get(from..to).unwrap_or_default());
+        for range in collapse_overlapped_ranges(snippet.highlighted()) {
+            let (from, to) = (fragment.start + range.start, fragment.start + range.end);
+            html.push_str(&piece(at, from));
+            html.push_str("<mark>");
+            html.push_str(&piece(from, to));
+            html.push_str("</mark>");
+            at = to;
+        }
+        html.push_str(&piece(at, end));
+        html
     }
+}
+
+/// Where the word and the punctuation end that a fragment was cut at.
+fn end_of_word(text: &str, at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default();
+    let tail = rest.chars().take_while(|c| !c.is_whitespace()).take(TAIL_CHARS_MAX);
+    at + tail.map(char::len_utf8).sum::<usize>()
 }
 
 fn beginning(text: &str) -> String {

@@ -31,16 +31,15 @@ pub(super) fn suggest(loaded: &Loaded, typed: &str, max: usize) -> Result<Vec<Su
     let Some(prefix) = prefix_of(typed) else { return Ok(Vec::new()) };
     let kept = || loaded.suggestions.0.lock().unwrap_or_else(PoisonError::into_inner);
     let found = kept().get(&prefix).cloned();
-    let mut suggestions = match found {
-        Some(found) => found,
-        None => {
-            let found = complete(loaded, &prefix)?;
-            let mut kept = kept();
-            if kept.len() < KEPT_MAX {
-                kept.insert(prefix, found.clone());
-            }
-            found
+    let mut suggestions = if let Some(found) = found {
+        found
+    } else {
+        let found = complete(loaded, &prefix)?;
+        let mut kept = kept();
+        if kept.len() < KEPT_MAX {
+            kept.insert(prefix, found.clone());
         }
+        found
     };
     suggestions.truncate(max.min(SUGGESTIONS_MAX));
     Ok(suggestions)
