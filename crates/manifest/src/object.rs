@@ -54,7 +54,7 @@ impl<'v> Object<'v> {
         whole(self.value(key)?)
     }
 
-    pub(crate) fn object(&self, key: &str) -> Option<Object<'v>> {
+    pub(crate) fn object(&self, key: &str) -> Option<Self> {
         let map = self.value(key)?.as_object()?;
         Some(Object { map, pointer: self.at(key) })
     }

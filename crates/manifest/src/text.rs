@@ -179,13 +179,11 @@ fn is_emphasis(out: &str, after: &str, mark: char) -> bool {
 
 /// After `]`: drops the target of a Markdown link.
 fn skip_target<'t>(after: &'t str, out: &mut String) -> &'t str {
-    match nearby(after).find(')') {
-        Some(end) => after.get(end + 1..).unwrap_or_default(),
-        None => {
-            out.push(']');
-            after
-        }
-    }
+    let Some(end) = nearby(after).find(')') else {
+        out.push(']');
+        return after;
+    };
+    after.get(end + 1..).unwrap_or_default()
 }
 
 /// Phrases by which texts try to steer a model that reads them, lower case. Kept small and literal: a miss is ranked

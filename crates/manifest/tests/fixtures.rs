@@ -1,6 +1,8 @@
 //! Every folder below `fixtures/<format>/<case>/` is a case: a document, an optional `about.json` that says how it was
 //! served, and the manifest it has to become (`expected.snap`).
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 mod support;
 
 use std::collections::BTreeSet;

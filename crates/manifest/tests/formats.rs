@@ -1,5 +1,7 @@
 //! The formats beside the core dialects: every finding that their tables and rules can make has a fixture.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 mod support;
 
 use std::collections::BTreeSet;

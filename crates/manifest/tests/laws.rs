@@ -1,6 +1,8 @@
 //! Laws that hold for any input: reading ends without panic, twice the same, within its caps, and what it says of itself
 //! survives JSON.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 use std::collections::HashSet;
 
 use manifest::{Discovery, Document, Format, Manifest, ManifestUrl, read};

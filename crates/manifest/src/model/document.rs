@@ -23,7 +23,7 @@ pub struct Detection {
     /// The flavour within the format: `prose`, `schema`, `sdk`…
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<String>,
-    /// In words: "awp_version is \"0.1\"".
+    /// In words: "`awp_version` is 0.1".
     pub evidence: Vec<String>,
     /// Other formats whose markers the document shows too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

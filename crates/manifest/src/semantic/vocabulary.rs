@@ -50,11 +50,7 @@ pub(super) const VOCABULARY: &[Entry] = &[
             &["flight", "boarding", "passenger", "checkin"],
         ],
     ),
-    entry(
-        "travel:seat-selection",
-        0.85,
-        &[&["seat"], &["select", "choose", "book", "assign", "change", "pick"]],
-    ),
+    entry("travel:seat-selection", 0.85, &[&["seat"], &["select", "choose", "assign", "change", "pick"]]),
     entry("travel:hotel-booking", 0.9, &[BOOK, LODGING]),
     entry("travel:hotel-search", 0.88, &[FIND, LODGING]),
     entry("travel:restaurant-booking", 0.9, &[BOOK, DINING]),
