@@ -30,6 +30,8 @@ pub struct CrawlConfig {
     /// Makes sites due that were visited longer ago than this.
     pub revisit_older_than: Option<Duration>,
     pub worker: WorkerId,
+    /// How long a site is leased for; renewed at a third of it, and free again after it when the process was killed.
+    pub lease: Duration,
 }
 
 /// When a crawl ends.

@@ -31,6 +31,7 @@ pub(crate) struct CrawlerTable {
     pub(crate) concurrency: Option<u32>,
     pub(crate) rate: Option<u32>,
     pub(crate) delay: Option<String>,
+    pub(crate) lease: Option<String>,
     pub(crate) hosts: Option<PathBuf>,
     pub(crate) ca_file: Option<PathBuf>,
     pub(crate) allow_addresses: Vec<String>,

@@ -77,6 +77,9 @@ pub struct CrawlFlags {
     /// Least gap between two requests to a host [default: 3s]
     #[arg(long, global = true, value_name = "DURATION")]
     pub delay: Option<String>,
+    /// How long a killed process keeps its sites from others [default: 3m]
+    #[arg(long, global = true, value_name = "DURATION")]
+    pub lease: Option<String>,
     /// Visit again now what was visited longer ago than this
     #[arg(long, value_name = "DURATION")]
     pub revisit: Option<String>,

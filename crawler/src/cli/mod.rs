@@ -15,5 +15,6 @@ mod watch;
 pub use app::{main, stop_on_signals};
 pub use flags::{Command, CrawlFlags, Flags, LogFormat, SharedFlags};
 pub use log::start as start_log;
+pub use report::summary_text;
 pub use settings::{Settings, SharedSettings, UsageError, Verbosity, resolve};
 pub use watch::Watch;

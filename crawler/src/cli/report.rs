@@ -17,6 +17,11 @@ pub(crate) enum Audience {
     Pipe,
 }
 
+/// What a crawl came to, in text, without hints at what to do next.
+pub fn summary_text(summary: &Summary) -> String {
+    text(summary, Audience::Pipe, "")
+}
+
 /// What a crawl came to, in text.
 pub(crate) fn text(summary: &Summary, audience: Audience, next_command: &str) -> String {
     // writing into a string does not fail

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use policy::OwnNetworks;
-use store::{DatabaseUrl, StoreConfig};
+use store::{DatabaseUrl, LEASE_DURATION_DEFAULT, StoreConfig};
 
 use super::duration;
 use super::file::{self, ConfigFile};
@@ -99,6 +99,7 @@ fn crawl_config(
 ) -> Result<CrawlConfig, UsageError> {
     let table = &file.crawler;
     let seeds = if flags.seeds.is_empty() { &table.seeds } else { &flags.seeds };
+    let lease = read_duration("--lease", flags.lease.as_deref().or(table.lease.as_deref()))?;
     let delay = read_duration("--delay", flags.delay.as_deref().or(table.delay.as_deref()))?;
     Ok(CrawlConfig {
         egress: egress_settings(flags, file, contact)?,
@@ -109,6 +110,7 @@ fn crawl_config(
         concurrency: concurrency(flags.concurrency.or(table.concurrency))?,
         revisit_older_than: read_duration("--revisit", flags.revisit.as_deref())?,
         worker: worker_id(),
+        lease: lease.unwrap_or(LEASE_DURATION_DEFAULT),
     })
 }
 

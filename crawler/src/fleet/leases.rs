@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use manifest::SiteName;
-use store::{LEASE_DURATION_DEFAULT, LeaseToken, Store};
+use store::{LeaseToken, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
@@ -26,7 +27,7 @@ impl Held {
     }
 
     /// Renews all of them; while the database is away the visits go on, since nobody else can lease their sites either.
-    pub(super) async fn renew(&self, store: &Store) {
+    pub(super) async fn renew(&self, store: &Store, lease: Duration) {
         let tokens: Vec<LeaseToken> = {
             let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             held.values().map(|(token, _)| token.clone()).collect()
@@ -34,7 +35,7 @@ impl Held {
         if tokens.is_empty() {
             return;
         }
-        match store.leases_renew(&tokens, LEASE_DURATION_DEFAULT, clock::now()).await {
+        match store.leases_renew(&tokens, lease, clock::now()).await {
             Ok(renewed) => self.keep(&tokens, &renewed),
             Err(error) => tracing::warn!(%error, "leases could not be renewed"),
         }

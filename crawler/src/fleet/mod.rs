@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::SiteName;
-use store::{LEASE_DURATION_DEFAULT, LeaseRequest, LeasedSite, StoreError, WorkerId};
+use store::{LeaseRequest, LeasedSite, StoreError, WorkerId};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -26,8 +26,8 @@ use crate::visit::Tools;
 
 /// Sites leased by one statement: a few milliseconds' work for a database.
 const LEASE_BATCH_MAX: usize = 200;
-/// How often leases are renewed: a third of their time.
-const HEARTBEAT: Duration = Duration::from_mins(1);
+/// A lease is renewed this many times before it would end: two renewals may fail.
+const HEARTBEATS_PER_LEASE: u32 = 3;
 /// How often the queue is looked at when nothing was due.
 const IDLE_POLL: Duration = Duration::from_secs(1);
 /// Pause after the database did not answer.
@@ -68,6 +68,8 @@ pub(crate) struct Fleet<'a, P> {
     pub(crate) tools: Tools,
     pub(crate) worker: WorkerId,
     pub(crate) concurrency: usize,
+    /// How long a site is leased for.
+    pub(crate) lease: Duration,
     pub(crate) cancel: Cancel,
     pub(crate) summary: Summary,
     pub(crate) progress: &'a P,
@@ -83,13 +85,15 @@ struct Work {
     /// Sites that are due after this belong to the next pass.
     due_before: Option<DateTime<Utc>>,
     next_look_at: Instant,
+    /// Another process was seen to hold sites since the queue was last empty.
+    others_held: bool,
 }
 
 impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
     /// Works until nothing is due (once) or until it is stopped.
     pub(crate) async fn run(&mut self, mode: Mode) -> Result<(), StoreError> {
         let mut work = self.begin(mode).await?;
-        let mut heartbeat = tokio::time::interval(HEARTBEAT);
+        let mut heartbeat = tokio::time::interval(self.lease / HEARTBEATS_PER_LEASE);
         let mut idle_since: Option<DateTime<Utc>> = None;
         while !self.cancel.soft.is_cancelled() {
             let leased = self.lease(&mut work).await?;
@@ -99,14 +103,14 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
             let is_idle = work.running.is_empty() && leased == 0;
             if let (true, Mode::Once { park_wait }) = (is_idle, mode) {
                 let idle_since = *idle_since.get_or_insert_with(clock::now);
-                if !self.is_worth_waiting(&work, idle_since, park_wait).await {
+                if !self.is_worth_waiting(&mut work, idle_since, park_wait).await {
                     break;
                 }
             }
             let wake_at = work.wake_at();
             tokio::select! {
                 Some(done) = work.running.join_next() => self.take(&mut work, done),
-                _ = heartbeat.tick() => work.held.renew(&self.tools.store).await,
+                _ = heartbeat.tick() => work.held.renew(&self.tools.store, self.lease).await,
                 () = tokio::time::sleep_until(wake_at) => {}
                 () = self.cancel.soft.cancelled() => {}
             }
@@ -130,25 +134,37 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
                 .collect(),
             due_before: matches!(mode, Mode::Once { .. }).then_some(now),
             next_look_at: Instant::now(),
+            others_held: false,
         })
     }
 
     /// Whether something will become due while a pass may wait: a parked visit, or a site that another process holds.
     /// A process that was killed holds its sites until their leases end, and this pass finishes its work.
-    async fn is_worth_waiting(&self, work: &Work, idle_since: DateTime<Utc>, park_wait: Duration) -> bool {
+    async fn is_worth_waiting(
+        &self,
+        work: &mut Work,
+        idle_since: DateTime<Utc>,
+        park_wait: Duration,
+    ) -> bool {
         let until = idle_since + delta(park_wait);
         let parked = work.parked.values().filter(|parked| parked.resume_at <= until).count();
         if parked > 0 {
             (self.progress)(Progress::Waiting { parked, until });
             return true;
         }
-        let leases_end_at = idle_since + delta(LEASE_DURATION_DEFAULT);
+        // the queue is looked at every so often, and once more after the last lease has ended
+        let leases_end_at = idle_since + delta(self.lease + 2 * IDLE_POLL);
         if self.only.is_some() || clock::now() > leases_end_at {
             return false;
         }
         match self.tools.store.stats(clock::now()).await {
-            Ok(stats) if stats.sites_leased == 0 => false,
+            // what others held is free now: one more look
+            Ok(stats) if stats.sites_leased == 0 => {
+                work.next_look_at = Instant::now();
+                std::mem::take(&mut work.others_held)
+            }
             Ok(stats) => {
+                work.others_held = true;
                 let news = Progress::Held { sites: stats.sites_leased, until: leases_end_at };
                 (self.progress)(news);
                 true
@@ -193,7 +209,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         let request = LeaseRequest {
             worker: self.worker.clone(),
             sites_max: u32::try_from(free).unwrap_or(u32::MAX),
-            duration: LEASE_DURATION_DEFAULT,
+            duration: self.lease,
             due_before: now,
             only: None,
         };

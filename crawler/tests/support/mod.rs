@@ -42,6 +42,7 @@ impl Crawl {
             hosts: HostsFile::parse(&web.hosts_file()).unwrap(),
         };
         let config = CrawlConfig {
+            lease: store::LEASE_DURATION_DEFAULT,
             egress,
             seeds: vec![SeedSource::Text { name: "seeds".to_owned(), text: seeds.to_owned() }],
             mode: Mode::Once { park_wait: Duration::ZERO },
