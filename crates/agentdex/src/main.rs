@@ -1,3 +1,47 @@
-//! The front door on one machine: crawler, indexer and api in one process.
+//! The front door on one machine: crawler, indexer and interface in one process on embedded storage. Wiring only: what is
+//! typed is parsed here, everything that is done is done by the three libraries.
 
-fn main() {}
+mod cli;
+mod demo;
+mod serve;
+mod validate;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::{Command, Flags};
+use crate::serve::Afterwards;
+
+fn main() -> ExitCode {
+    let flags = Flags::parse();
+    match run(flags) {
+        Ok(code) => code,
+        Err(error) => {
+            // Nothing is left to do where even stderr is closed.
+            drop(writeln!(std::io::stderr(), "agentdex: {error:#}"));
+            ExitCode::from(if error.is::<crawler::cli::UsageError>() { 2 } else { 1 })
+        }
+    }
+}
+
+fn run(flags: Flags) -> anyhow::Result<ExitCode> {
+    let mut out = std::io::stdout();
+    match flags.command {
+        Some(Command::Validate(args)) => {
+            let passes = validate::run(&args, &mut out)?;
+            Ok(ExitCode::from(u8::from(!passes)))
+        }
+        Some(Command::Demo) => runtime()?.block_on(demo::run(&flags.shared, &flags.crawl, &flags.serve)),
+        None if flags.crawl.seeds.is_empty() && flags.shared.config.is_none() => {
+            cli::print_help(&mut out)?;
+            Ok(ExitCode::from(2))
+        }
+        None => runtime()?.block_on(serve::run(&flags.shared, &flags.crawl, &flags.serve, Afterwards::Rest)),
+    }
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+}

@@ -1,0 +1,60 @@
+//! What may be typed.
+
+use std::io::Write;
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use crawler::cli::{CrawlFlags, SharedFlags};
+
+use crate::validate::ValidateArgs;
+
+/// The discovery index of the agentic web on one machine: crawls, indexes and serves in one process.
+///
+/// `agentdex demo` shows it on a small web of its own; `agentdex --seeds FILE` does the same for the real one.
+#[derive(Debug, Parser)]
+#[command(name = "agentdex", version, max_term_width = 100)]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) shared: SharedFlags,
+    #[command(flatten)]
+    pub(crate) serve: ServeFlags,
+    #[command(flatten)]
+    pub(crate) crawl: CrawlFlags,
+}
+
+/// Flags of serving.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Serving")]
+pub(crate) struct ServeFlags {
+    /// Where the dashboard and the API listen [default: 127.0.0.1:8080]
+    #[arg(long, global = true, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<String>,
+    /// How the world reaches the API, where that differs from --listen
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) public_url: Option<String>,
+    /// Open the dashboard in a browser
+    #[arg(long, global = true)]
+    pub(crate) open: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start a small local web, crawl it, index it and serve the result
+    Demo,
+    Validate(ValidateArgs),
+}
+
+pub(crate) fn print_help(out: &mut impl Write) -> std::io::Result<()> {
+    write!(out, "{}", Flags::command().render_long_help())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flags_are_consistent() {
+        Flags::command().debug_assert();
+    }
+}

@@ -1,0 +1,167 @@
+//! Crawler, indexer and interface in one process: the pass over the seeds in the foreground, the index following the feed,
+//! and the interface answering from the first moment on.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use api::{ApiConfig, ApiSettings, App};
+use crawler::cli::{CrawlFlags, SharedFlags, Watch};
+use crawler::{Cancel, CrawlConfig, Mode};
+use indexer::Searcher;
+use indexer::cli::SharedArguments;
+use indexer::follow::IndexConfig;
+use store::Store;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::ServeFlags;
+
+/// How often is looked whether the index has caught up with the pass.
+const CATCH_UP_POLL: Duration = Duration::from_millis(50);
+
+/// What the crawler does after the pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    /// Nothing; the next start goes on.
+    Rest,
+    /// Visits sites as they fall due.
+    FollowDueSites,
+}
+
+/// Crawls, indexes and serves until Ctrl-C.
+pub(crate) async fn run(
+    shared: &SharedFlags,
+    crawl: &CrawlFlags,
+    serve: &ServeFlags,
+    afterwards: Afterwards,
+) -> anyhow::Result<ExitCode> {
+    let settings = crawler::cli::resolve(shared, crawl)?;
+    crawler::cli::start_log(settings.shared.log_format, settings.shared.verbosity);
+    let config = api_config(shared, serve, &settings.shared.data_dir)?;
+    // The port first: whoever finds it taken should not have to wait for a crawl to hear so.
+    let listener = api::bind(&config).await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let store = Store::open(&settings.shared.store).await?;
+    let index = IndexConfig { dir: config.index_dir.clone() };
+
+    let cancel = Cancel::default();
+    let mut signals = JoinSet::new();
+    signals.spawn(crawler::cli::stop_on_signals(cancel.clone()));
+    let stop = CancellationToken::new();
+    let mut services = JoinSet::new();
+    let (feed, following) = (store.clone(), index.clone());
+    let until = stop.clone();
+    services.spawn(async move {
+        let followed = indexer::follow::run(feed, following, until, indexer::follow::Mode::Follow).await;
+        followed.map(drop).context("the index cannot follow the crawl")
+    });
+    let app = App::with_store(config, store.clone());
+    let until = stop.clone();
+    services.spawn(async move { api::serve(listener, app, until).await.context("the interface stopped") });
+
+    say(&format!("Dashboard and API: {url}, filling while the crawl goes on."))?;
+    let node = Node { store: store.clone(), index, url, open: serve.open };
+    let worked = tokio::select! {
+        worked = node.work(settings.crawl, &cancel, Watch::new(settings.shared.verbosity), afterwards) => worked,
+        Some(ended) = services.join_next() => ended.context("a part of agentdex broke off").flatten(),
+    };
+    stop.cancel();
+    while let Some(ended) = services.join_next().await {
+        ended.context("a part of agentdex broke off").flatten()?;
+    }
+    store.close().await;
+    worked.map(|()| ExitCode::SUCCESS)
+}
+
+/// The interface's settings; the index lies where the indexer would put it.
+fn api_config(flags: &SharedFlags, serve: &ServeFlags, data_dir: &Path) -> anyhow::Result<ApiConfig> {
+    let shared = SharedArguments {
+        data_dir: Some(data_dir.to_owned()),
+        database_url: flags.database_url.clone(),
+        config: flags.config.clone(),
+        ..SharedArguments::default()
+    };
+    let typed = ApiSettings { listen: serve.listen.clone(), public_url: serve.public_url.clone() };
+    let settings = match &flags.config {
+        Some(file) => typed.or_file(file)?,
+        None => typed,
+    };
+    Ok(settings.resolve(shared.settings()?)?)
+}
+
+/// What the foreground needs.
+struct Node {
+    store: Store,
+    index: IndexConfig,
+    url: String,
+    open: bool,
+}
+
+impl Node {
+    async fn work(
+        &self,
+        config: CrawlConfig,
+        cancel: &Cancel,
+        watch: Watch,
+        afterwards: Afterwards,
+    ) -> anyhow::Result<()> {
+        if config.mode == Mode::Daemon {
+            crawler::run(config, self.store.clone(), cancel.clone(), |news| watch.show(&news)).await?;
+            watch.finish();
+            return Ok(());
+        }
+        let again =
+            CrawlConfig { mode: Mode::Daemon, seeds: Vec::new(), revisit_older_than: None, ..config.clone() };
+        let crawled =
+            crawler::run(config, self.store.clone(), cancel.clone(), |news| watch.show(&news)).await;
+        watch.finish();
+        say(&crawler::cli::summary_text(&crawled?))?;
+        if cancel.soft.is_cancelled() {
+            return Ok(());
+        }
+        self.caught_up().await?;
+        self.announce()?;
+        match afterwards {
+            Afterwards::Rest => cancel.soft.cancelled().await,
+            Afterwards::FollowDueSites => {
+                crawler::run(again, self.store.clone(), cancel.clone(), |_| ()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the index shows everything that the pass found.
+    async fn caught_up(&self) -> anyhow::Result<()> {
+        let head = self.store.feed_head().await?;
+        loop {
+            let dir = self.index.dir.clone();
+            let opened = tokio::task::spawn_blocking(move || Searcher::open(&dir)).await?;
+            if opened.is_ok_and(|searcher| searcher.generation().position >= head) {
+                return Ok(());
+            }
+            tokio::time::sleep(CATCH_UP_POLL).await;
+        }
+    }
+
+    fn announce(&self) -> anyhow::Result<()> {
+        say(&format!(
+            "\nEverything found is in the index. Open {url} or try\n  curl '{url}/search?q=book+flight'\nCtrl-C ends it; everything is kept.",
+            url = self.url
+        ))?;
+        if self.open {
+            open::that(&self.url)
+                .with_context(|| format!("cannot open a browser; the dashboard is at {}", self.url))?;
+        }
+        Ok(())
+    }
+}
+
+/// A line for whoever started the program.
+pub(crate) fn say(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}")?;
+    out.flush()
+}

@@ -1,0 +1,74 @@
+//! Findings as a `JUnit` XML report, which build servers show as failed tests: one test case a finding code.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use manifest::{Finding, Severity};
+
+use super::Checked;
+
+pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Result<()> {
+    let mut cases: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    for finding in &checked.manifest.findings {
+        cases.entry(finding.code.as_ref()).or_default().push(finding);
+    }
+    let failures = cases.values().filter(|findings| is_failure(findings)).count();
+    let format = checked.manifest.detection.format;
+    writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
+    // The detection itself is a test that passes, so that a document without findings reports one test and no failure.
+    writeln!(
+        out,
+        r#"<testsuite name="{}" tests="{}" failures="{failures}">"#,
+        escaped(checked.name),
+        cases.len() + 1
+    )?;
+    writeln!(out, r#"  <testcase classname="{format}" name="is read as {format}"/>"#)?;
+    for (code, findings) in &cases {
+        print_case(checked, code, findings, out)?;
+    }
+    writeln!(out, "</testsuite>")?;
+    Ok(())
+}
+
+fn print_case(
+    checked: &Checked<'_>,
+    code: &str,
+    findings: &[&Finding],
+    out: &mut impl Write,
+) -> anyhow::Result<()> {
+    let format = checked.manifest.detection.format;
+    let element = if is_failure(findings) { "failure" } else { "system-out" };
+    writeln!(out, r#"  <testcase classname="{format}" name="{}">"#, escaped(code))?;
+    writeln!(out, "    <{element}>")?;
+    for finding in findings {
+        let (line, column) = checked.place(finding);
+        let told =
+            format!("{}:{line}:{column}: {}. {} ({})", checked.name, finding.text, finding.fix, finding.spec);
+        writeln!(out, "{}", escaped(&told))?;
+    }
+    writeln!(out, "    </{element}>")?;
+    writeln!(out, "  </testcase>")?;
+    Ok(())
+}
+
+fn is_failure(findings: &[&Finding]) -> bool {
+    findings.iter().any(|finding| finding.severity >= Severity::Should)
+}
+
+/// Text for XML 1.0: markup escaped, characters that XML cannot carry left out.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\t' | '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'.. => {
+                escaped.push(character);
+            }
+            _ => {}
+        }
+    }
+    escaped
+}

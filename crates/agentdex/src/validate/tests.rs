@@ -1,0 +1,86 @@
+//! The four outputs on a document with a broken demand, and the exit by severity.
+
+use clap::Parser as _;
+use serde_json::Value;
+
+use super::*;
+
+#[derive(clap::Parser)]
+struct Typed {
+    #[command(flatten)]
+    args: ValidateArgs,
+}
+
+/// Validates text in a file of this name; whether it passes and what was printed.
+fn validate(name: &str, text: &str, flags: &[&str]) -> (bool, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    let words = ["validate", path.to_str().unwrap()].into_iter().chain(flags.iter().copied());
+    let mut out = Vec::new();
+    let passes = run(&Typed::parse_from(words).args, &mut out).unwrap();
+    (passes, String::from_utf8(out).unwrap())
+}
+
+const BROKEN: &str = "{\n  \"awp_version\": \"0.1\",\n  \"domain\": \"kiosk.example\",\n  \"actions\": [\n    {\"id\": \"<buy>\"}\n  ]\n}\n";
+const SOUND: &str = r#"{"awp_version": "0.1", "domain": "site.invalid", "intent": "Sells newspapers.",
+  "actions": [{"id": "list_papers", "description": "Lists the papers on sale today", "auth_required": false, "inputs": {},
+               "outputs": {"papers": "array[string]"}, "endpoint": "/api/papers", "method": "GET"}]}"#;
+
+#[test]
+fn text_names_the_dialect_the_place_and_the_cure() {
+    let (passes, said) = validate("agent.json", BROKEN, &[]);
+    assert!(!passes);
+    assert!(said.contains("awp 0.1 (strong)"), "{said}");
+    assert!(said.contains("awp.intent.missing"), "{said}");
+    assert!(said.contains("agent.json:5:5: must"), "{said}");
+}
+
+#[test]
+fn a_sound_document_passes_and_the_threshold_counts() {
+    assert!(validate("agent.json", SOUND, &[]).0);
+    assert!(validate("agent.json", BROKEN, &["--fail-on", "never"]).0);
+}
+
+#[test]
+fn json_has_lines_and_columns() {
+    let (_, said) = validate("agent.json", BROKEN, &["--format", "json"]);
+    let report: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(report["detection"]["format"], "awp");
+    let findings = report["findings"].as_array().unwrap();
+    assert!(
+        findings.iter().any(|finding| finding["pointer"] == "/actions/0" && finding["line"] == 5),
+        "{said}"
+    );
+}
+
+#[test]
+fn sarif_lists_each_rule_once_and_every_result() {
+    let (_, said) = validate("agent.json", BROKEN, &["--format", "sarif"]);
+    let log: Value = serde_json::from_str(&said).unwrap();
+    let run = &log["runs"][0];
+    let rules: Vec<&Value> =
+        run["tool"]["driver"]["rules"].as_array().unwrap().iter().map(|rule| &rule["id"]).collect();
+    let results = run["results"].as_array().unwrap();
+    assert!(results.len() >= rules.len() && !rules.is_empty());
+    assert!(results.iter().all(|result| rules.contains(&&result["ruleId"])));
+    assert!(results.iter().any(|result| result["level"] == "error"));
+}
+
+#[test]
+fn junit_is_escaped_and_counts_failures() {
+    let (_, said) = validate("agent.json", BROKEN, &["--format", "junit"]);
+    assert!(said.starts_with("<?xml") && said.trim_end().ends_with("</testsuite>"), "{said}");
+    assert!(!said.contains("<buy>"));
+    assert_eq!(
+        said.matches("<testcase").count(),
+        said.matches("tests=\"").count()
+            * said.split("tests=\"").nth(1).unwrap().split('"').next().unwrap().parse::<usize>().unwrap()
+    );
+}
+
+#[test]
+fn a_forced_format_is_obeyed() {
+    let (_, said) = validate("agent.json", SOUND, &["--as", "atp"]);
+    assert!(said.contains(": atp"), "{said}");
+}

@@ -1,0 +1,46 @@
+//! Findings for a person at a terminal.
+
+use std::io::Write;
+
+use manifest::Severity;
+
+use super::Checked;
+
+pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Result<()> {
+    let manifest = checked.manifest;
+    let detection = &manifest.detection;
+    let version = detection.version.as_deref().map_or_else(String::new, |version| format!(" {version}"));
+    writeln!(out, "{}: {}{version} ({})", checked.name, detection.format, detection.strength)?;
+    for evidence in &detection.evidence {
+        writeln!(out, "  because {evidence}")?;
+    }
+    for conformance in &manifest.conformance {
+        writeln!(out, "  {}: {}", conformance.spec, conformance.level.as_str())?;
+    }
+    writeln!(out, "  {} capabilities", manifest.capabilities.len())?;
+    for finding in &manifest.findings {
+        let (line, column) = checked.place(finding);
+        writeln!(out, "\n{}:{line}:{column}: {}: {}", checked.name, finding.severity.as_str(), finding.text)?;
+        writeln!(out, "  {} ({}) at {}", finding.code, finding.spec, shown(&finding.pointer))?;
+        writeln!(out, "  {}", finding.fix)?;
+    }
+    writeln!(out, "\n{}", tally(checked))?;
+    Ok(())
+}
+
+fn shown(pointer: &str) -> &str {
+    if pointer.is_empty() { "the whole document" } else { pointer }
+}
+
+fn tally(checked: &Checked<'_>) -> String {
+    let count =
+        |severity| checked.manifest.findings.iter().filter(|finding| finding.severity == severity).count();
+    let counts = [Severity::Must, Severity::Should, Severity::May, Severity::Note]
+        .map(|severity| (severity.as_str(), count(severity)));
+    let told: Vec<String> = counts
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(severity, count)| format!("{count} {severity}"))
+        .collect();
+    if told.is_empty() { "no findings".to_owned() } else { format!("findings: {}", told.join(", ")) }
+}
