@@ -1,5 +1,7 @@
 //! The interface over a real SQLite store and a real index, called as a client calls it.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 mod conventions;
 mod documents;
 mod pages;

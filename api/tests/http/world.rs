@@ -134,12 +134,12 @@ async fn visit(store: &Store, manifest: Manifest, keep_body: bool) {
     let mut request = LeaseRequest::due_now(WorkerId::new("tests"), 1, now);
     request.only = Some(vec![host.site()]);
     let leased = store.sites_lease(&request, now).await.unwrap();
-    let record = record(host, manifest, keep_body, now);
+    let record = record(&host, manifest, keep_body, now);
     store.visit_save(&leased[0].token, &record).await.unwrap();
 }
 
-fn record(host: Host, manifest: Manifest, keep_body: bool, now: DateTime<Utc>) -> VisitRecord {
-    let missing = ManifestUrl::on_host(&host, "/.well-known/agents.json").unwrap();
+fn record(host: &Host, manifest: Manifest, keep_body: bool, now: DateTime<Utc>) -> VisitRecord {
+    let missing = ManifestUrl::on_host(host, "/.well-known/agents.json").unwrap();
     VisitRecord {
         site: host.site(),
         started_at: now - TimeDelta::seconds(3),
@@ -147,7 +147,7 @@ fn record(host: Host, manifest: Manifest, keep_body: bool, now: DateTime<Utc>) -
         end: VisitEnd::Completed,
         status: Status::Fresh,
         next_visit: NextVisit { at: now + TimeDelta::days(7), reason: "nothing changed for a week".into() },
-        robots: vec![robots(&host, now)],
+        robots: vec![robots(host, now)],
         fetches: vec![found(manifest, keep_body, now), not_found(missing, now)],
         changed_any: true,
         paths_checked: PathSlots::new(),
