@@ -1,0 +1,129 @@
+// Every page and the main journeys, in a real browser, on the demo's data: at desktop and phone width, in both themes,
+// with and without scripts, judged by axe-core against WCAG 2.2 AA.
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { startBrowser, startDemo } from "./demo.js";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+const DESKTOP = { width: 1280, height: 900 };
+const PHONE = { width: 390, height: 844 };
+
+let demo, browser, pages;
+
+before(async () => {
+  [demo, browser] = await Promise.all([startDemo(), startBrowser()]);
+  const found = await (await fetch(`${demo.url}/search?q=book+flight`)).json();
+  pages = {
+    home: "/",
+    search: "/search?q=book+flight",
+    empty: "/search?q=zzzqqqxxyy",
+    capability: `/capabilities/${found.results[0].id}`,
+    sites: "/sites",
+    site: `/sites/${found.results[0].site}`,
+    types: "/semantic-types",
+    stats: "/stats",
+  };
+});
+
+after(async () => {
+  await browser?.close();
+  await demo?.stop();
+});
+
+// Opens a page and fails on anything that the browser complains about.
+async function visit(path, options, look) {
+  const context = await browser.newContext({ viewport: DESKTOP, ...options });
+  const page = await context.newPage();
+  const complaints = [];
+  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("request", (request) => request.url().startsWith(demo.url) || complaints.push(`asks a third party: ${request.url()}`));
+  const response = await page.goto(demo.url + path, { waitUntil: "networkidle" });
+  assert.equal(response.status(), 200, path);
+  await look(page, response);
+  assert.deepEqual(complaints, [], path);
+  await context.close();
+}
+
+test("search to capability to site, with the keyboard alone", async () => {
+  await visit("/", {}, async (page) => {
+    await page.keyboard.type("book flight");
+    await Promise.all([page.waitForURL(/q=book(\+|%20)flight/), page.keyboard.press("Enter")]);
+    await page.evaluate(() => document.activeElement.blur());
+    await page.keyboard.press("/");
+    assert.equal(await page.evaluate(() => document.activeElement.name), "q");
+    const first = page.locator("main article a").first();
+    assert.match(await first.innerText(), /book/i);
+    await first.click();
+    await page.waitForURL(/\/capabilities\//);
+    assert.match(await page.locator("h1").innerText(), /book/i);
+    await page.locator("main a[href^='/sites/']").first().click();
+    await page.waitForURL(/\/sites\/skyhop\.example/);
+    assert.match(await page.locator("main").innerText(), /robots\.txt/i);
+  });
+});
+
+test("the same journey without scripts", async () => {
+  await visit("/", { javaScriptEnabled: false }, async (page) => {
+    await page.fill("input[name=q]", "book flight");
+    await page.press("input[name=q]", "Enter");
+    await page.waitForURL(/q=book(\+|%20)flight/);
+    assert.match(await page.locator("main article").first().innerText(), /skyhop\.example/);
+  });
+});
+
+test("a search without a good answer says so", async () => {
+  await visit(pages.empty, {}, async (page) => {
+    assert.match(await page.locator("main").innerText(), /nothing/i);
+    assert.equal(await page.locator("main article").count(), 0);
+  });
+});
+
+test("every page passes axe at WCAG 2.2 AA, in both themes", async () => {
+  for (const [name, path] of Object.entries(pages)) {
+    for (const colorScheme of ["light", "dark"]) {
+      // The page's own policy forbids scripts that it does not ship: axe comes in by the debugger's door.
+      await visit(path, { colorScheme, bypassCSP: true }, async (page) => {
+        await page.evaluate(AXE);
+        const report = await page.evaluate((tags) => globalThis.axe.run({ runOnly: tags }), RULES);
+        const broken = report.violations.map((rule) => `${rule.id}: ${rule.nodes.map((node) => node.html).join(" ")}`);
+        assert.deepEqual(broken, [], `${name} in ${colorScheme}`);
+      });
+    }
+  }
+});
+
+test("no page is wider than a phone, and each has a title of its own", async () => {
+  const titles = new Set();
+  for (const [name, path] of Object.entries(pages)) {
+    await visit(path, { viewport: PHONE }, async (page) => {
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - globalThis.innerWidth);
+      assert.ok(overflow <= 0, `${name} is ${overflow} px too wide`);
+      titles.add(await page.title());
+    });
+  }
+  assert.equal(titles.size, Object.keys(pages).length);
+});
+
+test("pages carry a strict policy and stay small", async () => {
+  for (const path of Object.values(pages)) {
+    const response = await fetch(demo.url + path, { headers: { accept: "text/html" } });
+    const policy = response.headers.get("content-security-policy");
+    assert.match(policy, /default-src 'none'|default-src 'self'/);
+    assert.doesNotMatch(policy, /unsafe-inline|unsafe-eval/);
+    assert.ok((await response.arrayBuffer()).byteLength < 200_000, `${path} is large`);
+  }
+});
+
+test("pictures of the pages", { skip: !process.env.SCREENSHOTS }, async () => {
+  mkdirSync(process.env.SCREENSHOTS, { recursive: true });
+  for (const [name, path] of Object.entries(pages)) {
+    for (const colorScheme of ["light", "dark"]) {
+      await visit(path, { colorScheme }, (page) => page.screenshot({ path: join(process.env.SCREENSHOTS, `${name}-${colorScheme}.png`) }));
+    }
+  }
+});

@@ -1,0 +1,86 @@
+//! The Markdown files keep their promises: links resolve, and every flag in a command line is one that the program knows.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use agentdex_tests::harness::binary;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn markdown_files() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for folder in ["", "docs", "migrations", "deploy"] {
+        let entries = std::fs::read_dir(root().join(folder)).unwrap();
+        files.extend(
+            entries
+                .map(|entry| entry.unwrap().path())
+                .filter(|path| path.extension().is_some_and(|end| end == "md")),
+        );
+    }
+    assert!(files.len() >= 4, "README.md and docs were not found");
+    files
+}
+
+/// The targets of `[text](target)` in a text.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
+}
+
+/// Lines inside fenced or indented blocks that start one of our programs.
+fn command_lines(text: &str) -> impl Iterator<Item = &str> {
+    let is_ours = |line: &&str| {
+        ["crawler ", "indexer ", "api ", "agentdex ", "cargo run --release -- "]
+            .iter()
+            .any(|start| line.starts_with(start))
+    };
+    text.lines().map(|line| line.trim_start_matches([' ', '$'])).filter(is_ours)
+}
+
+#[test]
+fn relative_links_lead_somewhere() {
+    for file in markdown_files() {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let prose: String = text.split('`').step_by(2).collect();
+        for target in
+            links(&prose).filter(|target| !target.contains("://") && !target.starts_with(['#', 'm']))
+        {
+            let path = file.parent().unwrap().join(target.split('#').next().unwrap());
+            assert!(path.exists(), "{} links to {target}, which does not exist", file.display());
+        }
+    }
+}
+
+#[test]
+fn every_flag_in_a_command_line_is_known() {
+    let mut checked = BTreeSet::new();
+    for file in markdown_files() {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for line in command_lines(&text) {
+            let line = line.split('#').next().unwrap().replace("cargo run --release -- ", "agentdex ");
+            let mut words = line.split_whitespace();
+            let program = words.next().unwrap().to_owned();
+            let words: Vec<&str> = words.collect();
+            for flag in words.iter().filter(|word| word.starts_with("--")) {
+                let flag = flag.split('=').next().unwrap();
+                let subcommand = words.first().filter(|word| !word.starts_with('-')).copied();
+                assert!(
+                    knows(&program, subcommand, flag),
+                    "{}: {program} does not know {flag} in: {line}",
+                    file.display()
+                );
+                checked.insert((program.clone(), flag.to_owned()));
+            }
+        }
+    }
+    assert!(checked.len() >= 5, "the documents show hardly any command line: {checked:?}");
+}
+
+fn knows(program: &str, subcommand: Option<&str>, flag: &str) -> bool {
+    let subcommand = subcommand.filter(|word| word.bytes().all(|byte| byte.is_ascii_lowercase()));
+    let help = binary(program).unwrap().args(subcommand).arg("--help").output().unwrap();
+    String::from_utf8_lossy(&help.stdout).contains(flag)
+}

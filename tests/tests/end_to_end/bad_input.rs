@@ -1,0 +1,165 @@
+//! Bad input ends in one clear sentence that says what to do, and in the exit code that api callers and shells expect.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use testweb::{Host, Web};
+
+use agentdex_tests::harness::binary;
+
+use crate::world::{Backend, World, output};
+
+async fn world() -> World {
+    let world = World::start(Backend::Sqlite, Web::builder().host(Host::new("kiosk.test"))).await;
+    world.write_seeds(["kiosk.test"]);
+    world
+}
+
+/// Runs a program that must fail with `code`, saying everything in `says` in at most three lines and never panicking.
+#[track_caller]
+fn fails(command: Command, code: i32, says: &[&str]) {
+    let shown = format!("{command:?}");
+    let output = output(command);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{shown}\n{text}");
+    for words in says {
+        assert!(text.contains(words), "{shown} does not say {words:?}:\n{text}");
+    }
+    assert!(!text.contains("panicked"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seed_files_that_are_missing_or_empty() {
+    let world = world().await;
+    let mut missing = world.program("crawler");
+    missing.args(["--seeds", "nowhere.txt"]);
+    fails(missing, 2, &["nowhere.txt"]);
+
+    std::fs::write(world.path("empty.txt"), "# nothing\n\n").unwrap();
+    let mut empty = world.program("crawler");
+    empty.args(["--seeds", "empty.txt"]);
+    fails(empty, 2, &["empty.txt", "no"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_seed_lines_are_reported_and_the_others_visited() {
+    let world = world().await;
+    world.write_seeds([
+        "# shops",
+        "",
+        "kiosk.test",
+        "not a domain",
+        "10.0.0.1",
+        "2,kiosk.test",
+        "ftp://kiosk.test/",
+        "bücher.test",
+    ]);
+    let summary = world.crawl(&[]);
+    let rejected: Vec<_> = summary["seeds"]["rejected"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| line["line"].as_u64().unwrap())
+        .collect();
+    assert_eq!(rejected, [4, 5, 7], "{summary}");
+    assert_eq!(summary["sites_visited"], 2, "{summary}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_flags_are_usage_errors() {
+    let world = world().await;
+    for program in ["crawler", "indexer", "api", "agentdex"] {
+        let mut command = world.program(program);
+        command.arg("--frobnicate");
+        fails(command, 2, &["--frobnicate"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_configuration_keys_are_named() {
+    let world = world().await;
+    std::fs::write(world.path("agentdex.toml"), "data_dirr = \"x\"\n").unwrap();
+    for program in ["crawler", "indexer", "api"] {
+        let mut command = world.program(program);
+        command.args(["--config", "agentdex.toml"]);
+        if program == "crawler" {
+            command.args(["--seeds", "seeds.txt"]);
+        }
+        let output = output(command);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && text.contains("data_dirr"), "{program}: {text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_does_not_answer() {
+    let world = world().await;
+    for (program, flags) in [
+        ("crawler", vec!["--seeds", "seeds.txt"]),
+        ("indexer", vec!["--once"]),
+        ("api", vec!["--listen", "127.0.0.1:0"]),
+    ] {
+        let mut command = binary(program).unwrap();
+        command
+            .current_dir(world.path(""))
+            .args(["--database-url", "postgres://nobody:secret@127.0.0.1:9/none"])
+            .args(flags);
+        let shown = output(command);
+        let text = String::from_utf8_lossy(&shown.stderr);
+        assert_eq!(shown.status.code(), Some(1), "{program}: {text}");
+        assert!(text.contains("127.0.0.1:9") && !text.contains("secret"), "{program}: {text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_data_directory_that_cannot_be_written() {
+    let world = world().await;
+    let file = world.path("a-file");
+    std::fs::write(&file, "").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o400)).unwrap();
+    for (program, flags) in [("crawler", vec!["--seeds", "seeds.txt"]), ("indexer", vec!["--once"])] {
+        let mut command = binary(program).unwrap();
+        command.current_dir(world.path("")).arg("--data-dir").arg(&file).args(flags);
+        fails(command, 1, &["a-file"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_that_is_taken() {
+    let world = world().await;
+    world.crawl(&[]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let mut command = world.program("api");
+    command.args(["--listen", &address]);
+    fails(command, 1, &[&address, "--listen"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_of_another_schema_version_is_rebuilt_and_loses_nothing() {
+    let world = world().await;
+    world.web.set_file(
+        "kiosk.test",
+        "/llms.txt",
+        "text/plain",
+        "# Kiosk\n\n> A shop.\n\n## Docs\n\n- [API](https://kiosk.test/openapi.json): the API\n",
+    );
+    world.crawl(&[]);
+    world.index();
+    let marked = meta_file(&world.path("data/index"));
+    let text = std::fs::read_to_string(&marked).unwrap();
+    std::fs::write(&marked, text.replace("schema_version\\\":", "schema_version\\\":9")).unwrap();
+    world.index();
+    let stats = world.api().await.get("/stats").await;
+    assert_eq!(stats["manifests"], 1, "{stats}");
+}
+
+/// The newest generation's tantivy meta file below the index directory.
+fn meta_file(index: &std::path::Path) -> std::path::PathBuf {
+    let entries = std::fs::read_dir(index).unwrap().map(|entry| entry.unwrap().path());
+    let found = entries.filter_map(|path| {
+        let meta = if path.is_dir() { path.join("meta.json") } else { path };
+        (meta.ends_with("meta.json") && meta.exists()).then_some(meta)
+    });
+    found.max().unwrap()
+}

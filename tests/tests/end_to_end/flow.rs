@@ -1,0 +1,140 @@
+//! Seeds in, search out; and what later passes do: nothing new, a change, a removal, a crawler that was killed.
+
+use std::process::Stdio;
+
+use serde_json::json;
+use testweb::{Answer, Host, Web, WebBuilder};
+
+use crate::world::{Backend, World, kill};
+
+/// An airline's AWP manifest, whose second action is named as asked.
+fn airline(action: &str) -> String {
+    json!({
+        "awp_version": "0.1", "domain": "wingway.test", "intent": "Search and book flights with Wingway.",
+        "actions": [
+            {"id": "search_flights", "description": "Search flights between two airports on a date", "auth_required": false,
+             "inputs": {"origin": {"type": "airport_code", "required": true}, "destination": {"type": "airport_code", "required": true}},
+             "outputs": {"flights": "array[object]"}, "endpoint": "/api/flights", "method": "GET"},
+            {"id": action, "description": "Book a flight for one passenger", "auth_required": true,
+             "inputs": {"flight_number": {"type": "string", "required": true}}, "outputs": {"booking_id": "string"},
+             "endpoint": "/api/bookings", "method": "POST", "sensitivity": "irreversible"}
+        ]
+    })
+    .to_string()
+}
+
+fn small_web() -> WebBuilder {
+    let card = json!({"name": "Summariser", "description": "Summarises documents.", "url": "https://digest.test/a2a", "version": "1.0.0",
+        "protocolVersion": "0.3.0", "capabilities": {}, "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+        "skills": [{"id": "summarise", "name": "Summarise a document", "description": "Shortens a long document to its gist.", "tags": ["text"]}]});
+    Web::builder()
+        .host(Host::new("wingway.test").robots("User-agent: *\nAllow: /\n").file(
+            "/agent.json",
+            "application/json",
+            airline("book_flight"),
+        ))
+        .host(Host::new("digest.test").file(
+            "/.well-known/agent-card.json",
+            "application/json",
+            card.to_string(),
+        ))
+        .host(Host::new("closed.test").robots("User-agent: *\nDisallow: /\n").file(
+            "/agent.json",
+            "application/json",
+            airline("hidden"),
+        ))
+        .host(Host::new("broken.test").route("/robots.txt", Answer::status(503)).file(
+            "/agent.json",
+            "application/json",
+            airline("hidden"),
+        ))
+        .host(Host::new("empty.test"))
+}
+
+const SEEDS: [&str; 5] = ["wingway.test", "digest.test", "closed.test", "broken.test", "empty.test"];
+
+async fn crawled(backend: Backend) -> World {
+    let world = World::start(backend, small_web()).await;
+    world.write_seeds(SEEDS);
+    let summary = world.crawl(&[]);
+    assert_eq!(summary["sites_visited"], 5, "{summary}");
+    world.index();
+    world
+}
+
+pub(crate) async fn seeds_in_search_out(backend: Backend) {
+    let world = crawled(backend).await;
+    let api = world.api().await;
+    assert_eq!(api.search("q=book+flight").await.first().map(String::as_str), Some("book_flight"));
+    assert_eq!(api.search("q=summarise+document&format=a2a").await, ["summarise"]);
+    assert!(api.search("site=closed.test").await.is_empty(), "a site that forbids crawling was indexed");
+    let closed = api.get("/sites/closed.test").await;
+    assert_eq!(closed["status"], "denied", "{closed}");
+    assert_eq!(world.web.log().hits_on("broken.test").len(), 1, "robots.txt answered 503 and more was asked");
+    world.assert_polite();
+}
+
+pub(crate) async fn a_second_pass_is_conditional_and_changes_nothing(backend: Backend) {
+    let world = crawled(backend).await;
+    let before = world.api().await.get("/changes").await;
+    world.web.log().forget();
+    world.crawl(&["--revisit", "0s"]);
+    let asked: Vec<_> =
+        world.web.log().hits_on("wingway.test").into_iter().filter(|hit| hit.path == "/agent.json").collect();
+    assert!(
+        asked.iter().all(|hit| hit.asked.if_none_match.is_some() && hit.status == Some(304)),
+        "{asked:?}"
+    );
+    world.index();
+    assert_eq!(world.api().await.get("/changes").await, before);
+}
+
+pub(crate) async fn a_changed_manifest_reaches_search(backend: Backend) {
+    let world = crawled(backend).await;
+    world.web.set_file("wingway.test", "/agent.json", "application/json", airline("reserve_seat"));
+    world.crawl(&["--revisit", "0s"]);
+    world.index();
+    let found = world.api().await.search("site=wingway.test").await;
+    assert!(
+        found.contains(&"reserve_seat".to_owned()) && !found.contains(&"book_flight".to_owned()),
+        "{found:?}"
+    );
+    world.assert_polite();
+}
+
+pub(crate) async fn a_removed_manifest_leaves_search(backend: Backend) {
+    let world = crawled(backend).await;
+    world.web.set("wingway.test", "/agent.json", Answer::status(410));
+    world.crawl(&["--revisit", "0s"]);
+    world.index();
+    let api = world.api().await;
+    assert!(api.search("site=wingway.test").await.is_empty());
+    let last = api.get("/changes").await["changes"].as_array().unwrap().last().cloned().unwrap();
+    assert_eq!(last["change"], "removed", "{last}");
+    world.assert_polite();
+}
+
+/// A crawler is killed in the middle of its pass; the next one finishes it, and no host was asked too soon.
+pub(crate) async fn a_killed_crawler_is_finished_by_the_next(backend: Backend) {
+    let names: Vec<String> = (0..40).map(|index| format!("shop{index}.test")).collect();
+    let hosts = names
+        .iter()
+        .map(|name| Host::new(name).file("/agent.json", "application/json", airline("book_flight")));
+    let mut world = World::start(backend, Web::builder().hosts(hosts)).await;
+    world.delay = std::time::Duration::from_millis(100);
+    world.write_seeds(&names);
+    let mut first =
+        world.crawler(&["--lease", "3s"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    world.web.log().wait_until(|log| log.hit_count() >= 100).await;
+    kill(&mut first);
+    world.kills += 1;
+    let before = world.requests();
+    world.crawl(&["--lease", "3s"]);
+    assert!(world.requests() > before, "nothing was left to do");
+    world.index();
+    let api = world.api().await;
+    let sites = api.get("/sites?limit=100").await;
+    assert_eq!(sites["total"], 40);
+    assert_eq!(api.get("/stats").await["manifests"], 40);
+    world.assert_polite();
+}

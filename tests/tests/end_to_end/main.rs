@@ -1,0 +1,35 @@
+//! The whole system against the test web, as separate programs on both back ends, every run judged by the politeness audit.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+
+mod bad_input;
+mod flow;
+mod many;
+mod world;
+
+/// One test for each back end from one body.
+macro_rules! on_both_back_ends {
+    ($($module:ident::$test:ident),+ $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                crate::$module::$test(crate::world::Backend::Sqlite).await;
+            })+
+        }
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $test() {
+                crate::$module::$test(crate::world::Backend::Postgres).await;
+            })+
+        }
+    };
+}
+
+on_both_back_ends! {
+    flow::seeds_in_search_out,
+    flow::a_second_pass_is_conditional_and_changes_nothing,
+    flow::a_changed_manifest_reaches_search,
+    flow::a_removed_manifest_leaves_search,
+    flow::a_killed_crawler_is_finished_by_the_next,
+    many::a_thousand_sites_politely_and_cheaply_again,
+}

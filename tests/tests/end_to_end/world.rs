@@ -1,0 +1,204 @@
+//! A test web, a database and the three programs, as an operator would run them: separate processes with their flags.
+
+use std::cell::RefCell;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use agentdex_tests::audit;
+use agentdex_tests::harness::{TestDatabase, binary};
+use serde_json::Value;
+use testweb::{Web, WebBuilder};
+
+/// Whom site owners would write to.
+const CONTACT_EMAIL: &str = "crawler@crawler.example";
+/// How long a program may take to do its part before the test gives up on it.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+#[derive(Clone, Copy)]
+pub(crate) enum Backend {
+    Sqlite,
+    Postgres,
+}
+
+pub(crate) struct World {
+    pub(crate) web: Web,
+    pub(crate) delay: Duration,
+    /// Crawlers that were killed: each may have left one request that is asked again.
+    pub(crate) kills: usize,
+    passes_began_us: RefCell<Vec<u64>>,
+    dir: tempfile::TempDir,
+    database: Option<TestDatabase>,
+}
+
+impl World {
+    pub(crate) async fn start(backend: Backend, web: WebBuilder) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let web = web.start().await.unwrap();
+        web.write_files(dir.path()).unwrap();
+        let database = match backend {
+            Backend::Sqlite => None,
+            Backend::Postgres => Some(TestDatabase::create().await.unwrap()),
+        };
+        Self {
+            web,
+            delay: Duration::from_millis(20),
+            kills: 0,
+            passes_began_us: RefCell::default(),
+            dir,
+            database,
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn write_seeds(&self, lines: impl IntoIterator<Item = impl AsRef<str>>) {
+        let mut file = std::fs::File::create(self.path("seeds.txt")).unwrap();
+        for line in lines {
+            writeln!(file, "{}", line.as_ref()).unwrap();
+        }
+    }
+
+    /// A program of the workspace on this world's data, with what every program is told.
+    pub(crate) fn program(&self, name: &str) -> Command {
+        let mut command = binary(name).unwrap();
+        command.current_dir(self.dir.path()).stdin(Stdio::null());
+        command.arg("--data-dir").arg(self.path("data"));
+        if let Some(database) = &self.database {
+            command.arg("--database-url").arg(database.url());
+        }
+        command
+    }
+
+    /// The crawler on the seeds, told how to reach the test web.
+    pub(crate) fn crawler(&self, flags: &[&str]) -> Command {
+        let mut command = self.program("crawler");
+        let files = self.web.write_files(self.dir.path()).unwrap();
+        command.arg("--hosts").arg(files.hosts).arg("--ca-file").arg(files.ca);
+        command.args(["--allow-addresses", "127.0.0.0/8", "--contact-url", "https://crawler.example/about"]);
+        command.args(["--contact-email", CONTACT_EMAIL, "--format", "json"]);
+        command.arg("--delay").arg(format!("{}ms", self.delay.as_millis()));
+        command.arg("--seeds").arg(self.path("seeds.txt")).args(flags);
+        self.passes_began_us.borrow_mut().push(self.web.log().now_us());
+        command
+    }
+
+    /// One pass over the seeds; the summary that it printed.
+    pub(crate) fn crawl(&self, flags: &[&str]) -> Value {
+        let output = output(self.crawler(flags));
+        assert!(output.status.success(), "the crawler failed: {}", said(&output));
+        serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("no summary ({error}): {}", said(&output)))
+    }
+
+    pub(crate) fn index(&self) {
+        let mut command = self.program("indexer");
+        command.arg("--once");
+        let output = output(command);
+        assert!(output.status.success(), "the indexer failed: {}", said(&output));
+    }
+
+    pub(crate) async fn api(&self) -> Api {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let address = format!("127.0.0.1:{port}");
+        let mut command = self.program("api");
+        command.args(["--listen", &address]).stdout(Stdio::null()).stderr(Stdio::null());
+        let api = Api { child: command.spawn().unwrap(), base: format!("http://{address}") };
+        api.wait_until_ready().await;
+        api
+    }
+
+    /// Fails unless the test web's own log shows that every rule of politeness was kept, over every pass.
+    pub(crate) fn assert_polite(&self) {
+        let passes_began_us = self.passes_began_us.borrow().clone();
+        let policy = audit::Policy {
+            passes_began_us,
+            repeats_forgiven: self.kills,
+            from: Some(CONTACT_EMAIL.to_owned()),
+            ..audit::Policy::with_delay(self.delay)
+        };
+        audit::check(&self.web.log().hits(), &policy).assert_clean();
+    }
+
+    pub(crate) fn requests(&self) -> usize {
+        self.web.log().hit_count()
+    }
+}
+
+pub(crate) struct Api {
+    child: Child,
+    base: String,
+}
+
+impl Api {
+    async fn wait_until_ready(&self) {
+        let ready = async {
+            while !self.try_get("/readyz").await.is_some_and(|answer| answer.status().is_success()) {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, ready).await.expect("the api did not become ready");
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "asks our own api on loopback")]
+    async fn try_get(&self, path: &str) -> Option<reqwest::Response> {
+        client().get(format!("{}{path}", self.base)).send().await.ok()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "reads our own api on loopback")]
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        let answer = self.try_get(path).await.expect("the api does not answer");
+        let bytes = answer.bytes().await.unwrap();
+        serde_json::from_slice(&bytes)
+            .unwrap_or_else(|_| panic!("{path}: {}", String::from_utf8_lossy(&bytes)))
+    }
+
+    /// The native ids of the capabilities that a search finds, best first.
+    pub(crate) async fn search(&self, query: &str) -> Vec<String> {
+        let answer = self.get(&format!("/search?{query}")).await;
+        let results = answer["results"].as_array().unwrap_or_else(|| panic!("{query}: {answer}"));
+        results.iter().map(|row| row["native_id"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+impl Drop for Api {
+    fn drop(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+/// A client that speaks plain HTTP to loopback; it wants a provider of cryptography all the same.
+#[expect(clippy::disallowed_methods, reason = "asks our own api on loopback")]
+fn client() -> reqwest::Client {
+    static CLIENT: OnceLock<reqwest::Client> = OnceLock::new();
+    let make = || {
+        // Another test of this process may have been first.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        reqwest::Client::new()
+    };
+    CLIENT.get_or_init(make).clone()
+}
+
+pub(crate) fn output(mut command: Command) -> Output {
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+pub(crate) fn said(output: &Output) -> String {
+    format!(
+        "{}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+/// Kills a program at once (SIGKILL) and waits for its end.
+pub(crate) fn kill(child: &mut Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
