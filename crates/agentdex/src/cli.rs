@@ -57,4 +57,15 @@ mod tests {
     fn the_flags_are_consistent() {
         Flags::command().debug_assert();
     }
+
+    /// Flags of the crawl are global, so a subcommand's own must not share their names.
+    #[test]
+    fn subcommands_are_read_with_the_flags_of_the_crawl() {
+        let flags = Flags::try_parse_from(["agentdex", "validate", "-", "--output", "sarif"]).unwrap();
+        assert!(matches!(flags.command, Some(Command::Validate(_))));
+        let flags =
+            Flags::try_parse_from(["agentdex", "demo", "--delay", "1s", "--listen", "127.0.0.1:0"]).unwrap();
+        assert!(matches!(flags.command, Some(Command::Demo)));
+        assert_eq!(flags.crawl.delay.as_deref(), Some("1s"));
+    }
 }

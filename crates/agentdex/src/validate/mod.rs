@@ -29,7 +29,7 @@ pub(crate) struct ValidateArgs {
     url: Option<ManifestUrl>,
     /// How to print the findings
     #[arg(long, value_enum, default_value_t = Output::Text)]
-    format: Output,
+    output: Output,
     /// End with 1 when a finding is at least this severe
     #[arg(long, value_enum, default_value_t = FailOn::Must)]
     fail_on: FailOn,
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &ValidateArgs, out: &mut impl Write) -> anyhow::Result<b
     };
     let manifest = manifest::read(&document);
     let checked = Checked { name: &args.document, bytes: &bytes, manifest: &manifest };
-    match args.format {
+    match args.output {
         Output::Text => text::print(&checked, out)?,
         Output::Json => print_json(&checked, out)?,
         Output::Sarif => sarif::print(&checked, out)?,

@@ -44,7 +44,7 @@ fn a_sound_document_passes_and_the_threshold_counts() {
 
 #[test]
 fn json_has_lines_and_columns() {
-    let (_, said) = validate("agent.json", BROKEN, &["--format", "json"]);
+    let (_, said) = validate("agent.json", BROKEN, &["--output", "json"]);
     let report: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(report["detection"]["format"], "awp");
     let findings = report["findings"].as_array().unwrap();
@@ -56,7 +56,7 @@ fn json_has_lines_and_columns() {
 
 #[test]
 fn sarif_lists_each_rule_once_and_every_result() {
-    let (_, said) = validate("agent.json", BROKEN, &["--format", "sarif"]);
+    let (_, said) = validate("agent.json", BROKEN, &["--output", "sarif"]);
     let log: Value = serde_json::from_str(&said).unwrap();
     let run = &log["runs"][0];
     let rules: Vec<&Value> =
@@ -69,7 +69,7 @@ fn sarif_lists_each_rule_once_and_every_result() {
 
 #[test]
 fn junit_is_escaped_and_counts_failures() {
-    let (_, said) = validate("agent.json", BROKEN, &["--format", "junit"]);
+    let (_, said) = validate("agent.json", BROKEN, &["--output", "junit"]);
     assert!(said.starts_with("<?xml") && said.trim_end().ends_with("</testsuite>"), "{said}");
     assert!(!said.contains("<buy>"));
     assert_eq!(
