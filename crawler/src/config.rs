@@ -30,6 +30,8 @@ pub struct CrawlConfig {
     /// Makes sites due that were visited longer ago than this.
     pub revisit_older_than: Option<Duration>,
     pub worker: WorkerId,
+    /// The embedded database that this crawl needs for itself alone; none where a fleet shares one.
+    pub sole_on: Option<PathBuf>,
     /// How long a site is leased for; renewed at a third of it, and free again after it when the process was killed.
     pub lease: Duration,
 }

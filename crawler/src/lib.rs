@@ -12,6 +12,7 @@ pub mod output;
 mod pace;
 mod run;
 pub mod seeds;
+mod sole;
 pub mod summary;
 mod visit;
 
@@ -19,4 +20,5 @@ pub use cli::UsageError;
 pub use config::{CrawlConfig, Mode, SeedSource};
 pub use fleet::{Cancel, Progress};
 pub use run::{CrawlError, check, end_in_words, run, site_of};
+pub use sole::SoleError;
 pub use summary::Summary;

@@ -16,6 +16,7 @@ use crate::egress::{Egress, TlsError};
 use crate::fleet::{Cancel, Fleet, Progress};
 use crate::pace::Pace;
 use crate::seeds::{SeedError, SeedReader, SeedReport};
+use crate::sole::{SoleCrawler, SoleError};
 use crate::summary::Summary;
 use crate::visit::Tools;
 
@@ -31,6 +32,8 @@ pub enum CrawlError {
     Tls(#[from] TlsError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Sole(#[from] SoleError),
     #[error("there is nothing to visit: name seeds with --seeds FILE, one domain a line")]
     NoSites,
 }
@@ -51,6 +54,7 @@ pub async fn run(
 ) -> Result<Summary, CrawlError> {
     let started = Instant::now();
     let egress = Egress::new(config.egress.clone())?;
+    let _sole = alone(&config, &store).await?;
     let mut summary = Summary { seeds: seed(&config, &store).await?, ..Summary::default() };
     if config.seeds.is_empty() && store.next_due_at().await?.is_none() {
         return Err(CrawlError::NoSites);
@@ -81,6 +85,19 @@ pub async fn run(
     ran?;
     summary.end(started.elapsed());
     Ok(summary)
+}
+
+/// On an embedded database: takes the right to crawl on it, and gives back what a dead crawler held there.
+async fn alone(config: &CrawlConfig, store: &Store) -> Result<Option<SoleCrawler>, CrawlError> {
+    let Some(database) = &config.sole_on else { return Ok(None) };
+    let sole = SoleCrawler::take(database, &config.worker)?;
+    if let Some(before) = &sole.before {
+        let freed = store.worker_forget(before).await?;
+        if freed > 0 {
+            tracing::info!(worker = %before, sites = freed, "going on with what a stopped crawler held");
+        }
+    }
+    Ok(Some(sole))
 }
 
 /// Visits one site now, whatever was planned; returns how the visit ended, if it did.

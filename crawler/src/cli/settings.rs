@@ -66,9 +66,14 @@ pub fn resolve(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Settings, Usa
     };
     let contact = contact(crawl, &file)?;
     let mode = mode(crawl, &file, &contact)?;
+    let shared = shared_settings(shared, &file)?;
+    let sole_on = match &shared.store.url {
+        DatabaseUrl::Sqlite(path) => Some(path.clone()),
+        DatabaseUrl::Postgres(_) => None,
+    };
     Ok(Settings {
-        crawl: crawl_config(crawl, &file, &contact, mode)?,
-        shared: shared_settings(shared, &file)?,
+        crawl: CrawlConfig { sole_on, ..crawl_config(crawl, &file, &contact, mode)? },
+        shared,
         contact,
         output: crawl.format.unwrap_or_default(),
     })
@@ -110,6 +115,7 @@ fn crawl_config(
         concurrency: concurrency(flags.concurrency.or(table.concurrency))?,
         revisit_older_than: read_duration("--revisit", flags.revisit.as_deref())?,
         worker: worker_id(),
+        sole_on: None,
         lease: lease.unwrap_or(LEASE_DURATION_DEFAULT),
     })
 }

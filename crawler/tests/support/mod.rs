@@ -51,6 +51,7 @@ impl Crawl {
             concurrency: 16,
             revisit_older_than: None,
             worker: WorkerId::new("test"),
+            sole_on: None,
         };
         Self { web, store, config, _dir: dir }
     }

@@ -63,6 +63,7 @@ async fn bad_seed_lines_are_reported_and_the_others_visited() {
         .collect();
     assert_eq!(rejected, [4, 5, 7], "{summary}");
     assert_eq!(summary["sites_visited"], 2, "{summary}");
+    world.assert_polite();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,6 +134,7 @@ async fn a_port_that_is_taken() {
     let mut command = world.program("api");
     command.args(["--listen", &address]);
     fails(command, 1, &[&address, "--listen"]);
+    world.assert_polite();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,6 +154,7 @@ async fn an_index_of_another_schema_version_is_rebuilt_and_loses_nothing() {
     world.index();
     let stats = world.api().await.get("/stats").await;
     assert_eq!(stats["manifests"], 1, "{stats}");
+    world.assert_polite();
 }
 
 /// The newest generation's tantivy meta file below the index directory.

@@ -1,11 +1,12 @@
 //! Seeds in, search out; and what later passes do: nothing new, a change, a removal, a crawler that was killed.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::json;
-use testweb::{Answer, Host, Web, WebBuilder};
+use testweb::{Answer, Hit, Host, Web, WebBuilder};
 
-use crate::world::{Backend, World, kill};
+use crate::world::{Backend, World, interrupt, kill, output};
 
 /// An airline's AWP manifest, whose second action is named as asked.
 fn airline(action: &str) -> String {
@@ -77,16 +78,19 @@ pub(crate) async fn seeds_in_search_out(backend: Backend) {
 pub(crate) async fn a_second_pass_is_conditional_and_changes_nothing(backend: Backend) {
     let world = crawled(backend).await;
     let before = world.api().await.get("/changes").await;
-    world.web.log().forget();
+    let began_us = world.web.log().now_us();
     world.crawl(&["--revisit", "0s"]);
-    let asked: Vec<_> =
-        world.web.log().hits_on("wingway.test").into_iter().filter(|hit| hit.path == "/agent.json").collect();
+    let is_asked_again = |hit: &Hit| hit.path == "/agent.json" && hit.started_us >= began_us;
+    let asked: Vec<Hit> =
+        world.web.log().hits_on("wingway.test").into_iter().filter(is_asked_again).collect();
+    assert!(!asked.is_empty(), "the second pass did not ask for the manifest");
     assert!(
         asked.iter().all(|hit| hit.asked.if_none_match.is_some() && hit.status == Some(304)),
         "{asked:?}"
     );
     world.index();
     assert_eq!(world.api().await.get("/changes").await, before);
+    world.assert_polite();
 }
 
 pub(crate) async fn a_changed_manifest_reaches_search(backend: Backend) {
@@ -114,27 +118,88 @@ pub(crate) async fn a_removed_manifest_leaves_search(backend: Backend) {
     world.assert_polite();
 }
 
-/// A crawler is killed in the middle of its pass; the next one finishes it, and no host was asked too soon.
-pub(crate) async fn a_killed_crawler_is_finished_by_the_next(backend: Backend) {
+/// Forty shops, enough for a crawler to be in the middle of its pass for a while.
+async fn forty_shops(backend: Backend) -> World {
     let names: Vec<String> = (0..40).map(|index| format!("shop{index}.test")).collect();
     let hosts = names
         .iter()
         .map(|name| Host::new(name).file("/agent.json", "application/json", airline("book_flight")));
     let mut world = World::start(backend, Web::builder().hosts(hosts)).await;
-    world.delay = std::time::Duration::from_millis(100);
+    world.delay = Duration::from_millis(100);
     world.write_seeds(&names);
+    world
+}
+
+async fn assert_forty_shops_are_found(world: &World) {
+    world.index();
+    let api = world.api().await;
+    assert_eq!(api.get("/sites?limit=100").await["total"], 40);
+    assert_eq!(api.get("/stats").await["manifests"], 40);
+    world.assert_polite();
+}
+
+/// A crawler is killed in the middle of its pass; the next one finishes it, and no host was asked too soon.
+pub(crate) async fn a_killed_crawler_is_finished_by_the_next(backend: Backend) {
+    let mut world = forty_shops(backend).await;
+    // a fleet waits for the dead worker's leases to end; an embedded database knows at once that it is dead
+    let lease = match backend {
+        Backend::Sqlite => "30m",
+        Backend::Postgres => "3s",
+    };
     let mut first =
-        world.crawler(&["--lease", "3s"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        world.crawler(&["--lease", lease]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     world.web.log().wait_until(|log| log.hit_count() >= 100).await;
     kill(&mut first);
     world.kills += 1;
     let before = world.requests();
-    world.crawl(&["--lease", "3s"]);
+    world.crawl(&["--lease", lease]);
     assert!(world.requests() > before, "nothing was left to do");
-    world.index();
-    let api = world.api().await;
-    let sites = api.get("/sites?limit=100").await;
-    assert_eq!(sites["total"], 40);
-    assert_eq!(api.get("/stats").await["manifests"], 40);
-    world.assert_polite();
+    assert_forty_shops_are_found(&world).await;
+}
+
+/// Ctrl-C lets the requests under way end, gives every site back at once, and the next run asks nothing a second time.
+pub(crate) async fn an_interrupted_crawler_drains_and_the_next_goes_on(backend: Backend) {
+    let world = forty_shops(backend).await;
+    let first =
+        world.crawler(&["--lease", "30m"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    world.web.log().wait_until(|log| log.hit_count() >= 100).await;
+    let summary = interrupt(first);
+    assert_eq!(summary["interrupted"], true, "{summary}");
+    assert!(world.web.log().hits().iter().all(|hit| hit.complete), "a request was broken off");
+    let asked = world.requests();
+    let again = world.crawl(&["--lease", "30m"]);
+    assert_eq!(again["interrupted"], false, "{again}");
+    assert!(world.requests() > asked, "nothing was left to do");
+    assert_forty_shops_are_found(&world).await;
+}
+
+/// Four crawlers share the queue of one PostgreSQL; every site is visited by one of them, once.
+pub(crate) async fn four_crawlers_share_one_queue(backend: Backend) {
+    let world = forty_shops(backend).await;
+    // each command writes the files that the others read, so all are written before the first starts
+    let commands: Vec<_> = (0..4).map(|_| world.crawler(&["--concurrency", "4"])).collect();
+    let start = |mut command: Command| command.stdout(Stdio::piped()).spawn().unwrap();
+    let crawlers: Vec<_> = commands.into_iter().map(start).collect();
+    let mut visited = 0;
+    for crawler in crawlers {
+        let ended = crawler.wait_with_output().unwrap();
+        assert!(ended.status.success(), "a crawler failed: {}", ended.status);
+        let summary: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+        visited += summary["sites_visited"].as_u64().unwrap();
+    }
+    assert_eq!(visited, 40);
+    assert_forty_shops_are_found(&world).await;
+}
+
+/// A second crawler on an embedded database would only wait for the first: it is told so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_crawler_on_sqlite_is_refused() {
+    let world = forty_shops(Backend::Sqlite).await;
+    let mut first = world.crawler(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    world.web.log().wait_until(|log| log.hit_count() >= 10).await;
+    let second = output(world.crawler(&[]));
+    kill(&mut first);
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(1), "{said}");
+    assert!(said.contains("is already crawling on") && said.contains("--database-url"), "{said}");
 }

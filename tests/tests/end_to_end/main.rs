@@ -31,5 +31,11 @@ on_both_back_ends! {
     flow::a_changed_manifest_reaches_search,
     flow::a_removed_manifest_leaves_search,
     flow::a_killed_crawler_is_finished_by_the_next,
+    flow::an_interrupted_crawler_drains_and_the_next_goes_on,
     many::a_thousand_sites_politely_and_cheaply_again,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn four_crawlers_share_one_queue_on_postgres() {
+    flow::four_crawlers_share_one_queue(world::Backend::Postgres).await;
 }

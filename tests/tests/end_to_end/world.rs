@@ -202,3 +202,13 @@ pub(crate) fn kill(child: &mut Child) {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+/// Asks a program to stop, as Ctrl-C does, and returns the summary that it printed on its way out.
+pub(crate) fn interrupt(child: Child) -> Value {
+    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(asked.success(), "the program had already ended");
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success(), "it did not stop cleanly: {}", said(&ended));
+    serde_json::from_slice(&ended.stdout)
+        .unwrap_or_else(|error| panic!("no summary ({error}): {}", said(&ended)))
+}

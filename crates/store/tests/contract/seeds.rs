@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use chrono::TimeDelta;
-use store::{Seed, SeedOrigin, SeedsAdded};
+use serde_json::json;
+use store::{ParkedVisit, Seed, SeedOrigin, SeedsAdded};
 
 use crate::build::{later, lease, request, seed, site, start, url, visited};
 use crate::harness::Db;
@@ -66,6 +67,24 @@ pub(crate) async fn a_revisit_moves_the_next_visit_to_now(Db { store, .. }: Db) 
     let revisit = Seed { revisit_now: true, ..seed("shop.example") };
     assert_eq!(store.seeds_add(&[revisit], later(60)).await?, added(0, 1, 0));
     assert_eq!(store.sites_lease(&request("w", 9, later(60)), later(60)).await?.len(), 1);
+    Ok(())
+}
+
+pub(crate) async fn sites_visited_before_a_time_are_visited_again(Db { store, .. }: Db) -> Result<()> {
+    visited(&store, "old.example", start(), Vec::new()).await?;
+    visited(&store, "new.example", later(50), Vec::new()).await?;
+    visited(&store, "left.example", start(), Vec::new()).await?;
+    store.site_block(&site("left.example"), "asked by mail", later(1)).await?;
+    let parked =
+        ParkedVisit { resume_at: later(90), reason: "Crawl-delay: 5400".into(), progress: json!({}) };
+    visited(&store, "slow.example", start(), Vec::new()).await?;
+    let slow = lease(&store, "slow.example", later(1)).await?.token;
+    store.visit_park(&slow, &parked, later(2)).await?;
+    assert_eq!(store.sites_revisit(later(49), later(60)).await?, 1);
+    let leased = store.sites_lease(&request("w", 9, later(60)), later(60)).await?;
+    let names: Vec<&str> = leased.iter().map(|leased| leased.token.site.as_str()).collect();
+    assert_eq!(names, ["old.example"], "recent, blocked and parked sites keep their time");
+    assert_eq!(store.sites_revisit(later(49), later(61)).await?, 0, "a site that is due stays due");
     Ok(())
 }
 

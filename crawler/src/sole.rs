@@ -1,0 +1,100 @@
+//! One crawler at a time on an embedded database, and what the last one left is free at once.
+//!
+//! A fleet on PostgreSQL learns of a dead worker when its leases end. A file on this machine can do better: the system
+//! gives a dead process's file lock back at once, so whoever gets the lock knows that the worker named in the file is
+//! gone, and gives its leases back.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use store::WorkerId;
+
+/// Ending of the lock file beside the database.
+const LOCK_EXTENSION: &str = "crawler.lock";
+/// Longest worker name that is read back; names are shorter, and the file may be anything.
+const NAME_BYTES_MAX: u64 = 1024;
+
+/// Why the database cannot be had alone.
+#[derive(Debug, thiserror::Error)]
+pub enum SoleError {
+    #[error(
+        "{holder} is already crawling on {database}: stop it, or use PostgreSQL (--database-url) to run several crawlers"
+    )]
+    Taken { holder: String, database: PathBuf },
+    #[error("cannot lock {path}: {source}")]
+    Unusable { path: PathBuf, source: io::Error },
+}
+
+/// The right to crawl on an embedded database; given back when dropped, or when the process ends in whatever way.
+#[derive(Debug)]
+pub(crate) struct SoleCrawler {
+    _locked: File,
+    /// The worker that had it before.
+    pub(crate) before: Option<WorkerId>,
+}
+
+impl SoleCrawler {
+    /// Takes the right for `worker`.
+    pub(crate) fn take(database: &Path, worker: &WorkerId) -> Result<Self, SoleError> {
+        let path = database.with_extension(LOCK_EXTENSION);
+        let unusable = |source| SoleError::Unusable { path: path.clone(), source };
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let holder = read_name(&mut file).ok().flatten();
+                let holder = holder.map_or_else(|| "another crawler".to_owned(), |worker| worker.to_string());
+                return Err(SoleError::Taken { holder, database: database.to_owned() });
+            }
+            Err(TryLockError::Error(source)) => return Err(unusable(source)),
+        }
+        let before = read_name(&mut file).map_err(unusable)?;
+        write_name(&mut file, worker).map_err(unusable)?;
+        Ok(Self { _locked: file, before })
+    }
+}
+
+fn read_name(file: &mut File) -> io::Result<Option<WorkerId>> {
+    let mut bytes = Vec::new();
+    file.take(NAME_BYTES_MAX).read_to_end(&mut bytes)?;
+    let name = String::from_utf8_lossy(&bytes);
+    Ok((!name.trim().is_empty()).then(|| WorkerId::new(name.trim())))
+}
+
+fn write_name(file: &mut File, worker: &WorkerId) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "{worker}")?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_is_told_who_is_first_and_the_next_who_was_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let database = dir.path().join("agentdex.db");
+        let first = SoleCrawler::take(&database, &WorkerId::new("here/1")).unwrap();
+        assert_eq!(first.before, None);
+        let refused = SoleCrawler::take(&database, &WorkerId::new("here/2")).unwrap_err().to_string();
+        assert!(refused.starts_with("here/1 is already crawling on"), "{refused}");
+        drop(first);
+        let next = SoleCrawler::take(&database, &WorkerId::new("here/3")).unwrap();
+        assert_eq!(next.before, Some(WorkerId::new("here/1")));
+    }
+
+    #[test]
+    fn a_lock_that_cannot_be_made_is_named() {
+        let refused = SoleCrawler::take(Path::new("/nowhere/agentdex.db"), &WorkerId::new("here/1"));
+        assert!(refused.unwrap_err().to_string().contains("/nowhere/agentdex.crawler.lock"));
+    }
+}
