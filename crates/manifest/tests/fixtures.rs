@@ -34,6 +34,7 @@ fn every_core_finding_is_provoked_by_a_fixture() {
         .map(|finding| finding.code.into_owned())
         .collect();
     let core = [
+        "arws",
         "awp",
         "atp",
         "atp_schema",
@@ -45,6 +46,7 @@ fn every_core_finding_is_provoked_by_a_fixture() {
         "origin",
         "address",
         "safety",
+        "woa",
     ];
     let silent: Vec<String> = manifest::catalogue()
         .into_iter()

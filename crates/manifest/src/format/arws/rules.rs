@@ -2,7 +2,7 @@
 //! three parts is taken as MUST where agents cannot do without, as SHOULD elsewhere.
 
 use crate::model::Severity;
-use crate::rule::{Kind, Rule, Shape, may, must, should};
+use crate::rule::{Kind, Rule, Shape, may, must, rule, should};
 
 pub(super) const SHAPES: &[&Shape] = &[&ROOT, &AUTH];
 
@@ -40,16 +40,6 @@ pub(super) const AUTH: Shape = Shape {
         may("scopes", Kind::Texts, "List the scopes that agents may ask for."),
     ],
 };
-
-const fn rule(
-    code: &'static str,
-    severity: Severity,
-    spec: &'static str,
-    wrong: &'static str,
-    fix: &'static str,
-) -> Rule {
-    Rule { code, severity, spec, wrong, fix }
-}
 
 pub(super) const TOOLS_MISSING: Rule = rule(
     "arws.tools.missing",

@@ -1,7 +1,7 @@
 //! What WoA demands, as tables.
 
 use crate::model::Severity;
-use crate::rule::{Kind, Rule, Shape, may, must};
+use crate::rule::{Kind, Rule, Shape, may, must, rule};
 
 pub(super) const SHAPES: &[&Shape] = &[&ROOT, &AGENT, &OPERATION, &REST, &MCP];
 
@@ -81,16 +81,6 @@ pub(super) const MCP: Shape = Shape {
         must("tool_field", Kind::Text, "Name the member of the envelope that holds the tool's name."),
     ],
 };
-
-const fn rule(
-    code: &'static str,
-    severity: Severity,
-    spec: &'static str,
-    wrong: &'static str,
-    fix: &'static str,
-) -> Rule {
-    Rule { code, severity, spec, wrong, fix }
-}
 
 pub(super) const MAJOR: Rule = rule(
     "woa.woa_version.unknown",
