@@ -1,0 +1,168 @@
+//! What is fuzzed: each function takes any bytes, reads them in one way, and holds the laws that hold for every document.
+//!
+//! Everything goes through the one public door, `manifest::read`, so that a find is a document that a site could serve.
+//! The same functions run over the fixtures and seeded damage in `tests/fuzz_targets.rs`, where no fuzzer is built.
+
+use std::fmt::Write as _;
+
+use manifest::model::Served;
+use manifest::{Discovery, Document, Format, LinkedDocument, Manifest, ManifestUrl};
+
+/// A target by its name.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: &[Target] = &[
+    ("document", document),
+    ("json", json),
+    ("openapi", openapi),
+    ("agents_txt", agents_txt),
+    ("llms_txt", llms_txt),
+    ("text", text),
+    ("types", types),
+];
+
+/// The paths that weigh in the detection.
+const PATHS: &[&str] = &[
+    "/.well-known/agent.json",
+    "/agents.json",
+    "/.well-known/agents.txt",
+    "/.well-known/woa.json",
+    "/.well-known/agent-manifest.json",
+    "/.well-known/mcp.json",
+    "/.well-known/x402",
+    "/.well-known/ucp",
+    "/llms.txt",
+    "/ai.txt",
+    "/openapi.yaml",
+    "/.well-known/ai-catalog.json",
+];
+
+/// Any document anywhere: the first byte chooses the path, the second whether a format is forced or headers are known.
+pub fn document(data: &[u8]) {
+    let [path, how, bytes @ ..] = data else { return };
+    let path = PATHS[usize::from(*path) % PATHS.len()];
+    let force = Format::ALL.get(usize::from(*how)).copied();
+    let served = Served { content_type: Some("text/plain".to_owned()), ..Served::default() };
+    holds(bytes, path, force, (how % 2 == 0).then_some(&served));
+}
+
+/// JSON as every format that is written in it; the first byte chooses which.
+pub fn json(data: &[u8]) {
+    let [format, bytes @ ..] = data else { return };
+    let force = Format::ALL[usize::from(*format) % Format::ALL.len()];
+    holds(bytes, "/.well-known/agent.json", Some(force), None);
+}
+
+/// OpenAPI in YAML and JSON, alone and as the tools of an ARWS manifest.
+pub fn openapi(data: &[u8]) {
+    holds(data, "/openapi.yaml", Some(Format::OpenApi), None);
+    let url = url("/.well-known/agent-manifest.json");
+    let tools = self::url("/openapi.json");
+    let linked = [LinkedDocument { url: &tools, bytes: data }];
+    let arws = br#"{"name": "a", "description": "b", "tools": "/openapi.json"}"#;
+    check(&read(arws, &url, &linked, None, None));
+}
+
+/// Every grammar of agents.txt.
+pub fn agents_txt(data: &[u8]) {
+    holds(data, "/.well-known/agents.txt", Some(Format::AgentsTxt), None);
+}
+
+/// llms.txt and ai.txt: Markdown and prose.
+pub fn llms_txt(data: &[u8]) {
+    holds(data, "/llms.txt", Some(Format::LlmsTxt), None);
+    holds(data, "/ai.txt", Some(Format::AiTxt), None);
+}
+
+/// Untrusted text where names, descriptions, ids and addresses are expected: cleaning, reduction of markup, words,
+/// addresses, inferred types.
+pub fn text(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let quoted = quoted(text);
+    let bytes = format!(
+        r#"{{"name": {quoted}, "description": {quoted}, "url": {quoted}, "contact": {quoted}, "auth": {quoted},
+            "tools": [{{"id": {quoted}, "name": {quoted}, "description": {quoted}, "endpoint": {quoted}}}, {quoted}]}}"#
+    );
+    let manifest = holds(bytes.as_bytes(), "/agents.json", Some(Format::Generic), None);
+    for capability in &manifest.capabilities {
+        assert!(capability.name.chars().count() <= 200, "a name is longer than its cap");
+        let described = capability.description.as_deref().unwrap_or_default();
+        assert!(described.chars().count() <= 2_000, "a description is longer than its cap");
+        assert!(
+            !described
+                .chars()
+                .any(|letter| matches!(letter, '\u{202a}'..='\u{202e}' | '\u{e0000}'..='\u{e007f}'))
+        );
+    }
+}
+
+/// The open language of types in AWP, its rates and durations.
+pub fn types(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let quoted = quoted(text);
+    let bytes = format!(
+        r#"{{"awp_version": "0.1", "domain": "a.example", "intent": "b", "auth": {{"type": {quoted}, "token_expiry": {quoted}}},
+            "entities": {{"thing": {{"fields": {{"a": {quoted}}}}}}},
+            "actions": [{{"id": "a", "description": "b", "method": "POST", "endpoint": {quoted}, "rate_limit": {quoted},
+                "inputs": {{"a": {quoted}, "b": {{"type": {quoted}}}}}, "outputs": {{"a": {quoted}}},
+                "idempotency": {{"supported": true, "window": {quoted}}}}}]}}"#
+    );
+    holds(bytes.as_bytes(), "/agent.json", Some(Format::Awp), None);
+}
+
+/// A JSON string.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            '\0'..='\u{1f}' => {
+                write!(quoted, "\\u{:04x}", u32::from(letter)).expect("a string takes anything");
+            }
+            _ => quoted.push(letter),
+        }
+    }
+    quoted + "\""
+}
+
+fn url(path: &str) -> ManifestUrl {
+    ManifestUrl::parse(&format!("https://fuzz.example{path}")).expect("a path of ours")
+}
+
+fn read(
+    bytes: &[u8],
+    url: &ManifestUrl,
+    linked: &[LinkedDocument<'_>],
+    force: Option<Format>,
+    served: Option<&Served>,
+) -> Manifest {
+    let discovery = Discovery::Submitted;
+    manifest::read(&Document { bytes, url, final_url: None, discovery, served, linked, force })
+}
+
+/// Reads twice and checks; the manifest.
+fn holds(bytes: &[u8], path: &str, force: Option<Format>, served: Option<&Served>) -> Manifest {
+    let url = url(path);
+    let manifest = read(bytes, &url, &[], force, served);
+    assert_eq!(manifest, read(bytes, &url, &[], force, served), "two readings differ");
+    for finding in &manifest.findings {
+        manifest::position(bytes, &finding.pointer);
+    }
+    check(&manifest);
+    manifest
+}
+
+/// The laws of every manifest: caps, identities, findings that say something.
+fn check(manifest: &Manifest) {
+    assert!(manifest.capabilities.len() <= 5_000, "more capabilities than the cap");
+    let mut ids: Vec<&str> = manifest.capabilities.iter().map(|capability| capability.id.as_str()).collect();
+    ids.sort_unstable();
+    let count = ids.len();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "capability ids repeat");
+    for finding in &manifest.findings {
+        assert!(finding.pointer.is_empty() || finding.pointer.starts_with('/'), "{}", finding.pointer);
+        assert!(!finding.text.is_empty() && !finding.fix.is_empty(), "{}", finding.code);
+    }
+}
