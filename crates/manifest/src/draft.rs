@@ -82,21 +82,21 @@ pub(crate) struct Draft<'d> {
     counts: HashMap<Cow<'static, str>, usize>,
     native_ids: HashMap<String, usize>,
     judged: Vec<(&'static str, Belongs)>,
+    /// Pointer of the part that is being read as a document of its own; empty for the whole.
+    inside: String,
 }
 
 impl<'d> Draft<'d> {
     pub(crate) fn new(document: &'d Document<'d>, detection: Detection) -> Self {
         let served_as = document.final_url.unwrap_or(document.url);
-        let manifest = Manifest {
-            id: ManifestId::of(document.url),
-            content_hash: content_hash(document),
-            url: document.url.clone(),
-            final_url: document.final_url.cloned(),
-            origin: served_as.origin(),
-            served: document.served.cloned().unwrap_or_default(),
-            ..blank(document.url, document.discovery, detection)
-        };
-        Self { document, manifest, counts: HashMap::new(), native_ids: HashMap::new(), judged: Vec::new() }
+        Self {
+            document,
+            manifest: blank(document, served_as.origin(), detection),
+            counts: HashMap::new(),
+            native_ids: HashMap::new(),
+            judged: Vec::new(),
+            inside: String::new(),
+        }
     }
 
     pub(crate) const fn format(&self) -> Format {
@@ -121,6 +121,14 @@ impl<'d> Draft<'d> {
     /// one. Findings about the syntax of the document belong to every text.
     pub(crate) fn judge(&mut self, spec: &'static str, belongs: Belongs) {
         self.judged.push((spec, belongs));
+    }
+
+    /// Reads a part as a document of its own: pointers that are noted meanwhile begin at the part.
+    pub(crate) fn within(&mut self, pointer: &str, read: impl FnOnce(&mut Self)) {
+        let outer = self.inside.len();
+        self.inside.push_str(pointer);
+        read(self);
+        self.inside.truncate(outer);
     }
 
     // --- findings ---
@@ -165,9 +173,14 @@ impl<'d> Draft<'d> {
         let count = self.counts.entry(code.clone()).or_insert(0);
         *count += 1;
         if *count <= FINDINGS_PER_CODE_MAX {
+            let pointer = self.placed(pointer);
             let (spec, fix) = (Cow::Borrowed(spec), Cow::Borrowed(fix));
             self.manifest.findings.push(Finding { code, severity, spec, pointer, text, fix });
         }
+    }
+
+    fn placed(&self, pointer: String) -> String {
+        if self.inside.is_empty() { pointer } else { format!("{}{pointer}", self.inside) }
     }
 
     // --- addresses ---
@@ -246,6 +259,9 @@ impl<'d> Draft<'d> {
         safety::infer(&mut capability);
         semantic::infer(&mut capability);
         self.flag_texts(&mut capability);
+        if capability.pointer_document.is_none() {
+            capability.pointer = self.placed(capability.pointer);
+        }
         self.manifest.capabilities.push(capability);
     }
 
@@ -259,8 +275,7 @@ impl<'d> Draft<'d> {
             capability.addresses_reader = true;
             self.report_plainly(&ADDRESSES_READER, capability.pointer.clone());
         }
-        let words = text::words(&capability.native_id);
-        if let Some(danger) = safety::understated(&words, capability.safety.class) {
+        if let Some(danger) = safety::understated(&capability.native_id, capability.safety.class) {
             let text = format!(
                 "\"{}\" speaks of \"{danger}\", classed {}",
                 capability.native_id, capability.safety.class
@@ -283,6 +298,9 @@ impl<'d> Draft<'d> {
     }
 
     fn say_how_many_more(&mut self) {
+        if self.counts.values().all(|count| *count <= FINDINGS_PER_CODE_MAX) {
+            return;
+        }
         let mut last_of: HashMap<Cow<'static, str>, usize> = HashMap::new();
         for (index, finding) in self.manifest.findings.iter().enumerate() {
             last_of.insert(finding.code.clone(), index);
@@ -341,15 +359,15 @@ fn content_hash(document: &Document<'_>) -> ContentHash {
     ContentHash::of(&parts.collect::<Vec<_>>().concat())
 }
 
-fn blank(url: &ManifestUrl, discovery: crate::model::Discovery, detection: Detection) -> Manifest {
+fn blank(document: &Document<'_>, origin: String, detection: Detection) -> Manifest {
     Manifest {
-        id: ManifestId::of(url),
-        content_hash: ContentHash::of(&[]),
-        url: url.clone(),
-        final_url: None,
-        origin: String::new(),
+        id: ManifestId::of(document.url),
+        content_hash: content_hash(document),
+        url: document.url.clone(),
+        final_url: document.final_url.cloned(),
+        origin,
         declared_origin: None,
-        discovery,
+        discovery: document.discovery,
         detection,
         document_version: None,
         updated_at: None,
@@ -380,7 +398,7 @@ fn blank(url: &ManifestUrl, discovery: crate::model::Discovery, detection: Detec
         integrity: crate::model::Integrity::default(),
         conformance: Vec::new(),
         findings: Vec::new(),
-        served: crate::model::Served::default(),
+        served: document.served.cloned().unwrap_or_default(),
     }
 }
 

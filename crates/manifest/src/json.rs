@@ -213,12 +213,13 @@ impl<'de> Visitor<'de> for Seed<'_> {
             let path = Path { parent: self.path, step: Step::Name(&name) };
             let seed = Seed { notes: self.notes, path: Some(&path), depth: self.depth + 1 };
             let value = object.next_value_seed(seed)?;
-            if values.contains_key(&name) {
-                seed.note(|notes| &mut notes.duplicates);
-            }
             match values.entry(name) {
                 Entry::Vacant(slot) => drop(slot.insert(value)),
-                Entry::Occupied(mut slot) => drop(slot.insert(value)),
+                Entry::Occupied(mut slot) => {
+                    let path = Path { parent: self.path, step: Step::Name(slot.key()) };
+                    Seed { path: Some(&path), ..self }.note(|notes| &mut notes.duplicates);
+                    slot.insert(value);
+                }
             }
         }
         Ok(Value::Object(values))

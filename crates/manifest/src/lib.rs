@@ -20,6 +20,7 @@ mod object;
 mod position;
 mod quantity;
 mod read;
+mod reference;
 mod rule;
 mod safety;
 mod schema;

@@ -162,7 +162,9 @@ fn read_text<'d>(document: &'d Document<'d>, text: &str, skipped: usize) -> Draf
         },
         detect::Syntax::Text => {
             let found = forced(document).unwrap_or_else(|| detect::text(text, path));
-            read_body(document, found, &Body::Text(text))
+            let mut draft = Draft::new(document, found);
+            format::read(&Body::Text(text), &mut draft);
+            draft
         }
     };
     if skipped > 0 {
@@ -181,20 +183,23 @@ fn not_json<'d>(document: &'d Document<'d>, error: &NotJson, skipped: usize) -> 
 }
 
 fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes) -> Draft<'d> {
-    let found = forced(document).unwrap_or_else(|| detect::json(value, document.url.path()));
-    let too_long = document.bytes.len() > MANIFEST_BYTES_MAX && found.format != Format::OpenApi;
+    let found = detect::json(value, document.url.path());
+    let (detection, part, pointer) = match forced(document) {
+        Some(forced) if forced.format != found.detection.format => (forced, value, String::new()),
+        Some(forced) => (forced, found.body, found.pointer),
+        None => (found.detection, found.body, found.pointer),
+    };
+    let too_long = document.bytes.len() > MANIFEST_BYTES_MAX && detection.format != Format::OpenApi;
     let empty = Value::Object(Map::new());
-    let mut draft = read_body(document, found, &Body::Json(if too_long { &empty } else { value }));
+    let mut draft = Draft::new(document, detection);
+    draft.within(&pointer, |draft| format::read(&Body::Json(if too_long { &empty } else { part }), draft));
+    if !pointer.is_empty() {
+        format::read_around(&Body::Json(value), &mut draft);
+    }
     if too_long {
         draft.report_plainly(&TOO_LONG, String::new());
     }
     report_notes(&mut draft, notes);
-    draft
-}
-
-fn read_body<'d>(document: &'d Document<'d>, found: Detection, body: &Body<'_>) -> Draft<'d> {
-    let mut draft = Draft::new(document, found);
-    format::read(body, &mut draft);
     draft
 }
 

@@ -1,6 +1,7 @@
 //! What a call may do, where the publisher does not say: inferred from the method, never lowered, always marked.
 
 use crate::model::{Capability, CapabilityKind, Protocol, Safety, SafetyClass, TypeSource};
+use crate::text;
 
 /// The rule id that marks a class inferred from the HTTP method.
 const BY_METHOD: &str = "safety.http-method";
@@ -37,6 +38,10 @@ pub(crate) fn declared(class: SafetyClass) -> Safety {
     Safety { class, source: TypeSource::Declared, ..Safety::default() }
 }
 
+/// Nouns before verbs harm nobody: "list payments", "get cancel policy".
+const READS: &[&str] =
+    &["get", "list", "search", "find", "check", "view", "show", "read", "status", "lookup", "quote"];
+
 /// Words in a name that promise consequences.
 const DANGEROUS: &[&str] = &[
     "delete", "remove", "destroy", "purge", "pay", "payment", "transfer", "purchase", "cancel", "refund",
@@ -44,15 +49,15 @@ const DANGEROUS: &[&str] = &[
 ];
 
 /// The dangerous word in a name, if its capability is classed as harmless or not at all.
-pub(crate) fn understated(words: &[String], class: SafetyClass) -> Option<&'static str> {
+pub(crate) fn understated(name: &str, class: SafetyClass) -> Option<&'static str> {
     if !matches!(class, SafetyClass::Read | SafetyClass::Unknown) {
         return None;
     }
-    // Nouns before verbs harm nobody: "list payments", "get cancel policy".
-    let reads =
-        ["get", "list", "search", "find", "check", "view", "show", "read", "status", "lookup", "quote"];
-    if words.iter().any(|word| reads.contains(&word.as_str())) {
-        return None;
-    }
-    DANGEROUS.iter().copied().find(|danger| words.iter().any(|word| word == danger))
+    let mut reads = false;
+    let mut first = DANGEROUS.len();
+    text::each_word(name, |word| {
+        reads |= READS.contains(&word);
+        first = DANGEROUS.iter().position(|danger| *danger == word).unwrap_or(first).min(first);
+    });
+    DANGEROUS.get(first).copied().filter(|_| !reads)
 }

@@ -1,6 +1,6 @@
 //! JSON Schema 2020-12 for parameters and responses, built from what dialects offer.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::address;
 
@@ -194,111 +194,11 @@ pub(crate) fn insert_type(schema: &mut Map<String, Value>, name: &str) {
     }
 }
 
-/// Nodes that `$ref` expansion may add to one document: far above need, far below harm.
-const EXPANSION_NODES_MAX: usize = 200_000;
-/// References followed inside references.
-const EXPANSION_DEPTH_MAX: usize = 12;
-
-/// Replaces local references (`#/…`) by what they point to, within a budget for the whole document.
-///
-/// A reference that leads nowhere, outside, or in a circle stays as it is.
-pub(crate) struct Resolver<'v> {
-    root: &'v Map<String, Value>,
-    nodes_left: usize,
-    /// References that lead nowhere, in order of appearance.
-    pub(crate) dangling: Vec<String>,
-}
-
-impl<'v> Resolver<'v> {
-    pub(crate) const fn new(root: &'v Map<String, Value>) -> Self {
-        Self { root, nodes_left: EXPANSION_NODES_MAX, dangling: Vec::new() }
-    }
-
-    /// What a local reference points to.
-    pub(crate) fn target(&self, reference: &str) -> Option<&'v Value> {
-        let path = reference.strip_prefix("#/")?;
-        let (first, rest) = path.split_once('/').map_or((path, None), |(first, rest)| (first, Some(rest)));
-        let member = self.root.get(&first.replace("~1", "/").replace("~0", "~"))?;
-        rest.map_or(Some(member), |rest| member.pointer(&format!("/{rest}")))
-    }
-
-    /// The value with its references expanded.
-    pub(crate) fn expand(&mut self, value: &Value) -> Value {
-        self.walk(value, &mut Vec::new())
-    }
-
-    fn walk(&mut self, value: &Value, open: &mut Vec<String>) -> Value {
-        if self.nodes_left == 0 {
-            return json!({});
-        }
-        self.nodes_left -= 1;
-        match value {
-            Value::Array(list) => Value::Array(list.iter().map(|item| self.walk(item, open)).collect()),
-            Value::Object(map) => match map.get("$ref").and_then(Value::as_str) {
-                Some(reference) => self.follow(reference, map, open),
-                None => Value::Object(map.iter().map(|(k, v)| (k.clone(), self.walk(v, open))).collect()),
-            },
-            other => other.clone(),
-        }
-    }
-
-    fn follow(&mut self, reference: &str, map: &Map<String, Value>, open: &mut Vec<String>) -> Value {
-        let circular = open.iter().any(|known| known == reference) || open.len() >= EXPANSION_DEPTH_MAX;
-        let Some(target) = self.target(reference).filter(|_| !circular) else {
-            if !circular
-                && reference.starts_with('#')
-                && !self.dangling.iter().any(|known| known == reference)
-            {
-                self.dangling.push(reference.to_owned());
-            }
-            return Value::Object(map.clone());
-        };
-        open.push(reference.to_owned());
-        let mut expanded = self.walk(target, open);
-        open.pop();
-        // JSON Schema 2020-12 lets keywords stand beside a reference: a description there is the closer one.
-        if let Value::Object(expanded) = &mut expanded {
-            for (key, value) in map.iter().filter(|(key, _)| *key != "$ref") {
-                expanded.insert(key.clone(), value.clone());
-            }
-        }
-        expanded
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-
-    #[test]
-    fn references_expand_within_their_document() {
-        let root = json!({
-            "schemas": {"A": {"properties": {"b": {"$ref": "#/schemas/B"}, "self": {"$ref": "#/schemas/A"}}},
-                        "B": {"type": "string"}}
-        });
-        let mut resolver = Resolver::new(root.as_object().unwrap());
-        let expanded = resolver.expand(&json!({"$ref": "#/schemas/A", "description": "near"}));
-        assert_eq!(expanded["properties"]["b"]["type"], "string");
-        assert_eq!(expanded["properties"]["self"]["$ref"], "#/schemas/A");
-        assert_eq!(expanded["description"], "near");
-        assert_eq!(resolver.expand(&json!({"$ref": "#/none"})), json!({"$ref": "#/none"}));
-        assert_eq!(resolver.dangling, ["#/none"]);
-    }
-
-    #[test]
-    fn expansion_ends_however_references_multiply() {
-        let mut schemas = Map::new();
-        for level in 0..60 {
-            let next = json!({"$ref": format!("#/s/{}", level + 1)});
-            schemas.insert(level.to_string(), json!({"properties": {"a": next, "b": next, "c": next}}));
-        }
-        let root = json!({"s": schemas});
-        let mut resolver = Resolver::new(root.as_object().unwrap());
-        for _ in 0..5_000 {
-            resolver.expand(&json!({"$ref": "#/s/0"}));
-        }
-        assert_eq!(resolver.nodes_left, 0);
-    }
 
     #[test]
     fn loose_parameters_take_any_published_shape() {

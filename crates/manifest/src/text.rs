@@ -1,6 +1,10 @@
 //! Publisher text is untrusted: hidden characters go, markup is reduced to words, lengths are capped, and text that
 //! speaks to the reading model is flagged. Nothing here follows what a text says.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 /// A kind of character that a reader does not see but a program does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hidden {
@@ -77,17 +81,22 @@ pub(crate) fn capped(text: &str, chars_max: usize) -> &str {
 pub(crate) fn plain(text: &str, chars_max: usize) -> Option<String> {
     // Reading four times the cap leaves room for markup and keeps the work bounded.
     let text = capped(text, chars_max.saturating_mul(4));
-    let reduced =
+    let mut reduced =
         if text.bytes().any(|byte| matches!(byte, b'<' | b'&' | b'*' | b'`' | b'#' | b'[' | b'_' | b'>')) {
             fold_whitespace(&without_markup(text))
         } else {
             fold_whitespace(text)
         };
-    let reduced = capped(&reduced, chars_max);
-    (!reduced.is_empty()).then(|| reduced.to_owned())
+    reduced.truncate(capped(&reduced, chars_max).len());
+    (!reduced.is_empty()).then_some(reduced)
 }
 
 fn fold_whitespace(text: &str) -> String {
+    let trimmed = text.trim();
+    let plain = |pair: &[u8]| pair != b"  ";
+    if trimmed.bytes().all(|byte| (b' '..0x80).contains(&byte)) && trimmed.as_bytes().windows(2).all(plain) {
+        return trimmed.to_owned();
+    }
     let mut folded = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !folded.is_empty() {
@@ -238,40 +247,48 @@ const ADDRESSES: &[&str] = &[
     "never mention",
 ];
 
+static ADDRESSES_AT_ONCE: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::builder().ascii_case_insensitive(true).build(ADDRESSES).ok());
+
 /// Whether a text speaks to the model that reads it rather than about the service.
 pub(crate) fn addresses_reader(text: &str) -> bool {
-    if text.len() < 8 {
-        return false;
-    }
-    let lower = text.to_ascii_lowercase();
-    ADDRESSES.iter().any(|phrase| lower.contains(phrase))
+    text.len() >= 8 && ADDRESSES_AT_ONCE.as_ref().is_some_and(|phrases| phrases.is_match(text))
 }
 
 /// Words of an identifier in lower case: `searchFlights_v2` gives search, flights, v2.
 pub(crate) fn words(identifier: &str) -> Vec<String> {
     let mut words = Vec::new();
-    let mut word = String::new();
-    let mut before_lower = false;
-    for letter in identifier.chars() {
-        if !letter.is_alphanumeric() {
-            flush(&mut words, &mut word);
-            before_lower = false;
-            continue;
-        }
-        if letter.is_uppercase() && before_lower {
-            flush(&mut words, &mut word);
-        }
-        before_lower = letter.is_lowercase() || letter.is_ascii_digit();
-        word.extend(letter.to_lowercase());
-    }
-    flush(&mut words, &mut word);
+    each_word(identifier, |word| words.push(word.to_owned()));
     words
 }
 
-fn flush(words: &mut Vec<String>, word: &mut String) {
-    if !word.is_empty() {
-        words.push(std::mem::take(word));
+/// Shows each word of an identifier in turn, in one buffer.
+pub(crate) fn each_word(identifier: &str, mut show: impl FnMut(&str)) {
+    let mut word = String::new();
+    let mut flush = |word: &mut String| {
+        if !word.is_empty() {
+            show(word);
+            word.clear();
+        }
+    };
+    let mut before_lower = false;
+    for letter in identifier.chars() {
+        if !letter.is_alphanumeric() {
+            flush(&mut word);
+            before_lower = false;
+            continue;
+        }
+        if before_lower && letter.is_uppercase() {
+            flush(&mut word);
+        }
+        before_lower = letter.is_lowercase() || letter.is_ascii_digit();
+        if letter.is_ascii() {
+            word.push(letter.to_ascii_lowercase());
+        } else {
+            word.extend(letter.to_lowercase());
+        }
     }
+    flush(&mut word);
 }
 
 /// An identifier as a title: `search_flights` gives "Search flights".

@@ -5,36 +5,62 @@
 //! `also_matches`. Without one, A2A is scored, then medium markers count where the path agrees, then the shape.
 
 mod a2a;
+mod plain;
 mod table;
-mod text;
 
 use serde_json::{Map, Value};
 
 use crate::address;
+use crate::json::push_name;
 use crate::model::{Detection, Format, Strength};
-pub(crate) use text::text;
+use crate::text;
+pub(crate) use plain::text;
 
 /// What is looked at: the root object and the name of the file it was served as.
 pub(crate) struct Candidate<'c> {
-    pub(crate) root: &'c Map<String, Value>,
+    root: &'c Map<String, Value>,
     pub(crate) path: &'c str,
+    /// A bit for each kind of name that the root has: most names that are asked for are not there.
+    present: u64,
+}
+
+/// A cheap fingerprint of a name: one bit of 64.
+fn bit(name: &str) -> u64 {
+    let bytes = name.as_bytes();
+    let (first, last) =
+        (bytes.first().copied().unwrap_or_default(), bytes.last().copied().unwrap_or_default());
+    let mixed = usize::from(first) * 31 + usize::from(last) * 7 + bytes.len();
+    1 << (mixed % 64)
 }
 
 impl<'c> Candidate<'c> {
+    pub(crate) fn new(root: &'c Map<String, Value>, path: &'c str) -> Self {
+        Self { root, path, present: root.keys().fold(0, |present, name| present | bit(name)) }
+    }
+
+    pub(crate) fn value(&self, key: &str) -> Option<&'c Value> {
+        if self.present & bit(key) == 0 { None } else { self.root.get(key) }
+    }
+
+    /// How many members the root has.
+    pub(crate) fn size(&self) -> usize {
+        self.root.len()
+    }
+
     pub(crate) fn text(&self, key: &str) -> Option<&'c str> {
-        self.root.get(key)?.as_str()
+        self.value(key)?.as_str()
     }
 
     pub(crate) fn object(&self, key: &str) -> Option<&'c Map<String, Value>> {
-        self.root.get(key)?.as_object()
+        self.value(key)?.as_object()
     }
 
     pub(crate) fn list(&self, key: &str) -> Option<&'c [Value]> {
-        self.root.get(key)?.as_array().map(Vec::as_slice)
+        self.value(key)?.as_array().map(Vec::as_slice)
     }
 
     pub(crate) fn has(&self, key: &str) -> bool {
-        self.root.get(key).is_some_and(|value| !value.is_null())
+        self.value(key).is_some_and(|value| !value.is_null())
     }
 
     /// Whether a list holds objects, which is more than a list of names.
@@ -73,10 +99,42 @@ fn is_bracketed_json(text: &str) -> bool {
     matches!(second, Some('{' | '[' | '"' | ']'))
 }
 
-/// Detects the dialect of a JSON document.
-pub(crate) fn json(value: &Value, path: &str) -> Detection {
+/// What a JSON document was found to be, and the part of it that says so: the whole, or what a wrapper holds.
+pub(crate) struct Found<'v> {
+    pub(crate) detection: Detection,
+    pub(crate) body: &'v Value,
+    /// Pointer of the part.
+    pub(crate) pointer: String,
+}
+
+/// Wrappers within wrappers that are opened.
+const WRAPPERS_MAX: usize = 3;
+
+/// Detects the dialect of a JSON document, inside a wrapper if need be.
+pub(crate) fn json<'v>(document: &'v Value, path: &str) -> Found<'v> {
+    let whole = whole(document, path);
+    if !matches!(whole.format, Format::Generic | Format::Opaque) {
+        return Found { detection: whole, body: document, pointer: String::new() };
+    }
+    let (mut body, mut pointer) = (document, String::new());
+    for _ in 0..WRAPPERS_MAX {
+        let Some((key, inner)) = body.as_object().and_then(wrapper) else { break };
+        push_name(&mut pointer, key);
+        let mut detection = self::whole(inner, path);
+        if !matches!(detection.format, Format::Generic | Format::Opaque | Format::Pointer) {
+            detection
+                .evidence
+                .insert(0, format!("everything is inside `{}`", &pointer.trim_start_matches('/')));
+            return Found { detection, body: inner, pointer };
+        }
+        body = inner;
+    }
+    Found { detection: whole, body: document, pointer: String::new() }
+}
+
+fn whole(value: &Value, path: &str) -> Detection {
     match value {
-        Value::Object(root) => object(&Candidate { root, path }),
+        Value::Object(root) => object(root, path),
         Value::Array(list) => {
             let objects = list.iter().filter(|item| item.is_object()).count();
             let evidence =
@@ -87,7 +145,9 @@ pub(crate) fn json(value: &Value, path: &str) -> Detection {
     }
 }
 
-fn object(candidate: &Candidate<'_>) -> Detection {
+/// Detects the dialect of an object as it stands.
+pub(crate) fn object(root: &Map<String, Value>, path: &str) -> Detection {
+    let candidate = &Candidate::new(root, path);
     let mut hits = table::TABLE.iter().filter_map(|row| Some((row, (row.test)(candidate)?)));
     let Some((row, evidence)) = hits.next() else { return without_marker(candidate) };
     let mut also_matches: Vec<Format> = Vec::new();
@@ -138,7 +198,7 @@ fn by_shape(candidate: &Candidate<'_>) -> Detection {
         return found(Format::Pointer, Strength::Medium, evidence);
     }
     let listed = SERVICE_KEYS.iter().find(|key| {
-        candidate.root.get(**key).is_some_and(|value| match value {
+        candidate.value(key).is_some_and(|value| match value {
             Value::Array(list) => !list.is_empty(),
             Value::Object(map) => !map.is_empty(),
             _ => false,
@@ -151,18 +211,18 @@ fn by_shape(candidate: &Candidate<'_>) -> Detection {
             format!("no known marker; `{key}` is a list or a map"),
         );
     }
-    if let Some((key, inner)) = wrapper(candidate) {
-        let evidence = format!("no known marker; everything is inside `{key}`");
-        return Detection { evidence: vec![evidence], ..json(inner, candidate.path) };
+    if wrapper(candidate.root).is_some() {
+        let evidence = "no known marker; everything is inside one member".to_owned();
+        return found(Format::Generic, Strength::Weak, evidence);
     }
     found(Format::Opaque, Strength::Weak, "no known marker and no list of capabilities".to_owned())
 }
 
 /// `{"agent": {…}}` and the like: one member that holds the whole document.
-pub(crate) fn wrapper<'c>(candidate: &Candidate<'c>) -> Option<(&'static str, &'c Value)> {
+fn wrapper(root: &Map<String, Value>) -> Option<(&'static str, &Value)> {
     ["agent", "manifest", "mcp", "card", "agentCard", "agent_card"].into_iter().find_map(|key| {
-        let inner = candidate.root.get(key)?;
-        (inner.is_object() && candidate.root.len() <= 3).then_some((key, inner))
+        let inner = root.get(key)?;
+        (inner.is_object() && root.len() <= 3).then_some((key, inner))
     })
 }
 
@@ -194,6 +254,10 @@ pub(crate) fn leads_to_manifest(text: &str) -> bool {
         && address::split_method(text).0.is_none()
 }
 
-pub(crate) fn found(format: Format, strength: Strength, evidence: String) -> Detection {
+/// Characters of one piece of evidence: it quotes the document, which may hold anything where a version belongs.
+const EVIDENCE_CHARS_MAX: usize = 300;
+
+pub(crate) fn found(format: Format, strength: Strength, mut evidence: String) -> Detection {
+    evidence.truncate(text::capped(&evidence, EVIDENCE_CHARS_MAX).len());
     crate::draft::detection(format, strength, evidence)
 }

@@ -49,7 +49,7 @@ pub(super) const TABLE: &[Row] = &[
     }),
     strong(Format::Awp, |c| {
         // The version mistyped as a number is still nobody else's member.
-        let version = c.root.get("awp_version").filter(|value| value.is_number())?;
+        let version = c.value("awp_version").filter(|value| value.is_number())?;
         c.list("actions").map(|_| format!("`awp_version` is the number {version}, beside `actions`"))
     }),
     strong(Format::Atp, |c| {
@@ -67,9 +67,9 @@ pub(super) const TABLE: &[Row] = &[
         let context = c.text("@context").filter(|context| is_atp_context(context))?;
         Some(format!("`@context` is {context}, without a list of capabilities"))
     }),
-    strong(Format::Woa, |c| c.root.get("woa_version").map(|version| format!("`woa_version` is {version}"))),
-    strong(Format::Ahp, |c| c.root.get("ahp").map(|version| format!("`ahp` is {version}"))),
-    strong(Format::W2a, |c| c.root.get("w2a").map(|version| format!("`w2a` is {version}"))),
+    strong(Format::Woa, |c| c.value("woa_version").map(|version| format!("`woa_version` is {version}"))),
+    strong(Format::Ahp, |c| c.value("ahp").map(|version| format!("`ahp` is {version}"))),
+    strong(Format::W2a, |c| c.value("w2a").map(|version| format!("`w2a` is {version}"))),
     strong(Format::AgentsJson, |c| with_site(c, "protocol_version")),
     strong(Format::AgentsJson, |c| with_site(c, "schema_version")),
     strong(Format::AgentsTxt, |c| with_site(c, "specVersion")),
@@ -88,7 +88,7 @@ pub(super) const TABLE: &[Row] = &[
         paid.then(|| "`origin` beside `payout_address`".to_owned())
     }),
     strong(Format::Ucp, |c| c.object("ucp").map(|_| "`ucp` is an object".to_owned())),
-    strong(Format::X402, |c| c.root.get("x402Version").map(|version| format!("`x402Version` is {version}"))),
+    strong(Format::X402, |c| c.value("x402Version").map(|version| format!("`x402Version` is {version}"))),
     strong(Format::Erc8004, |c| {
         let kind = c.text("type").filter(|kind| kind.to_ascii_lowercase().contains("eip-8004"))?;
         Some(format!("`type` is {kind}"))
@@ -122,7 +122,7 @@ pub(super) const TABLE: &[Row] = &[
     }),
     medium(Format::McpCard, |c| {
         let name = c.text("name").filter(|name| name.split('/').count() == 2 && !name.contains("://"))?;
-        let described = c.text("version").is_some() && c.text("description").is_some() && c.root.len() <= 6;
+        let described = c.text("version").is_some() && c.text("description").is_some() && c.size() <= 6;
         described.then(|| format!("little more than the namespaced name {name}, a version and a description"))
     }),
     strong(Format::McpCard, |c| c.object("serverInfo").map(|_| "`serverInfo` is an object".to_owned())),
@@ -237,7 +237,7 @@ fn is_atp_context(context: &str) -> bool {
 }
 
 fn with_site(candidate: &Candidate<'_>, version_key: &str) -> Option<String> {
-    let version = candidate.root.get(version_key)?;
+    let version = candidate.value(version_key)?;
     let listed = candidate.object("site").is_some() && candidate.list("capabilities").is_some();
     listed.then(|| format!("`site` and `capabilities` beside `{version_key}` {version}"))
 }

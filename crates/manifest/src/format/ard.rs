@@ -9,7 +9,7 @@
 
 use serde_json::Value;
 
-use super::{a2a, loose, mcp};
+use super::{a2a, inline, loose, mcp};
 use crate::draft::{self, Draft};
 use crate::model::{Capability, CapabilityKind, Follow, Integrity, Protocol, Severity};
 use crate::name::Host;
@@ -330,6 +330,6 @@ fn read_inline(data: &Object<'_>, artefact: Artefact, depth: usize, draft: &mut 
         _ if is_catalog => read_entries(data, depth + 1, draft),
         Artefact::Agent => a2a::merge(data, draft),
         Artefact::McpServer => mcp::merge(data, draft),
-        _ => {}
+        _ => drop(inline::read(data, draft)),
     }
 }

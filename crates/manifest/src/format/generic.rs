@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+use super::inline;
 use crate::address;
 use crate::detect::SERVICE_KEYS;
 use crate::draft::{self, Draft};
@@ -149,6 +150,9 @@ fn element(key: &str, name: Option<&str>, item: &Value, pointer: String, draft: 
             let object = Object { map, pointer };
             let capability = from_object(key, name, &object, draft);
             draft.push(capability);
+            if key == "agents" {
+                inline::read(&object, draft);
+            }
         }
         (Value::String(text), Some(name)) => {
             let mut capability = draft.capability(CapabilityKind::Unknown, name, name, pointer);

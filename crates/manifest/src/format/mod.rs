@@ -22,6 +22,7 @@ mod blocks;
 mod erc8004;
 mod facts;
 pub(crate) mod generic;
+mod inline;
 mod list;
 mod llms_txt;
 mod loose;
@@ -111,6 +112,11 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
         (_, Some(root), _) => generic::read(&root, draft),
         _ => {}
     }
+    read_around(body, draft);
+}
+
+/// Reads what a document holds beside its own format: blocks of others.
+pub(crate) fn read_around(body: &Body<'_>, draft: &mut Draft<'_>) {
     if let Some(root) = body.root() {
         blocks::extract(&root, draft);
     }

@@ -5,7 +5,7 @@
 
 mod vocabulary;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use vocabulary::{Entry, VOCABULARY};
@@ -22,30 +22,53 @@ const DESCRIPTION_CHARS: usize = 160;
 /// Words looked at in one capability.
 const WORDS_MAX: usize = 48;
 
-/// Word to the entries and groups that it fills.
-static INDEX: LazyLock<HashMap<&'static str, Vec<(usize, u8)>>> = LazyLock::new(|| {
-    let mut index: HashMap<&'static str, Vec<(usize, u8)>> = HashMap::new();
+/// The groups of each entry that have been met, as bits.
+type Filled = [u8; VOCABULARY.len()];
+
+/// A word with the entries and groups that it fills.
+type Word = (&'static str, Vec<(usize, u8)>);
+
+/// The words by their first letter, sorted: most words of a text are dismissed without being hashed.
+static INDEX: LazyLock<[Vec<Word>; 26]> = LazyLock::new(|| {
+    let mut words: BTreeMap<&'static str, Vec<(usize, u8)>> = BTreeMap::new();
     for (at, entry) in VOCABULARY.iter().enumerate() {
-        for (group, words) in entry.groups.iter().enumerate() {
-            for word in *words {
-                index.entry(word).or_default().push((at, 1_u8 << group));
+        for (group, listed) in entry.groups.iter().enumerate() {
+            for word in *listed {
+                words.entry(word).or_default().push((at, 1_u8 << group));
             }
+        }
+    }
+    let mut index: [Vec<Word>; 26] = Default::default();
+    for (word, fills) in words {
+        if let Some(list) = letter(word).and_then(|letter| index.get_mut(letter)) {
+            list.push((word, fills));
         }
     }
     index
 });
+
+fn letter(word: &str) -> Option<usize> {
+    let first = word.bytes().next().filter(u8::is_ascii_lowercase)?;
+    Some(usize::from(first - b'a'))
+}
+
+fn fills(word: &str) -> &'static [(usize, u8)] {
+    let words = letter(word).and_then(|letter| INDEX.get(letter)).map_or(&[][..], Vec::as_slice);
+    let found = words.binary_search_by(|(known, _)| known.cmp(&word)).ok().and_then(|at| words.get(at));
+    found.map_or(&[], |(_, fills)| fills)
+}
 
 /// Gives an untyped capability its most specific type.
 pub(crate) fn infer(capability: &mut Capability) {
     if !capability.semantic_types.is_empty() {
         return;
     }
-    let mut filled = vec![0_u8; VOCABULARY.len()];
+    let mut filled: Filled = [0; VOCABULARY.len()];
     let name = capability.title.as_deref().unwrap_or(&capability.name);
-    fill(&mut filled, &format!("{} {name}", capability.native_id));
+    fill(&mut filled, [capability.native_id.as_str(), name]);
     let by_name = best(&filled, 0.0).map(|found| (found, "semantic.name"));
     let found = by_name.or_else(|| {
-        fill(&mut filled, text::capped(capability.description.as_deref()?, DESCRIPTION_CHARS));
+        fill(&mut filled, [text::capped(capability.description.as_deref()?, DESCRIPTION_CHARS)]);
         best(&filled, DESCRIPTION_PENALTY).map(|found| (found, "semantic.description"))
     });
     if let Some(((entry, confidence), rule)) = found {
@@ -58,23 +81,32 @@ pub(crate) fn infer(capability: &mut Capability) {
     }
 }
 
-fn fill(filled: &mut [u8], text: &str) {
-    for word in text::words(text).iter().take(WORDS_MAX) {
-        let singular = word.strip_suffix("ies").map(|stem| format!("{stem}y"));
-        let singular = singular.as_deref().or_else(|| word.strip_suffix('s')).unwrap_or(word);
-        let other = (singular != word).then_some(singular);
-        for spelling in std::iter::once(word.as_str()).chain(other) {
-            for (at, group) in INDEX.get(spelling).into_iter().flatten() {
-                if let Some(groups) = filled.get_mut(*at) {
-                    *groups |= group;
-                }
+fn fill<'t>(filled: &mut Filled, texts: impl IntoIterator<Item = &'t str>) {
+    let mut words_left = WORDS_MAX;
+    for text in texts {
+        text::each_word(text, |word| {
+            if words_left > 0 {
+                words_left -= 1;
+                fill_word(filled, word);
+            }
+        });
+    }
+}
+
+fn fill_word(filled: &mut Filled, word: &str) {
+    let singular = word.strip_suffix("ies").map(|stem| format!("{stem}y"));
+    let singular = singular.as_deref().or_else(|| word.strip_suffix('s'));
+    for spelling in std::iter::once(word).chain(singular) {
+        for (at, group) in fills(spelling) {
+            if let Some(groups) = filled.get_mut(*at) {
+                *groups |= group;
             }
         }
     }
 }
 
 /// The complete entry of highest confidence; of equals the first, as the vocabulary lists the specific before the general.
-fn best(filled: &[u8], penalty: f64) -> Option<(&'static Entry, f64)> {
+fn best(filled: &Filled, penalty: f64) -> Option<(&'static Entry, f64)> {
     let complete = VOCABULARY
         .iter()
         .zip(filled)
@@ -159,6 +191,11 @@ mod tests {
         let mut names: Vec<&str> = VOCABULARY.iter().map(|entry| entry.name).collect();
         assert!(names.iter().all(|name| name.split(':').count() == 2));
         assert!(VOCABULARY.iter().all(|entry| entry.groups.len() <= 3 && entry.confidence <= 0.95));
+        let words = VOCABULARY.iter().flat_map(|entry| entry.groups.iter().copied().flatten());
+        assert!(
+            words.into_iter().all(|word| letter(word).is_some()),
+            "a word without a first letter is never found"
+        );
         names.sort_unstable();
         let count = names.len();
         names.dedup();

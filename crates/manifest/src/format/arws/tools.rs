@@ -1,13 +1,15 @@
 //! The tool definitions of an ARWS manifest (layer 2): an OpenAPI document, or a list of tools with JSON Schemas; and what
 //! they say about safety (layer 4).
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::rules;
 use crate::draft::{self, Draft};
 use crate::format::openapi;
 use crate::json;
-use crate::model::{AuthScheme, Capability, CapabilityKind, Confirmation, SafetyClass, Tristate};
+use crate::model::{
+    AuthScheme, Capability, CapabilityKind, Confirmation, ExecutionModel, SafetyClass, Tristate,
+};
 use crate::object::Object;
 use crate::read::LinkedDocument;
 use crate::schema::{self, Place};
@@ -18,8 +20,9 @@ const AT_TOOLS: &str = "/tools";
 /// Reads the definitions into the manifest's capabilities.
 pub(super) fn read(linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
     let first = draft.manifest.capabilities.len();
-    if let Some(document) = openapi::parse_linked(linked.bytes) {
-        of_description(&document, linked, draft);
+    let description = openapi::parse_linked(linked.bytes).map(Value::Object);
+    if let Some(Value::Object(document)) = &description {
+        of_description(document, linked, draft);
     } else {
         let Some(document) = parse(linked.bytes) else {
             return draft.report_plainly(&rules::TOOLS_UNREADABLE, AT_TOOLS.to_owned());
@@ -38,6 +41,10 @@ pub(super) fn read(linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
     for capability in &mut capabilities {
         capability.pointer_document = Some(linked.url.to_string());
         inherit_auth(capability, draft);
+        if description.as_ref().is_some_and(|document| announces_approval(document, capability)) {
+            capability.safety.confirmation = Confirmation::Required;
+            capability.execution.model = ExecutionModel::Async;
+        }
         judge(capability, draft);
     }
     draft.manifest.capabilities.extend(capabilities);
@@ -48,7 +55,7 @@ fn parse(bytes: &[u8]) -> Option<Value> {
     json::parse(text).map(|(value, _)| value).ok()
 }
 
-fn of_description(document: &Value, linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
+fn of_description(document: &Map<String, Value>, linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
     let version = document.get("openapi").and_then(Value::as_str).unwrap_or("2.0");
     if !version.starts_with("3.") || version.starts_with("3.0") {
         let text = format!("the tools are defined in OpenAPI {version}");
@@ -94,6 +101,12 @@ fn inherit_auth(capability: &mut Capability, draft: &Draft<'_>) {
         return;
     }
     capability.auth.schemes = draft.manifest.auth.iter().map(|entry| entry.scheme).collect();
+}
+
+/// Layer 4: a change of state that may answer 202 Accepted waits for a person.
+fn announces_approval(document: &Value, capability: &Capability) -> bool {
+    let accepted = document.pointer(&format!("{}/responses/202", capability.pointer)).is_some();
+    accepted && !matches!(capability.safety.class, SafetyClass::Read | SafetyClass::Unknown)
 }
 
 /// What layers 2 and 4 ask of every tool.

@@ -2,14 +2,13 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
-
 use super::rules;
 use crate::draft::{self, Draft};
 use crate::json::push_index;
 use crate::model::{Capability, CapabilityKind, Confirmation, Protocol, SafetyClass, Tristate};
 use crate::object::{Object, type_words};
-use crate::schema::{Parameters, Place, Resolver, descriptor};
+use crate::reference::{ProblemKind, Resolver};
+use crate::schema::{Parameters, Place, descriptor};
 use crate::{format, safety, semantic, text};
 
 /// Reads every capability.
@@ -40,7 +39,12 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-fn one(published: &Object<'_>, scopes: &HashSet<String>, resolver: &mut Resolver<'_>, draft: &mut Draft<'_>) {
+fn one<'v>(
+    published: &Object<'v>,
+    scopes: &HashSet<String>,
+    resolver: &mut Resolver<'v>,
+    draft: &mut Draft<'_>,
+) {
     draft.check(published, &rules::CAPABILITY);
     draft.check(published, &rules::SCHEMA_CAPABILITY);
     let id = published.text("id").unwrap_or_default();
@@ -94,10 +98,17 @@ fn response(
     resolver: &mut Resolver<'_>,
     draft: &mut Draft<'_>,
 ) {
-    let Some(schema) = published.object("response") else { return };
-    capability.response = Some(resolver.expand(&Value::Object(schema.map.clone())));
-    for reference in std::mem::take(&mut resolver.dangling) {
-        draft.report(&rules::REFERENCE, schema.pointer.clone(), format!("{reference} leads nowhere"));
+    let Some(schema) = published.value("response").filter(|response| response.is_object()) else { return };
+    let pointer = published.at("response");
+    capability.response = Some(resolver.schema(schema, &pointer));
+    for problem in resolver.take_problems() {
+        let leads = match problem.kind {
+            ProblemKind::Unresolved => "nowhere",
+            ProblemKind::Remote => "out of this document",
+            // The schema itself says where it was cut.
+            ProblemKind::TooLarge => continue,
+        };
+        draft.report(&rules::REFERENCE, pointer.clone(), format!("{} leads {leads}", problem.detail));
     }
 }
 

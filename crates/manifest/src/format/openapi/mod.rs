@@ -10,7 +10,6 @@ mod header;
 mod operation;
 mod parameters;
 mod rules;
-mod schema;
 mod security;
 mod servers;
 mod yaml;
@@ -26,9 +25,9 @@ use crate::json;
 use crate::model::Auth;
 use crate::name::ManifestUrl;
 use crate::object::Object;
+use crate::reference::Resolver;
 
 pub(crate) use rules::DIALECT;
-use schema::Resolver;
 use security::schemes;
 pub(crate) use security::{requirement, scheme_of};
 
@@ -54,11 +53,11 @@ struct Reading<'a> {
 }
 
 /// Whether a value looks like an OpenAPI or Swagger description.
-pub(crate) fn is_description(document: &Value) -> bool {
+fn is_description(document: &Map<String, Value>) -> bool {
     let versioned =
-        ["openapi", "swagger"].iter().any(|name| document.get(name).is_some_and(Value::is_string));
+        ["openapi", "swagger"].iter().any(|name| document.get(*name).is_some_and(Value::is_string));
     versioned
-        && ["paths", "info", "webhooks"].iter().any(|name| document.get(name).is_some_and(Value::is_object))
+        && ["paths", "info", "webhooks"].iter().any(|name| document.get(*name).is_some_and(Value::is_object))
 }
 
 /// Reads a description that is a manifest of its own.
@@ -71,8 +70,8 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
         Ok(document) => {
             if let Value::Object(map) = document.as_ref() {
                 header::read(&Object::root(map), draft);
+                merge(map, draft.base(), draft);
             }
-            merge(&document, draft.base(), draft);
         }
         Err(reason) => draft.report(&rules::YAML, String::new(), reason),
     }
@@ -80,9 +79,8 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
 
 /// Adds every operation of a description to a manifest, whether it is the manifest or completes it. What cannot be read
 /// is left out and reported.
-pub(crate) fn merge(document: &Value, at: &ManifestUrl, draft: &mut Draft<'_>) {
-    let Some(root) = document.as_object() else { return };
-    let mut resolver = Resolver::new(document);
+pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Draft<'_>) {
+    let mut resolver = Resolver::new(root);
     let reading = Reading { root, document: at, schemes: schemes(root) };
     draft.manifest.auth.extend(reading.schemes.values().cloned());
     let mut ids = BTreeSet::new();
@@ -94,18 +92,21 @@ pub(crate) fn merge(document: &Value, at: &ManifestUrl, draft: &mut Draft<'_>) {
         let capability = operation::read(&reading, &place, draft, &mut resolver);
         draft.push(capability);
     }
-    rules::report_problems(resolver.into_problems(), draft);
+    rules::report_problems(resolver.take_problems(), draft);
 }
 
 /// Parses a linked description, JSON or YAML. `None` when it is neither, or no description.
-pub(crate) fn parse_linked(bytes: &[u8]) -> Option<Value> {
+pub(crate) fn parse_linked(bytes: &[u8]) -> Option<Map<String, Value>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let text = text.trim_start_matches('\u{feff}');
     let value = match json::parse(text) {
         Ok((value, _)) => value,
         Err(_) => yaml::parse(text).ok()?,
     };
-    is_description(&value).then_some(value)
+    match value {
+        Value::Object(map) if is_description(&map) => Some(map),
+        _ => None,
+    }
 }
 
 fn places<'a>(root: &'a Map<String, Value>, resolver: &mut Resolver<'a>) -> Vec<operation::Place<'a>> {

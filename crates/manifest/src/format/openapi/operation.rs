@@ -9,11 +9,11 @@
 use serde_json::{Map, Value};
 
 use super::parameters::{Input, Parameters, collect, is_true, path_names, preferred_media};
-use super::schema::Resolver;
 use super::{Reading, rules, security, servers};
 use crate::draft::{self, Draft};
 use crate::model::{Capability, CapabilityKind, Confirmation, ExecutionModel, Protocol};
 use crate::object;
+use crate::reference::Resolver;
 
 /// Where an operation stands in its document.
 pub(super) struct Place<'a> {

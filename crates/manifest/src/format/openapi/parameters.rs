@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::schema::Resolver;
+use crate::reference::Resolver;
 
 /// Parameters of one operation that are kept; the most seen in a published document is 61.
 const PARAMETERS_MAX: usize = 200;

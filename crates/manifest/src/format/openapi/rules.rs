@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::operation::{self, Place};
-use super::schema::{Problem, ProblemKind};
 use super::servers;
 use crate::draft::Draft;
 use crate::model::Severity;
 use crate::object::Object;
+use crate::reference::{Problem, ProblemKind};
 use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
 
 pub(crate) const DIALECT: Dialect = Dialect {

@@ -1,11 +1,11 @@
-//! Schemas of OpenAPI documents as self-contained JSON Schema 2020-12.
+//! References within a document, and its schemas as self-contained JSON Schema 2020-12.
 //!
-//! Decides how a `$ref` into the same document is replaced by what it names, and how the older keywords (`nullable`,
-//! boolean `exclusiveMinimum`, `example`, `type: file`, array-valued `items`) are spelled in 2020-12. A schema that
-//! contains itself keeps a `$ref` into its own `$defs`. References to other documents are never fetched: they become an
-//! unconstrained schema that names the reference, and a problem that the reader reports.
+//! Decides how a `$ref` into the same document is replaced by what it names, whatever the dialect, and how the older
+//! keywords (`nullable`, boolean `exclusiveMinimum`, `example`, `type: file`, array-valued `items`) are spelled in
+//! 2020-12. A schema that contains itself keeps a `$ref` into its own `$defs`. References to other documents are never
+//! fetched: they become an unconstrained schema that names the reference, and a problem that the reader reports.
 //!
-//! Follows OpenAPI 3.1 §4.8.24, 3.0.4 §4.7.24, 2.0 "Schema Object", JSON Schema 2020-12.
+//! Follows OpenAPI 3.1 §4.8.24, 3.0.4 §4.7.24, 2.0 "Schema Object", ATP 0.1 §3.7, JSON Schema 2020-12.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ pub(crate) struct Problem {
 
 /// Follows references within one document, under caps.
 pub(crate) struct Resolver<'a> {
-    document: &'a Value,
+    document: &'a Map<String, Value>,
     nodes_left: usize,
     problems: BTreeSet<Problem>,
 }
@@ -56,12 +56,13 @@ struct Expansion {
 }
 
 impl<'a> Resolver<'a> {
-    pub(crate) fn new(document: &'a Value) -> Self {
+    pub(crate) const fn new(document: &'a Map<String, Value>) -> Self {
         Self { document, nodes_left: NODES_PER_DOCUMENT_MAX, problems: BTreeSet::new() }
     }
 
-    pub(crate) fn into_problems(self) -> BTreeSet<Problem> {
-        self.problems
+    /// What was met since the last time this was asked.
+    pub(crate) fn take_problems(&mut self) -> BTreeSet<Problem> {
+        std::mem::take(&mut self.problems)
     }
 
     /// Replaces a reference object by what it names (parameters, bodies, responses, path items). `None` when it names
@@ -94,10 +95,10 @@ impl<'a> Resolver<'a> {
         while let Some(reference) =
             expansion.recursive.iter().find(|name| !definitions.contains_key(&definition_name(name))).cloned()
         {
-            let converted = match self.target(&reference, pointer).cloned() {
+            let converted = match self.target(&reference, pointer) {
                 Some(target) => {
                     expansion.stack = vec![reference.clone()];
-                    self.convert(&target, pointer, expansion, 0)
+                    self.convert(target, pointer, expansion, 0)
                 }
                 None => json!({}),
             };
@@ -111,11 +112,19 @@ impl<'a> Resolver<'a> {
             self.problem(ProblemKind::Remote, pointer, reference);
             return None;
         };
-        let target = self.document.pointer(&percent_decoded(fragment));
+        let target = self.at(&percent_decoded(fragment));
         if target.is_none() {
             self.problem(ProblemKind::Unresolved, pointer, reference);
         }
         target
+    }
+
+    /// What a JSON pointer (RFC 6901) names below the root.
+    fn at(&self, pointer: &str) -> Option<&'a Value> {
+        let path = pointer.strip_prefix('/')?;
+        let (first, rest) = path.split_once('/').map_or((path, None), |(first, rest)| (first, Some(rest)));
+        let member = self.document.get(&first.replace("~1", "/").replace("~0", "~"))?;
+        rest.map_or(Some(member), |rest| member.pointer(&format!("/{rest}")))
     }
 
     fn problem(&mut self, kind: ProblemKind, pointer: &str, detail: &str) {
@@ -173,9 +182,9 @@ impl<'a> Resolver<'a> {
         let mut schema = if expansion.stack.iter().any(|open| open == reference) {
             expansion.recursive.insert(reference.to_owned());
             json!({"$ref": format!("#/$defs/{}", definition_name(reference))})
-        } else if let Some(target) = self.target(reference, pointer).cloned() {
+        } else if let Some(target) = self.target(reference, pointer) {
             expansion.stack.push(reference.to_owned());
-            let converted = self.convert(&target, pointer, expansion, depth + 1);
+            let converted = self.convert(target, pointer, expansion, depth + 1);
             expansion.stack.pop();
             converted
         } else {
@@ -345,9 +354,9 @@ mod tests {
     use super::*;
 
     fn convert(document: &Value, schema: &Value) -> (Value, Vec<ProblemKind>) {
-        let mut resolver = Resolver::new(document);
+        let mut resolver = Resolver::new(document.as_object().unwrap());
         let converted = resolver.schema(schema, "/here");
-        (converted, resolver.into_problems().into_iter().map(|problem| problem.kind).collect())
+        (converted, resolver.take_problems().into_iter().map(|problem| problem.kind).collect())
     }
 
     #[test]
