@@ -1,8 +1,12 @@
 //! The change feed.
 
+use chrono::{DateTime, Utc};
+use manifest::SiteName;
+
 use super::{ATTEMPTS_MAX, Pools, Store};
 use crate::fault::Outcome;
 use crate::model::{FeedEntry, FeedPosition};
+use crate::pack::millis;
 use crate::{StoreError, postgres, sqlite};
 
 /// Batches of one call: a reader is not kept from reading by writers that never rest.
@@ -17,6 +21,24 @@ impl Store {
     ) -> Result<Vec<FeedEntry>, StoreError> {
         self.feed_sequence().await?;
         reading!(self, "feed_read", feed::feed_read(after, i64::from(entries_max)))
+    }
+
+    /// Entries of one site before a position, latest first; [`FeedPosition::END`] is behind the last.
+    pub async fn feed_of_site(
+        &self,
+        site: &SiteName,
+        before: FeedPosition,
+        entries_max: u32,
+    ) -> Result<Vec<FeedEntry>, StoreError> {
+        self.feed_sequence().await?;
+        let max = i64::from(entries_max);
+        reading!(self, "feed_of_site", feed::feed_of_site(site.as_str(), before, max))
+    }
+
+    /// The position after which everything lies that happened at or after a time.
+    pub async fn feed_position_at(&self, at: DateTime<Utc>) -> Result<FeedPosition, StoreError> {
+        self.feed_sequence().await?;
+        reading!(self, "feed_position_at", feed::feed_position_at(millis(at)))
     }
 
     /// Gives positions to the changes that are committed; returns how many there were. Readers do this by themselves.

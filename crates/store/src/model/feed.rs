@@ -10,6 +10,11 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct FeedPosition(pub i64);
 
+impl FeedPosition {
+    /// Behind every entry there will be.
+    pub const END: Self = Self(i64::MAX);
+}
+
 closed! {
     /// What happened to a manifest.
     FeedChange, "feed change" {

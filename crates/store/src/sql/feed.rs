@@ -148,6 +148,37 @@ pub(crate) async fn feed_read(
     Ok(rows.into_iter().map(FeedEntry::try_from).collect::<Result<_, _>>()?)
 }
 
+/// Entries of one site before a position, latest first.
+pub(crate) async fn feed_of_site(
+    connection: &mut Connection,
+    site: &str,
+    before: FeedPosition,
+    max: i64,
+) -> Outcome<Vec<FeedEntry>> {
+    let rows: Vec<FeedRow> = sqlx::query_as(
+        "SELECT position, at_ms, change, site, manifest_id, reason FROM feed
+         WHERE site = $1 AND position < $2 ORDER BY position DESC LIMIT $3",
+    )
+    .bind(site)
+    .bind(before.0)
+    .bind(max)
+    .fetch_all(&mut *connection)
+    .await?;
+    Ok(rows.into_iter().map(FeedEntry::try_from).collect::<Result<_, _>>()?)
+}
+
+/// The position before the first entry at or after a time; the last position where there is none.
+pub(crate) async fn feed_position_at(connection: &mut Connection, at_ms: i64) -> Outcome<FeedPosition> {
+    let first: Option<i64> = sqlx::query_scalar("SELECT MIN(position) FROM feed WHERE at_ms >= $1")
+        .bind(at_ms)
+        .fetch_one(&mut *connection)
+        .await?;
+    match first {
+        Some(first) => Ok(FeedPosition(first - 1)),
+        None => feed_head(connection).await,
+    }
+}
+
 /// Position of the last entry.
 pub(crate) async fn feed_head(connection: &mut Connection) -> Outcome<FeedPosition> {
     let head = sqlx::query_scalar("SELECT last_position FROM feed_state WHERE id = 1")

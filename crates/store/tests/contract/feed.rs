@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
+use manifest::SiteName;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use store::{DatabaseUrl, FeedEntry, FeedPosition, Store};
 
@@ -150,5 +151,27 @@ pub(crate) async fn an_empty_feed_has_a_head_and_an_id(Db { store, .. }: Db) -> 
     assert!(store.feed_read(FeedPosition(77), 10).await?.is_empty());
     assert!(store.feed_id().await?.len() >= 32);
     assert_eq!(store.feed_sequence().await?, 0);
+    Ok(())
+}
+
+pub(crate) async fn a_site_has_its_own_changes_and_a_time_has_its_place(Db { store, .. }: Db) -> Result<()> {
+    for round in 0..4_i32 {
+        for name in ["a.example", "b.example"] {
+            let (at, now) = (format!("https://{name}/agent.json"), later(i64::from(round)));
+            visited(&store, name, now, vec![found(&at, &format!("{round}"), &["book"], now)]).await?;
+        }
+    }
+    let site = SiteName::parse("b.example")?;
+    let all = store.feed_of_site(&site, FeedPosition::END, 100).await?;
+    let positions: Vec<i64> = all.iter().map(|entry| entry.position.0).collect();
+    assert_eq!(positions, [8, 6, 4, 2]);
+    assert!(all.iter().all(|entry| entry.site == site));
+    let page = store.feed_of_site(&site, FeedPosition(6), 1).await?;
+    assert_eq!(page, all[2..3]);
+    assert!(store.feed_of_site(&SiteName::parse("c.example")?, FeedPosition::END, 9).await?.is_empty());
+
+    assert_eq!(store.feed_position_at(start()).await?, FeedPosition(0));
+    assert_eq!(store.feed_position_at(later(2)).await?, FeedPosition(4));
+    assert_eq!(store.feed_position_at(later(99)).await?, FeedPosition(8));
     Ok(())
 }
