@@ -10,13 +10,17 @@ mod clock;
 mod config;
 mod cursor;
 mod dashboard;
+mod diff;
 mod index;
 mod middleware;
 mod negotiate;
+mod openapi;
 mod parameters;
 mod problem;
 mod routes;
 mod slots;
+mod text;
+mod tool;
 
 pub use app::{ApiError, App, bind, router, serve};
 pub use config::{ApiConfig, ApiSettings, ConfigError, LISTEN_DEFAULT};

@@ -110,7 +110,7 @@ async fn shape_errors(request: Request, next: Next) -> Response {
     }
     let known = response.extensions().get::<Problem>().cloned();
     let shaped = match (&known, representation) {
-        (Some(_), Representation::Json) => return response,
+        (Some(_), Representation::Json) => return varying(response),
         (_, Representation::Json) => Problem::of_status(status).into_response(),
         (_, Representation::Html) => problem_page(known.unwrap_or_else(|| Problem::of_status(status))),
     };
@@ -133,8 +133,13 @@ fn with_headers_of(original: &Response, mut shaped: Response) -> Response {
             shaped.headers_mut().insert(name, value.clone());
         }
     }
-    shaped.headers_mut().insert(header::VARY, HeaderValue::from_static("accept"));
-    shaped
+    varying(shaped)
+}
+
+/// Whether an error is JSON or a page depends on what the client prefers.
+fn varying(mut response: Response) -> Response {
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept"));
+    response
 }
 
 /// A compressed body is another representation, so its strong tag names the coding (RFC 9110 §8.8.3.3).

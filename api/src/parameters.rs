@@ -124,6 +124,11 @@ impl QueryPairs {
         text.parse().map(Some).map_err(|error| unknown_value(key, &error))
     }
 
+    /// The first value of a key as it was typed, blanks at its ends included; empty where the key stands alone.
+    pub(crate) fn raw(&self, key: &str) -> Option<&str> {
+        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
     /// `limit`, from 1 to `limit_max`.
     pub(crate) fn limit(&self, limit_default: u32, limit_max: u32) -> Result<u32, Problem> {
         let Some(text) = self.one("limit")? else { return Ok(limit_default) };

@@ -8,6 +8,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use store::StoreError;
+use utoipa::ToSchema;
 
 /// Seconds after which a client may try again when a part of ours is away for a moment.
 const RETRY_AFTER_S: u32 = 2;
@@ -19,21 +20,30 @@ type Known = Vec<String>;
 #[derive(Debug, Clone)]
 pub(crate) struct Problem(Box<ProblemBody>);
 
-/// The members of the JSON object.
-#[derive(Debug, Clone, Serialize)]
+/// Problem details (RFC 9457) with the members of ARD's errors.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Problem)]
 pub(crate) struct ProblemBody {
+    /// Always `about:blank`: the title is that of the status.
     #[serde(rename = "type")]
     kind: &'static str,
     pub(crate) title: &'static str,
     #[serde(serialize_with = "status_number")]
+    #[schema(value_type = u16)]
     pub(crate) status: StatusCode,
+    /// What was wrong, and what would be right.
     pub(crate) detail: String,
+    /// ARD's word for it.
     #[serde(rename = "errorCode")]
     pub(crate) error_code: &'static str,
+    /// The detail once more.
     message: String,
+    /// The parameter that was wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     parameter: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// What is known in its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<String>, required = false)]
     pub(crate) known: Known,
     #[serde(skip)]
     retry_after_s: Option<u32>,

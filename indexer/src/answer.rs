@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use manifest::model::{
-    AuthScheme, CapabilityKind, Confirmation, Format, Protocol, SafetyClass, SemanticType, SourceKind,
-    TypeSource,
+    AuthScheme, Capability, CapabilityKind, Confirmation, Format, Protocol, SafetyClass, SemanticType,
+    SourceKind, TypeSource,
 };
 use manifest::{CapabilityId, Host, ManifestId, SiteName};
 use policy::Status;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+use store::StoredManifest;
 
 use crate::request::FacetKey;
 
@@ -55,6 +56,44 @@ pub struct Hit {
     /// How the score came about, when asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Value>,
+}
+
+impl Hit {
+    /// The row of a capability as the store has it, without what belongs to one search.
+    pub fn of(stored: &StoredManifest, capability: &Capability) -> Self {
+        let manifest = &stored.manifest;
+        Self {
+            id: capability.id.clone(),
+            key: capability.key.clone(),
+            native_id: capability.native_id.clone(),
+            name: capability.name.clone(),
+            description: capability.description.clone().or_else(|| capability.title.clone()),
+            kind: capability.kind,
+            site: manifest.url.site(),
+            host: manifest.url.host(),
+            format: manifest.format(),
+            manifest_id: manifest.id.clone(),
+            semantic_types: capability.semantic_types.clone(),
+            protocol: capability.invocation.protocol,
+            method: capability.invocation.method.clone(),
+            endpoint: capability.invocation.endpoint().map(str::to_owned),
+            safety: capability.safety.class,
+            safety_source: capability.safety.source,
+            confirmation: capability.safety.confirmation,
+            handoff: capability.safety.handoff,
+            auth: capability.auth.schemes.clone(),
+            auth_required: capability.auth.required.as_option(),
+            invocable: capability.is_invocable(),
+            deprecated: capability.deprecated,
+            source: manifest.source.kind,
+            status: stored.status,
+            updated_at: stored.changed_at,
+            first_seen_at: stored.first_seen_at,
+            score: 0.0,
+            snippet: String::new(),
+            explanation: None,
+        }
+    }
 }
 
 /// Four decimals: a score orders results, more digits would only be noise.

@@ -2,6 +2,7 @@
 
 use askama::Template;
 use chrono::{DateTime, Utc};
+use indexer::Hit;
 use manifest::model::{ExecutionModel, RateLimit, TypeSource};
 use manifest::{Capability, Finding, Manifest, SafetyClass};
 use store::StoredManifest;
@@ -105,7 +106,7 @@ pub(crate) fn page(stored: &StoredManifest, capability: &Capability, now: DateTi
         frame: Frame::new(format!("{name} · {site}"), Section::Search),
         name,
         site,
-        tags: tags_of(&record::hit(stored, capability), capability),
+        tags: tags_of(&Hit::of(stored, capability), capability),
         description: capability.description.clone(),
         deprecated: capability.deprecated.then(|| capability.deprecation_message.clone().unwrap_or_default()),
         addresses_reader: capability.addresses_reader,

@@ -2,6 +2,7 @@
 
 use axum::extract::{Path, State};
 use axum::response::Response;
+use indexer::Hit;
 use manifest::CapabilityId;
 use serde_json::{Map, Value};
 use store::StoredManifest;
@@ -14,25 +15,54 @@ use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::{clock, dashboard};
 
-pub(super) async fn show(
+/// A capability with everything that its declaration says.
+#[utoipa::path(
+    get,
+    path = "/capabilities/{id}",
+    tag = "capabilities",
+    params(("id" = inline(crate::openapi::schemas::CapabilityId), Path, description = "Id of a capability")),
+    responses((status = 200, description = "The capability", body = crate::openapi::schemas::CapabilityRow)),
+)]
+pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
     Path(id): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
-    let id = parse_id(&id)?;
-    let gone = || Problem::not_found(format!("there is no capability {id}; it may have left the index"));
-    let stored = app.store().manifest_of_capability(&id).await?.ok_or_else(gone)?;
-    let capability = record::capability_in(&stored, &id).ok_or_else(gone)?;
+    let found = find(&app, &id).await?;
+    let (stored, capability) = (&found.stored, found.capability()?);
     if asked.wants_page() {
-        let page = dashboard::capability::page(&stored, capability, clock::now());
+        let page = dashboard::capability::page(stored, capability, clock::now());
         return asked.page(&page, Caching::Record);
     }
-    asked.json(&answer(&stored, capability)?, Caching::Record)
+    asked.json(&answer(stored, capability)?, Caching::Record)
 }
 
-fn parse_id(text: &str) -> Result<CapabilityId, Problem> {
+/// A capability with the manifest that declares it.
+pub(super) struct FoundCapability {
+    id: CapabilityId,
+    pub(super) stored: StoredManifest,
+}
+
+impl FoundCapability {
+    pub(super) fn capability(&self) -> Result<&manifest::Capability, Problem> {
+        record::capability_in(&self.stored, &self.id).ok_or_else(|| gone(&self.id))
+    }
+}
+
+/// The capability of an id from a path.
+pub(super) async fn find(app: &App, id: &str) -> Result<FoundCapability, Problem> {
+    let id = parse_id(id)?;
+    let stored = app.store().manifest_of_capability(&id).await?.ok_or_else(|| gone(&id))?;
+    Ok(FoundCapability { id, stored })
+}
+
+fn gone(id: &CapabilityId) -> Problem {
+    Problem::not_found(format!("there is no capability {id}; it may have left the index"))
+}
+
+pub(super) fn parse_id(text: &str) -> Result<CapabilityId, Problem> {
     CapabilityId::parse(text).map_err(|_| {
         Problem::bad_request("the id of a capability is \"c\" and 16 characters, as in id of a result")
     })
@@ -40,7 +70,7 @@ fn parse_id(text: &str) -> Result<CapabilityId, Problem> {
 
 /// The row of a search without what only a search knows, and every detail.
 fn answer(stored: &StoredManifest, capability: &manifest::Capability) -> Result<Map<String, Value>, Problem> {
-    let mut answer = object_of(&record::hit(stored, capability))?;
+    let mut answer = object_of(&Hit::of(stored, capability))?;
     answer.retain(|name, _| name != "score" && name != "snippet");
     answer.insert("title".to_owned(), capability.title.clone().into());
     answer.insert("tags".to_owned(), capability.tags.clone().into());

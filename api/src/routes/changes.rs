@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
 use store::{FeedEntry, FeedPosition};
+use utoipa::ToSchema;
 
 use crate::answer::{Asked, Caching};
 use crate::app::App;
@@ -20,15 +21,27 @@ const LIMIT_DEFAULT: u32 = 100;
 /// Most entries on one page: a few hundred kilobytes of JSON.
 const LIMIT_MAX: u32 = 1_000;
 
-#[derive(Debug, Serialize)]
-struct ChangesAnswer {
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ChangesAnswer {
+    #[schema(value_type = Vec<crate::openapi::schemas::FeedLine>)]
     changes: Vec<FeedEntry>,
     /// Behind the last entry; always given, for the next time.
     next_cursor: String,
     more: bool,
 }
 
-pub(super) async fn list(
+/// The change feed, from the beginning or from a cursor.
+#[utoipa::path(
+    get,
+    path = "/changes",
+    tag = "feed",
+    params(
+        ("cursor" = Option<String>, Query, description = "next_cursor of the page before", max_length = 512),
+        ("limit" = Option<u32>, Query, description = "At most so many; 100 unless given", minimum = 1, maximum = 1000),
+    ),
+    responses((status = 200, description = "Changes in order, removals included", body = ChangesAnswer)),
+)]
+pub(crate) async fn list(
     State(app): State<App>,
     asked: Asked,
     query: QueryPairs,

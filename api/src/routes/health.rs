@@ -3,22 +3,29 @@
 use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::answer::{Asked, Caching};
 use crate::app::App;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
-#[derive(Serialize)]
-struct Health {
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Health {
     status: &'static str,
 }
 
-pub(super) async fn alive(asked: Asked) -> Result<Response, Problem> {
+/// Whether the process runs.
+#[utoipa::path(get, path = "/healthz", tag = "service",
+    responses((status = 200, description = "It does", body = Health)))]
+pub(crate) async fn alive(asked: Asked) -> Result<Response, Problem> {
     asked.json(&Health { status: "ok" }, Caching::Never)
 }
 
-pub(super) async fn ready(
+/// Whether database and index answer.
+#[utoipa::path(get, path = "/readyz", tag = "service",
+    responses((status = 200, description = "They do", body = Health)))]
+pub(crate) async fn ready(
     State(app): State<App>,
     asked: Asked,
     query: QueryPairs,

@@ -10,7 +10,10 @@ use crate::app::App;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
-pub(super) async fn show(
+/// Where to begin. With parameters of a search, that search.
+#[utoipa::path(get, path = "/", tag = "service",
+    responses((status = 200, description = "Name, version and addresses", body = Object)))]
+pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
     query: QueryPairs,

@@ -6,6 +6,7 @@ use manifest::{Manifest, ManifestId, SiteName};
 use policy::Status;
 use serde::Serialize;
 use store::{StoredManifest, VersionRecord};
+use utoipa::ToSchema;
 
 use super::TEXT_IS;
 use crate::answer::{Asked, Caching};
@@ -14,10 +15,13 @@ use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
 /// A manifest as it is kept; what the publisher declares is inside `manifest`.
-#[derive(Debug, Serialize)]
-struct ManifestAnswer {
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ManifestAnswer {
+    #[schema(value_type = String)]
     id: ManifestId,
+    #[schema(value_type = String)]
     site: SiteName,
+    #[schema(inline, value_type = crate::openapi::schemas::StatusWord)]
     status: Status,
     first_seen_at: chrono::DateTime<chrono::Utc>,
     last_seen_at: chrono::DateTime<chrono::Utc>,
@@ -25,12 +29,15 @@ struct ManifestAnswer {
     versions: u32,
     body_kept: bool,
     text_is: &'static str,
+    #[schema(value_type = Object)]
     manifest: Manifest,
 }
 
-#[derive(Debug, Serialize)]
-struct VersionsAnswer {
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct VersionsAnswer {
+    #[schema(value_type = String)]
     id: ManifestId,
+    #[schema(value_type = Vec<crate::openapi::schemas::Version>)]
     versions: Vec<VersionRecord>,
 }
 
@@ -43,7 +50,15 @@ pub(super) async fn find(app: &App, id: &str) -> Result<StoredManifest, Problem>
     found.ok_or_else(|| Problem::not_found(format!("there is no manifest {id}; it may have left the index")))
 }
 
-pub(super) async fn show(
+/// A manifest as normalised.
+#[utoipa::path(
+    get,
+    path = "/manifests/{id}",
+    tag = "manifests",
+    params(("id" = inline(crate::openapi::schemas::ManifestId), Path, description = "Id of a manifest")),
+    responses((status = 200, description = "The manifest, its texts publisher-supplied and untrusted", body = ManifestAnswer)),
+)]
+pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
     Path(id): Path<String>,
@@ -66,7 +81,15 @@ pub(super) async fn show(
     asked.json(&answer, Caching::Record)
 }
 
-pub(super) async fn versions(
+/// The versions of a manifest, the latest first.
+#[utoipa::path(
+    get,
+    path = "/manifests/{id}/versions",
+    tag = "manifests",
+    params(("id" = inline(crate::openapi::schemas::ManifestId), Path, description = "Id of a manifest")),
+    responses((status = 200, description = "Its versions", body = VersionsAnswer)),
+)]
+pub(crate) async fn versions(
     State(app): State<App>,
     asked: Asked,
     Path(id): Path<String>,

@@ -3,45 +3,68 @@
 mod assets;
 mod capability;
 mod changes;
+mod docs;
 mod health;
 mod home;
 mod manifest;
+mod manifest_diff;
 mod raw;
 pub(crate) mod record;
 pub(crate) mod search;
 pub(crate) mod search_parameters;
 pub(crate) mod semantic_types;
+mod similar;
 pub(crate) mod site;
+mod site_changes;
 pub(crate) mod sites;
 pub(crate) mod stats;
+mod suggest;
+mod tool;
 mod validate;
 
 use axum::Router;
-use axum::routing::{get, post};
+use axum::routing::get;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::app::App;
+use crate::openapi;
 use crate::problem::Problem;
 
 /// Said beside every text of a publisher, so that no reader takes it for words of ours.
 pub(crate) const TEXT_IS: &str = "publisher-supplied, untrusted";
 
-/// Every address.
+/// Every address with its operation in the OpenAPI document.
+pub(crate) fn documented() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(openapi::preamble())
+        .routes(routes!(home::show))
+        .routes(routes!(search::show))
+        .routes(routes!(suggest::show))
+        .routes(routes!(capability::show))
+        .routes(routes!(similar::show))
+        .routes(routes!(tool::show))
+        .routes(routes!(sites::list))
+        .routes(routes!(site::show))
+        .routes(routes!(site_changes::list))
+        .routes(routes!(manifest::show))
+        .routes(routes!(raw::show))
+        .routes(routes!(manifest::versions))
+        .routes(routes!(manifest_diff::show))
+        .routes(routes!(semantic_types::list))
+        .routes(routes!(stats::show))
+        .routes(routes!(validate::check))
+        .routes(routes!(changes::list))
+        .routes(routes!(health::alive))
+        .routes(routes!(health::ready))
+        .routes(routes!(docs::openapi))
+}
+
+/// Every address, those that only browsers ask for included.
 pub(crate) fn all() -> Router<App> {
-    Router::new()
-        .route("/", get(home::show))
-        .route("/search", get(search::show))
-        .route("/capabilities/{id}", get(capability::show))
-        .route("/sites", get(sites::list))
-        .route("/sites/{domain}", get(site::show))
-        .route("/manifests/{id}", get(manifest::show))
-        .route("/manifests/{id}/raw", get(raw::show))
-        .route("/manifests/{id}/versions", get(manifest::versions))
-        .route("/semantic-types", get(semantic_types::list))
-        .route("/stats", get(stats::show))
-        .route("/validate", post(validate::check))
-        .route("/changes", get(changes::list))
-        .route("/healthz", get(health::alive))
-        .route("/readyz", get(health::ready))
+    let (documented, _) = documented().split_for_parts();
+    documented
+        .route("/docs", get(docs::index))
+        .route("/docs/{file}", get(docs::file))
         .route("/assets/{name}", get(assets::show))
         .route("/favicon.ico", get(assets::icon))
         .fallback(unknown)

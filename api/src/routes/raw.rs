@@ -16,7 +16,16 @@ use crate::problem::Problem;
 /// Nothing in the bytes may load, run, submit or navigate.
 const SANDBOX: &str = "default-src 'none'; sandbox";
 
-pub(super) async fn show(
+/// The bytes of a manifest as fetched, where the publisher allows that.
+#[utoipa::path(
+    get,
+    path = "/manifests/{id}/raw",
+    tag = "manifests",
+    params(("id" = inline(crate::openapi::schemas::ManifestId), Path, description = "Id of a manifest")),
+    responses((status = 200, description = "The bytes, as a download", content(
+        (Object = "application/json"), (String = "text/plain"), (Vec<u8> = "application/octet-stream")))),
+)]
+pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
     Path(id): Path<String>,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use indexer::Hit;
 use manifest::model::{Execution, Idempotency, Invocation, Source};
 use manifest::{
     Capability, CapabilityId, ContentHash, Detection, Discovery, Finding, ManifestId, ManifestUrl,
@@ -100,40 +99,4 @@ fn findings_about<'a>(stored: &'a StoredManifest, capability: &Capability) -> Ve
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     stored.manifest.findings.iter().filter(|finding| is_below(&finding.pointer)).collect()
-}
-
-/// The row of the index, made from the store.
-pub(crate) fn hit(stored: &StoredManifest, capability: &Capability) -> Hit {
-    let manifest = &stored.manifest;
-    Hit {
-        id: capability.id.clone(),
-        key: capability.key.clone(),
-        native_id: capability.native_id.clone(),
-        name: capability.name.clone(),
-        description: capability.description.clone(),
-        kind: capability.kind,
-        site: manifest.url.site(),
-        host: manifest.url.host(),
-        format: manifest.format(),
-        manifest_id: manifest.id.clone(),
-        semantic_types: capability.semantic_types.clone(),
-        protocol: capability.invocation.protocol,
-        method: capability.invocation.method.clone(),
-        endpoint: capability.invocation.endpoint().map(ToOwned::to_owned),
-        safety: capability.safety.class,
-        safety_source: capability.safety.source,
-        confirmation: capability.safety.confirmation,
-        handoff: capability.safety.handoff,
-        auth: capability.auth.schemes.clone(),
-        auth_required: capability.auth.required.as_option(),
-        invocable: capability.is_invocable(),
-        deprecated: capability.deprecated,
-        source: manifest.source.kind,
-        status: stored.status,
-        updated_at: stored.changed_at,
-        first_seen_at: stored.first_seen_at,
-        score: 0.0,
-        snippet: String::new(),
-        explanation: None,
-    }
 }

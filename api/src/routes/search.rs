@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use store::StoredManifest;
 use tokio::time::Instant;
+use utoipa::ToSchema;
 
 use super::search_parameters::{SearchParameters, View};
 use super::{TEXT_IS, record};
@@ -22,14 +23,16 @@ use crate::parameters::{QueryPairs, unknown_value};
 use crate::problem::Problem;
 
 /// The answer, names and order as documented.
-#[derive(Serialize)]
-struct SearchPage {
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SearchPage {
+    #[schema(value_type = Vec<crate::openapi::schemas::CapabilityRow>)]
     results: Vec<Map<String, Value>>,
     total: u64,
     total_is_exact: bool,
     coverage: f32,
     nothing_good: bool,
     did_you_mean: Option<String>,
+    #[schema(value_type = std::collections::HashMap<String, Vec<crate::openapi::schemas::FacetValue>>)]
     facets: BTreeMap<FacetKey, Vec<FacetCount>>,
     next_cursor: Option<String>,
     took_ms: f64,
@@ -41,6 +44,14 @@ pub(crate) struct Found {
     pub(crate) took_ms: f64,
 }
 
+/// Capabilities that match words and filters.
+#[utoipa::path(
+    get,
+    path = "/search",
+    tag = "search",
+    params(crate::openapi::schemas::SearchQuery),
+    responses((status = 200, description = "A page of results", body = SearchPage)),
+)]
 pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
@@ -90,7 +101,7 @@ pub(crate) async fn find(app: &App, request: SearchRequest) -> Result<Found, Pro
     Ok(Found { answer, took_ms })
 }
 
-fn search_problem(error: &SearchError) -> Problem {
+pub(crate) fn search_problem(error: &SearchError) -> Problem {
     use axum::http::StatusCode;
     let refused = |parameter: &str| Problem::bad_request(error.to_string()).with_parameter(parameter);
     match error {

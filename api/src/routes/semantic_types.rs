@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
 use store::SemanticTypeCount;
+use utoipa::ToSchema;
 
 use crate::answer::{Asked, Caching};
 use crate::app::App;
@@ -11,13 +12,17 @@ use crate::dashboard;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SemanticTypesAnswer {
+    #[schema(value_type = Vec<crate::openapi::schemas::SemanticTypeCount>)]
     pub(crate) semantic_types: Vec<SemanticTypeCount>,
     pub(crate) total: usize,
 }
 
-pub(super) async fn list(
+/// Every semantic type in the index, the most frequent first.
+#[utoipa::path(get, path = "/semantic-types", tag = "search",
+    responses((status = 200, description = "Types with counts", body = SemanticTypesAnswer)))]
+pub(crate) async fn list(
     State(app): State<App>,
     asked: Asked,
     query: QueryPairs,

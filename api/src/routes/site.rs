@@ -14,6 +14,7 @@ use store::{
     BlockRecord, FetchStory, HostState, NextVisit, ResourceState, RobotsRecord, SiteStory, StoredManifest,
     VisitStory,
 };
+use utoipa::ToSchema;
 
 use super::TEXT_IS;
 use super::sites::SiteLine;
@@ -21,6 +22,7 @@ use crate::answer::{Asked, Caching};
 use crate::app::App;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::text::is_hidden;
 use crate::{clock, dashboard};
 
 /// Visits that are told: enough to see a rhythm, few enough for one page.
@@ -34,7 +36,7 @@ pub(crate) const OPT_OUT: &str = "Disallow the user agent \"agentdex\" in robots
      the operator of this instance to block the site.";
 
 /// The whole story.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SiteAnswer {
     #[serde(flatten)]
     pub(crate) line: SiteLine,
@@ -44,18 +46,22 @@ pub(crate) struct SiteAnswer {
     /// The site asked for a pause (Retry-After).
     pub(crate) not_before: Option<DateTime<Utc>>,
     /// A visit that goes on later, and why it waits.
+    #[schema(value_type = Option<crate::openapi::schemas::Planned>)]
     pub(crate) parked: Option<NextVisit>,
+    #[schema(value_type = Option<crate::openapi::schemas::Tombstone>)]
     pub(crate) blocked: Option<BlockRecord>,
     pub(crate) hosts: Vec<HostLine>,
     pub(crate) resources: Vec<ResourceLine>,
+    #[schema(value_type = Vec<Object>)]
     pub(crate) visits: Vec<VisitStory>,
     pub(crate) opt_out: &'static str,
     pub(crate) text_is: &'static str,
 }
 
 /// A host with what its robots.txt came to.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HostLine {
+    #[schema(value_type = String)]
     pub(crate) host: Host,
     pub(crate) seeded: bool,
     pub(crate) requests_today: u32,
@@ -63,8 +69,9 @@ pub(crate) struct HostLine {
     pub(crate) robots: Option<RobotsLine>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RobotsLine {
+    #[schema(value_type = String)]
     pub(crate) kind: RobotsKind,
     pub(crate) cause: Option<String>,
     pub(crate) http_status: Option<u16>,
@@ -76,32 +83,43 @@ pub(crate) struct RobotsLine {
 }
 
 /// One URL that is polled: the last fetch, and the manifest that it brought.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ResourceLine {
+    #[schema(value_type = String)]
     pub(crate) url: ManifestUrl,
+    #[schema(inline, value_type = crate::openapi::schemas::OutcomeWord)]
     pub(crate) outcome: FetchOutcome,
     pub(crate) reason: Option<String>,
     pub(crate) http_status: Option<u16>,
+    #[schema(value_type = Vec<Vec<String>>)]
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) robots_rule: Option<String>,
+    #[schema(inline, value_type = crate::openapi::schemas::DiscoveryWord)]
     pub(crate) discovery: Discovery,
+    #[schema(value_type = Option<String>)]
     pub(crate) linked_from: Option<ManifestUrl>,
     pub(crate) fetched_at: DateTime<Utc>,
     pub(crate) fresh_until: Option<DateTime<Utc>>,
     pub(crate) changed_at: Option<DateTime<Utc>>,
     pub(crate) misses_in_row: u32,
+    #[schema(value_type = Option<String>)]
     pub(crate) content_hash: Option<ContentHash>,
     pub(crate) manifest: Option<ManifestLine>,
 }
 
 /// A manifest in short, with everything that is wrong with it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ManifestLine {
+    #[schema(value_type = String)]
     pub(crate) id: ManifestId,
     pub(crate) name: Option<String>,
+    #[schema(inline, value_type = crate::openapi::schemas::FormatWord)]
     pub(crate) format: Format,
+    #[schema(value_type = Object)]
     pub(crate) detection: Detection,
+    #[schema(value_type = Vec<Object>)]
     pub(crate) conformance: Vec<Conformance>,
+    #[schema(inline, value_type = crate::openapi::schemas::StatusWord)]
     pub(crate) status: Status,
     pub(crate) versions: u32,
     pub(crate) first_seen_at: DateTime<Utc>,
@@ -109,30 +127,46 @@ pub(crate) struct ManifestLine {
     pub(crate) changed_at: DateTime<Utc>,
     pub(crate) body_kept: bool,
     pub(crate) capabilities: Vec<CapabilityLine>,
+    #[schema(value_type = Vec<crate::openapi::schemas::Finding>)]
     pub(crate) findings: Vec<Finding>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CapabilityLine {
+    #[schema(value_type = String)]
     pub(crate) id: manifest::CapabilityId,
     pub(crate) native_id: String,
     pub(crate) name: String,
+    #[schema(inline, value_type = crate::openapi::schemas::SafetyWord)]
     pub(crate) safety: manifest::SafetyClass,
 }
 
-pub(super) async fn show(
+/// The site of a name from a path.
+pub(super) fn site_of(domain: &str) -> Result<SiteName, Problem> {
+    SiteName::parse(domain).map_err(|error| Problem::bad_request(error.to_string()))
+}
+
+pub(super) fn unknown(site: &SiteName) -> Problem {
+    Problem::not_found(format!("{site} is not known here: nobody has seeded it and no manifest links to it"))
+}
+
+/// The whole story of a site.
+#[utoipa::path(
+    get,
+    path = "/sites/{domain}",
+    tag = "sites",
+    params(("domain" = String, Path, description = "A domain name")),
+    responses((status = 200, description = "What was fetched and why, what was found, and when it is visited next", body = SiteAnswer)),
+)]
+pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
     Path(domain): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
-    let site = SiteName::parse(&domain).map_err(|error| Problem::bad_request(error.to_string()))?;
-    let Some(story) = app.store().site_story(&site, VISITS_MAX).await? else {
-        return Err(Problem::not_found(format!(
-            "{site} is not known here: nobody has seeded it and no manifest links to it"
-        )));
-    };
+    let site = site_of(&domain)?;
+    let Some(story) = app.store().site_story(&site, VISITS_MAX).await? else { return Err(unknown(&site)) };
     let manifests = app.store().manifests_of_site(&site).await?;
     let answer = answer(story, manifests);
     if asked.wants_page() {
@@ -248,11 +282,4 @@ fn robots_line(robots: RobotsRecord) -> RobotsLine {
         failures_in_row: robots.failures_in_row,
         text,
     }
-}
-
-/// Characters that a reader cannot see: controls other than line ends and tabs, and those that reorder text.
-fn is_hidden(character: char) -> bool {
-    let reorders =
-        matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    reorders || (character.is_control() && !matches!(character, '\n' | '\t'))
 }

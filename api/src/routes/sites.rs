@@ -7,6 +7,7 @@ use manifest::{Format, SiteName};
 use policy::{Status, VisitEnd};
 use serde::Serialize;
 use store::{SiteSummary, SitesRequest};
+use utoipa::ToSchema;
 
 use crate::answer::{Asked, Caching};
 use crate::app::App;
@@ -21,7 +22,7 @@ const LIMIT_DEFAULT: u32 = 50;
 const LIMIT_MAX: u32 = 500;
 
 /// One page of sites.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SitesAnswer {
     pub(crate) sites: Vec<SiteLine>,
     pub(crate) total: u64,
@@ -29,15 +30,19 @@ pub(crate) struct SitesAnswer {
 }
 
 /// A site in one line.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SiteLine {
+    #[schema(value_type = String)]
     pub(crate) site: SiteName,
+    #[schema(inline, value_type = crate::openapi::schemas::StatusWord)]
     pub(crate) status: Status,
     pub(crate) manifests: u32,
     pub(crate) capabilities: u32,
+    #[schema(inline, value_type = crate::openapi::schemas::FormatWords)]
     pub(crate) formats: Vec<Format>,
     pub(crate) first_seen_at: DateTime<Utc>,
     pub(crate) last_visit_at: Option<DateTime<Utc>>,
+    #[schema(inline, value_type = Option<crate::openapi::schemas::EndWord>)]
     pub(crate) last_end: Option<VisitEnd>,
     pub(crate) next_visit_at: Option<DateTime<Utc>>,
     pub(crate) next_visit_reason: Option<String>,
@@ -60,7 +65,21 @@ impl From<SiteSummary> for SiteLine {
     }
 }
 
-pub(super) async fn list(
+/// Every site that is known, in the order of names.
+#[utoipa::path(
+    get,
+    path = "/sites",
+    tag = "sites",
+    params(
+        ("status" = inline(Option<crate::openapi::schemas::StatusWord>), Query, description = "Only those that stand so"),
+        ("with_manifests" = Option<bool>, Query, description = "Only those with, or those without, manifests"),
+        ("prefix" = Option<String>, Query, description = "Only names that begin so", max_length = 1024),
+        ("limit" = Option<u32>, Query, description = "At most so many; 50 unless given", minimum = 1, maximum = 500),
+        ("cursor" = Option<String>, Query, description = "next_cursor of the page before", max_length = 512),
+    ),
+    responses((status = 200, description = "A page of sites", body = SitesAnswer)),
+)]
+pub(crate) async fn list(
     State(app): State<App>,
     asked: Asked,
     query: QueryPairs,

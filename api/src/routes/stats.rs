@@ -5,6 +5,7 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use store::Stats;
+use utoipa::ToSchema;
 
 use crate::answer::{Asked, Caching};
 use crate::app::App;
@@ -12,7 +13,7 @@ use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::{clock, dashboard};
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct StatsAnswer {
     pub(crate) sites: u64,
     pub(crate) sites_due: u64,
@@ -36,7 +37,7 @@ pub(crate) struct StatsAnswer {
 }
 
 /// A value and how often it occurs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Count {
     pub(crate) value: &'static str,
     pub(crate) count: u64,
@@ -46,7 +47,10 @@ fn counts<T: Into<&'static str>>(pairs: Vec<(T, u64)>) -> Vec<Count> {
     pairs.into_iter().map(|(value, count)| Count { value: value.into(), count }).collect()
 }
 
-pub(super) async fn show(
+/// The store in numbers.
+#[utoipa::path(get, path = "/stats", tag = "service",
+    responses((status = 200, description = "The numbers", body = StatsAnswer)))]
+pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
     query: QueryPairs,

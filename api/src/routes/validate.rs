@@ -7,6 +7,7 @@ use axum::response::Response;
 use manifest::model::{Conformance, ConformanceLevel};
 use manifest::{Detection, Discovery, Document, Finding, Format, Manifest, ManifestUrl};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::TEXT_IS;
 use crate::answer::{Asked, Caching};
@@ -19,35 +20,53 @@ const NOWHERE: &str = "https://document.invalid/";
 /// Findings that get their line and column: each costs a scan of the document.
 const PLACED_MAX: usize = 100;
 
-#[derive(Debug, Serialize)]
-struct ValidateAnswer {
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ValidateAnswer {
+    #[schema(inline, value_type = crate::openapi::schemas::FormatWord)]
     format: Format,
+    #[schema(value_type = String)]
     level: ConformanceLevel,
     indexed: Indexed,
+    #[schema(value_type = Object)]
     detection: Detection,
+    #[schema(value_type = Vec<Object>)]
     conformance: Vec<Conformance>,
     findings: Vec<PlacedFinding>,
     text_is: &'static str,
+    #[schema(value_type = Object)]
     manifest: Manifest,
 }
 
 /// What a search would find of it.
-#[derive(Debug, Serialize)]
-struct Indexed {
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Indexed {
     capabilities: usize,
     invocable: usize,
 }
 
 /// A finding with the line and column that its pointer leads to.
-#[derive(Debug, Serialize)]
-struct PlacedFinding {
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PlacedFinding {
     #[serde(flatten)]
+    #[schema(value_type = crate::openapi::schemas::Finding)]
     finding: Finding,
     line: Option<usize>,
     column: Option<usize>,
 }
 
-pub(super) async fn check(
+/// Reads a document as the crawler would, and says what it is and what is wrong with it.
+#[utoipa::path(
+    post,
+    path = "/validate",
+    tag = "site owners",
+    params(
+        ("url" = Option<String>, Query, description = "Where the document lies; without a body, the stored document of this address is read", max_length = 1024),
+        ("as" = inline(Option<crate::openapi::schemas::FormatWord>), Query, description = "Read it as this format, whatever it looks like"),
+    ),
+    request_body(content = Option<Vec<u8>>, content_type = "application/octet-stream", description = "The document, at most 4 MiB; nothing of it is kept"),
+    responses((status = 200, description = "Dialect, findings, and what would be indexed", body = ValidateAnswer)),
+)]
+pub(crate) async fn check(
     State(app): State<App>,
     asked: Asked,
     query: QueryPairs,

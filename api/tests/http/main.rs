@@ -4,7 +4,9 @@
 
 mod conventions;
 mod documents;
+mod openapi;
 mod pages;
 mod records;
+mod resources;
 mod searching;
 mod world;

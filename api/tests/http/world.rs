@@ -72,7 +72,7 @@ impl World {
             (documents::evil(), false),
             (documents::secretive(), true),
         ] {
-            visit(&store, manifest, keep).await;
+            visit(&store, manifest, keep, fetched_at()).await;
         }
         opt_out(&store, "shy.example").await;
         store.feed_sequence().await.unwrap();
@@ -84,6 +84,12 @@ impl World {
         let app = App::with_store(ApiConfig { listen, public_url: None, index_dir, database }, store.clone());
         app.refresh_index();
         Self { router: api::router(app), store, _dir: dir }
+    }
+
+    /// Lets a site publish another version, an hour after the first.
+    pub(crate) async fn publish(&self, manifest: Manifest) {
+        visit(&self.store, manifest, true, fetched_at() + TimeDelta::hours(1)).await;
+        self.store.feed_sequence().await.unwrap();
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
@@ -126,11 +132,11 @@ async fn build_index(store: &Store, dir: &std::path::Path) {
     builder.finish(store.feed_head().await.unwrap()).unwrap();
 }
 
-/// Visits a site at a fixed time and saves what it publishes.
-async fn visit(store: &Store, manifest: Manifest, keep_body: bool) {
-    let now = fetched_at();
+/// Visits a site and saves what it publishes.
+async fn visit(store: &Store, manifest: Manifest, keep_body: bool, now: DateTime<Utc>) {
     let host = manifest.url.host();
-    store.seeds_add(&[Seed::of_host(host.clone())], now).await.unwrap();
+    let seed = Seed { revisit_now: true, ..Seed::of_host(host.clone()) };
+    store.seeds_add(&[seed], now).await.unwrap();
     let mut request = LeaseRequest::due_now(WorkerId::new("tests"), 1, now);
     request.only = Some(vec![host.site()]);
     let leased = store.sites_lease(&request, now).await.unwrap();

@@ -131,41 +131,11 @@ impl<'a> ManifestText<'a> {
         document.add_i64(fields.first_seen_ms, self.stored.first_seen_at.timestamp_millis());
     }
 
-    /// The row as it is answered, without what belongs to one search.
+    /// The row as it is answered, its description short enough for an index.
     fn row(&self, capability: &Capability) -> Hit {
-        let manifest = &self.stored.manifest;
-        let description = capability.description.as_deref().or(capability.title.as_deref());
-        Hit {
-            id: capability.id.clone(),
-            key: capability.key.clone(),
-            native_id: capability.native_id.clone(),
-            name: capability.name.clone(),
-            description: description.map(|text| shortened(text, ROW_DESCRIPTION_BYTES_MAX)),
-            kind: capability.kind,
-            site: manifest.url.site(),
-            host: manifest.url.host(),
-            format: manifest.format(),
-            manifest_id: manifest.id.clone(),
-            semantic_types: capability.semantic_types.clone(),
-            protocol: capability.invocation.protocol,
-            method: capability.invocation.method.clone(),
-            endpoint: capability.invocation.endpoint().map(str::to_owned),
-            safety: capability.safety.class,
-            safety_source: capability.safety.source,
-            confirmation: capability.safety.confirmation,
-            handoff: capability.safety.handoff,
-            auth: capability.auth.schemes.clone(),
-            auth_required: capability.auth.required.as_option(),
-            invocable: capability.is_invocable(),
-            deprecated: capability.deprecated,
-            source: manifest.source.kind,
-            status: self.stored.status,
-            updated_at: self.stored.changed_at,
-            first_seen_at: self.stored.first_seen_at,
-            score: 0.0,
-            snippet: String::new(),
-            explanation: None,
-        }
+        let mut row = Hit::of(self.stored, capability);
+        row.description = row.description.map(|text| shortened(&text, ROW_DESCRIPTION_BYTES_MAX));
+        row
     }
 
     /// Small factors for what speaks for a declaration beside its words. No labelled data can tune them, so that each

@@ -1,0 +1,318 @@
+//! Schemas of what other crates define: ids, closed vocabularies, and the row of a search.
+//!
+//! They describe and are never built; a test holds every answer against them.
+
+#![expect(unused_qualifications, reason = "utoipa names inlined schemas in full")]
+
+use manifest::{CapabilityKind, Confirmation, Discovery, Format, SafetyClass};
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::{Array, RefOr};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
+
+/// A text of a fixed form.
+macro_rules! pattern {
+    ($($(#[$meta:meta])* $name:ident = $pattern:literal),+ $(,)?) => {
+        $(
+            $(#[$meta])*
+            pub(crate) struct $name;
+
+            impl PartialSchema for $name {
+                fn schema() -> RefOr<Schema> {
+                    ObjectBuilder::new().schema_type(Type::String).pattern(Some($pattern)).into()
+                }
+            }
+
+            impl ToSchema for $name {}
+        )+
+    };
+}
+
+pattern! {
+    CapabilityId = "^c[a-z2-7]{16}$",
+    ManifestId = "^m[a-z2-7]{16}$",
+    ContentHash = "^[0-9a-f]{64}$",
+}
+
+/// Words of a closed vocabulary; in brackets, a list of them.
+macro_rules! vocabulary {
+    ($($name:ident $([$list:ident])? = $of:ty),+ $(,)?) => {
+        $(
+            pub(crate) struct $name;
+
+            impl PartialSchema for $name {
+                fn schema() -> RefOr<Schema> {
+                    let words = <$of>::ALL.iter().map(|value| value.as_str());
+                    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).into()
+                }
+            }
+
+            impl ToSchema for $name {}
+
+            $(
+                pub(crate) struct $list;
+
+                impl PartialSchema for $list {
+                    fn schema() -> RefOr<Schema> {
+                        Array::new($name::schema()).into()
+                    }
+                }
+
+                impl ToSchema for $list {}
+            )?
+        )+
+    };
+}
+
+vocabulary! {
+    FormatWord [FormatWords] = Format,
+    SafetyWord [SafetyWords] = SafetyClass,
+    ConfirmationWord = Confirmation,
+    AuthWord [AuthWords] = manifest::AuthScheme,
+    StatusWord [StatusWords] = policy::Status,
+    SourceWord [SourceWords] = manifest::model::SourceKind,
+    MethodWord [MethodWords] = indexer::Method,
+    KindWord = CapabilityKind,
+    ProtocolWord = manifest::model::Protocol,
+    DiscoveryWord = Discovery,
+    SortWord = indexer::Sort,
+    FacetWord [FacetWords] = indexer::FacetKey,
+    SuggestionWord = indexer::SuggestionKind,
+    ChangeWord = store::FeedChange,
+    EndWord = policy::VisitEnd,
+    OutcomeWord = policy::FetchOutcome,
+    ToolShape = crate::tool::ToolShape,
+    ViewWord = crate::routes::search_parameters::View,
+}
+
+/// A completion of what is being typed.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes indexer::Suggestion")]
+pub(crate) struct Suggestion {
+    text: String,
+    #[schema(inline)]
+    kind: SuggestionWord,
+    /// Capabilities behind it.
+    count: u64,
+}
+
+/// One change of the index.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes store::FeedEntry")]
+pub(crate) struct FeedLine {
+    /// Its place in the feed; the first is 1, and none is left out.
+    position: i64,
+    at: chrono::DateTime<chrono::Utc>,
+    #[schema(inline)]
+    change: ChangeWord,
+    site: String,
+    #[schema(inline)]
+    manifest_id: ManifestId,
+    /// Why; `opted_out` where the site's owner asked to be left out.
+    reason: Option<String>,
+}
+
+/// A semantic type of a capability.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes manifest::model::SemanticType")]
+pub(crate) struct SemanticType {
+    /// `namespace:type`
+    #[schema(rename = "type")]
+    name: String,
+    /// `declared` or `inferred`
+    source: String,
+    #[schema(minimum = 0, maximum = 1)]
+    confidence: f64,
+    rule: Option<String>,
+}
+
+/// A capability in one row; `fields` leaves members out, `view=full` adds how it is called and where it is declared.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes indexer::Hit and routes::record::Detail")]
+pub(crate) struct CapabilityRow {
+    #[schema(inline)]
+    id: Option<CapabilityId>,
+    /// `<manifest URL>#<format>:<native id>`
+    key: Option<String>,
+    native_id: Option<String>,
+    name: Option<String>,
+    description: Option<String>,
+    #[schema(inline)]
+    kind: Option<KindWord>,
+    site: Option<String>,
+    host: Option<String>,
+    #[schema(inline)]
+    format: Option<FormatWord>,
+    #[schema(inline)]
+    manifest_id: Option<ManifestId>,
+    semantic_types: Option<Vec<SemanticType>>,
+    #[schema(inline)]
+    protocol: Option<ProtocolWord>,
+    /// An HTTP verb
+    method: Option<String>,
+    /// A URL, or a template with `{name}` variables
+    endpoint: Option<String>,
+    #[schema(inline)]
+    safety: Option<SafetyWord>,
+    /// `declared` or `inferred`
+    safety_source: Option<String>,
+    #[schema(inline)]
+    confirmation: Option<ConfirmationWord>,
+    /// A person finishes what the call began
+    handoff: Option<bool>,
+    #[schema(inline)]
+    auth: Option<AuthWords>,
+    auth_required: Option<bool>,
+    invocable: Option<bool>,
+    deprecated: Option<bool>,
+    #[schema(inline)]
+    source: Option<SourceWord>,
+    #[schema(inline)]
+    status: Option<StatusWord>,
+    updated_at: Option<chrono::DateTime<chrono::Utc>>,
+    score: Option<f64>,
+    /// HTML, escaped, with the words that match inside `<mark>`
+    snippet: Option<String>,
+    /// Whose words these are
+    text_is: Option<String>,
+    title: Option<String>,
+    tags: Option<Vec<String>>,
+    deprecation_message: Option<String>,
+    /// A JSON Schema, where one was declared
+    #[schema(value_type = Option<Object>)]
+    parameters: Option<()>,
+    /// A JSON Schema, where one was declared
+    #[schema(value_type = Option<Object>)]
+    response: Option<()>,
+    #[schema(value_type = Option<Object>)]
+    invocation: Option<()>,
+    scopes: Option<Vec<String>>,
+    #[schema(value_type = Option<Object>)]
+    idempotency: Option<()>,
+    #[schema(value_type = Option<Object>)]
+    execution: Option<()>,
+    #[schema(value_type = Option<Object>)]
+    rate_limit: Option<()>,
+    depends_on: Option<Vec<String>>,
+    examples: Option<Vec<String>>,
+    #[schema(value_type = Option<Object>)]
+    provenance: Option<()>,
+    #[schema(value_type = Option<Vec<Object>>)]
+    findings: Option<()>,
+}
+
+/// A value and how many results have it.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes indexer::FacetCount")]
+pub(crate) struct FacetValue {
+    value: String,
+    count: u64,
+}
+
+/// A semantic type in numbers.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes store::SemanticTypeCount")]
+pub(crate) struct SemanticTypeCount {
+    /// `namespace:type`
+    name: String,
+    namespace: String,
+    capabilities: u64,
+    /// Of those, declared by the publisher.
+    declared: u64,
+    sites: u64,
+}
+
+/// One version of a manifest.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes store::VersionRecord")]
+pub(crate) struct Version {
+    #[schema(inline)]
+    hash: ContentHash,
+    first_seen_at: chrono::DateTime<chrono::Utc>,
+    last_seen_at: chrono::DateTime<chrono::Utc>,
+    capabilities: u32,
+    findings: u32,
+}
+
+/// Where a document deviates from a specification.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes manifest::Finding")]
+pub(crate) struct Finding {
+    /// Stable: dialect, place, what is wrong.
+    code: String,
+    /// `must`, `should`, `may` or `note`
+    severity: String,
+    /// Specification and section.
+    spec: String,
+    /// JSON pointer into the document as fetched.
+    pointer: String,
+    text: String,
+    /// What would be right.
+    fix: String,
+}
+
+/// When something is planned, and why then.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes store::NextVisit")]
+pub(crate) struct Planned {
+    at: chrono::DateTime<chrono::Utc>,
+    reason: String,
+}
+
+/// What is left of a site whose owner opted out.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes store::BlockRecord")]
+pub(crate) struct Tombstone {
+    reason: String,
+    at: chrono::DateTime<chrono::Utc>,
+}
+
+/// The parameters of a search. Repeats and commas mean OR within a key, keys mean AND.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes routes::search_parameters")]
+pub(crate) struct SearchQuery {
+    /// Words; may be left out when a filter is given. Knows "phrases", -word, site:, type:, format: and method:.
+    /// Repeats are phrasings of one wish.
+    #[param(max_length = 1024)]
+    q: Option<String>,
+    #[param(style = Form, explode = false, inline)]
+    format: Option<FormatWords>,
+    /// `namespace:type`; a `*` at the end stands for any continuation.
+    #[param(style = Form, explode = false)]
+    semantic_type: Option<Vec<String>>,
+    #[param(style = Form, explode = false)]
+    namespace: Option<Vec<String>>,
+    #[param(style = Form, explode = false, inline)]
+    method: Option<MethodWords>,
+    #[param(style = Form, explode = false, inline)]
+    safety: Option<SafetyWords>,
+    #[param(style = Form, explode = false, inline)]
+    auth: Option<AuthWords>,
+    /// Sites or hosts.
+    #[param(style = Form, explode = false)]
+    site: Option<Vec<String>>,
+    #[param(style = Form, explode = false, inline)]
+    status: Option<StatusWords>,
+    #[param(style = Form, explode = false, inline)]
+    source: Option<SourceWords>,
+    /// Primary subtags, as `en`.
+    #[param(style = Form, explode = false)]
+    language: Option<Vec<String>>,
+    /// A date or a time.
+    updated_since: Option<String>,
+    #[param(inline)]
+    sort: Option<SortWord>,
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    #[param(max_length = 1024)]
+    cursor: Option<String>,
+    /// Members of the rows that are wanted; all unless given.
+    #[param(style = Form, explode = false)]
+    fields: Option<Vec<String>>,
+    /// What to count the results by.
+    #[param(style = Form, explode = false, inline)]
+    facets: Option<FacetWords>,
+    #[param(inline)]
+    view: Option<ViewWord>,
+}

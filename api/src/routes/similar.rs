@@ -1,0 +1,58 @@
+//! `GET /capabilities/{id}/similar`: capabilities that are described alike.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use manifest::CapabilityId;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::capability::parse_id;
+use super::search::{row, search_problem};
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+/// Capabilities, unless asked otherwise.
+const LIMIT_DEFAULT: u32 = 10;
+/// Most capabilities.
+const LIMIT_MAX: u32 = 50;
+
+/// The most alike first, in the rows of a search.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SimilarAnswer {
+    #[schema(value_type = String)]
+    id: CapabilityId,
+    #[schema(value_type = Vec<crate::openapi::schemas::CapabilityRow>)]
+    results: Vec<Map<String, Value>>,
+}
+
+/// Capabilities that are described like this one.
+#[utoipa::path(
+    get,
+    path = "/capabilities/{id}/similar",
+    tag = "capabilities",
+    params(
+        ("id" = inline(crate::openapi::schemas::CapabilityId), Path, description = "Id of a capability"),
+        ("limit" = Option<u32>, Query, description = "At most so many; 10 unless given", minimum = 1, maximum = 50),
+    ),
+    responses((status = 200, description = "What is alike", body = SimilarAnswer)),
+)]
+pub(crate) async fn show(
+    State(app): State<App>,
+    asked: Asked,
+    Path(id): Path<String>,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&["limit"])?;
+    let id = parse_id(&id)?;
+    let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
+    let wanted = id.clone();
+    let found = app.index().run(move |searcher| searcher.similar(&wanted, limit)).await?;
+    let hits = found.map_err(|error| search_problem(&error))?.ok_or_else(|| {
+        Problem::not_found(format!("there is no capability {id} in the index; it may have left it"))
+    })?;
+    let results = hits.iter().map(|hit| row(hit, None, &[])).collect::<Result<_, _>>()?;
+    asked.json(&SimilarAnswer { id, results }, Caching::Search)
+}

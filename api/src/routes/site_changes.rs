@@ -1,0 +1,72 @@
+//! `GET /sites/{domain}/changes`: what changed at one site, the latest first.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use manifest::SiteName;
+use serde::Serialize;
+use store::{FeedEntry, FeedPosition};
+use utoipa::ToSchema;
+
+use super::site::site_of;
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::cursor;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+/// Entries on one page, unless asked otherwise.
+const LIMIT_DEFAULT: u32 = 50;
+/// Most entries on one page.
+const LIMIT_MAX: u32 = 500;
+
+/// Changes of one site, the latest first; those of a site that opted out are all that is left of it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SiteChangesAnswer {
+    #[schema(value_type = String)]
+    site: SiteName,
+    #[schema(value_type = Vec<crate::openapi::schemas::FeedLine>)]
+    changes: Vec<FeedEntry>,
+    /// To earlier changes; null at the first.
+    next_cursor: Option<String>,
+}
+
+/// What changed at a site.
+#[utoipa::path(
+    get,
+    path = "/sites/{domain}/changes",
+    tag = "sites",
+    params(
+        ("domain" = String, Path, description = "A domain name"),
+        ("cursor" = Option<String>, Query, description = "next_cursor of the page before", max_length = 512),
+        ("limit" = Option<u32>, Query, description = "At most so many; 50 unless given", minimum = 1, maximum = 500),
+    ),
+    responses((status = 200, description = "Changes, the latest first", body = SiteChangesAnswer)),
+)]
+pub(crate) async fn list(
+    State(app): State<App>,
+    asked: Asked,
+    Path(domain): Path<String>,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&["cursor", "limit"])?;
+    let site = site_of(&domain)?;
+    let listing = format!("changes of {site}");
+    let before = query.one("cursor")?.map_or(Ok(FeedPosition::END), |text| position(&listing, text))?;
+    let limit = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
+    let changes = app.store().feed_of_site(&site, before, limit).await?;
+    if changes.is_empty() && app.store().site_story(&site, 0).await?.is_none() {
+        return Err(super::site::unknown(&site));
+    }
+    let is_full = u32::try_from(changes.len()).is_ok_and(|found| found == limit);
+    let last = changes.last().filter(|_| is_full);
+    let next_cursor = last.map(|entry| cursor::encode(&listing, &entry.position.0.to_string()));
+    asked.json(&SiteChangesAnswer { site, changes, next_cursor }, Caching::Search)
+}
+
+fn position(listing: &str, cursor: &str) -> Result<FeedPosition, Problem> {
+    let position = cursor::decode(listing, cursor)?.parse();
+    position.map(FeedPosition).map_err(|_| {
+        Problem::bad_request("\"cursor\" is not one of ours: pass next_cursor on unchanged")
+            .with_parameter("cursor")
+    })
+}

@@ -1,0 +1,55 @@
+//! `GET /suggest`: completions of what is being typed, from what the index knows.
+
+use axum::extract::State;
+use axum::response::Response;
+use indexer::Suggestion;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::search::index_problem;
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+/// Completions, unless asked otherwise: what fits below a search box.
+const LIMIT_DEFAULT: u32 = 8;
+/// Most completions.
+const LIMIT_MAX: u32 = 50;
+
+/// Completions, the most frequent first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SuggestAnswer {
+    q: String,
+    #[schema(value_type = Vec<crate::openapi::schemas::Suggestion>)]
+    suggestions: Vec<Suggestion>,
+}
+
+/// Completes what is being typed.
+#[utoipa::path(
+    get,
+    path = "/suggest",
+    tag = "search",
+    params(
+        ("q" = String, Query, description = "What was typed so far; a blank at the end asks for the next word", max_length = 1024),
+        ("limit" = Option<u32>, Query, description = "At most so many; 8 unless given", minimum = 1, maximum = 50),
+    ),
+    responses((status = 200, description = "Completions", body = SuggestAnswer)),
+)]
+pub(crate) async fn show(
+    State(app): State<App>,
+    asked: Asked,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&["q", "limit"])?;
+    query.one("q")?;
+    let Some(typed) = query.raw("q").map(ToOwned::to_owned) else {
+        let detail = "give \"q\", what was typed so far, as in /suggest?q=bo";
+        return Err(Problem::bad_request(detail).with_parameter("q"));
+    };
+    let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
+    let prefix = typed.clone();
+    let suggested = app.index().run(move |searcher| searcher.suggest(&prefix, limit)).await?;
+    let suggestions = suggested.map_err(|error| index_problem(&error))?;
+    asked.json(&SuggestAnswer { q: typed, suggestions }, Caching::Search)
+}

@@ -1,0 +1,54 @@
+//! `GET /capabilities/{id}/tool?as=`: a tool definition, compiled from the declaration alone.
+//!
+//! The body is the definition and nothing else, so that it can be handed to a model's runtime as it came. Its hash is
+//! the ETag's companion, in the header `x-agentdex-hash`.
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+
+use super::capability::find;
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+use crate::tool::{self, ToolShape};
+
+/// The hash of the definition, in hexadecimal.
+const HASH: HeaderName = HeaderName::from_static("x-agentdex-hash");
+
+/// A tool definition of a capability.
+#[utoipa::path(
+    get,
+    path = "/capabilities/{id}/tool",
+    tag = "capabilities",
+    params(
+        ("id" = inline(crate::openapi::schemas::CapabilityId), Path, description = "Id of a capability"),
+        ("as" = inline(Option<crate::openapi::schemas::ToolShape>), Query, description = "The shape; mcp unless given"),
+    ),
+    responses(
+        (status = 200, description = "The definition in the shape asked for, its texts publisher-supplied and untrusted", body = Object,
+         headers(("x-agentdex-hash" = String, description = "sha256 of the definition, in hexadecimal"))),
+        (status = 422, description = "It cannot be called from its declaration alone; the detail says why",
+         body = crate::problem::ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn show(
+    State(app): State<App>,
+    asked: Asked,
+    Path(id): Path<String>,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&["as"])?;
+    let shape = query.one_closed("as")?.unwrap_or(ToolShape::Mcp);
+    let found = find(&app, &id).await?;
+    let compiled = tool::compile(&found.stored.manifest, found.capability()?, shape);
+    let tool = compiled.map_err(|refused| {
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("no tool definition: {refused}"))
+    })?;
+    let mut response = asked.json(&tool.definition, Caching::Record)?;
+    if let Ok(hash) = HeaderValue::from_str(&format!("sha256:{}", tool.hash)) {
+        response.headers_mut().insert(HASH, hash);
+    }
+    Ok(response)
+}

@@ -1,0 +1,31 @@
+//! Text from outside, made fit to be repeated: nothing hidden in it, nothing without end.
+
+/// Characters that a reader cannot see: controls other than line ends and tabs, and those that reorder text.
+pub(crate) fn is_hidden(character: char) -> bool {
+    let reorders =
+        matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    reorders || (character.is_control() && !matches!(character, '\n' | '\t'))
+}
+
+/// The visible characters of a text in one line, at most so many.
+pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
+    let visible: String = text.chars().filter(|character| !is_hidden(*character)).collect();
+    let line = visible.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= chars_max {
+        return line;
+    }
+    let mut cut: String = line.chars().take(chars_max.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_visible_and_bounded() {
+        assert_eq!(one_line(" Book\u{202e} a\n\tseat\u{7} ", 80), "Book a seat");
+        assert_eq!(one_line("déjà vu", 5), "déjà…");
+    }
+}

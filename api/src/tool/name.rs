@@ -1,0 +1,36 @@
+//! Names of tools: what every runtime takes (`[a-zA-Z0-9_-]`, at most 64), and never the same twice.
+//!
+//! A name is a readable part and the capability's id. The id alone makes it unique; it changes with the declaration's
+//! address only, so that a name stays while a description is edited.
+
+use manifest::Capability;
+
+/// Longest name that OpenAI and Anthropic take.
+pub(super) const NAME_CHARS_MAX: usize = 64;
+
+pub(super) fn of(capability: &Capability) -> String {
+    let id = capability.id.as_str();
+    let room = NAME_CHARS_MAX.saturating_sub(id.len() + 1);
+    let readable = [capability.native_id.as_str(), capability.name.as_str(), capability.kind.as_str()]
+        .into_iter()
+        .map(|text| slug(text, room))
+        .find(|slug| !slug.is_empty())
+        .unwrap_or_default();
+    format!("{readable}_{id}")
+}
+
+/// The letters and digits of a text, other characters as one `_` each run.
+pub(super) fn slug(text: &str, chars_max: usize) -> String {
+    let mut slug = String::new();
+    for character in text.chars() {
+        if character.is_ascii_alphanumeric() || character == '-' {
+            slug.push(character);
+        } else if !slug.is_empty() && !slug.ends_with('_') {
+            slug.push('_');
+        }
+        if slug.len() >= chars_max {
+            break;
+        }
+    }
+    slug.trim_matches(['_', '-']).to_owned()
+}

@@ -1,0 +1,127 @@
+//! The OpenAPI document: complete, frozen, and true of every answer.
+
+use axum::http::StatusCode;
+use manifest::ManifestId;
+use serde_json::{Value, json};
+
+use crate::documents;
+use crate::world::World;
+
+/// Addresses of every GET operation, with the path that it is described under.
+fn addresses() -> Vec<(String, &'static str)> {
+    let skyhop = documents::skyhop();
+    let (capability, manifest) = (&skyhop.capabilities[0].id, ManifestId::of(&skyhop.url));
+    let described = [
+        ("/", "/"),
+        ("/search?q=flight&facets=format,site", "/search"),
+        ("/search?q=flight&view=full", "/search"),
+        ("/suggest?q=b", "/suggest"),
+        ("/capabilities/{id}", "/capabilities/{id}"),
+        ("/capabilities/{id}/similar", "/capabilities/{id}/similar"),
+        ("/capabilities/{id}/tool?as=openai", "/capabilities/{id}/tool"),
+        ("/sites?limit=1", "/sites"),
+        ("/sites/skyhop.example", "/sites/{domain}"),
+        ("/sites/shy.example", "/sites/{domain}"),
+        ("/sites/skyhop.example/changes", "/sites/{domain}/changes"),
+        ("/manifests/{manifest}", "/manifests/{id}"),
+        ("/manifests/{manifest}/raw", "/manifests/{id}/raw"),
+        ("/manifests/{manifest}/versions", "/manifests/{id}/versions"),
+        ("/manifests/{manifest}/diff", "/manifests/{id}/diff"),
+        ("/semantic-types", "/semantic-types"),
+        ("/stats", "/stats"),
+        ("/changes?limit=1", "/changes"),
+        ("/healthz", "/healthz"),
+        ("/readyz", "/readyz"),
+        ("/openapi.json", "/openapi.json"),
+    ];
+    let fill =
+        |address: &str| address.replace("{id}", capability.as_str()).replace("{manifest}", manifest.as_str());
+    described.into_iter().map(|(address, path)| (fill(address), path)).collect()
+}
+
+/// A validator for the JSON of one operation's answer; references lead into the whole document.
+fn validator(document: &Value, path: &str, status: &str, media_type: &str) -> jsonschema::Validator {
+    let responses = &document["paths"][path]["get"]["responses"];
+    let schema = &responses[status]["content"][media_type]["schema"];
+    assert!(schema.is_object(), "{path}: nothing is said of {status} as {media_type}");
+    let schema = json!({"allOf": [schema], "components": document["components"]});
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+#[tokio::test]
+async fn the_document_is_frozen() {
+    let world = World::new().await;
+    let answer = world.get("/openapi.json").await;
+    assert_eq!(answer.status, StatusCode::OK);
+    let mut document = answer.json();
+    assert_eq!(document["openapi"], "3.1.0");
+    let operations =
+        document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap().values());
+    let mut ids: Vec<&str> = operations.map(|operation| operation["operationId"].as_str().unwrap()).collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "operations share an id");
+    document["info"]["version"] = json!("[version]");
+    insta::assert_json_snapshot!(document);
+}
+
+#[tokio::test]
+async fn every_answer_is_as_described() {
+    let world = World::new().await;
+    let document = world.get("/openapi.json").await.json();
+    for (address, path) in addresses() {
+        let answer = world.get(&address).await;
+        assert_eq!(answer.status, StatusCode::OK, "{address}: {}", answer.text());
+        let validator = validator(&document, path, "200", "application/json");
+        let json = answer.json();
+        let wrong: Vec<String> =
+            validator.iter_errors(&json).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(wrong.is_empty(), "{address}: {wrong:#?}");
+    }
+}
+
+#[tokio::test]
+async fn every_get_operation_is_tried_here() {
+    let world = World::new().await;
+    let document = world.get("/openapi.json").await.json();
+    let tried: Vec<&str> = addresses().into_iter().map(|(_, path)| path).collect();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let says_json = item["get"]["responses"]["200"]["content"]["application/json"].is_object();
+        assert!(!says_json || tried.contains(&path.as_str()), "{path} is described and not tried");
+    }
+}
+
+#[tokio::test]
+async fn errors_are_as_described() {
+    let world = World::new().await;
+    let document = world.get("/openapi.json").await.json();
+    let validator = validator(&document, "/search", "default", "application/problem+json");
+    for address in ["/search", "/search?q=x&format=soap", "/nowhere", "/sites/unknown.example"] {
+        let problem = world.get(address).await.json();
+        assert!(validator.is_valid(&problem), "{address}: {problem}");
+    }
+}
+
+#[tokio::test]
+async fn the_documentation_loads_nothing_from_elsewhere() {
+    let world = World::new().await;
+    let moved = world.get("/docs").await;
+    assert_eq!(moved.header("location"), "/docs/index.html");
+    let page = world.get("/docs/index.html").await;
+    assert_eq!(page.header("content-type"), "text/html");
+    let policy = page.header("content-security-policy");
+    assert!(policy.contains("script-src 'self';") && policy.contains("default-src 'none'"), "{policy}");
+    let text = page.text();
+    let attributes = text.split("src=\"").skip(1).chain(text.split("href=\"").skip(1));
+    let mut files = 0;
+    for address in attributes.map(|rest| rest.split('"').next().unwrap()) {
+        assert!(!address.contains("//"), "{address}");
+        let name = address.trim_start_matches("./");
+        assert_eq!(world.get(&format!("/docs/{name}")).await.status, StatusCode::OK, "{name}");
+        files += 1;
+    }
+    assert!(files >= 3, "{text}");
+    let settings = world.get("/docs/swagger-initializer.js").await.text();
+    assert!(settings.contains("/openapi.json"), "{settings}");
+}
