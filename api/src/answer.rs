@@ -144,7 +144,7 @@ pub(crate) fn tagged(
     decorated(response, tag, caching)
 }
 
-fn decorated(mut response: Response, tag: &EntityTag, caching: Caching) -> Response {
+pub(crate) fn decorated(mut response: Response, tag: &EntityTag, caching: Caching) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching.header()));
     headers.insert(header::VARY, HeaderValue::from_static("accept"));

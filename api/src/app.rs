@@ -1,18 +1,25 @@
 //! The interface as a library: state, routes, and serving until told to stop.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use ipnet::IpNet;
 use store::{Store, StoreError};
 use tokio::net::TcpListener;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::admin::AdminTokens;
 use crate::config::ApiConfig;
+use crate::guard::UNDER_WAY_MAX;
 use crate::index::{self, IndexHandle};
+use crate::limits::{FORGET_EVERY, Limits};
 use crate::slots::Slots;
-use crate::{middleware, routes};
+use crate::suppressed::Suppressed;
+use crate::{metrics, middleware, routes, server};
 
 /// How long open requests may finish after the signal to stop.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -26,8 +33,6 @@ pub enum ApiError {
         "cannot listen on {address}: {source}; choose another with --listen, or stop the program that uses it"
     )]
     Listen { address: std::net::SocketAddr, source: std::io::Error },
-    #[error("serving failed: {0}")]
-    Serve(#[source] std::io::Error),
 }
 
 /// What the handlers share.
@@ -39,6 +44,16 @@ struct Shared {
     store: Store,
     index: Arc<IndexHandle>,
     slots: Slots,
+    limits: Limits,
+    admin_tokens: AdminTokens,
+    suppressed: Suppressed,
+    /// Work that outlives its request: exports.
+    tasks: TaskTracker,
+    /// Set when the process stops, so that streams end.
+    closing: CancellationToken,
+    under_way: Semaphore,
+    streams: Arc<Semaphore>,
+    exports: Arc<Semaphore>,
 }
 
 impl App {
@@ -54,7 +69,21 @@ impl App {
     pub fn with_store(config: ApiConfig, store: Store) -> Self {
         let slots = Slots::for_this_machine();
         let index = Arc::new(IndexHandle::new(config.index_dir.clone(), slots.clone()));
-        Self(Arc::new(Shared { config, store, index, slots }))
+        metrics::start();
+        Self(Arc::new(Shared {
+            limits: Limits::new(config.limits),
+            admin_tokens: AdminTokens::in_file(config.admin_tokens.clone()),
+            suppressed: Suppressed::default(),
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            under_way: Semaphore::new(UNDER_WAY_MAX),
+            streams: Arc::new(Semaphore::new(routes::STREAMS_MAX)),
+            exports: Arc::new(Semaphore::new(routes::EXPORTS_MAX)),
+            config,
+            store,
+            index,
+            slots,
+        }))
     }
 
     /// Opens the index, or makes its newest commit visible, at once. Blocking; `serve` does this every second.
@@ -75,6 +104,53 @@ impl App {
         &self.0.index
     }
 
+    pub(crate) fn index_dir(&self) -> &Path {
+        &self.0.config.index_dir
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    pub(crate) fn trusted_proxies(&self) -> &[IpNet] {
+        &self.0.config.trusted_proxies
+    }
+
+    pub(crate) fn admin_tokens(&self) -> &AdminTokens {
+        &self.0.admin_tokens
+    }
+
+    /// Sites whose rows are left out of searches.
+    pub(crate) fn suppressed(&self) -> &Suppressed {
+        &self.0.suppressed
+    }
+
+    pub(crate) fn tasks(&self) -> &TaskTracker {
+        &self.0.tasks
+    }
+
+    pub(crate) fn closing(&self) -> CancellationToken {
+        self.0.closing.clone()
+    }
+
+    /// Places for requests under way.
+    pub(crate) fn under_way(&self) -> &Semaphore {
+        &self.0.under_way
+    }
+
+    pub(crate) fn stream_permit(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0.streams).try_acquire_owned().ok()
+    }
+
+    pub(crate) fn export_permit(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0.exports).try_acquire_owned().ok()
+    }
+
+    /// Whether the world reaches us over TLS.
+    pub(crate) fn is_behind_tls(&self) -> bool {
+        self.0.config.public_url.as_ref().is_some_and(|url| url.scheme() == "https")
+    }
+
     /// How the world reaches us.
     pub(crate) fn base_url(&self) -> String {
         let configured =
@@ -84,8 +160,8 @@ impl App {
 }
 
 /// Every route, with everything that requests pass through.
-pub fn router(app: App) -> Router {
-    middleware::wrapped(routes::all().with_state(app))
+pub fn router(app: &App) -> Router {
+    middleware::wrapped(routes::all().with_state(app.clone()), app)
 }
 
 /// Binds the configured address.
@@ -99,18 +175,25 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
     let tasks = TaskTracker::new();
     let follow_until = cancel.child_token();
     tasks.spawn(index::follow(Arc::clone(&app.0.index), follow_until.clone()));
-    tasks.close();
+    tasks.spawn(tidy(app.clone(), follow_until.clone()));
 
-    let serving = axum::serve(listener, router(app)).with_graceful_shutdown(cancel.clone().cancelled_owned());
-    let drained = async {
-        cancel.cancelled().await;
-        tokio::time::sleep(DRAIN).await;
-    };
-    let served = tokio::select! {
-        result = async { serving.await } => result.map_err(ApiError::Serve),
-        () = drained => Ok(()),
-    };
+    // Streams never end by themselves.
+    let (stop, closing) = (cancel.clone(), app.closing());
+    tasks.spawn(async move {
+        stop.cancelled().await;
+        closing.cancel();
+    });
+    tasks.close();
+    server::serve(listener, router(&app), cancel, DRAIN).await;
     follow_until.cancel();
     tasks.wait().await;
-    served
+    Ok(())
+}
+
+/// Forgets clients that are gone, and keeps the numbers about us small.
+async fn tidy(app: App, until: CancellationToken) {
+    while until.run_until_cancelled(tokio::time::sleep(FORGET_EVERY)).await.is_some() {
+        app.limits().forget();
+        metrics::upkeep();
+    }
 }

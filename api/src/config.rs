@@ -3,13 +3,16 @@
 //! Where the database and the index lie is settled by the flags that all readers share (`indexer::cli`); here is what
 //! the interface alone needs to know.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use indexer::cli::Settings;
+use ipnet::IpNet;
 use serde::Deserialize;
 use store::StoreConfig;
 use url::Url;
+
+use crate::limits::LimitsConfig;
 
 /// Where the interface listens unless told otherwise: this machine only.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
@@ -33,6 +36,8 @@ pub enum ConfigError {
     Listen { text: String },
     #[error("\"{text}\" is not a public URL: write it like https://agentdex.example")]
     PublicUrl { text: String },
+    #[error("\"{text}\" is not the address of a proxy: write it like 10.0.0.7 or 10.0.0.0/8")]
+    Proxy { text: String },
 }
 
 /// What the interface runs with.
@@ -43,6 +48,11 @@ pub struct ApiConfig {
     pub public_url: Option<Url>,
     pub index_dir: PathBuf,
     pub database: StoreConfig,
+    pub limits: LimitsConfig,
+    /// Proxies that may say in whose name they ask.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Where the hashes of the admin tokens are; without it nobody administers.
+    pub admin_tokens: Option<PathBuf>,
 }
 
 /// What the interface alone is told: flags, or the table `[api]` of the configuration file.
@@ -51,6 +61,11 @@ pub struct ApiConfig {
 pub struct ApiSettings {
     pub listen: Option<String>,
     pub public_url: Option<String>,
+    /// Addresses or ranges like 10.0.0.0/8.
+    pub trusted_proxies: Vec<String>,
+    pub admin_tokens: Option<PathBuf>,
+    /// In the file only.
+    pub limits: LimitsConfig,
 }
 
 /// The configuration file as far as it concerns the interface; the rest is checked where the shared flags are settled.
@@ -70,6 +85,13 @@ impl ApiSettings {
         Ok(Self {
             listen: self.listen.or(file.api.listen),
             public_url: self.public_url.or(file.api.public_url),
+            trusted_proxies: if self.trusted_proxies.is_empty() {
+                file.api.trusted_proxies
+            } else {
+                self.trusted_proxies
+            },
+            admin_tokens: self.admin_tokens.or(file.api.admin_tokens),
+            limits: file.api.limits,
         })
     }
 
@@ -81,8 +103,17 @@ impl ApiSettings {
             public_url: self.public_url.as_deref().map(public_url).transpose()?,
             index_dir: shared.index.dir,
             database: shared.store,
+            limits: self.limits,
+            trusted_proxies: self.trusted_proxies.iter().map(|text| range(text)).collect::<Result<_, _>>()?,
+            admin_tokens: self.admin_tokens,
         })
     }
+}
+
+/// An address, or a range of them.
+fn range(text: &str) -> Result<IpNet, ConfigError> {
+    let address = || text.parse::<IpAddr>().map(IpNet::from);
+    text.parse().or_else(|_| address()).map_err(|_| ConfigError::Proxy { text: text.to_owned() })
 }
 
 fn public_url(text: &str) -> Result<Url, ConfigError> {
@@ -105,12 +136,14 @@ mod tests {
     fn what_was_typed_wins_over_the_file_and_the_file_over_defaults() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agentdex.toml");
-        let text = "[api]\nlisten = \"0.0.0.0:80\"\npublic_url = \"https://agentdex.example\"\n[crawler]\nrate = 5\n";
+        let text = "[api]\nlisten = \"0.0.0.0:80\"\npublic_url = \"https://agentdex.example\"\ntrusted_proxies = [\"10.0.0.7\", \"fd00::/8\"]\n[api.limits]\nreads_burst = 7\n[crawler]\nrate = 5\n";
         std::fs::write(&path, text).unwrap();
-        let typed = ApiSettings { listen: Some("127.0.0.1:9000".into()), public_url: None };
+        let typed = ApiSettings { listen: Some("127.0.0.1:9000".into()), ..ApiSettings::default() };
         let config = typed.or_file(&path).unwrap().resolve(shared()).unwrap();
         assert_eq!(config.listen.port(), 9000);
         assert_eq!(config.public_url.unwrap().as_str(), "https://agentdex.example/");
+        assert_eq!(config.trusted_proxies.len(), 2);
+        assert_eq!(config.limits.reads_burst.get(), 7);
         assert_eq!(config.index_dir, Path::new("/srv/index"));
         assert_eq!(ApiSettings::default().resolve(shared()).unwrap().listen.to_string(), LISTEN_DEFAULT);
     }
@@ -123,8 +156,9 @@ mod tests {
         let error = ApiSettings::default().or_file(&path).unwrap_err().to_string();
         assert!(error.contains("listen_on"), "{error}");
         for (settings, word) in [
-            (ApiSettings { listen: Some("nowhere".into()), public_url: None }, "nowhere"),
-            (ApiSettings { listen: None, public_url: Some("ftp://x".into()) }, "ftp://x"),
+            (ApiSettings { listen: Some("nowhere".into()), ..ApiSettings::default() }, "nowhere"),
+            (ApiSettings { public_url: Some("ftp://x".into()), ..ApiSettings::default() }, "ftp://x"),
+            (ApiSettings { trusted_proxies: vec!["10.0.0".into()], ..ApiSettings::default() }, "10.0.0"),
         ] {
             assert!(settings.resolve(shared()).unwrap_err().to_string().contains(word), "{word}");
         }

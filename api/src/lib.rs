@@ -3,24 +3,33 @@
 //! One file per resource under `routes` (parameters, answer, handler); pages under `dashboard`. No SQL and no ranking
 //! live here: the store answers for records, the indexer for searches.
 
+mod admin;
 mod answer;
 mod app;
 mod assets;
+mod atom;
+mod client;
 mod clock;
 mod config;
 mod cursor;
 mod dashboard;
 mod diff;
+mod guard;
 mod index;
+mod limits;
+mod metrics;
 mod middleware;
 mod negotiate;
 mod openapi;
 mod parameters;
 mod problem;
 mod routes;
+mod server;
 mod slots;
+mod suppressed;
 mod text;
 mod tool;
 
 pub use app::{ApiError, App, bind, router, serve};
 pub use config::{ApiConfig, ApiSettings, ConfigError, LISTEN_DEFAULT};
+pub use limits::LimitsConfig;

@@ -1,5 +1,6 @@
 //! The program `api`: flags in, the interface out.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -20,6 +21,12 @@ struct Arguments {
     /// How the world reaches this interface, when that differs from --listen.
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
+    /// Proxies that may say in whose name they ask (X-Forwarded-For), as addresses or ranges.
+    #[arg(long, value_name = "CIDR,…", value_delimiter = ',')]
+    trusted_proxies: Vec<String>,
+    /// File with the hashes of the tokens of /admin; without it nobody administers.
+    #[arg(long, value_name = "FILE")]
+    admin_tokens: Option<PathBuf>,
 }
 
 /// As for every program here: a wrong call ends with 2, a failure of ours with 1.
@@ -45,7 +52,13 @@ fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
 fn configured(arguments: Arguments) -> anyhow::Result<ApiConfig> {
     let shared = arguments.shared.settings()?;
     shared.start_logging();
-    let typed = ApiSettings { listen: arguments.listen, public_url: arguments.public_url };
+    let typed = ApiSettings {
+        listen: arguments.listen,
+        public_url: arguments.public_url,
+        trusted_proxies: arguments.trusted_proxies,
+        admin_tokens: arguments.admin_tokens,
+        ..ApiSettings::default()
+    };
     let settings = match &arguments.shared.config {
         Some(path) => typed.or_file(path)?,
         None => typed,

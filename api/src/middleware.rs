@@ -1,7 +1,7 @@
 //! What every request passes through: identity, limits, deadline, error shape, headers.
 //!
 //! From the outside in: request id and log span, security headers, CORS for reads, tags of compressed bodies,
-//! compression, error shape, panics, deadline, body cap. A handler can fail, panic or hang, and the client still gets
+//! compression, error shape, limits (see `guard`), panics, deadline, body cap. A handler can fail, panic or hang, and the client still gets
 //! one problem of one shape.
 
 use std::any::Any;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use askama::Template;
 use axum::Router;
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -23,7 +23,9 @@ use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, 
 use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
 
+use crate::app::App;
 use crate::dashboard::ProblemPage;
+use crate::guard::guard;
 use crate::negotiate::Representation;
 use crate::problem::Problem;
 
@@ -35,22 +37,39 @@ pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 const PREFLIGHT_AGE: Duration = Duration::from_hours(24);
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Headers that scripts of other origins may read.
+const EXPOSED: [HeaderName; 9] = [
+    header::ETAG,
+    header::LINK,
+    header::LOCATION,
+    header::RETRY_AFTER,
+    REQUEST_ID,
+    HeaderName::from_static("ratelimit-limit"),
+    HeaderName::from_static("ratelimit-remaining"),
+    HeaderName::from_static("ratelimit-reset"),
+    HeaderName::from_static("x-agentdex-hash"),
+];
 
 /// Pages load from this origin alone, run no inline script or style, and are framed by nobody.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
+/// Browsers that came over TLS stay with it for a year.
+const STAY_WITH_TLS: &str = "max-age=31536000";
+
 /// Wraps the routes.
-pub(crate) fn wrapped(routes: Router) -> Router {
+pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
     routes
         .layer(RequestBodyLimitLayer::new(BODY_BYTES_MAX))
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, DEADLINE))
         .layer(CatchPanicLayer::custom(panicked))
+        .layer(middleware::from_fn_with_state(app.clone(), guard))
         .layer(middleware::from_fn(shape_errors))
         .layer(CompressionLayer::new())
         .layer(middleware::map_response(tag_compressed))
         .layer(reads_from_anywhere())
-        .layer(middleware::map_response(secured))
+        .layer(middleware::map_response_with_state(app.is_behind_tls(), secured))
         .layer(PropagateRequestIdLayer::new(REQUEST_ID))
         .layer(TraceLayer::new_for_http().make_span_with(span))
         .layer(SetRequestIdLayer::new(REQUEST_ID, CountedRequestIds::default()))
@@ -80,8 +99,8 @@ fn reads_from_anywhere() -> CorsLayer {
     CorsLayer::new()
         .allow_origin(AnyOrigin)
         .allow_methods([Method::GET, Method::HEAD, Method::POST])
-        .allow_headers([header::ACCEPT, header::CONTENT_TYPE, header::IF_NONE_MATCH])
-        .expose_headers([header::ETAG, header::LINK, header::RETRY_AFTER, REQUEST_ID])
+        .allow_headers([header::ACCEPT, header::CONTENT_TYPE, header::IF_NONE_MATCH, LAST_EVENT_ID])
+        .expose_headers(EXPOSED)
         .max_age(PREFLIGHT_AGE)
 }
 
@@ -128,7 +147,7 @@ fn problem_page(problem: Problem) -> Response {
 }
 
 fn with_headers_of(original: &Response, mut shaped: Response) -> Response {
-    for name in [header::ALLOW, header::RETRY_AFTER] {
+    for name in [header::ALLOW, header::RETRY_AFTER, header::WWW_AUTHENTICATE] {
         if let Some(value) = original.headers().get(&name) {
             shaped.headers_mut().insert(name, value.clone());
         }
@@ -155,12 +174,15 @@ async fn tag_compressed(mut response: Response) -> Response {
     response
 }
 
-async fn secured(mut response: Response) -> Response {
+async fn secured(State(is_behind_tls): State<bool>, mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers
         .entry(header::CONTENT_SECURITY_POLICY)
         .or_insert(HeaderValue::from_static(CONTENT_SECURITY_POLICY));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    if is_behind_tls {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(STAY_WITH_TLS));
+    }
     response
 }

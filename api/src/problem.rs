@@ -10,6 +10,8 @@ use serde::Serialize;
 use store::StoreError;
 use utoipa::ToSchema;
 
+use crate::limits::Left;
+
 /// Seconds after which a client may try again when a part of ours is away for a moment.
 const RETRY_AFTER_S: u32 = 2;
 
@@ -47,6 +49,8 @@ pub(crate) struct ProblemBody {
     pub(crate) known: Known,
     #[serde(skip)]
     retry_after_s: Option<u32>,
+    #[serde(skip)]
+    left: Option<Left>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -84,6 +88,7 @@ impl Problem {
             parameter: None,
             known: Vec::new(),
             retry_after_s: None,
+            left: None,
         }))
     }
 
@@ -93,6 +98,27 @@ impl Problem {
 
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
+    pub(crate) fn unauthenticated(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, detail)
+    }
+
+    /// Too often, and when it would not be.
+    pub(crate) fn too_many(detail: impl Into<String>, retry_after_s: u32) -> Self {
+        let mut problem = Self::new(StatusCode::TOO_MANY_REQUESTS, detail);
+        problem.0.retry_after_s = Some(retry_after_s);
+        problem
+    }
+
+    /// What is left of the client's share.
+    pub(crate) fn with_left(mut self, left: Left) -> Self {
+        self.0.left = Some(left);
+        self
     }
 
     /// Something of ours is away for a moment.
@@ -151,6 +177,12 @@ impl IntoResponse for Problem {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(seconds) = self.0.retry_after_s {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.0.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(left) = self.0.left {
+            left.tell(headers);
         }
         response.extensions_mut().insert(self);
         response

@@ -71,6 +71,8 @@ const COMMIT_CAPABILITIES: u64 = 50_000;
 const COMMIT_INTERVAL: Duration = Duration::from_secs(5);
 /// How often the feed is looked at when it had nothing; the statement reads one indexed row.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// The file by which another process asks for a rebuild.
+const REBUILD_FILE: &str = "rebuild-asked";
 /// Pauses after a failure of the database, doubled up to the longest.
 const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(30);
@@ -85,6 +87,10 @@ pub async fn run(
     let mut follower = Follower::open(store, &config).await?;
     let mut retry = RETRY_MIN;
     loop {
+        if rebuild_was_asked(&config) {
+            tracing::info!("building the index anew, as was asked");
+            follower = follower.anew(&config).await?;
+        }
         let pause = match follower.catch_up(&cancel).await {
             Ok(()) if mode == Mode::Once || cancel.is_cancelled() => break,
             Ok(()) => {
@@ -106,6 +112,17 @@ pub async fn run(
     follower.finish().await
 }
 
+/// Asks whoever follows into an index to build it anew; a running indexer sees it within a second.
+pub fn ask_for_rebuild(config: &IndexConfig) -> Result<(), IndexError> {
+    let path = config.dir.join(REBUILD_FILE);
+    std::fs::write(&path, []).map_err(|source| IndexError::NotWritable { path, source })
+}
+
+/// Whether somebody asked; asking once brings one rebuild.
+fn rebuild_was_asked(config: &IndexConfig) -> bool {
+    std::fs::remove_file(config.dir.join(REBUILD_FILE)).is_ok()
+}
+
 /// Builds the index anew and swaps it in; searches go on meanwhile.
 pub async fn rebuild(store: Store, config: IndexConfig) -> Result<Summary, FollowError> {
     let lock = lock(&config).await?;
@@ -121,7 +138,7 @@ async fn lock(config: &IndexConfig) -> Result<WriterLock, FollowError> {
 struct Follower {
     store: Store,
     writer: Option<Writer>,
-    _lock: WriterLock,
+    lock: WriterLock,
     summary: Summary,
     /// Capabilities since the last commit.
     uncommitted: u64,
@@ -156,11 +173,19 @@ impl Follower {
         }
     }
 
+    /// Gives the writer back and begins with an index built anew.
+    async fn anew(self, config: &IndexConfig) -> Result<Self, FollowError> {
+        if let Some(writer) = self.writer {
+            blocking(move || writer.finish()).await?;
+        }
+        Ok(Self::rebuilt(self.store, config, self.lock).await?.0)
+    }
+
     fn over(store: Store, writer: Writer, lock: WriterLock, summary: Summary) -> Self {
         Self {
             store,
             writer: Some(writer),
-            _lock: lock,
+            lock,
             summary,
             uncommitted: 0,
             is_dirty: false,

@@ -37,6 +37,9 @@ pub(crate) fn preamble() -> OpenApi {
 
 fn finished(openapi: OpenApi) -> Value {
     let mut document = serde_json::to_value(openapi).unwrap_or_default();
+    document["components"]["securitySchemes"] = json!({
+        "admin": {"type": "http", "scheme": "bearer", "description": "A token of the operator's file"},
+    });
     document["servers"] = json!([{"url": "/"}]);
     let mut schemas = vec![(ProblemBody::name().into_owned(), ProblemBody::schema())];
     ProblemBody::schemas(&mut schemas);

@@ -316,3 +316,71 @@ pub(crate) struct SearchQuery {
     #[param(inline)]
     view: Option<ViewWord>,
 }
+
+/// The parameters of a search that is followed: those of a search but for `cursor`, `fields`, `facets` and `view`.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes routes::search_parameters")]
+pub(crate) struct FeedQuery {
+    /// Words; may be left out when a filter is given. Knows "phrases", -word, site:, type:, format: and method:.
+    /// Repeats are phrasings of one wish.
+    #[param(max_length = 1024)]
+    q: Option<String>,
+    #[param(style = Form, explode = false, inline)]
+    format: Option<FormatWords>,
+    /// `namespace:type`; a `*` at the end stands for any continuation.
+    #[param(style = Form, explode = false)]
+    semantic_type: Option<Vec<String>>,
+    #[param(style = Form, explode = false)]
+    namespace: Option<Vec<String>>,
+    #[param(style = Form, explode = false, inline)]
+    method: Option<MethodWords>,
+    #[param(style = Form, explode = false, inline)]
+    safety: Option<SafetyWords>,
+    #[param(style = Form, explode = false, inline)]
+    auth: Option<AuthWords>,
+    /// Sites or hosts.
+    #[param(style = Form, explode = false)]
+    site: Option<Vec<String>>,
+    #[param(style = Form, explode = false, inline)]
+    status: Option<StatusWords>,
+    #[param(style = Form, explode = false, inline)]
+    source: Option<SourceWords>,
+    /// Primary subtags, as `en`.
+    #[param(style = Form, explode = false)]
+    language: Option<Vec<String>>,
+    /// A date or a time.
+    updated_since: Option<String>,
+    #[param(inline)]
+    sort: Option<SortWord>,
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+}
+
+/// The list of the official MCP registry.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes routes::mcp_servers")]
+pub(crate) struct McpServers {
+    servers: Vec<McpServer>,
+    metadata: McpMetadata,
+}
+
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes routes::mcp_servers")]
+pub(crate) struct McpServer {
+    /// A `server.json`.
+    #[schema(value_type = Object)]
+    server: (),
+    #[schema(value_type = Object)]
+    _meta: (),
+}
+
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes routes::mcp_servers")]
+#[schema(rename_all = "camelCase")]
+pub(crate) struct McpMetadata {
+    /// Absent at the end.
+    #[schema(nullable = false)]
+    next_cursor: Option<String>,
+    count: u64,
+}

@@ -56,11 +56,17 @@ pub(crate) async fn list(
     let more = changes.len() > page_len;
     changes.truncate(page_len);
     let last = changes.last().map_or(after, |entry| entry.position);
-    let next_cursor = cursor::encode("changes", &format!("{}:{feed_id}", last.0));
+    let next_cursor = cursor_at(&feed_id, last);
     asked.json(&ChangesAnswer { changes, next_cursor, more }, Caching::Search)
 }
 
-fn position(feed_id: &str, cursor: &str) -> Result<FeedPosition, Problem> {
+/// The cursor behind a position.
+pub(super) fn cursor_at(feed_id: &str, position: FeedPosition) -> String {
+    cursor::encode("changes", &format!("{}:{feed_id}", position.0))
+}
+
+/// The position that a cursor of this feed stands for.
+pub(super) fn position(feed_id: &str, cursor: &str) -> Result<FeedPosition, Problem> {
     let text = cursor::decode("changes", cursor)?;
     let (position, of_feed) = text.split_once(':').unwrap_or((&text, ""));
     if of_feed != feed_id {

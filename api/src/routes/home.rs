@@ -24,14 +24,21 @@ pub(crate) async fn show(
     let base = app.base_url();
     let links = [
         ("search", "/search?q={words}"),
+        ("suggest", "/suggest?q={beginning}"),
         ("capability", "/capabilities/{id}"),
         ("manifest", "/manifests/{id}"),
         ("site", "/sites/{domain}"),
         ("sites", "/sites"),
         ("semantic_types", "/semantic-types"),
         ("changes", "/changes"),
+        ("changes_stream", "/changes/stream"),
+        ("changes_atom", "/changes.atom"),
+        ("export", "/export.jsonl"),
+        ("mcp_servers", "/v0.1/servers"),
         ("validate", "/validate"),
         ("stats", "/stats"),
+        ("openapi", "/openapi.json"),
+        ("documentation", "/docs"),
         ("ready", "/readyz"),
     ];
     let links: serde_json::Map<_, _> =

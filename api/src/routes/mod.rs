@@ -1,13 +1,21 @@
 //! The addresses, one file per resource: parameters, answer, handler.
 
+mod admin;
 mod assets;
+mod badge;
 mod capability;
 mod changes;
+mod changes_stream;
 mod docs;
+mod export;
+mod feeds;
 mod health;
 mod home;
 mod manifest;
 mod manifest_diff;
+mod mcp_servers;
+mod metrics;
+mod rank;
 mod raw;
 pub(crate) mod record;
 pub(crate) mod search;
@@ -18,6 +26,7 @@ pub(crate) mod site;
 mod site_changes;
 pub(crate) mod sites;
 pub(crate) mod stats;
+mod submit;
 mod suggest;
 mod tool;
 mod validate;
@@ -26,6 +35,9 @@ use axum::Router;
 use axum::routing::get;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+
+pub(crate) use changes_stream::STREAMS_MAX;
+pub(crate) use export::EXPORTS_MAX;
 
 use crate::app::App;
 use crate::openapi;
@@ -43,7 +55,11 @@ pub(crate) fn documented() -> OpenApiRouter<App> {
         .routes(routes!(capability::show))
         .routes(routes!(similar::show))
         .routes(routes!(tool::show))
-        .routes(routes!(sites::list))
+        .routes(routes!(sites::list, submit::submit))
+        .routes(routes!(submit::recheck))
+        .routes(routes!(rank::show))
+        .routes(routes!(badge::show))
+        .routes(routes!(feeds::site_changes))
         .routes(routes!(site::show))
         .routes(routes!(site_changes::list))
         .routes(routes!(manifest::show))
@@ -54,6 +70,16 @@ pub(crate) fn documented() -> OpenApiRouter<App> {
         .routes(routes!(stats::show))
         .routes(routes!(validate::check))
         .routes(routes!(changes::list))
+        .routes(routes!(changes_stream::stream))
+        .routes(routes!(feeds::changes))
+        .routes(routes!(feeds::search))
+        .routes(routes!(export::stream))
+        .routes(routes!(mcp_servers::list))
+        .routes(routes!(admin::block))
+        .routes(routes!(admin::unblock))
+        .routes(routes!(admin::reindex))
+        .routes(routes!(admin::queue))
+        .routes(routes!(metrics::show))
         .routes(routes!(health::alive))
         .routes(routes!(health::ready))
         .routes(routes!(docs::openapi))

@@ -57,7 +57,7 @@ fn permitted(stored: &StoredManifest) -> Result<(), Problem> {
     if stored.body_kept { Ok(()) } else { Err(not_kept()) }
 }
 
-fn not_kept() -> Problem {
+pub(super) fn not_kept() -> Problem {
     let detail = "the bytes were not kept, since they were served with Cache-Control: no-store; fetch them from the \
                   site itself";
     Problem::new(StatusCode::FORBIDDEN, detail)

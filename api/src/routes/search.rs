@@ -95,8 +95,9 @@ fn tag(app: &App, asked: &Asked) -> Result<EntityTag, Problem> {
 /// Searches on the blocking pool.
 pub(crate) async fn find(app: &App, request: SearchRequest) -> Result<Found, Problem> {
     let started = Instant::now();
-    let answer =
+    let mut answer =
         app.index().run(move |searcher| searcher.search(&request)).await?.map_err(|e| search_problem(&e))?;
+    answer.hits.retain(|hit| !app.suppressed().has(&hit.site));
     let took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 1e2;
     Ok(Found { answer, took_ms })
 }

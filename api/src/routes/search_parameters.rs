@@ -141,7 +141,7 @@ fn owned(texts: Vec<&str>) -> Vec<String> {
 }
 
 /// An RFC 3339 time, or a date, which means its first moment in UTC.
-fn instant(text: &str) -> Result<DateTime<Utc>, Problem> {
+pub(crate) fn instant(text: &str) -> Result<DateTime<Utc>, Problem> {
     // A plus sign that was not percent-encoded arrives as a blank.
     let text = text.replace(' ', "+");
     let date = || text.parse::<NaiveDate>().map(|date| date.and_time(NaiveTime::MIN).and_utc());

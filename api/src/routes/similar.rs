@@ -53,6 +53,10 @@ pub(crate) async fn show(
     let hits = found.map_err(|error| search_problem(&error))?.ok_or_else(|| {
         Problem::not_found(format!("there is no capability {id} in the index; it may have left it"))
     })?;
-    let results = hits.iter().map(|hit| row(hit, None, &[])).collect::<Result<_, _>>()?;
+    let results = hits
+        .iter()
+        .filter(|hit| !app.suppressed().has(&hit.site))
+        .map(|hit| row(hit, None, &[]))
+        .collect::<Result<_, _>>()?;
     asked.json(&SimilarAnswer { id, results }, Caching::Search)
 }

@@ -1,15 +1,17 @@
 //! `POST /validate`: reads the document in the body as the crawler would, and says what it is, what is wrong with it,
-//! where, how to fix that, and what would be indexed. Nothing is stored and nothing is fetched.
+//! where, how to fix that, and what would be indexed. Nothing is stored and nothing is fetched: without a body, it is the
+//! stored document of an address that is told, as the crawler read it.
 
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use manifest::model::{Conformance, ConformanceLevel};
-use manifest::{Detection, Discovery, Document, Finding, Format, Manifest, ManifestUrl};
+use manifest::{Detection, Discovery, Document, Finding, Format, Manifest, ManifestId, ManifestUrl};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::TEXT_IS;
+use super::raw::not_kept;
 use crate::answer::{Asked, Caching};
 use crate::app::App;
 use crate::parameters::QueryPairs;
@@ -73,16 +75,35 @@ pub(crate) async fn check(
     body: Bytes,
 ) -> Result<Response, Problem> {
     query.only(&["url", "as"])?;
-    let url: ManifestUrl = match query.one_parsed("url")? {
-        Some(url) => url,
-        None => ManifestUrl::parse(NOWHERE).map_err(|error| Problem::internal(&error))?,
-    };
+    let url: Option<ManifestUrl> = query.one_parsed("url")?;
     let force = query.one_closed("as")?;
-    let answer = app.slots().run(move || validate(&body, &url, force)).await?;
+    let answer = match url {
+        Some(url) if body.is_empty() => {
+            let (manifest, body) = stored(&app, &url).await?;
+            app.slots()
+                .run(move || if force.is_some() { read(&body, &url, force) } else { told(manifest, &body) })
+                .await?
+        }
+        url => {
+            let nowhere = || ManifestUrl::parse(NOWHERE).map_err(|error| Problem::internal(&error));
+            let url = url.map_or_else(nowhere, Ok)?;
+            app.slots().run(move || read(&body, &url, force)).await?
+        }
+    };
     asked.json(&answer, Caching::Never)
 }
 
-fn validate(bytes: &[u8], url: &ManifestUrl, force: Option<Format>) -> ValidateAnswer {
+/// The manifest of an address with its bytes.
+async fn stored(app: &App, url: &ManifestUrl) -> Result<(Manifest, Vec<u8>), Problem> {
+    let found = app.store().manifest_find(&ManifestId::of(url)).await?;
+    let found = found.ok_or_else(|| {
+        Problem::not_found(format!("no document of {url} is stored; send it in the body, or submit its site"))
+    })?;
+    let body = app.store().document_find(&found.manifest.content_hash).await?;
+    Ok((found.manifest, body.filter(|_| found.body_kept).ok_or_else(not_kept)?))
+}
+
+fn read(bytes: &[u8], url: &ManifestUrl, force: Option<Format>) -> ValidateAnswer {
     let document = Document {
         bytes,
         url,
@@ -92,7 +113,10 @@ fn validate(bytes: &[u8], url: &ManifestUrl, force: Option<Format>) -> ValidateA
         linked: &[],
         force,
     };
-    let mut manifest = manifest::read(&document);
+    told(manifest::read(&document), bytes)
+}
+
+fn told(mut manifest: Manifest, bytes: &[u8]) -> ValidateAnswer {
     let is_indexable = manifest.format().is_indexable();
     let invocable = manifest.capabilities.iter().filter(|capability| capability.is_invocable()).count();
     ValidateAnswer {

@@ -83,7 +83,7 @@ async fn every_answer_carries_the_same_safe_headers() {
 #[tokio::test]
 async fn errors_of_the_layers_below_have_the_one_shape_too() {
     let world = World::new().await;
-    let post = world.send(Request::post("/sites").body(Body::empty()).unwrap()).await;
+    let post = world.send(Request::post("/stats").body(Body::empty()).unwrap()).await;
     assert_eq!(post.status, StatusCode::METHOD_NOT_ALLOWED);
     assert!(post.header("allow").contains("GET"));
     assert_eq!(post.json()["errorCode"], "METHOD_NOT_ALLOWED");

@@ -4,8 +4,11 @@
 
 mod conventions;
 mod documents;
+mod feeds;
 mod openapi;
+mod owners;
 mod pages;
+mod protection;
 mod records;
 mod resources;
 mod searching;

@@ -1,6 +1,6 @@
 //! A store with four sites and one that opted out, an index over them, and the interface in front.
 
-use api::{ApiConfig, App};
+use api::{ApiConfig, App, LimitsConfig};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
@@ -26,8 +26,18 @@ pub(crate) fn fetched_at() -> DateTime<Utc> {
 /// The whole set-up; the directory lives as long as it does.
 pub(crate) struct World {
     pub(crate) router: Router,
+    pub(crate) app: App,
     pub(crate) store: Store,
     _dir: tempfile::TempDir,
+}
+
+/// What a test may want otherwise.
+#[derive(Default)]
+pub(crate) struct Settings {
+    pub(crate) public_url: Option<url::Url>,
+    pub(crate) limits: LimitsConfig,
+    pub(crate) trusted_proxies: Vec<ipnet::IpNet>,
+    pub(crate) admin_tokens: Option<std::path::PathBuf>,
 }
 
 /// An answer, read whole.
@@ -54,15 +64,20 @@ impl Answer {
 impl World {
     /// With an index.
     pub(crate) async fn new() -> Self {
-        Box::pin(Self::build(Index::Built)).await
+        Self::with(Settings::default()).await
+    }
+
+    /// With an index, and told something else than the defaults.
+    pub(crate) async fn with(settings: Settings) -> Self {
+        Box::pin(Self::build(Index::Built, settings)).await
     }
 
     /// Before the indexer ever ran.
     pub(crate) async fn without_index() -> Self {
-        Box::pin(Self::build(Index::Missing)).await
+        Box::pin(Self::build(Index::Missing, Settings::default())).await
     }
 
-    async fn build(index: Index) -> Self {
+    async fn build(index: Index, settings: Settings) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let database = StoreConfig::new(DatabaseUrl::in_data_dir(dir.path()));
         let store = Store::open(&database).await.unwrap();
@@ -81,9 +96,12 @@ impl World {
             build_index(&store, &index_dir).await;
         }
         let listen = "127.0.0.1:8080".parse().unwrap();
-        let app = App::with_store(ApiConfig { listen, public_url: None, index_dir, database }, store.clone());
+        let Settings { public_url, limits, trusted_proxies, admin_tokens } = settings;
+        let config =
+            ApiConfig { listen, public_url, index_dir, database, limits, trusted_proxies, admin_tokens };
+        let app = App::with_store(config, store.clone());
         app.refresh_index();
-        Self { router: api::router(app), store, _dir: dir }
+        Self { router: api::router(&app), app, store, _dir: dir }
     }
 
     /// Lets a site publish another version, an hour after the first.

@@ -84,7 +84,11 @@ fn api_config(flags: &SharedFlags, serve: &ServeFlags, data_dir: &Path) -> anyho
         config: flags.config.clone(),
         ..SharedArguments::default()
     };
-    let typed = ApiSettings { listen: serve.listen.clone(), public_url: serve.public_url.clone() };
+    let typed = ApiSettings {
+        listen: serve.listen.clone(),
+        public_url: serve.public_url.clone(),
+        ..ApiSettings::default()
+    };
     let settings = match &flags.config {
         Some(file) => typed.or_file(file)?,
         None => typed,

@@ -1,0 +1,159 @@
+//! Who may administer: bearer tokens, of which only hashes are kept, in a file that is read at every request.
+//!
+//! A line of the file is a name and `sha256:` with 64 hexadecimal digits; `#` begins a comment. A token is random and
+//! long, so that one round of SHA-256 guards it as well as a slow hash would. Tokens are compared in constant time, all
+//! of them every time, and never written anywhere: what is logged is the name.
+
+use std::path::PathBuf;
+
+use axum::extract::FromRequestParts;
+use axum::http::header;
+use axum::http::request::Parts;
+use data_encoding::HEXLOWER;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::app::App;
+use crate::problem::Problem;
+
+/// Shortest token: 32 characters of random hexadecimal digits are 128 bits.
+const TOKEN_CHARS_MIN: usize = 32;
+/// Longest token that is looked at.
+const TOKEN_CHARS_MAX: usize = 512;
+/// Largest file: hundreds of tokens.
+const FILE_BYTES_MAX: usize = 64 * 1024;
+
+/// Where the hashes are, if anywhere.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AdminTokens(Option<PathBuf>);
+
+/// Somebody who showed a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Admin {
+    pub(crate) name: String,
+}
+
+/// What a line of the file says.
+struct KnownToken {
+    name: String,
+    digest: Vec<u8>,
+}
+
+impl AdminTokens {
+    pub(crate) const fn in_file(path: Option<PathBuf>) -> Self {
+        Self(path)
+    }
+
+    /// Who shows this token.
+    pub(crate) async fn admit(&self, authorization: Option<&str>) -> Result<Admin, Problem> {
+        let Some(path) = &self.0 else {
+            return Err(Problem::forbidden(
+                "this instance has no admin tokens: start it with --admin-tokens FILE",
+            ));
+        };
+        let refused =
+            || Problem::unauthenticated("show a token of this instance as Authorization: Bearer TOKEN");
+        let token = authorization.and_then(bearer).ok_or_else(refused)?;
+        let text = tokio::fs::read_to_string(path).await.map_err(|error| {
+            tracing::error!(path = %path.display(), error = &error as &dyn std::error::Error, "admin tokens unreadable");
+            Problem::unavailable("the admin tokens cannot be read at the moment")
+        })?;
+        let known = parsed(&text);
+        name_of(&known, token).map(|name| Admin { name }).ok_or_else(refused)
+    }
+}
+
+fn bearer(authorization: &str) -> Option<&str> {
+    let (scheme, token) = authorization.split_once(' ')?;
+    let token = token.trim();
+    let fits = (TOKEN_CHARS_MIN..=TOKEN_CHARS_MAX).contains(&token.len());
+    (scheme.eq_ignore_ascii_case("bearer") && fits).then_some(token)
+}
+
+/// The lines that are as they should be; others are told by their number, never by their content.
+fn parsed(text: &str) -> Vec<KnownToken> {
+    let mut known = Vec::new();
+    for (index, line) in text.get(..FILE_BYTES_MAX).unwrap_or(text).lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        let digest = line.split_once(char::is_whitespace).and_then(|(name, hash)| {
+            let digest = HEXLOWER.decode(hash.trim().strip_prefix("sha256:")?.as_bytes()).ok()?;
+            (digest.len() == Sha256::output_size()).then(|| KnownToken { name: name.to_owned(), digest })
+        });
+        if digest.is_none() {
+            tracing::warn!(line = index + 1, "not a name and sha256: with 64 hexadecimal digits");
+        }
+        known.extend(digest);
+    }
+    known
+}
+
+fn name_of(known: &[KnownToken], token: &str) -> Option<String> {
+    let digest = Sha256::digest(token.as_bytes());
+    let mut found = None;
+    for candidate in known {
+        if bool::from(candidate.digest.ct_eq(&digest)) {
+            found = Some(candidate.name.clone());
+        }
+    }
+    found
+}
+
+impl FromRequestParts<App> for Admin {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let authorization = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        app.admin_tokens().admit(authorization).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+    fn line(name: &str, token: &str) -> String {
+        format!("{name} sha256:{}\n", HEXLOWER.encode(&Sha256::digest(token.as_bytes())))
+    }
+
+    #[test]
+    fn a_token_is_known_by_its_hash_alone() {
+        let text =
+            format!("# who may\n\nbroken\nshort sha256:00\n{}{}", line("ops", TOKEN), line("ci", "other"));
+        let known = parsed(&text);
+        assert_eq!(known.len(), 2);
+        assert_eq!(name_of(&known, TOKEN).as_deref(), Some("ops"));
+        assert_eq!(name_of(&known, "0123456789abcdef0123456789abcdeg"), None);
+        assert_eq!(name_of(&[], TOKEN), None);
+    }
+
+    #[test]
+    fn only_long_bearer_tokens_are_looked_at() {
+        assert_eq!(bearer(&format!("Bearer {TOKEN}")), Some(TOKEN));
+        assert_eq!(bearer(&format!("bearer  {TOKEN} ")), Some(TOKEN));
+        for wrong in ["Bearer", "Bearer ", "Bearer short", &format!("Basic {TOKEN}"), TOKEN] {
+            assert_eq!(bearer(wrong), None, "{wrong}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_file_is_read_anew_each_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tokens");
+        let header = format!("Bearer {TOKEN}");
+        let tokens = AdminTokens::in_file(Some(path.clone()));
+        let status =
+            async || tokens.admit(Some(&header)).await.map_err(|problem| problem.body().status.as_u16());
+        assert_eq!(status().await, Err(503));
+        std::fs::write(&path, line("ops", TOKEN)).unwrap();
+        assert_eq!(status().await, Ok(Admin { name: "ops".into() }));
+        std::fs::write(&path, line("ops", "another token")).unwrap();
+        assert_eq!(status().await, Err(401));
+        let none = AdminTokens::default().admit(Some(&header)).await.unwrap_err();
+        assert_eq!(none.body().status.as_u16(), 403);
+    }
+}

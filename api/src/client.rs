@@ -1,0 +1,95 @@
+//! Who asks: the address that limits are counted by.
+//!
+//! A proxy in front hides its clients behind its own address; only a proxy that was named as trusted may say who they
+//! are, and only the last address that no trusted proxy wrote is believed, since a client can write the others itself.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use axum::extract::{ConnectInfo, Request};
+use axum::http::{HeaderMap, HeaderName};
+use ipnet::IpNet;
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED: HeaderName = HeaderName::from_static("forwarded");
+/// Bits of an IPv6 address that name a customer rather than one of its machines.
+const IPV6_CUSTOMER_BITS: u32 = 64;
+
+/// Whose request it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Client {
+    pub(crate) address: IpAddr,
+    /// On this machine, and not in the name of somebody else.
+    pub(crate) is_local: bool,
+}
+
+impl Client {
+    pub(crate) fn of(request: &Request, trusted: &[IpNet]) -> Self {
+        let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+        // Without a connection there is nobody outside: the router is called as a library.
+        let peer = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |ConnectInfo(peer)| peer.ip());
+        Self::behind(peer, request.headers(), trusted)
+    }
+
+    fn behind(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
+        let is_trusted = |address: IpAddr| trusted.iter().any(|net| net.contains(&address.to_canonical()));
+        let peer = peer.to_canonical();
+        if !is_trusted(peer) {
+            let speaks_for_others = headers.contains_key(&FORWARDED_FOR) || headers.contains_key(&FORWARDED);
+            return Self { address: customer(peer), is_local: peer.is_loopback() && !speaks_for_others };
+        }
+        let listed = headers.get_all(&FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok());
+        let listed: Vec<&str> = listed.flat_map(|value| value.split(',')).map(str::trim).collect();
+        let addresses = listed.into_iter().rev().map_while(parsed);
+        let client = addresses.into_iter().find(|address| !is_trusted(*address));
+        Self { address: customer(client.unwrap_or(peer)), is_local: false }
+    }
+}
+
+/// An address as proxies write it, with or without a port.
+fn parsed(text: &str) -> Option<IpAddr> {
+    let bare = text.trim_matches(['[', ']']);
+    let address =
+        bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()))?;
+    Some(IpAddr::to_canonical(&address))
+}
+
+fn customer(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(v6) => {
+            let mask = u128::MAX << (128 - IPV6_CUSTOMER_BITS);
+            IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & mask))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_trusted_proxies_speak_for_others() {
+        let trusted: Vec<IpNet> = vec!["10.0.0.0/8".parse().unwrap(), "127.0.0.1/32".parse().unwrap()];
+        for (peer, forwarded, trusted, address, is_local) in [
+            ("127.0.0.1", None, &[][..], "127.0.0.1", true),
+            ("127.0.0.1", Some("8.8.8.8"), &[][..], "127.0.0.1", false),
+            ("9.9.9.9", Some("8.8.8.8"), &trusted[..], "9.9.9.9", false),
+            ("10.1.1.1", Some("8.8.8.8"), &trusted[..], "8.8.8.8", false),
+            ("10.1.1.1", Some("1.1.1.1, 8.8.8.8, 10.2.2.2"), &trusted[..], "8.8.8.8", false),
+            ("10.1.1.1", Some("1.1.1.1, nonsense, 10.2.2.2"), &trusted[..], "10.1.1.1", false),
+            ("10.1.1.1", Some("8.8.8.8:4711"), &trusted[..], "8.8.8.8", false),
+            ("10.1.1.1", Some("[2001:db8:1:2:3:4:5:6]"), &trusted[..], "2001:db8:1:2::", false),
+            ("10.1.1.1", None, &trusted[..], "10.1.1.1", false),
+            ("::ffff:127.0.0.1", None, &[][..], "127.0.0.1", true),
+            ("2001:db8:1:2:ffff::1", None, &[][..], "2001:db8:1:2::", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(forwarded) = forwarded {
+                headers.insert(FORWARDED_FOR, forwarded.parse().unwrap());
+            }
+            let client = Client::behind(peer.parse().unwrap(), &headers, trusted);
+            let expected = Client { address: address.parse().unwrap(), is_local };
+            assert_eq!(client, expected, "{peer} {forwarded:?}");
+        }
+    }
+}

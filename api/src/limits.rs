@@ -1,0 +1,193 @@
+//! How often one client may ask: a bucket for each address, refilled steadily.
+//!
+//! Reads and submissions have buckets of their own. Programs on this machine have a wide one: the operator's own tools
+//! are no flood. What a client has left is told in every answer (`RateLimit-*`), so that it need not find out by a 429.
+
+use std::hash::Hash;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use governor::clock::{Clock, DefaultClock};
+use governor::middleware::StateInformationMiddleware;
+use governor::state::keyed::DashMapStateStore;
+use governor::{Quota, RateLimiter};
+use manifest::SiteName;
+use serde::Deserialize;
+
+use crate::client::Client;
+use crate::problem::Problem;
+
+/// How often buckets that are full again are forgotten.
+pub(crate) const FORGET_EVERY: Duration = Duration::from_mins(1);
+/// Requests a second of programs on this machine: more than it can answer, so that only a runaway loop is slowed.
+const LOCAL_PER_SECOND: NonZeroU32 = NonZeroU32::new(20_000).unwrap();
+/// Least time between two visits that were asked for of one site.
+const RECHECK_EVERY: Duration = Duration::from_mins(10);
+
+/// What one client may do; the table `[api.limits]` of the configuration file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitsConfig {
+    /// Reads a second, sustained: far above what a person or a careful program does.
+    pub reads_per_second: NonZeroU32,
+    /// Reads at once.
+    pub reads_burst: NonZeroU32,
+    /// Domains submitted or rechecked an hour.
+    pub submissions_per_hour: NonZeroU32,
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        const PER_SECOND: NonZeroU32 = NonZeroU32::new(50).unwrap();
+        const BURST: NonZeroU32 = NonZeroU32::new(200).unwrap();
+        const PER_HOUR: NonZeroU32 = NonZeroU32::new(60).unwrap();
+        Self { reads_per_second: PER_SECOND, reads_burst: BURST, submissions_per_hour: PER_HOUR }
+    }
+}
+
+type Buckets<K> = RateLimiter<K, DashMapStateStore<K>, DefaultClock, StateInformationMiddleware>;
+
+fn buckets<K: Hash + Eq + Clone>(quota: Quota) -> Buckets<K> {
+    RateLimiter::dashmap(quota).with_middleware::<StateInformationMiddleware>()
+}
+
+/// Every bucket of this process.
+pub(crate) struct Limits {
+    reads: Buckets<IpAddr>,
+    local_reads: Buckets<IpAddr>,
+    submissions: Buckets<IpAddr>,
+    /// Visits asked for, by site.
+    visits: Buckets<SiteName>,
+}
+
+/// What is left in a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Left {
+    limit: u32,
+    remaining: u32,
+    /// Until the bucket is full again.
+    reset_s: u64,
+}
+
+/// The bucket is empty; when to come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Exhausted {
+    pub(crate) left: Left,
+    pub(crate) retry_after_s: u32,
+}
+
+impl Limits {
+    pub(crate) fn new(config: LimitsConfig) -> Self {
+        let recheck = Quota::with_period(RECHECK_EVERY).unwrap_or_else(|| Quota::per_hour(NonZeroU32::MIN));
+        Self {
+            reads: buckets(Quota::per_second(config.reads_per_second).allow_burst(config.reads_burst)),
+            local_reads: buckets(Quota::per_second(LOCAL_PER_SECOND)),
+            submissions: buckets(Quota::per_hour(config.submissions_per_hour)),
+            visits: buckets(recheck),
+        }
+    }
+
+    /// One request of a client.
+    pub(crate) fn read(&self, client: Client) -> Result<Left, Exhausted> {
+        let buckets = if client.is_local { &self.local_reads } else { &self.reads };
+        take(buckets, &client.address)
+    }
+
+    /// One domain submitted by a client.
+    pub(crate) fn submission(&self, client: Client) -> Result<Left, Exhausted> {
+        take(&self.submissions, &client.address)
+    }
+
+    /// One visit to a site, whoever asks.
+    pub(crate) fn visit(&self, site: &SiteName) -> Result<Left, Exhausted> {
+        take(&self.visits, site)
+    }
+
+    /// Forgets buckets that are full again, so that memory follows the clients of the last minutes.
+    pub(crate) fn forget(&self) {
+        for buckets in [&self.reads, &self.local_reads, &self.submissions] {
+            buckets.retain_recent();
+            buckets.shrink_to_fit();
+        }
+        self.visits.retain_recent();
+        self.visits.shrink_to_fit();
+    }
+}
+
+fn take<K: Hash + Eq + Clone>(buckets: &Buckets<K>, key: &K) -> Result<Left, Exhausted> {
+    match buckets.check_key(key) {
+        Ok(state) => Ok(left(state.quota(), state.remaining_burst_capacity())),
+        Err(not_until) => {
+            let wait = not_until.wait_time_from(buckets.clock().now());
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            let retry_after_s = u32::try_from(seconds).unwrap_or(u32::MAX).max(1);
+            Err(Exhausted { left: left(not_until.quota(), 0), retry_after_s })
+        }
+    }
+}
+
+fn left(quota: Quota, remaining: u32) -> Left {
+    let limit = quota.burst_size().get();
+    let missing = limit.saturating_sub(remaining);
+    let reset = quota.replenish_interval().saturating_mul(missing);
+    Left { limit, remaining, reset_s: reset.as_secs() + u64::from(reset.subsec_nanos() > 0) }
+}
+
+impl Left {
+    /// Tells the client.
+    pub(crate) fn tell(self, headers: &mut HeaderMap) {
+        let values = [
+            ("ratelimit-limit", u64::from(self.limit)),
+            ("ratelimit-remaining", u64::from(self.remaining)),
+            ("ratelimit-reset", self.reset_s),
+        ];
+        for (name, value) in values {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from(value));
+        }
+    }
+}
+
+impl Exhausted {
+    /// The 429, with what would be allowed.
+    pub(crate) fn problem(self, detail: &str) -> Problem {
+        let when = format!("{detail}; try again in {} s", self.retry_after_s);
+        Problem::too_many(when, self.retry_after_s).with_left(self.left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(address: &str, is_local: bool) -> Client {
+        Client { address: address.parse().unwrap(), is_local }
+    }
+
+    #[test]
+    fn each_client_has_a_bucket_and_hears_what_is_left() {
+        let two = NonZeroU32::new(2).unwrap();
+        let limits =
+            Limits::new(LimitsConfig { reads_per_second: two, reads_burst: two, ..Default::default() });
+        let (one, other) = (client("192.0.2.1", false), client("192.0.2.2", false));
+        assert_eq!(limits.read(one).unwrap().remaining, 1);
+        assert_eq!(limits.read(one).unwrap().remaining, 0);
+        let refused = limits.read(one).unwrap_err();
+        assert_eq!((refused.retry_after_s, refused.left.limit, refused.left.remaining), (1, 2, 0));
+        assert!(limits.read(other).is_ok());
+        assert!(limits.read(client("127.0.0.1", true)).unwrap().limit > 1_000);
+        limits.forget();
+        assert!(limits.read(one).is_err(), "an empty bucket is not forgotten");
+    }
+
+    #[test]
+    fn a_site_is_visited_on_demand_once_in_ten_minutes() {
+        let limits = Limits::new(LimitsConfig::default());
+        let site = SiteName::parse("skyhop.example").unwrap();
+        assert!(limits.visit(&site).is_ok());
+        let refused = limits.visit(&site).unwrap_err();
+        assert!((590..=600).contains(&refused.retry_after_s), "{refused:?}");
+        assert!(limits.visit(&SiteName::parse("weather.example").unwrap()).is_ok());
+    }
+}

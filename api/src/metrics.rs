@@ -1,0 +1,81 @@
+//! Numbers about the interface itself, for Prometheus.
+//!
+//! Labels are bounded: the template of the route, the method if it is one of HTTP's, the class of the status. Who asked
+//! and what for is never among them.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use axum::http::{Method, StatusCode};
+use metrics::{counter, gauge, histogram};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+
+/// Bounds of the durations, in seconds: from an answer out of memory to the deadline.
+const SECONDS: [f64; 12] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 10.0];
+const DURATION: &str = "agentdex_api_request_duration_seconds";
+
+/// One recorder serves every interface of this process.
+static RECORDED: LazyLock<PrometheusHandle> = LazyLock::new(|| {
+    let builder = PrometheusBuilder::new();
+    let builder = builder
+        .set_buckets_for_metric(Matcher::Full(DURATION.to_owned()), &SECONDS)
+        .unwrap_or_else(|_| PrometheusBuilder::new());
+    let recorder = builder.build_recorder();
+    let handle = recorder.handle();
+    if metrics::set_global_recorder(recorder).is_err() {
+        tracing::warn!("another part of this process records metrics; those of the interface are not shown");
+    }
+    handle
+});
+
+/// Begins to record.
+pub(crate) fn start() {
+    LazyLock::force(&RECORDED);
+}
+
+/// The text that Prometheus reads.
+pub(crate) fn rendered() -> String {
+    RECORDED.render()
+}
+
+/// Bounds the memory of the histograms; called on a timer.
+pub(crate) fn upkeep() {
+    RECORDED.run_upkeep();
+}
+
+/// One request that was answered.
+pub(crate) fn answered(route: Option<&str>, method: &Method, status: StatusCode, took: Duration) {
+    let route = route.unwrap_or("none").to_owned();
+    let method = known(method);
+    let class = match status.as_u16() {
+        100..=199 => "1xx",
+        200..=299 => "2xx",
+        300..=399 => "3xx",
+        400..=499 => "4xx",
+        _ => "5xx",
+    };
+    let labels = [("route", route), ("method", method.to_owned()), ("status", class.to_owned())];
+    counter!("agentdex_api_requests_total", &labels).increment(1);
+    histogram!(DURATION, &labels).record(took.as_secs_f64());
+}
+
+/// Requests under way.
+pub(crate) fn under_way(count: usize) {
+    #[expect(clippy::cast_precision_loss, reason = "at most a few thousand")]
+    gauge!("agentdex_api_requests_under_way").set(count as f64);
+}
+
+/// A request that was turned away: `rate` by its client's limit, `load` since there was too much to do.
+pub(crate) fn turned_away(reason: &'static str) {
+    counter!("agentdex_api_turned_away_total", "reason" => reason).increment(1);
+}
+
+fn known(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}

@@ -1,0 +1,197 @@
+//! What operators do, behind a bearer token: block and unblock a site, have the index built anew, look at the queue.
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
+use manifest::SiteName;
+use serde::{Deserialize, Serialize};
+use store::BlockOutcome;
+use utoipa::ToSchema;
+
+use super::site::site_of;
+use super::stats;
+use crate::admin::Admin;
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::clock;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+use crate::text::one_line;
+
+/// Longest reason that is kept.
+const REASON_CHARS_MAX: usize = 500;
+/// Parked visits that are told.
+const PARKED_MAX: u32 = 50;
+
+/// Why a site is blocked; the body may be left out.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct BlockRequest {
+    /// Shown to whoever asks for the site.
+    #[schema(max_length = 500, nullable = false)]
+    reason: Option<String>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BlockAnswer {
+    #[schema(value_type = String)]
+    site: SiteName,
+    blocked: bool,
+    /// False where the site stood so before.
+    changed: bool,
+    manifests_removed: u32,
+    documents_removed: u32,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReindexAnswer {
+    status: &'static str,
+    message: &'static str,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct QueueAnswer {
+    due: u64,
+    leased: u64,
+    blocked: u64,
+    parked_total: u64,
+    /// Those that go on first.
+    parked: Vec<ParkedLine>,
+    oldest_due_at: Option<DateTime<Utc>>,
+    next_due_at: Option<DateTime<Utc>>,
+    /// How far the index is behind the feed; null where there is no index.
+    index_behind: Option<i64>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ParkedLine {
+    #[schema(value_type = String)]
+    site: SiteName,
+    goes_on_at: DateTime<Utc>,
+    reason: String,
+}
+
+/// Blocks a site whose owner opted out, and purges what was kept of it.
+#[utoipa::path(
+    post,
+    path = "/admin/sites/{domain}/block",
+    tag = "admin",
+    params(("domain" = String, Path, description = "A domain name")),
+    request_body = Option<BlockRequest>,
+    responses((status = 200, description = "It is blocked", body = BlockAnswer)),
+    security(("admin" = [])),
+)]
+pub(crate) async fn block(
+    State(app): State<App>,
+    admin: Admin,
+    asked: Asked,
+    Path(domain): Path<String>,
+    query: QueryPairs,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    let site = site_of(&domain)?;
+    let reason = reason(&body)?;
+    let outcome = app.store().site_block(&site, &reason, clock::now()).await?;
+    // The index follows within a second or two; until then its rows of this site are left out here.
+    app.suppressed().add(&site);
+    tracing::info!(admin.name = admin.name, site.name = %site, reason, "site blocked");
+    let (changed, manifests_removed, documents_removed) = match outcome {
+        BlockOutcome::AlreadyBlocked => (false, 0, 0),
+        BlockOutcome::Blocked { manifests_removed, documents_removed } => {
+            (true, manifests_removed, documents_removed)
+        }
+    };
+    let answer = BlockAnswer { site, blocked: true, changed, manifests_removed, documents_removed };
+    asked.json(&answer, Caching::Never)
+}
+
+/// Lifts a block; the site is visited soon.
+#[utoipa::path(
+    post,
+    path = "/admin/sites/{domain}/unblock",
+    tag = "admin",
+    params(("domain" = String, Path, description = "A domain name")),
+    responses((status = 200, description = "It is not blocked", body = BlockAnswer)),
+    security(("admin" = [])),
+)]
+pub(crate) async fn unblock(
+    State(app): State<App>,
+    admin: Admin,
+    asked: Asked,
+    Path(domain): Path<String>,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    let site = site_of(&domain)?;
+    let changed = app.store().site_unblock(&site, clock::now()).await?;
+    app.suppressed().remove(&site);
+    tracing::info!(admin.name = admin.name, site.name = %site, "site unblocked");
+    let answer = BlockAnswer { site, blocked: false, changed, manifests_removed: 0, documents_removed: 0 };
+    asked.json(&answer, Caching::Never)
+}
+
+/// Has the index built anew; searches go on meanwhile.
+#[utoipa::path(post, path = "/admin/reindex", tag = "admin",
+    responses((status = 202, description = "The indexer was told", body = ReindexAnswer)), security(("admin" = [])))]
+pub(crate) async fn reindex(
+    State(app): State<App>,
+    admin: Admin,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    let config = indexer::IndexConfig { dir: app.index_dir().to_owned() };
+    let asked_for = app.slots().run(move || indexer::follow::ask_for_rebuild(&config)).await?;
+    asked_for.map_err(|error| {
+        tracing::error!(error = &error as &dyn std::error::Error, "rebuild not asked for");
+        Problem::unavailable(
+            "the folder of the index cannot be written by this process: run `indexer rebuild` instead",
+        )
+    })?;
+    tracing::info!(admin.name = admin.name, "rebuild of the index asked for");
+    let answer = ReindexAnswer { status: "asked", message: "a running indexer begins within a second" };
+    Ok((StatusCode::ACCEPTED, axum::Json(answer)).into_response())
+}
+
+/// The state of the crawl's queue.
+#[utoipa::path(get, path = "/admin/queue", tag = "admin",
+    responses((status = 200, description = "The queue", body = QueueAnswer)), security(("admin" = [])))]
+pub(crate) async fn queue(
+    State(app): State<App>,
+    admin: Admin,
+    asked: Asked,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    tracing::debug!(admin.name = admin.name, "queue looked at");
+    let numbers = stats::gather(&app, clock::now()).await?;
+    let parked = app.store().parked_list(PARKED_MAX).await?;
+    let parked = parked.into_iter().map(|(site, goes_on_at, reason)| ParkedLine { site, goes_on_at, reason });
+    let answer = QueueAnswer {
+        due: numbers.sites_due,
+        leased: numbers.sites_leased,
+        blocked: numbers.sites_blocked,
+        parked_total: numbers.sites_parked,
+        parked: parked.collect(),
+        oldest_due_at: numbers.oldest_due_at,
+        next_due_at: app.store().next_due_at().await?,
+        index_behind: numbers.index_position.map(|position| numbers.feed_position - position),
+    };
+    asked.json(&answer, Caching::Never)
+}
+
+fn reason(body: &[u8]) -> Result<String, Problem> {
+    let request: BlockRequest = if body.iter().all(u8::is_ascii_whitespace) {
+        BlockRequest::default()
+    } else {
+        serde_json::from_slice(body).map_err(|error| {
+            Problem::bad_request(format!(
+                "the body is not what was expected ({error}): send {{\"reason\": \"…\"}}"
+            ))
+        })?
+    };
+    let reason = request.reason.unwrap_or_else(|| "the operator was asked to".to_owned());
+    Ok(one_line(&reason, REASON_CHARS_MAX))
+}

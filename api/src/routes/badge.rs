@@ -1,0 +1,74 @@
+//! `GET /badge/{domain}.svg`: a picture that states facts about a site, and no judgement.
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use policy::Status;
+use store::SiteSummary;
+
+use super::site::site_of;
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+/// Width of a character of the badge's font, in tenths of a pixel: the widest of the usual sans-serif fonts.
+const CHARACTER_TENTHS: usize = 65;
+/// Room on either side of a text, in pixels.
+const MARGIN: usize = 6;
+const LABEL: &str = "agentdex";
+
+#[derive(Template)]
+#[template(path = "badge.svg")]
+struct Badge {
+    label: &'static str,
+    facts: String,
+    label_width: usize,
+    facts_width: usize,
+}
+
+/// A badge with what is known of a site.
+#[utoipa::path(
+    get,
+    path = "/badge/{file}",
+    tag = "site owners",
+    params(("file" = String, Path, description = "A domain name and `.svg`", example = "skyhop.example.svg")),
+    responses((status = 200, description = "A picture", body = String, content_type = "image/svg+xml")),
+)]
+pub(crate) async fn show(
+    State(app): State<App>,
+    asked: Asked,
+    Path(file): Path<String>,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    let domain = file.strip_suffix(".svg").ok_or_else(|| {
+        Problem::not_found("a badge is called after its domain, as in /badge/skyhop.example.svg")
+    })?;
+    let site = site_of(domain)?;
+    let story = app.store().site_story(&site, 0).await?;
+    let facts = story.map_or_else(|| "not known here".to_owned(), |story| facts(&story.summary));
+    let badge = Badge { label: LABEL, label_width: width(LABEL), facts_width: width(&facts), facts };
+    let body = badge.render().map_err(|error| Problem::internal(&error))?;
+    Ok(asked.bytes(body.into_bytes(), "image/svg+xml", Caching::Record))
+}
+
+fn facts(summary: &SiteSummary) -> String {
+    let seen = summary
+        .last_visit_at
+        .map_or_else(|| "not visited yet".to_owned(), |at| format!("visited {}", at.format("%Y-%m-%d")));
+    match summary.status {
+        Status::OptedOut => "opted out".to_owned(),
+        _ if summary.manifests == 0 => format!("no manifest · {seen}"),
+        _ => {
+            let formats: Vec<&str> = summary.formats.iter().map(|format| format.as_str()).collect();
+            let count = summary.capabilities;
+            let noun = if count == 1 { "capability" } else { "capabilities" };
+            format!("{count} {noun} · {} · {seen}", formats.join(", "))
+        }
+    }
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count() * CHARACTER_TENTHS / 10 + 2 * MARGIN
+}

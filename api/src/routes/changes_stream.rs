@@ -1,0 +1,109 @@
+//! `GET /changes/stream`: the change feed as server-sent events (WHATWG HTML §9.2).
+//!
+//! Each event's id is a cursor, so that a client that lost its connection goes on where it was: browsers send the last
+//! id by themselves. Without one the stream begins with what happens next.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures::Stream;
+use futures::stream::unfold;
+use store::{FeedEntry, FeedPosition};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::changes::{cursor_at, position};
+use crate::app::App;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+/// How often the feed is looked at; the statement reads one indexed row.
+const POLL: Duration = Duration::from_secs(1);
+/// Entries read at once.
+const BATCH: u32 = 100;
+/// Streams at once: each costs a connection and a statement a second.
+pub(crate) const STREAMS_MAX: usize = 100;
+/// How long a proxy may see nothing before something is said.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// The change feed as it happens.
+#[utoipa::path(
+    get,
+    path = "/changes/stream",
+    tag = "feed",
+    params(
+        ("cursor" = Option<String>, Query, description = "Begin behind this cursor of /changes", max_length = 512),
+        ("Last-Event-ID" = Option<String>, Header, description = "Begin behind this event"),
+    ),
+    responses((status = 200, description = "Events named after the change, each with its entry as data", body = String, content_type = "text/event-stream")),
+)]
+pub(crate) async fn stream(
+    State(app): State<App>,
+    headers: HeaderMap,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&["cursor"])?;
+    let feed_id = app.store().feed_id().await?;
+    let last_id = headers.get("last-event-id").and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());
+    let after = match last_id.or(query.one("cursor")?) {
+        Some(cursor) => position(&feed_id, cursor)?,
+        None => app.store().feed_head().await?,
+    };
+    let permit = app.stream_permit().ok_or_else(|| {
+        Problem::unavailable("too many streams are open; poll /changes instead, or try again in a moment")
+    })?;
+    let follower = Follower { app, feed_id, after, waiting: VecDeque::new(), _permit: permit };
+    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
+    let mut response = Sse::new(events(follower)).keep_alive(keep_alive).into_response();
+    // Proxies that gather answers would hold the events back.
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(response)
+}
+
+/// Where one stream stands.
+struct Follower {
+    app: App,
+    feed_id: String,
+    after: FeedPosition,
+    waiting: VecDeque<FeedEntry>,
+    _permit: OwnedSemaphorePermit,
+}
+
+fn events(follower: Follower) -> impl Stream<Item = Result<Event, Infallible>> + Send {
+    unfold(follower, |mut follower| async move {
+        let entry = follower.next().await?;
+        let event = Event::default()
+            .id(cursor_at(&follower.feed_id, entry.position))
+            .event(entry.change.as_str())
+            .data(serde_json::to_string(&entry).unwrap_or_default());
+        Some((Ok(event), follower))
+    })
+}
+
+impl Follower {
+    /// The next entry, however long that takes; `None` when the process stops or the database fails.
+    async fn next(&mut self) -> Option<FeedEntry> {
+        loop {
+            if let Some(entry) = self.waiting.pop_front() {
+                self.after = entry.position;
+                return Some(entry);
+            }
+            match self.app.store().feed_read(self.after, BATCH).await {
+                Ok(entries) => self.waiting = entries.into(),
+                Err(error) => {
+                    tracing::warn!(error = &error as &dyn std::error::Error, "change stream ends");
+                    return None;
+                }
+            }
+            if self.waiting.is_empty() {
+                let closing = self.app.closing();
+                closing.run_until_cancelled(tokio::time::sleep(POLL)).await?;
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The Atom feeds: every change, the changes of one site, and what answers a search.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use indexer::Hit;
+use store::{FeedEntry, FeedPosition};
+
+use super::search::find;
+use super::search_parameters::SearchParameters;
+use super::site::{site_of, unknown};
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::atom::{self, ENTRIES_MAX, Entry, Feed};
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+/// Parameters of a search that mean nothing for a feed.
+const NOT_HERE: [&str; 4] = ["cursor", "fields", "facets", "view"];
+
+/// The latest changes as an Atom feed.
+#[utoipa::path(get, path = "/changes.atom", tag = "feed",
+    responses((status = 200, description = "The latest changes", body = String, content_type = "application/atom+xml")))]
+pub(crate) async fn changes(
+    State(app): State<App>,
+    asked: Asked,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    let head = app.store().feed_head().await?;
+    let after = FeedPosition(head.0.saturating_sub(i64::from(ENTRIES_MAX)));
+    let changes = app.store().feed_read(after, ENTRIES_MAX).await?;
+    let feed_id = app.store().feed_id().await?;
+    let base = app.base_url();
+    let entries = changes.iter().map(|change| change_entry(&base, &feed_id, change));
+    let feed = Feed::new(
+        "agentdex: changes of the index",
+        format!("{base}/changes.atom"),
+        format!("{base}/"),
+        entries.collect(),
+    );
+    written(&asked, &feed)
+}
+
+/// The latest changes of one site as an Atom feed.
+#[utoipa::path(get, path = "/sites/{domain}/changes.atom", tag = "feed",
+    params(("domain" = String, Path, description = "A domain name")),
+    responses((status = 200, description = "Its latest changes", body = String, content_type = "application/atom+xml")))]
+pub(crate) async fn site_changes(
+    State(app): State<App>,
+    asked: Asked,
+    Path(domain): Path<String>,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    let site = site_of(&domain)?;
+    let changes = app.store().feed_of_site(&site, FeedPosition::END, ENTRIES_MAX).await?;
+    if changes.is_empty() && app.store().site_story(&site, 0).await?.is_none() {
+        return Err(unknown(&site));
+    }
+    let feed_id = app.store().feed_id().await?;
+    let base = app.base_url();
+    let entries = changes.iter().map(|change| change_entry(&base, &feed_id, change));
+    let feed = Feed::new(
+        &format!("agentdex: changes of {site}"),
+        format!("{base}/sites/{site}/changes.atom"),
+        format!("{base}/sites/{site}"),
+        entries.collect(),
+    );
+    written(&asked, &feed)
+}
+
+/// What answers a search, the latest first among the best.
+#[utoipa::path(get, path = "/search.atom", tag = "feed", params(crate::openapi::schemas::FeedQuery),
+    responses((status = 200, description = "The best answers, the latest first", body = String, content_type = "application/atom+xml")))]
+pub(crate) async fn search(
+    State(app): State<App>,
+    asked: Asked,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    if let Some((name, _)) = query.pairs().find(|(name, _)| NOT_HERE.contains(name)) {
+        let detail =
+            format!("\"{name}\" means nothing for a feed: it always has the best answers, the latest first");
+        return Err(Problem::bad_request(detail).with_parameter(name));
+    }
+    let mut parameters = SearchParameters::read(&query)?;
+    if parameters.asks_nothing() {
+        return Err(Problem::bad_request(
+            "give \"q\", as in /search.atom?q=book+flight, or at least one filter",
+        ));
+    }
+    if query.one("limit")?.is_none() {
+        parameters.request.limit = usize::try_from(ENTRIES_MAX).unwrap_or(usize::MAX);
+    }
+    let found = find(&app, parameters.request).await?;
+    let base = app.base_url();
+    let asked_for = asked.uri.query().unwrap_or_default();
+    let entries = found.answer.hits.iter().map(|hit| hit_entry(&base, hit));
+    let feed = Feed::new(
+        &format!("agentdex: {}", query.texts("q").join(", ")),
+        format!("{base}/search.atom?{asked_for}"),
+        format!("{base}/search?{asked_for}"),
+        entries.collect(),
+    );
+    written(&asked, &feed)
+}
+
+fn written(asked: &Asked, feed: &Feed) -> Result<Response, Problem> {
+    use askama::Template as _;
+    let body = feed.render().map_err(|error| Problem::internal(&error))?;
+    Ok(asked.bytes(body.into_bytes(), atom::MEDIA_TYPE, Caching::Search))
+}
+
+fn change_entry(base: &str, feed_id: &str, change: &FeedEntry) -> Entry {
+    let what = change.change.as_str().replace('_', " ");
+    let reason = change.reason.as_deref().map_or(String::new(), |reason| format!(" ({reason})"));
+    Entry::new(
+        &["change", feed_id, &change.position.0.to_string()],
+        &format!("{}: manifest {what}{reason}", change.site),
+        change.site.as_str(),
+        format!("{base}/manifests/{}", change.manifest_id),
+        &format!("Manifest {} of {}: {what}{reason}.", change.manifest_id, change.site),
+        change.at,
+    )
+}
+
+fn hit_entry(base: &str, hit: &Hit) -> Entry {
+    Entry::new(
+        &["capability", hit.id.as_str()],
+        &format!("{} · {}", hit.name, hit.site),
+        hit.site.as_str(),
+        format!("{base}/capabilities/{}", hit.id),
+        hit.description.as_deref().unwrap_or(&hit.name),
+        hit.updated_at,
+    )
+}

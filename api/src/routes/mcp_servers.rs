@@ -1,0 +1,190 @@
+//! `GET /v0.1/servers`: manifests that declare an MCP endpoint, in the shape of the official MCP registry's list.
+//!
+//! A name that the publisher gave in the registry's form is kept; otherwise one is minted from the host and the
+//! manifest's id, and marked as minted. A request looks at a bounded number of manifests, so that a page may be short of
+//! its limit; `metadata.nextCursor` leads on until it is absent.
+
+use axum::extract::State;
+use axum::response::Response;
+use manifest::model::{Interface, Protocol};
+use manifest::{Host, Manifest, ManifestId};
+use serde_json::{Map, Value, json};
+use store::StoredManifest;
+
+use super::search_parameters::instant;
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::cursor;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+use crate::text::one_line;
+
+const KNOWN: &[&str] = &["cursor", "limit", "search", "updated_since", "version"];
+/// As in the registry.
+const LIMIT_DEFAULT: u32 = 30;
+const LIMIT_MAX: u32 = 100;
+/// Manifests read at once, and in one request.
+const PAGE: u32 = 100;
+const PAGES_MAX: u32 = 10;
+/// Longest description of the registry's schema.
+const DESCRIPTION_CHARS_MAX: usize = 100;
+const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
+
+/// Servers that speak MCP, as the official registry lists them.
+#[utoipa::path(
+    get,
+    path = "/v0.1/servers",
+    tag = "feed",
+    params(
+        ("cursor" = Option<String>, Query, description = "metadata.nextCursor of the page before", max_length = 512),
+        ("limit" = Option<u32>, Query, description = "At most so many; 30 unless given", minimum = 1, maximum = 100),
+        ("search" = Option<String>, Query, description = "Only servers whose name contains this", max_length = 200),
+        ("updated_since" = Option<String>, Query, description = "Only what changed at or after this time", max_length = 64),
+        ("version" = Option<String>, Query, description = "`latest`, or one exact version", max_length = 255),
+    ),
+    responses((status = 200, description = "A page of servers", body = crate::openapi::schemas::McpServers)),
+)]
+pub(crate) async fn list(
+    State(app): State<App>,
+    asked: Asked,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(KNOWN)?;
+    let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
+    let since = query.one("updated_since")?.map(instant).transpose()?;
+    let search = query.one("search")?.map(str::to_lowercase);
+    let version = query.one("version")?.filter(|version| *version != "latest");
+    let listing = format!("servers {search:?} {since:?} {version:?}");
+    let mut after = query.one("cursor")?.map(|text| behind(&listing, text)).transpose()?;
+    let mut servers = Vec::new();
+    let mut next = None;
+    'pages: for page in 0..PAGES_MAX {
+        let stored = app.store().manifests_page(after.as_ref(), PAGE).await?;
+        for one in &stored {
+            after = Some(one.manifest.id.clone());
+            let server = server(&one.manifest).filter(|server| {
+                since.is_none_or(|since| one.changed_at >= since)
+                    && search
+                        .as_deref()
+                        .is_none_or(|search| text(server, "name").to_lowercase().contains(search))
+                    && version.is_none_or(|version| text(server, "version") == version)
+            });
+            servers.extend(server.map(|server| listed(&server, one)));
+            if servers.len() == limit {
+                next.clone_from(&after);
+                break 'pages;
+            }
+        }
+        let is_full = u32::try_from(stored.len()).is_ok_and(|found| found == PAGE);
+        if !is_full {
+            break;
+        }
+        if page + 1 == PAGES_MAX {
+            next.clone_from(&after);
+        }
+    }
+    let mut metadata = json!({"count": servers.len()});
+    if let Some(next) = next {
+        metadata["nextCursor"] = Value::from(cursor::encode(&listing, next.as_str()));
+    }
+    asked.json(&json!({"servers": servers, "metadata": metadata}), Caching::Search)
+}
+
+fn behind(listing: &str, text: &str) -> Result<ManifestId, Problem> {
+    ManifestId::parse(&cursor::decode(listing, text)?)
+        .map_err(|_| Problem::bad_request("\"cursor\" is not one of ours").with_parameter("cursor"))
+}
+
+fn text<'a>(server: &'a Map<String, Value>, name: &str) -> &'a str {
+    server.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The `server.json` of a manifest that declares an MCP endpoint.
+fn server(manifest: &Manifest) -> Option<Map<String, Value>> {
+    let mut remotes: Vec<Value> = Vec::new();
+    let declared = manifest.interfaces.iter().filter(|interface| interface.protocol == Protocol::Mcp);
+    let of_tools = manifest.capabilities.iter().filter_map(|capability| {
+        let invocation = &capability.invocation;
+        (invocation.protocol == Some(Protocol::Mcp)).then_some(invocation.url.as_deref()?)
+    });
+    let all = declared.filter_map(|one| Some((one.url.as_deref()?, transport(one))));
+    for (url, kind) in all.chain(of_tools.map(|url| (url, "streamable-http"))) {
+        let is_web = url.starts_with("https://") || url.starts_with("http://");
+        if is_web && !remotes.iter().any(|known| known["url"] == url) {
+            remotes.push(json!({"type": kind, "url": url}));
+        }
+    }
+    if remotes.is_empty() {
+        return None;
+    }
+    let (name, is_minted) = name(manifest);
+    let said = manifest.description.as_deref().or(manifest.title.as_deref()).unwrap_or(manifest.url.as_str());
+    let said = one_line(said, DESCRIPTION_CHARS_MAX);
+    let server = json!({
+        "$schema": SCHEMA,
+        "name": name,
+        "description": if said.is_empty() { manifest.url.host().as_str().to_owned() } else { said },
+        "title": manifest.title.as_deref().or(manifest.name.as_deref()).map(|title| one_line(title, 100)),
+        "version": manifest.document_version.as_deref().map_or_else(|| "0.0.0".to_owned(), |text| one_line(text, 255)),
+        "remotes": remotes,
+        "_meta": {"agentdex/record": {"manifest_id": manifest.id, "manifest_url": manifest.url,
+                  "name_is": if is_minted { "minted" } else { "declared" }, "text_is": super::TEXT_IS}},
+    });
+    let Value::Object(mut server) = server else { return None };
+    server.retain(|_, value| !value.is_null());
+    Some(server)
+}
+
+fn transport(interface: &Interface) -> &'static str {
+    let words = [interface.transport.as_deref(), interface.declared.as_deref()];
+    let is_sse = words.into_iter().flatten().any(|word| word.eq_ignore_ascii_case("sse"));
+    if is_sse { "sse" } else { "streamable-http" }
+}
+
+/// `reverse.domain/name`; whether it was minted here.
+fn name(manifest: &Manifest) -> (String, bool) {
+    let declared = manifest.name.as_deref().filter(|name| is_registry_name(name));
+    match declared {
+        Some(name) => (name.to_owned(), false),
+        None => (format!("{}/{}", reversed(&manifest.url.host()), manifest.id), true),
+    }
+}
+
+fn reversed(host: &Host) -> String {
+    host.as_str().rsplit('.').collect::<Vec<_>>().join(".")
+}
+
+fn is_registry_name(name: &str) -> bool {
+    let fits = |part: &str, more: &[u8]| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || more.contains(&byte))
+    };
+    let parts = name.split_once('/').filter(|_| (3..=200).contains(&name.len()));
+    parts.is_some_and(|(space, name)| space.contains('.') && fits(space, b".-") && fits(name, b"._-"))
+}
+
+fn listed(server: &Map<String, Value>, stored: &StoredManifest) -> Value {
+    json!({
+        "server": server,
+        "_meta": {"io.modelcontextprotocol.registry/official": {
+            "status": "active", "publishedAt": stored.first_seen_at, "updatedAt": stored.changed_at, "isLatest": true,
+        }},
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_registry_are_kept() {
+        for name in ["io.github.someone/weather", "example.skyhop/flights.v2"] {
+            assert!(is_registry_name(name), "{name}");
+        }
+        for name in
+            ["weather", "skyhop/flights", "a.b/", "a.b/c/d", "a.b/c d", &format!("a.b/{}", "c".repeat(200))]
+        {
+            assert!(!is_registry_name(name), "{name}");
+        }
+        assert_eq!(reversed(&Host::parse("mcp.skyhop.example").unwrap()), "example.skyhop.mcp");
+    }
+}

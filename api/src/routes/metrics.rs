@@ -1,0 +1,34 @@
+//! `GET /metrics`: numbers for Prometheus, for programs on this machine and for holders of an admin token.
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::Response;
+
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::client::Client;
+use crate::metrics;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Numbers for Prometheus.
+#[utoipa::path(get, path = "/metrics", tag = "service",
+    responses((status = 200, description = "Prometheus text", body = String, content_type = "text/plain")),
+    security((), ("admin" = [])))]
+pub(crate) async fn show(
+    State(app): State<App>,
+    asked: Asked,
+    Extension(client): Extension<Client>,
+    headers: HeaderMap,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    if !client.is_local {
+        let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        app.admin_tokens().admit(authorization).await?;
+    }
+    Ok(asked.bytes(metrics::rendered().into_bytes(), MEDIA_TYPE, Caching::Never))
+}

@@ -1,0 +1,115 @@
+//! `GET /sites/{domain}/rank?q=`: would I be found? Where a site stands for a search, and what stands above it and why.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use indexer::{Hit, SearchRequest};
+use manifest::{CapabilityId, SiteName};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::search::find;
+use super::site::{site_of, unknown};
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+/// Results that are looked at: nobody reads further.
+const LOOKED_AT_MAX: usize = 100;
+/// Results above the site's that are told.
+const ABOVE_MAX: usize = 10;
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RankAnswer {
+    #[schema(value_type = String)]
+    site: SiteName,
+    q: String,
+    /// 1 the first; null where none of its capabilities is among those looked at.
+    rank: Option<usize>,
+    looked_at: usize,
+    total: u64,
+    /// Nothing in the index speaks of what was asked.
+    nothing_good: bool,
+    /// The site's best result.
+    best: Option<Placed>,
+    /// What is above it, the first first.
+    above: Vec<Placed>,
+    text_is: &'static str,
+}
+
+/// A result with its place and how its score came about.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Placed {
+    rank: usize,
+    #[schema(value_type = String)]
+    id: CapabilityId,
+    name: String,
+    #[schema(value_type = String)]
+    site: SiteName,
+    score: f32,
+    /// The parts of the score, word by word.
+    #[schema(value_type = Option<Object>)]
+    why: Option<Value>,
+}
+
+/// Where a site stands for a search.
+#[utoipa::path(
+    get,
+    path = "/sites/{domain}/rank",
+    tag = "site owners",
+    params(
+        ("domain" = String, Path, description = "A domain name"),
+        ("q" = String, Query, description = "What somebody may search for", min_length = 1, max_length = 1024),
+    ),
+    responses((status = 200, description = "Its place, and what is above it", body = RankAnswer)),
+)]
+pub(crate) async fn show(
+    State(app): State<App>,
+    asked: Asked,
+    Path(domain): Path<String>,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&["q"])?;
+    let site = site_of(&domain)?;
+    let Some(q) = query.one("q")?.map(ToOwned::to_owned) else {
+        let detail =
+            format!("give \"q\", what somebody may search for, as in /sites/{site}/rank?q=book+flight");
+        return Err(Problem::bad_request(detail).with_parameter("q"));
+    };
+    if app.store().site_story(&site, 0).await?.is_none() {
+        return Err(unknown(&site));
+    }
+    let request = SearchRequest {
+        phrasings: vec![q.clone()],
+        limit: LOOKED_AT_MAX,
+        explain: true,
+        ..SearchRequest::default()
+    };
+    let found = find(&app, request).await?.answer;
+    let at = found.hits.iter().position(|hit| hit.site == site);
+    let above = found.hits.iter().take(at.unwrap_or(found.hits.len())).take(ABOVE_MAX);
+    let answer = RankAnswer {
+        rank: at.map(|at| at + 1),
+        looked_at: found.hits.len(),
+        total: found.total,
+        nothing_good: found.nothing_good,
+        best: at.and_then(|at| Some(placed(at, found.hits.get(at)?))),
+        above: above.enumerate().map(|(at, hit)| placed(at, hit)).collect(),
+        site,
+        q,
+        text_is: super::TEXT_IS,
+    };
+    asked.json(&answer, Caching::Search)
+}
+
+fn placed(at: usize, hit: &Hit) -> Placed {
+    Placed {
+        rank: at + 1,
+        id: hit.id.clone(),
+        name: hit.name.clone(),
+        site: hit.site.clone(),
+        score: hit.score,
+        why: hit.explanation.clone(),
+    }
+}

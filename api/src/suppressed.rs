@@ -1,0 +1,30 @@
+//! Sites that were blocked a moment ago: what the index still says of them is left out until it has followed.
+
+use std::collections::HashSet;
+use std::sync::{PoisonError, RwLock};
+
+use manifest::SiteName;
+
+/// Sites that are remembered; an operator blocks a handful, and the index has followed the earlier ones long since.
+const SITES_MAX: usize = 1_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct Suppressed(RwLock<HashSet<SiteName>>);
+
+impl Suppressed {
+    pub(crate) fn add(&self, site: &SiteName) {
+        let mut sites = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if sites.len() >= SITES_MAX {
+            sites.clear();
+        }
+        sites.insert(site.clone());
+    }
+
+    pub(crate) fn remove(&self, site: &SiteName) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(site);
+    }
+
+    pub(crate) fn has(&self, site: &SiteName) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(site)
+    }
+}

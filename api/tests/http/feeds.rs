@@ -1,0 +1,259 @@
+//! The feed in its other forms: events, Atom, lines of JSON, and the list of MCP servers.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use chrono::DateTime;
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::documents;
+use crate::world::World;
+
+const ATOM: &str = "http://www.w3.org/2005/Atom";
+
+/// What RFC 4287 demands of a feed and its entries (§4.1.1, §4.1.2, §4.2.6); returns the entries' ids.
+fn assert_atom(text: &str) -> Vec<String> {
+    let document = roxmltree::Document::parse(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let feed = document.root_element();
+    assert!(feed.has_tag_name((ATOM, "feed")), "{text}");
+    let children = |node: roxmltree::Node<'_, '_>, name: &str| -> Vec<String> {
+        let named = node.children().filter(|child| child.has_tag_name((ATOM, name)));
+        named.map(|child| child.text().unwrap_or_default().to_owned()).collect()
+    };
+    let assert_common = |node: roxmltree::Node<'_, '_>| {
+        for name in ["id", "title", "updated"] {
+            let found = children(node, name);
+            assert_eq!(found.len(), 1, "{name}: {text}");
+            assert!(!found[0].is_empty(), "{name}: {text}");
+        }
+        let id = &children(node, "id")[0];
+        assert!(id.starts_with("urn:uuid:") && id.len() == 45, "{id}");
+        DateTime::parse_from_rfc3339(&children(node, "updated")[0]).unwrap();
+        let author = node.children().find(|child| child.has_tag_name((ATOM, "author"))).unwrap();
+        assert!(!children(author, "name")[0].is_empty(), "{text}");
+        let links: Vec<_> = node.children().filter(|child| child.has_tag_name((ATOM, "link"))).collect();
+        assert!(links.iter().any(|link| link.attribute("rel") == Some("alternate")), "{text}");
+        assert!(links.iter().all(|link| link.attribute("href").unwrap().starts_with("http")), "{text}");
+    };
+    assert_common(feed);
+    let own = feed.children().find(|child| child.attribute("rel") == Some("self")).unwrap();
+    assert!(own.attribute("href").unwrap().contains(".atom"));
+    let entries: Vec<_> = feed.children().filter(|child| child.has_tag_name((ATOM, "entry"))).collect();
+    let mut ids = Vec::new();
+    for entry in &entries {
+        assert_common(*entry);
+        ids.extend(children(*entry, "id"));
+    }
+    let updated: Vec<String> = entries.iter().flat_map(|entry| children(*entry, "updated")).collect();
+    assert!(updated.iter().rev().is_sorted(), "{updated:?}");
+    if let Some(latest) = updated.first() {
+        assert_eq!(&children(feed, "updated")[0], latest);
+    }
+    let mut distinct = ids.clone();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!(distinct.len(), ids.len(), "entries with the same id");
+    ids
+}
+
+#[tokio::test]
+async fn feeds_are_atom() {
+    let world = World::new().await;
+    for (path, entries) in [
+        ("/changes.atom", 4),
+        ("/sites/skyhop.example/changes.atom", 1),
+        ("/sites/shy.example/changes.atom", 0),
+        ("/search.atom?q=flight&site=skyhop.example", 2),
+        ("/search.atom?q=plunder", 1),
+        ("/search.atom?format=ard", 0),
+    ] {
+        let answer = world.get(path).await;
+        assert_eq!(answer.status, StatusCode::OK, "{path}: {}", answer.text());
+        assert_eq!(answer.header("content-type"), "application/atom+xml; charset=utf-8", "{path}");
+        let ids = assert_atom(&answer.text());
+        assert_eq!(ids.len(), entries, "{path}: {}", answer.text());
+        let again = world.get_with(path, &[("if-none-match", answer.header("etag"))]).await;
+        assert_eq!(again.status, StatusCode::NOT_MODIFIED, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_publishers_wrote_has_no_power_in_a_feed() {
+    let world = World::new().await;
+    let text = world.get("/search.atom?q=plunder").await.text();
+    assert!(!text.contains("<script") && !text.contains('\u{202e}') && !text.contains("<img"), "{text}");
+    assert!(text.contains("plunder"));
+}
+
+#[tokio::test]
+async fn a_feed_of_nothing_is_refused() {
+    let world = World::new().await;
+    for query in ["", "?q=x&cursor=abc", "?q=x&view=full", "?q=x&limit=101", "?colour=red"] {
+        let answer = world.get(&format!("/search.atom{query}")).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{query}");
+    }
+}
+
+/// Reads a stream of events until so many have come; returns them as id, name and data.
+async fn events(body: &mut Body, count: usize) -> Vec<(String, String, Value)> {
+    let mut text = String::new();
+    let mut events = Vec::new();
+    while events.len() < count {
+        let frame =
+            tokio::time::timeout(Duration::from_secs(20), body.frame()).await.unwrap().unwrap().unwrap();
+        text.push_str(std::str::from_utf8(&frame.into_data().unwrap()).unwrap());
+        while let Some((event, rest)) = text.split_once("\n\n") {
+            let line = |name: &str| {
+                let found = event.lines().find_map(|line| line.strip_prefix(name));
+                found.unwrap_or_default().trim().to_owned()
+            };
+            if !line("id:").is_empty() {
+                events.push((line("id:"), line("event:"), serde_json::from_str(&line("data:")).unwrap()));
+            }
+            text = rest.to_owned();
+        }
+    }
+    events
+}
+
+async fn open(world: &World, path: &str, last_id: Option<&str>) -> Body {
+    let mut request = Request::get(path);
+    if let Some(id) = last_id {
+        request = request.header("last-event-id", id);
+    }
+    let response = world.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    response.into_body()
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_where_it_was() {
+    let world = World::new().await;
+    let start = world.get("/changes?limit=1").await.json();
+    let cursor = start["next_cursor"].as_str().unwrap();
+    let all = world.get("/changes").await.json();
+    let mut body = open(&world, &format!("/changes/stream?cursor={cursor}"), None).await;
+    let seen = events(&mut body, 3).await;
+    for ((_, name, data), expected) in seen.iter().zip(&all["changes"].as_array().unwrap()[1..]) {
+        assert_eq!(data, expected);
+        assert_eq!(name, expected["change"].as_str().unwrap());
+    }
+    drop(body);
+
+    let mut body = open(&world, "/changes/stream", Some(&seen[1].0)).await;
+    assert_eq!(events(&mut body, 1).await[0], seen[2]);
+    let cursor_of_event = world.get(&format!("/changes?cursor={}", seen[1].0)).await.json();
+    assert_eq!(cursor_of_event["changes"][0], seen[2].2);
+
+    let refused = world.get_with("/changes/stream", &[("last-event-id", "nonsense")]).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn a_stream_without_a_cursor_tells_what_happens_next() {
+    let world = World::new().await;
+    let mut body = open(&world, "/changes/stream", None).await;
+    let site = manifest::SiteName::parse("weather.example").unwrap();
+    world.store.site_block(&site, "asked", crate::world::fetched_at()).await.unwrap();
+    let (_, name, data) = events(&mut body, 1).await.remove(0);
+    assert_eq!(
+        (name.as_str(), &data["site"], &data["reason"]),
+        ("removed", &json!("weather.example"), &json!("opted_out"))
+    );
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn count(lines: &[Value], record: &str) -> usize {
+    lines.iter().filter(|line| line["record"] == record).count()
+}
+
+#[tokio::test]
+async fn everything_is_exported_and_the_end_says_so() {
+    let world = World::new().await;
+    let answer = world.get("/export.jsonl").await;
+    assert_eq!(answer.header("content-type"), "application/jsonl");
+    let all = lines(&answer.text());
+    assert_eq!((count(&all, "manifest"), count(&all, "capability"), count(&all, "tombstone")), (4, 5, 0));
+    let end = all.last().unwrap();
+    assert_eq!((&end["record"], &end["capabilities"]), (&json!("end"), &json!(5)));
+    let booking = all.iter().find(|line| line["native_id"] == "book_seat").unwrap();
+    assert_eq!(booking["id"], json!(documents::skyhop().capabilities[0].id));
+    assert_eq!(booking["parameters"]["required"], json!(["departure_date"]));
+    let cursor = end["changes_cursor"].as_str().unwrap();
+    assert_eq!(world.get(&format!("/changes?cursor={cursor}")).await.json()["changes"], json!([]));
+    let again = world.get_with("/export.jsonl", &[("if-none-match", answer.header("etag"))]).await;
+    assert_eq!(again.status, StatusCode::NOT_MODIFIED);
+}
+
+#[tokio::test]
+async fn an_export_since_a_time_has_tombstones() {
+    let world = World::new().await;
+    let mut changed = documents::skyhop();
+    changed.content_hash = manifest::ContentHash::of(b"second");
+    world.publish(changed).await;
+    let gone = manifest::SiteName::parse("weather.example").unwrap();
+    let when = crate::world::fetched_at() + chrono::TimeDelta::hours(2);
+    world.store.site_block(&gone, "asked", when).await.unwrap();
+    let since = |time: DateTime<chrono::Utc>| {
+        format!("/export.jsonl?updated_since={}", time.format("%Y-%m-%dT%H:%M:%SZ"))
+    };
+    let first = crate::world::fetched_at() + chrono::TimeDelta::minutes(30);
+    let recent = lines(&world.get(&since(first)).await.text());
+    assert_eq!(
+        (count(&recent, "manifest"), count(&recent, "capability"), count(&recent, "tombstone")),
+        (1, 2, 1)
+    );
+    let tombstone = recent.iter().find(|line| line["record"] == "tombstone").unwrap();
+    assert_eq!((&tombstone["site"], &tombstone["reason"]), (&json!("weather.example"), &json!("opted_out")));
+    let nothing = lines(&world.get(&since(when + chrono::TimeDelta::hours(1))).await.text());
+    assert_eq!(nothing.len(), 1);
+    assert_eq!(world.get("/export.jsonl?updated_since=soon").await.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn manifests_with_an_mcp_endpoint_are_listed_as_the_registry_does() {
+    let world = World::new().await;
+    assert_eq!(world.get("/v0.1/servers").await.json(), json!({"servers": [], "metadata": {"count": 0}}));
+    for (number, name) in [(0, "Tools of skyhop"), (1, "example.skyhop/flights")] {
+        let mut manifest = documents::skyhop();
+        manifest.url =
+            manifest::ManifestUrl::parse(&format!("https://skyhop.example/mcp{number}.json")).unwrap();
+        manifest.id = manifest::ManifestId::of(&manifest.url);
+        manifest.name = Some(name.into());
+        manifest.capabilities.clear();
+        manifest.interfaces = serde_json::from_value(json!([
+            {"protocol": "mcp", "url": format!("https://skyhop.example/mcp{number}"), "transport": "streamable-http"},
+            {"protocol": "a2a", "url": "https://skyhop.example/a2a"},
+        ]))
+        .unwrap();
+        world.publish(manifest).await;
+    }
+    let first = world.get("/v0.1/servers?limit=1").await.json();
+    assert_eq!(first["metadata"]["count"], 1);
+    let cursor = first["metadata"]["nextCursor"].as_str().unwrap();
+    let second = world.get(&format!("/v0.1/servers?limit=1&cursor={cursor}")).await.json();
+    let both = [&first["servers"][0], &second["servers"][0]];
+    let names: Vec<&str> = both.iter().map(|one| one["server"]["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"example.skyhop/flights"), "{names:?}");
+    assert!(names.iter().any(|name| name.starts_with("example.skyhop/m")), "{names:?}");
+    for one in both {
+        let server = &one["server"];
+        assert_eq!(server["remotes"][0]["type"], "streamable-http");
+        assert_eq!(server["remotes"].as_array().unwrap().len(), 1);
+        assert!((1..=100).contains(&server["description"].as_str().unwrap().chars().count()));
+        assert_eq!(one["_meta"]["io.modelcontextprotocol.registry/official"]["isLatest"], true);
+    }
+    let found = world.get("/v0.1/servers?search=FLIGHTS").await.json();
+    assert_eq!(found["servers"][0]["server"]["name"], "example.skyhop/flights");
+    assert_eq!(world.get("/v0.1/servers?search=nothing").await.json()["metadata"], json!({"count": 0}));
+    let other = world.get(&format!("/v0.1/servers?search=x&cursor={cursor}")).await;
+    assert_eq!(other.status, StatusCode::BAD_REQUEST);
+}

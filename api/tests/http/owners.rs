@@ -1,0 +1,216 @@
+//! What owners of sites and operators may do, and how often.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use manifest::SiteName;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use crate::documents::{self, body_of};
+use crate::world::{Answer, Settings, World};
+
+const TOKEN: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778";
+
+async fn post(world: &World, path: &str, body: &str) -> Answer {
+    world.send(Request::post(path).body(Body::from(body.to_owned())).unwrap()).await
+}
+
+#[tokio::test]
+async fn a_domain_is_submitted_and_its_story_can_be_followed() {
+    let world = World::new().await;
+    let answer = post(&world, "/sites", r#"{"domain": "newcomer.example"}"#).await;
+    assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.text());
+    let json = answer.json();
+    assert_eq!((&json["site"], &json["outcome"]), (&json!("newcomer.example"), &json!("added")));
+    assert_eq!(answer.header("location"), json["status_url"]);
+    assert!(!answer.header("ratelimit-remaining").is_empty());
+    let story = world.get("/sites/newcomer.example").await.json();
+    assert_eq!(story["status"], "pending");
+
+    let again = post(&world, "/sites", r#"{"domain": "newcomer.example"}"#).await;
+    assert_eq!(again.status, StatusCode::TOO_MANY_REQUESTS, "one visit a site and ten minutes");
+    assert!(again.header("retry-after").parse::<u32>().unwrap() > 500);
+    assert_eq!(again.json()["errorCode"], "RESOURCE_EXHAUSTED");
+    let opted_out = post(&world, "/sites", r#"{"domain": "shy.example"}"#).await;
+    assert_eq!(opted_out.status, StatusCode::FORBIDDEN);
+    assert!(opted_out.json()["detail"].as_str().unwrap().contains("opted out"));
+}
+
+#[tokio::test]
+async fn what_cannot_be_visited_is_not_taken() {
+    let world = World::new().await;
+    for body in [
+        "",
+        "nonsense",
+        r#"{"domain": "10.0.0.1"}"#,
+        r#"{"domain": "localhost"}"#,
+        r#"{"url": "http://a.example/"}"#,
+        r#"{"url": "https://[::1]/"}"#,
+        r#"{"domain": "a.example", "priority": 0}"#,
+    ] {
+        assert_eq!(post(&world, "/sites", body).await.status, StatusCode::BAD_REQUEST, "{body}");
+    }
+    assert_eq!(
+        post(&world, "/sites?x=1", r#"{"domain": "a.example"}"#).await.status,
+        StatusCode::BAD_REQUEST
+    );
+}
+
+#[tokio::test]
+async fn one_client_submits_no_more_than_its_share() {
+    let limits =
+        api::LimitsConfig { submissions_per_hour: 2.try_into().unwrap(), ..api::LimitsConfig::default() };
+    let world = World::with(Settings { limits, ..Settings::default() }).await;
+    for number in 0..2 {
+        let body = json!({"domain": format!("s{number}.example")}).to_string();
+        assert_eq!(post(&world, "/sites", &body).await.status, StatusCode::ACCEPTED);
+    }
+    let refused = post(&world, "/sites", r#"{"domain": "s2.example"}"#).await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.header("ratelimit-limit"), "2");
+    assert_eq!(refused.header("ratelimit-remaining"), "0");
+    assert!(refused.header("retry-after").parse::<u32>().unwrap() > 0);
+    assert_eq!(world.get("/sites/s2.example").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_site_is_visited_again_on_demand_once_in_ten_minutes() {
+    let world = World::new().await;
+    let path = "/sites/newcomer.example/recheck";
+    assert_eq!(post(&world, path, "").await.status, StatusCode::NOT_FOUND);
+    let host = manifest::Host::parse("newcomer.example").unwrap();
+    world.store.seeds_add(&[store::Seed::of_host(host)], crate::world::fetched_at()).await.unwrap();
+    let first = post(&world, path, "").await;
+    assert_eq!(first.status, StatusCode::ACCEPTED, "{}", first.text());
+    let second = post(&world, path, "").await;
+    assert_eq!(second.status, StatusCode::TOO_MANY_REQUESTS);
+    assert!(second.header("retry-after").parse::<u32>().unwrap() > 590);
+    assert_eq!(post(&world, "/sites/shy.example/recheck", "").await.status, StatusCode::FORBIDDEN);
+    assert_eq!(post(&world, "/sites/10.0.0.1/recheck", "").await.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn a_badge_states_facts() {
+    let world = World::new().await;
+    for (site, fact) in [
+        ("skyhop.example", "2 capabilities · awp · visited 2026-11-21"),
+        ("weather.example", "1 capability · openapi"),
+        ("shy.example", "opted out"),
+        ("unknown.example", "not known here"),
+    ] {
+        let badge = world.get(&format!("/badge/{site}.svg")).await;
+        assert_eq!(badge.header("content-type"), "image/svg+xml");
+        let text = badge.text();
+        roxmltree::Document::parse(&text).unwrap();
+        assert!(text.contains(fact), "{site}: {text}");
+    }
+    assert_eq!(world.get("/badge/skyhop.example").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(world.get("/badge/10.0.0.1.svg").await.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn a_site_learns_where_it_stands_and_why() {
+    let world = World::new().await;
+    let own = world.get("/sites/skyhop.example/rank?q=book+a+flight").await.json();
+    assert_eq!((&own["rank"], &own["above"]), (&json!(1), &json!([])));
+    assert!(own["best"]["why"].is_object(), "{own}");
+    let other = world.get("/sites/weather.example/rank?q=book+a+flight").await.json();
+    assert_eq!((&other["rank"], &other["best"]), (&json!(null), &json!(null)));
+    assert_eq!(other["above"][0]["site"], "skyhop.example");
+    assert!(other["above"][0]["why"].is_object());
+    assert_eq!(world.get("/sites/skyhop.example/rank").await.status, StatusCode::BAD_REQUEST);
+    assert_eq!(world.get("/sites/unknown.example/rank?q=x").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_stored_document_is_checked_by_its_address() {
+    let world = World::new().await;
+    let answer = post(&world, &format!("/validate?url={}", documents::WEATHER), "").await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    assert_eq!(
+        answer.json()["manifest"]["content_hash"],
+        json!(manifest::ContentHash::of(body_of(documents::WEATHER).as_bytes()))
+    );
+    let unknown = post(&world, "/validate?url=https://unknown.example/agent.json", "").await;
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+    let not_kept = post(&world, &format!("/validate?url={}", documents::EVIL), "").await;
+    assert_eq!(not_kept.status, StatusCode::FORBIDDEN);
+}
+
+async fn with_tokens() -> (World, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tokens");
+    let hash = data_encoding::HEXLOWER.encode(&Sha256::digest(TOKEN.as_bytes()));
+    std::fs::write(&path, format!("ops sha256:{hash}\n")).unwrap();
+    (World::with(Settings { admin_tokens: Some(path), ..Settings::default() }).await, dir)
+}
+
+async fn admin(world: &World, method: &str, path: &str, token: &str, body: &str) -> Answer {
+    let request =
+        Request::builder().method(method).uri(path).header("authorization", format!("Bearer {token}"));
+    world.send(request.body(Body::from(body.to_owned())).unwrap()).await
+}
+
+const ADMIN: [(&str, &str); 4] = [
+    ("POST", "/admin/sites/skyhop.example/block"),
+    ("POST", "/admin/sites/skyhop.example/unblock"),
+    ("POST", "/admin/reindex"),
+    ("GET", "/admin/queue"),
+];
+
+#[tokio::test]
+async fn nobody_administers_without_a_token() {
+    let (world, _dir) = with_tokens().await;
+    let closed = World::new().await;
+    for (method, path) in ADMIN {
+        let none = world.send(Request::builder().method(method).uri(path).body(Body::empty()).unwrap()).await;
+        assert_eq!(none.status, StatusCode::UNAUTHORIZED, "{path}");
+        assert_eq!(none.header("www-authenticate"), "Bearer", "{path}");
+        assert_eq!(none.json()["errorCode"], "UNAUTHENTICATED", "{path}");
+        let wrong = admin(&world, method, path, &TOKEN.replace('0', "1"), "").await;
+        assert_eq!(wrong.status, StatusCode::UNAUTHORIZED, "{path}");
+        assert_eq!(admin(&closed, method, path, TOKEN, "").await.status, StatusCode::FORBIDDEN, "{path}");
+    }
+    let site = SiteName::parse("skyhop.example").unwrap();
+    assert!(world.store.blocked_among(&[site]).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_block_takes_effect_at_once() {
+    let (world, _dir) = with_tokens().await;
+    let capability = format!("/capabilities/{}", documents::skyhop().capabilities[0].id);
+    let found = async |query: &str| world.get(&format!("/search?{query}")).await.json()["results"].clone();
+    assert_ne!(found("q=book+flight").await, json!([]));
+    let blocked =
+        admin(&world, "POST", "/admin/sites/skyhop.example/block", TOKEN, r#"{"reason": "asked by mail"}"#)
+            .await;
+    assert_eq!(blocked.status, StatusCode::OK, "{}", blocked.text());
+    assert_eq!(blocked.json()["manifests_removed"], 1);
+    assert_eq!(world.get(&capability).await.status, StatusCode::NOT_FOUND);
+    assert_eq!(world.get(&format!("{capability}/tool")).await.status, StatusCode::NOT_FOUND);
+    assert_eq!(found("site=skyhop.example").await, json!([]), "the index has not followed yet");
+    let story = world.get("/sites/skyhop.example").await.json();
+    assert_eq!(
+        (&story["status"], &story["blocked"]["reason"]),
+        (&json!("opted_out"), &json!("asked by mail"))
+    );
+    let changes = world.get("/sites/skyhop.example/changes").await.json();
+    assert_eq!(changes["changes"][0]["reason"], "opted_out");
+    let again = admin(&world, "POST", "/admin/sites/skyhop.example/block", TOKEN, "").await.json();
+    assert_eq!(again["changed"], false);
+
+    let unblocked = admin(&world, "POST", "/admin/sites/skyhop.example/unblock", TOKEN, "").await.json();
+    assert_eq!((&unblocked["blocked"], &unblocked["changed"]), (&json!(false), &json!(true)));
+    let wrong = admin(&world, "POST", "/admin/sites/skyhop.example/block", TOKEN, r#"{"why": "x"}"#).await;
+    assert_eq!(wrong.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn an_operator_sees_the_queue() {
+    let (world, _dir) = with_tokens().await;
+    let queue = admin(&world, "GET", "/admin/queue", TOKEN, "").await;
+    assert_eq!(queue.status, StatusCode::OK, "{}", queue.text());
+    assert_eq!(queue.header("cache-control"), "no-store");
+    let json = queue.json();
+    assert_eq!((&json["blocked"], &json["index_behind"]), (&json!(1), &json!(0)));
+}

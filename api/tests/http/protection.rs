@@ -1,0 +1,134 @@
+//! Limits, shedding, headers behind TLS, and who sees the numbers.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{Request, StatusCode};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_util::sync::CancellationToken;
+
+use crate::world::{Answer, Settings, World};
+
+async fn from(world: &World, peer: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+    let peer: SocketAddr = format!("{peer}:4711").parse().unwrap();
+    let mut request = Request::get(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let mut request = request.body(Body::empty()).unwrap();
+    request.extensions_mut().insert(ConnectInfo(peer));
+    world.send(request).await
+}
+
+fn strict() -> api::LimitsConfig {
+    let three = 3.try_into().unwrap();
+    api::LimitsConfig {
+        reads_per_second: 1.try_into().unwrap(),
+        reads_burst: three,
+        ..api::LimitsConfig::default()
+    }
+}
+
+#[tokio::test]
+async fn a_flood_gets_429_with_the_time_to_come_back() {
+    let world = World::with(Settings { limits: strict(), ..Settings::default() }).await;
+    for left in ["2", "1", "0"] {
+        let answer = from(&world, "192.0.2.7", "/healthz", &[]).await;
+        assert_eq!(answer.status, StatusCode::OK, "whether it lives is always told");
+        let answer = from(&world, "192.0.2.7", "/sites", &[]).await;
+        assert_eq!((answer.status, answer.header("ratelimit-remaining")), (StatusCode::OK, left));
+        assert_eq!(answer.header("ratelimit-limit"), "3");
+    }
+    let refused = from(&world, "192.0.2.7", "/sites", &[]).await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refused.header("content-type"), "application/problem+json");
+    assert_eq!(refused.json()["errorCode"], "RESOURCE_EXHAUSTED");
+    assert_eq!((refused.header("retry-after"), refused.header("ratelimit-remaining")), ("1", "0"));
+    assert!(refused.header("vary").contains("accept"));
+    assert_eq!(
+        from(&world, "192.0.2.8", "/sites", &[]).await.status,
+        StatusCode::OK,
+        "others are not kept waiting"
+    );
+    let page = from(&world, "192.0.2.7", "/sites", &[("accept", "text/html")]).await;
+    assert_eq!((page.status, page.header("retry-after")), (StatusCode::TOO_MANY_REQUESTS, "1"));
+}
+
+#[tokio::test]
+async fn clients_behind_a_trusted_proxy_are_told_apart() {
+    let trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
+    let world = World::with(Settings { limits: strict(), trusted_proxies, ..Settings::default() }).await;
+    let ask =
+        async |client: &str| from(&world, "10.1.1.1", "/sites", &[("x-forwarded-for", client)]).await.status;
+    for _ in 0..3 {
+        assert_eq!(ask("198.51.100.1").await, StatusCode::OK);
+    }
+    assert_eq!(ask("198.51.100.1").await, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(ask("203.0.113.9, 198.51.100.1").await, StatusCode::TOO_MANY_REQUESTS, "a client cannot hide");
+    assert_eq!(ask("198.51.100.2").await, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn the_numbers_are_for_this_machine() {
+    let world = World::new().await;
+    world.get("/search?q=flight").await;
+    let local = from(&world, "127.0.0.1", "/metrics", &[]).await;
+    assert_eq!(local.status, StatusCode::OK);
+    assert!(local.header("content-type").starts_with("text/plain"));
+    let text = local.text();
+    assert!(
+        text.contains("agentdex_api_requests_total{route=\"/search\",method=\"GET\",status=\"2xx\"}"),
+        "{text}"
+    );
+    assert!(text.contains("agentdex_api_request_duration_seconds_bucket"), "{text}");
+    for (peer, headers) in [("192.0.2.7", vec![]), ("127.0.0.1", vec![("x-forwarded-for", "192.0.2.7")])] {
+        assert_eq!(from(&world, peer, "/metrics", &headers).await.status, StatusCode::FORBIDDEN, "{peer}");
+    }
+}
+
+#[tokio::test]
+async fn behind_tls_browsers_are_told_to_stay_there() {
+    let plain = World::new().await;
+    assert_eq!(plain.get("/sites").await.header("strict-transport-security"), "");
+    let public_url = Some("https://agentdex.example".parse().unwrap());
+    let world = World::with(Settings { public_url, ..Settings::default() }).await;
+    assert!(world.get("/sites").await.header("strict-transport-security").starts_with("max-age="));
+}
+
+#[tokio::test]
+async fn errors_vary_by_what_is_preferred() {
+    let world = World::new().await;
+    for path in ["/nowhere", "/search", "/sites/unknown.example"] {
+        assert!(world.get(path).await.header("vary").contains("accept"), "{path}");
+    }
+}
+
+/// A real listener, since a slow client shows on a connection only.
+#[tokio::test]
+async fn a_served_connection_answers_and_ends() {
+    let world = World::new().await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let stop = CancellationToken::new();
+    let mut serving = tokio::task::JoinSet::new();
+    serving.spawn(api::serve(listener, world.app.clone(), stop.clone()));
+    let mut client = tokio::net::TcpStream::connect(address).await.unwrap();
+    client.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    let mut buffer = vec![0; 4_096];
+    let read = client.read(&mut buffer).await.unwrap();
+    let text = String::from_utf8_lossy(&buffer[..read]).into_owned();
+    assert!(text.starts_with("HTTP/1.1 200 OK"), "{text}");
+
+    let mut greedy = tokio::net::TcpStream::connect(address).await.unwrap();
+    let headers = "x-filler: 0123456789\r\n".repeat(100);
+    greedy.write_all(format!("GET /healthz HTTP/1.1\r\n{headers}\r\n").as_bytes()).await.unwrap();
+    let read = greedy.read(&mut buffer).await.unwrap();
+    let text = String::from_utf8_lossy(&buffer[..read]).into_owned();
+    assert!(text.starts_with("HTTP/1.1 431"), "{text}");
+
+    stop.cancel();
+    let ended = tokio::time::timeout(Duration::from_secs(10), serving.join_next()).await.unwrap();
+    ended.unwrap().unwrap().unwrap();
+}
