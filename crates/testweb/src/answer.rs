@@ -21,6 +21,7 @@ pub struct Answer {
     pub(crate) delay: Duration,
     pub(crate) pace: Option<Pace>,
     pub(crate) claimed_bytes: Option<u64>,
+    pub(crate) takes_posts: bool,
 }
 
 /// So many bytes at a time, with a pause after each: a slow server.
@@ -245,6 +246,13 @@ impl Answer {
         self
     }
 
+    /// Answers a POST like a GET, whatever it carries.
+    #[must_use]
+    pub fn taking_posts(mut self) -> Self {
+        self.takes_posts = true;
+        self
+    }
+
     /// Whether the answer is written below HTTP, which only works on HTTP/1.1.
     pub(crate) fn needs_http1(&self) -> bool {
         match &self.content {
@@ -266,6 +274,7 @@ impl Answer {
             delay: Duration::ZERO,
             pace: None,
             claimed_bytes: None,
+            takes_posts: false,
         }
     }
 }

@@ -72,6 +72,10 @@ pub struct Asked {
     pub cookie: Option<String>,
     /// `Signature-Agent` of Web Bot Auth.
     pub signature_agent: Option<String>,
+    /// `Signature-Input` (RFC 9421).
+    pub signature_input: Option<String>,
+    /// `Signature` (RFC 9421).
+    pub signature: Option<String>,
 }
 
 /// Headers of an answer that politeness is about.
@@ -148,6 +152,8 @@ impl Asked {
             referer: get(header::REFERER),
             cookie: get(header::COOKIE),
             signature_agent: get(HeaderName::from_static("signature-agent")),
+            signature_input: get(HeaderName::from_static("signature-input")),
+            signature: get(HeaderName::from_static("signature")),
         }
     }
 }

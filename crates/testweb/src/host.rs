@@ -61,6 +61,8 @@ pub enum Handshake {
     Close,
     /// Says nothing and keeps the connection open.
     Stall,
+    /// Refuses every version of TLS that is safe, as a server does that only knows the old ones.
+    OldVersion,
 }
 
 /// Which versions of HTTP a host offers.

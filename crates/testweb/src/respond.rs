@@ -23,7 +23,9 @@ pub(crate) struct Reply {
 impl Reply {
     /// The reply to a request, for answers that HTTP can express.
     pub(crate) fn new(answer: &Answer, head: &request::Parts) -> Self {
-        if head.method != Method::GET && head.method != Method::HEAD {
+        let is_served = matches!(head.method, Method::GET | Method::HEAD)
+            || (answer.takes_posts && head.method == Method::POST);
+        if !is_served {
             let mut headers = HeaderMap::new();
             headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
             return Self::without_body(StatusCode::METHOD_NOT_ALLOWED, headers);

@@ -19,7 +19,10 @@ use rustls::{
     server::{Acceptor, ClientHello, NoServerSessionStorage, ResolvesServerCert},
     sign::CertifiedKey,
 };
-use tokio::{io::AsyncReadExt, net::TcpStream};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
 
 use crate::{
@@ -220,6 +223,10 @@ async fn misbehave(mut start: StartHandshake<TcpStream>, handshake: Handshake) {
     match handshake {
         Handshake::Reset => reset_on_close(&start.io),
         Handshake::Complete | Handshake::Close => {}
+        Handshake::OldVersion => {
+            // a fatal alert, protocol_version (RFC 8446 §6.2), in a record of TLS 1.0; who is gone already needs none
+            start.io.write_all(&[0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x46]).await.ok();
+        }
         Handshake::Stall => {
             let mut ignored = [0; 1024];
             while let Ok(1..) = start.io.read(&mut ignored).await {}
