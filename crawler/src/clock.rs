@@ -1,9 +1,57 @@
 //! The one place where the crawler reads the clock; everything below takes `now` as an argument.
+//!
+//! The system's clock is read once and then counted on by the monotonic one, so that a step of the system's clock (NTP, a
+//! person, daylight saving done wrong) neither shortens a delay nor stretches it. Steps are taken over by [`settle`], which
+//! is called only while nothing is under way.
 
-use chrono::{DateTime, Utc};
+use std::sync::{Mutex, PoisonError};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use tokio::time::Instant;
+
+/// What the system's clock said at a moment of the monotonic one.
+static ANCHOR: Mutex<Option<(DateTime<Utc>, Instant)>> = Mutex::new(None);
+/// Smaller differences are drift, and not worth a line in the log.
+const STEP_MIN: TimeDelta = TimeDelta::seconds(2);
 
 /// The present.
-#[expect(clippy::disallowed_methods, reason = "the edge of the program, where time comes in")]
 pub(crate) fn now() -> DateTime<Utc> {
+    let mut anchor = ANCHOR.lock().unwrap_or_else(PoisonError::into_inner);
+    let (wall, since) = *anchor.get_or_insert_with(|| (system(), Instant::now()));
+    counted_on(wall, since, Instant::now())
+}
+
+/// Takes over what the system's clock says now. Nothing may be waiting for a delay.
+pub(crate) fn settle() {
+    let before = now();
+    let after = system();
+    *ANCHOR.lock().unwrap_or_else(PoisonError::into_inner) = Some((after, Instant::now()));
+    if (after - before).abs() > STEP_MIN {
+        tracing::warn!(step_s = (after - before).num_seconds(), "the system's clock was set");
+    }
+}
+
+fn counted_on(wall: DateTime<Utc>, since: Instant, instant: Instant) -> DateTime<Utc> {
+    let elapsed = TimeDelta::from_std(instant.saturating_duration_since(since)).unwrap_or(TimeDelta::MAX);
+    wall.checked_add_signed(elapsed).unwrap_or(DateTime::<Utc>::MAX_UTC)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the edge of the program, where time comes in")]
+fn system() -> DateTime<Utc> {
     Utc::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_counted_on_from_the_anchor_and_never_goes_back() {
+        let (wall, since) = (DateTime::<Utc>::UNIX_EPOCH + TimeDelta::days(20_000), Instant::now());
+        let at = |seconds| counted_on(wall, since, since + std::time::Duration::from_secs(seconds));
+        assert_eq!(at(90) - wall, TimeDelta::seconds(90));
+        assert_eq!(counted_on(wall, since + std::time::Duration::from_secs(5), since), wall);
+        let first = now();
+        assert!(now() >= first);
+    }
 }

@@ -4,8 +4,10 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use manifest::ManifestUrl;
 use store::WorkerId;
 
+use crate::daemon::Schedules;
 use crate::egress::EgressSettings;
 
 /// Visits open at the same time unless told otherwise: with a gap of 3 s they make about 80 requests a second.
@@ -34,6 +36,28 @@ pub struct CrawlConfig {
     pub sole_on: Option<PathBuf>,
     /// How long a site is leased for; renewed at a third of it, and free again after it when the process was killed.
     pub lease: Duration,
+    /// What a daemon does beside visiting.
+    pub schedules: Schedules,
+    /// Where each thing that happens is written, one JSON object a line.
+    pub events: Option<PathBuf>,
+    /// Whether names are asked for TXT records that lead to manifests.
+    pub text_records: TextRecords,
+}
+
+impl CrawlConfig {
+    /// What can be read a second time.
+    pub(crate) fn without_stdin(&self) -> Self {
+        let seeds = self.seeds.iter().filter(|source| **source != SeedSource::Stdin).cloned().collect();
+        Self { seeds, ..self.clone() }
+    }
+}
+
+/// Whether `_atp` and `_agent` TXT records are asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TextRecords {
+    #[default]
+    Ignored,
+    Asked,
 }
 
 /// When a crawl ends.
@@ -50,6 +74,10 @@ pub enum Mode {
 pub enum SeedSource {
     File(PathBuf),
     Stdin,
+    /// A list on the web.
+    Url(ManifestUrl),
+    /// Another registry of agents, asked by ARD's `POST /search`.
+    Registry(ManifestUrl),
     /// Text at hand, such as the demo's.
     Text {
         name: String,
@@ -63,6 +91,8 @@ impl SeedSource {
         match self {
             Self::File(path) => path.display().to_string(),
             Self::Stdin => "stdin".to_owned(),
+            Self::Url(url) => url.to_string(),
+            Self::Registry(url) => format!("the registry {url}"),
             Self::Text { name, .. } => name.clone(),
         }
     }

@@ -6,10 +6,16 @@
 pub mod cli;
 mod clock;
 pub mod config;
+mod crontab;
+mod daemon;
+mod dry_run;
 pub mod egress;
+mod events;
 mod fleet;
+mod metrics;
 pub mod output;
 mod pace;
+mod patience;
 mod run;
 pub mod seeds;
 mod sole;
@@ -18,7 +24,11 @@ mod visit;
 
 pub use cli::UsageError;
 pub use config::{CrawlConfig, Mode, SeedSource};
+pub use crontab::{Crontab, CrontabError};
+pub use daemon::{ScheduledTask, Schedules};
+pub use dry_run::{DryRequest, DryRun, DrySite, dry_run};
 pub use fleet::{Cancel, Progress};
+pub use metrics::serve as serve_metrics;
 pub use run::{CrawlError, check, end_in_words, run, site_of};
 pub use sole::SoleError;
 pub use summary::Summary;

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 
 use manifest::SiteName;
 use policy::VisitEnd;
@@ -10,18 +11,21 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use crate::clock;
 use crate::config::{CrawlConfig, Mode, SeedSource};
 use crate::egress::{Egress, TlsError};
+use crate::events::{Event, Events};
 use crate::fleet::{Cancel, Fleet, Progress};
 use crate::pace::Pace;
-use crate::seeds::{SeedError, SeedReader, SeedReport};
+use crate::seeds::{SeedError, SeedReader, SeedReport, fetch_list, harvest_registry};
 use crate::sole::{SoleCrawler, SoleError};
 use crate::summary::Summary;
 use crate::visit::Tools;
+use crate::{clock, daemon};
 
 /// Seeds added by one call to the store.
 const SEED_BATCH: usize = 5_000;
+/// Times of a schedule that are shown at the start.
+const TIMES_SHOWN: usize = 3;
 
 /// Why a crawl could not be made or finished.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +38,12 @@ pub enum CrawlError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Sole(#[from] SoleError),
+    #[error("cannot write events to {}: {source}", path.display())]
+    Events {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     #[error("there is nothing to visit: name seeds with --seeds FILE, one domain a line")]
     NoSites,
 }
@@ -41,7 +51,13 @@ pub enum CrawlError {
 impl CrawlError {
     /// Whether the person who started it can mend it by typing something else.
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::Seeds(_) | Self::Tls(_) | Self::NoSites)
+        match self {
+            Self::Seeds(SeedError::Unfetched { .. })
+            | Self::Store(_)
+            | Self::Sole(_)
+            | Self::Events { .. } => false,
+            Self::Seeds(_) | Self::Tls(_) | Self::NoSites => true,
+        }
     }
 }
 
@@ -55,7 +71,10 @@ pub async fn run(
     let started = Instant::now();
     let egress = Egress::new(config.egress.clone())?;
     let _sole = alone(&config, &store).await?;
-    let mut summary = Summary { seeds: seed(&config, &store).await?, ..Summary::default() };
+    let events = open_events(&config)?;
+    let mut summary = Summary { seeds: seed(&config, &store, &egress).await?, ..Summary::default() };
+    let (read, rejected) = (summary.seeds.read, summary.seeds.rejected_count);
+    events.tell(Event::Seeded { read, rejected });
     if config.seeds.is_empty() && store.next_due_at().await?.is_none() {
         return Err(CrawlError::NoSites);
     }
@@ -66,9 +85,18 @@ pub async fn run(
     }
     progress(Progress::Seeded(&summary));
     let tracker = TaskTracker::new();
+    if config.mode == Mode::Daemon {
+        let (store, egress, events) = (store.clone(), egress.clone(), events.clone());
+        tracker.spawn(daemon::follow(config.clone(), store, egress, events, cancel.soft.clone()));
+        for (task, schedule) in config.schedules.tasks() {
+            let next = schedule.upcoming(clock::now(), TIMES_SHOWN);
+            progress(Progress::Scheduled { task, next: &next });
+        }
+    }
     let pace = Pace::start(store.clone(), config.delay, config.rate, &tracker);
+    let tools = Tools { egress, store, pace, events: events.clone(), text_records: config.text_records };
     let mut fleet = Fleet {
-        tools: Tools { egress, store, pace },
+        tools,
         worker: config.worker,
         concurrency: config.concurrency,
         lease: config.lease,
@@ -84,6 +112,7 @@ pub async fn run(
     tracker.wait().await;
     ran?;
     summary.end(started.elapsed());
+    events.tell(Event::Stopped { sites_visited: summary.sites_visited, requests: summary.requests });
     Ok(summary)
 }
 
@@ -100,6 +129,11 @@ async fn alone(config: &CrawlConfig, store: &Store) -> Result<Option<SoleCrawler
     Ok(Some(sole))
 }
 
+fn open_events(config: &CrawlConfig) -> Result<Events, CrawlError> {
+    let Some(path) = &config.events else { return Ok(Events::default()) };
+    Events::append(path).map_err(|source| CrawlError::Events { path: path.clone(), source })
+}
+
 /// Visits one site now, whatever was planned; returns how the visit ended, if it did.
 pub async fn check(
     config: CrawlConfig,
@@ -113,8 +147,9 @@ pub async fn check(
     store.seeds_add(&[Seed { revisit_now: true, ..seed }], clock::now()).await?;
     let tracker = TaskTracker::new();
     let pace = Pace::start(store.clone(), config.delay, config.rate, &tracker);
+    let events = open_events(&config)?;
     let mut fleet = Fleet {
-        tools: Tools { egress, store, pace },
+        tools: Tools { egress, store, pace, events, text_records: config.text_records },
         worker: config.worker,
         concurrency: 1,
         lease: config.lease,
@@ -137,14 +172,28 @@ pub async fn check(
     Ok(summary)
 }
 
-/// Reads every source on a thread of its own, adding batch after batch.
-async fn seed(config: &CrawlConfig, store: &Store) -> Result<SeedReport, CrawlError> {
+/// Reads every source, adding batch after batch. What is on the web is fetched first.
+pub(crate) async fn seed(
+    config: &CrawlConfig,
+    store: &Store,
+    egress: &Egress,
+) -> Result<SeedReport, CrawlError> {
     if config.seeds.is_empty() {
         return Ok(SeedReport::default());
     }
-    let sources = config.seeds.clone();
+    let mut sources = Vec::with_capacity(config.seeds.len());
+    for source in &config.seeds {
+        let material = match source {
+            SeedSource::Url(url) => Material::Bytes(fetch_list(egress, url).await?),
+            SeedSource::Registry(url) => Material::Seeds(harvest_registry(egress, url, config.delay).await?),
+            SeedSource::File(path) => Material::File(path.clone()),
+            SeedSource::Stdin => Material::Stdin,
+            SeedSource::Text { text, .. } => Material::Bytes(text.clone().into_bytes()),
+        };
+        sources.push((source.name(), material));
+    }
     let (sender, mut batches) = mpsc::channel::<Vec<Seed>>(2);
-    let reading = tokio::task::spawn_blocking(move || read_sources(&sources, &sender));
+    let reading = tokio::task::spawn_blocking(move || read_sources(sources, &sender));
     while let Some(batch) = batches.recv().await {
         store.seeds_add(&batch, clock::now()).await?;
     }
@@ -154,9 +203,20 @@ async fn seed(config: &CrawlConfig, store: &Store) -> Result<SeedReport, CrawlEr
     Ok(report)
 }
 
-fn read_sources(sources: &[SeedSource], sender: &mpsc::Sender<Vec<Seed>>) -> Result<SeedReport, SeedError> {
+/// A source at hand.
+enum Material {
+    File(PathBuf),
+    Stdin,
+    Bytes(Vec<u8>),
+    Seeds(Vec<Seed>),
+}
+
+fn read_sources(
+    sources: Vec<(String, Material)>,
+    sender: &mpsc::Sender<Vec<Seed>>,
+) -> Result<SeedReport, SeedError> {
     let mut reader = SeedReader::new();
-    for source in sources {
+    for (name, material) in sources {
         let mut batch = Vec::with_capacity(SEED_BATCH);
         let mut add = |seed| {
             batch.push(seed);
@@ -165,15 +225,15 @@ fn read_sources(sources: &[SeedSource], sender: &mpsc::Sender<Vec<Seed>>) -> Res
                 drop(sender.blocking_send(std::mem::take(&mut batch)));
             }
         };
-        let name = source.name();
-        match source {
-            SeedSource::File(path) => {
+        match material {
+            Material::File(path) => {
                 let file = File::open(path)
                     .map_err(|source| SeedError::Unreadable { name: name.clone(), source })?;
                 reader.read(&name, file, &mut add)?;
             }
-            SeedSource::Stdin => reader.read(&name, io::stdin().lock(), &mut add)?,
-            SeedSource::Text { text, .. } => reader.read(&name, text.as_bytes(), &mut add)?,
+            Material::Stdin => reader.read(&name, io::stdin().lock(), &mut add)?,
+            Material::Bytes(bytes) => reader.read(&name, bytes.as_slice(), &mut add)?,
+            Material::Seeds(seeds) => reader.take_all(seeds, &mut add),
         }
         drop(sender.blocking_send(batch));
     }

@@ -7,8 +7,9 @@ use chrono::{DateTime, Utc};
 use manifest::{Format, SiteName};
 use policy::{FetchOutcome, VisitEnd};
 use serde::Serialize;
-use store::{VisitRecord, VisitSaved};
+use store::{NextVisit, VisitRecord, VisitSaved};
 
+use crate::events::Event;
 use crate::seeds::SeedReport;
 
 /// Capabilities that a summary shows.
@@ -90,11 +91,12 @@ impl Summary {
 pub(crate) struct Counted {
     pub(crate) site: SiteName,
     pub(crate) end: VisitEnd,
-    requests: u32,
-    bytes_in: u64,
-    outcomes: Vec<FetchOutcome>,
+    pub(crate) requests: u32,
+    pub(crate) bytes_in: u64,
+    pub(crate) outcomes: Vec<FetchOutcome>,
     formats: Vec<Format>,
     sample: Option<Sample>,
+    next_visit: NextVisit,
 }
 
 impl Counted {
@@ -113,6 +115,21 @@ impl Counted {
             outcomes: visit.fetches.iter().map(|fetch| fetch.outcome).collect(),
             formats: manifests().map(|manifest| manifest.format()).collect(),
             sample,
+            next_visit: visit.next_visit.clone(),
+        }
+    }
+
+    pub(crate) fn as_event(&self, saved: &VisitSaved) -> Event<'_> {
+        Event::VisitEnded {
+            site: &self.site,
+            end: self.end,
+            requests: self.requests,
+            bytes_in: self.bytes_in,
+            manifests_added: saved.manifests_added,
+            manifests_changed: saved.manifests_changed,
+            manifests_removed: saved.manifests_removed,
+            next_visit_at: self.next_visit.at,
+            next_visit_reason: &self.next_visit.reason,
         }
     }
 }

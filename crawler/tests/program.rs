@@ -5,61 +5,15 @@
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
 
-use std::path::PathBuf;
-use std::process::{Output, Stdio};
+#[path = "support/desk.rs"]
+mod desk;
 
+use std::process::Stdio;
+
+use desk::{Desk, text};
 use support::{AWP, shop};
-use testweb::{Host, Web};
+use testweb::Host;
 use tokio::process::Command;
-
-/// A directory with everything that the program needs.
-struct Desk {
-    dir: tempfile::TempDir,
-    web: Web,
-}
-
-impl Desk {
-    async fn with(hosts: impl IntoIterator<Item = Host>) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let web = Web::builder().hosts(hosts).start().await.unwrap();
-        web.write_files(dir.path()).unwrap();
-        Self { dir, web }
-    }
-
-    fn file(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.dir.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
-        command
-            .current_dir(self.dir.path())
-            .env_remove("DATABASE_URL")
-            .args(arguments)
-            .args(["--data-dir", "data", "--ca-file", "ca.pem", "--hosts", "hosts"])
-            .args(["--allow-addresses", "127.0.0.0/8"])
-            .stdin(Stdio::null())
-            .kill_on_drop(true);
-        command
-    }
-
-    async fn run(&self, arguments: &[&str]) -> Output {
-        let run = self.command(arguments).output();
-        tokio::time::timeout(std::time::Duration::from_mins(1), run).await.expect("an end").unwrap()
-    }
-
-    async fn json(&self, arguments: &[&str]) -> serde_json::Value {
-        let output = self.run(arguments).await;
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        serde_json::from_slice(&output.stdout).unwrap()
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 #[tokio::test]
 async fn a_pass_prints_one_object_and_the_commands_explain_it() {
@@ -175,4 +129,184 @@ async fn seeds_come_from_stdin_too() {
     let output = child.wait_with_output().await.unwrap();
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(summary["sites_visited"], 1);
+}
+
+/// Waits until a text file holds something.
+async fn wait_for(path: &std::path::Path, part: &str) -> String {
+    let found = async {
+        loop {
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            if text.contains(part) {
+                return text;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_mins(1), found).await.unwrap_or_else(|_| {
+        panic!("{part:?} did not appear in {}: {:?}", path.display(), std::fs::read_to_string(path))
+    })
+}
+
+#[tokio::test]
+async fn a_daemon_tells_its_schedule_serves_metrics_and_drains_on_a_signal() {
+    let desk = Desk::with([shop(), Host::new("later.example")]).await;
+    let seeds = desk.file("seeds", "shop.example\n");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let metrics = format!("127.0.0.1:{port}");
+    let said_path = desk.dir.path().join("said");
+    let said = std::fs::File::create(&said_path).unwrap();
+    let child = desk
+        .command(&["--daemon", "--contact-email", "me@crawler.example", "--seeds", "seeds", "--delay", "0s"])
+        .args(["--metrics", &metrics, "--events", "events.jsonl", "--format", "json"])
+        .args(["--schedule-seeds", "* * * * *", "--schedule-report", "0 6 * * 1-5"])
+        .stdout(Stdio::piped())
+        .stderr(said)
+        .spawn()
+        .unwrap();
+    let told = wait_for(&said_path, "report: next at").await;
+    let times = told.lines().find(|line| line.contains("report: next at")).unwrap();
+    assert_eq!(times.matches(" 06:00 UTC").count(), 3, "{times}");
+    let events = desk.dir.path().join("events.jsonl");
+    wait_for(&events, "visit_ended").await;
+    // the seeds are read again at the next full minute
+    std::fs::write(&seeds, "shop.example\nlater.example\n").unwrap();
+    let page = get(&metrics).await;
+    for line in [
+        "agentdex_crawler_visits_total{end=\"completed\"} 1",
+        "agentdex_crawler_requests_total 20",
+        "agentdex_crawler_manifests_total{change=\"added\"} 1",
+        "agentdex_crawler_leases_lost_total 0",
+        "agentdex_crawler_wait_seconds_bucket{scope=\"node\"",
+        "agentdex_crawler_open_files",
+        "agentdex_crawler_resident_bytes",
+        "agentdex_crawler_lag_seconds",
+    ] {
+        assert!(page.contains(line), "{line} is missing:\n{page}");
+    }
+    desk.web.log().wait_until(|log| !log.hits_on("later.example").is_empty()).await;
+    let pid = child.id().unwrap().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
+    let output = child.wait_with_output().await.unwrap();
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &summary["interrupted"]), (Some(0), &true.into()), "{summary}");
+    let told: Vec<serde_json::Value> = std::fs::read_to_string(&events)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let count = |event: &str| told.iter().filter(|line| line["event"] == event).count();
+    assert_eq!(count("request"), count("answer"));
+    assert_eq!(count("request"), desk.web.log().hit_count());
+    assert_eq!((count("seeded"), count("scheduled"), count("stopped")), (1, 1, 1), "{told:?}");
+}
+
+/// A plain GET of `/metrics`, without a client.
+async fn get(address: &str) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").await.unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).await.unwrap();
+    page
+}
+
+#[tokio::test]
+async fn a_dry_run_says_what_would_be_asked_and_sends_nothing() {
+    let desk = Desk::with([shop(), Host::new("other.example")]).await;
+    desk.file("seeds", "shop.example\nhttps://other.example/special/agent.json\n");
+    let plan = desk.json(&["--seeds", "seeds", "--dry-run", "--format", "json"]).await;
+    assert_eq!((&plan["requests"], desk.web.log().hit_count()), (&41.into(), 0), "{plan}");
+    assert_eq!(plan["sites"][0]["requests"][0]["url"], "https://other.example/robots.txt");
+    let status = desk.json(&["status", "--format", "json"]).await;
+    assert_eq!(status["sites"], 0, "a dry run leaves the store as it was: {status}");
+    desk.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
+    let hits = desk.web.log().hit_count();
+    let shown = text(&desk.run(&["--seeds", "seeds", "--dry-run"]).await.stdout);
+    assert!(shown.contains("shop.example: not before") && shown.contains("nothing was sent"), "{shown}");
+    assert_eq!(desk.web.log().hit_count(), hits);
+}
+
+#[tokio::test]
+async fn lists_and_registries_on_the_web_are_seeds() {
+    let list = Host::new("lists.example")
+        .file("/top.csv", "text/csv", "1,shop.example\n")
+        .redirect("/latest", 302, "/top.csv");
+    let page = |token: &str, domain: &str| {
+        format!(
+            r#"{{"results":[{{"identifier":"urn:air:{domain}:agents:one","score":9}}],"pageToken":"{token}"}}"#
+        )
+    };
+    let pages = testweb::Answer::json(page("next", "one.example"))
+        .taking_posts()
+        .times(1, testweb::Answer::json(page("", "two.example")).taking_posts());
+    let registry = Host::new("registry.example").route("/ard/search", pages);
+    let desk = Desk::with([list, registry, shop(), Host::new("one.example"), Host::new("two.example")]).await;
+    let sources = ["https://lists.example/latest", "ard:https://registry.example/ard?q=books"];
+    let summary = desk.json(&["--seeds", sources[0], sources[1], "--delay", "0s", "--format", "json"]).await;
+    assert_eq!((&summary["seeds"]["read"], &summary["sites_visited"]), (&3.into(), &3.into()), "{summary}");
+    assert_eq!(desk.web.log().hits_on("registry.example").len(), 2, "both pages");
+    let output = desk.run(&["--seeds", "https://lists.example/missing"]).await;
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("404"), "{}", text(&output.stderr));
+}
+
+/// Every request is signed, and somebody else's cryptography agrees: the base is put together here from what the server
+/// received (RFC 9421 §2.5) and verified by openssl.
+#[tokio::test]
+async fn signed_requests_are_verified_by_openssl() {
+    use data_encoding::{BASE64, BASE64URL_NOPAD};
+    let openssl = |arguments: &[&str], dir: &std::path::Path| {
+        std::process::Command::new("openssl").args(arguments).current_dir(dir).output()
+    };
+    let desk = Desk::with([shop()]).await;
+    let dir = desk.dir.path();
+    if openssl(&["genpkey", "-algorithm", "ed25519", "-out", "key.pem"], dir).is_err() {
+        println!("skipped: openssl is not installed");
+        return;
+    }
+    desk.file("seeds", "shop.example\n");
+    let signing = ["--signing-key", "key.pem", "--signature-agent", "https://crawler.example"];
+    let summary =
+        desk.json(&[&["--seeds", "seeds", "--delay", "0s", "--format", "json"], &signing[..]].concat()).await;
+    assert_eq!(summary["requests"], 20);
+    let directory = desk.json(&[&["keys"], &signing[..]].concat()).await;
+    let kept: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(dir.join("data/bot-keys.json")).unwrap()).unwrap();
+    assert_eq!(kept, directory);
+    // the public key of the directory as SubjectPublicKeyInfo (RFC 8410)
+    let x = BASE64URL_NOPAD.decode(directory["keys"][0]["x"].as_str().unwrap().as_bytes()).unwrap();
+    let info =
+        [&[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00], x.as_slice()].concat();
+    std::fs::write(dir.join("public.der"), info).unwrap();
+    let mut nonces = std::collections::BTreeSet::new();
+    for hit in desk.web.log().hits() {
+        let (input, signature) = (hit.asked.signature_input.unwrap(), hit.asked.signature.unwrap());
+        let parameters = input.strip_prefix("sig1=").unwrap();
+        assert!(parameters.ends_with(";tag=\"web-bot-auth\""), "{parameters}");
+        let base = format!(
+            "\"@authority\": shop.example\n\"signature-agent\": {}\n\"@signature-params\": {parameters}",
+            hit.asked.signature_agent.unwrap()
+        );
+        let signature = signature.strip_prefix("sig1=:").and_then(|rest| rest.strip_suffix(':')).unwrap();
+        std::fs::write(dir.join("base"), &base).unwrap();
+        std::fs::write(dir.join("signature"), BASE64.decode(signature.as_bytes()).unwrap()).unwrap();
+        let verify = [
+            "pkeyutl",
+            "-verify",
+            "-pubin",
+            "-keyform",
+            "DER",
+            "-inkey",
+            "public.der",
+            "-rawin",
+            "-in",
+            "base",
+            "-sigfile",
+            "signature",
+        ];
+        let verified = openssl(&verify, dir).unwrap();
+        assert!(verified.status.success(), "{}{}", text(&verified.stdout), text(&verified.stderr));
+        nonces.insert(input);
+    }
+    assert_eq!(nonces.len(), 20, "no signature is used twice");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use api::{ApiConfig, ApiSettings, App};
-use crawler::cli::{CrawlFlags, SharedFlags, Watch};
+use crawler::cli::{CrawlFlags, SharedFlags, UsageError, Watch};
 use crawler::{Cancel, CrawlConfig, Mode};
 use indexer::Searcher;
 use indexer::cli::SharedArguments;
@@ -16,6 +16,7 @@ use indexer::follow::IndexConfig;
 use store::Store;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::cli::ServeFlags;
 
@@ -48,6 +49,14 @@ pub(crate) async fn run(
     let index = IndexConfig { dir: config.index_dir.clone() };
 
     let cancel = Cancel::default();
+    if settings.dry_run {
+        let why = "--dry-run is for crawler alone: here everything else would still be done";
+        return Err(UsageError(why.to_owned()).into());
+    }
+    let metrics = TaskTracker::new();
+    if let Some(address) = settings.metrics {
+        crawler::serve_metrics(address, &metrics, cancel.hard.clone()).map_err(UsageError)?;
+    }
     let mut signals = JoinSet::new();
     signals.spawn(crawler::cli::stop_on_signals(cancel.clone()));
     let stop = CancellationToken::new();

@@ -5,6 +5,7 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::Parser;
 use store::Store;
 use tokio_util::task::TaskTracker;
@@ -17,6 +18,9 @@ use super::{commands, explain, log, status};
 use crate::fleet::Cancel;
 use crate::output::{self, OutputFormat};
 use crate::{CrawlError, UsageError};
+
+/// Where `api` finds the public half of the signing key, in the data directory.
+const KEY_DIRECTORY: &str = "bot-keys.json";
 
 /// Runs the program on its own arguments.
 pub fn main() -> ExitCode {
@@ -47,6 +51,7 @@ fn work(command: Option<Command>, settings: Settings) -> anyhow::Result<()> {
 async fn dispatch(command: Option<Command>, settings: Settings) -> anyhow::Result<()> {
     let store = open(&settings).await?;
     let done = match command {
+        None if settings.dry_run => commands::dry_run(&settings, &store).await,
         None => crawl(settings, store.clone()).await,
         Some(Command::Explain { domain, visits }) => {
             explain::run(&store, &domain, visits, settings.output).await
@@ -55,6 +60,7 @@ async fn dispatch(command: Option<Command>, settings: Settings) -> anyhow::Resul
         Some(Command::Block { domains, reason }) => commands::block(&store, &domains, &reason).await,
         Some(Command::Unblock { domains }) => commands::unblock(&store, &domains).await,
         Some(Command::Status) => status::run(&store, settings.output).await,
+        Some(Command::Keys) => commands::keys(&settings),
     };
     store.close().await;
     done
@@ -69,6 +75,15 @@ async fn crawl(settings: Settings, store: Store) -> anyhow::Result<()> {
     let cancel = Cancel::default();
     let tracker = TaskTracker::new();
     tracker.spawn(stop_on_signals(cancel.clone()));
+    if let Some(address) = settings.metrics {
+        crate::serve_metrics(address, &tracker, cancel.hard.clone()).map_err(UsageError)?;
+    }
+    if let Some(signer) = &settings.crawl.egress.signer {
+        let path = settings.shared.data_dir.join(KEY_DIRECTORY);
+        std::fs::create_dir_all(&settings.shared.data_dir)?;
+        std::fs::write(&path, signer.directory().to_string())
+            .with_context(|| format!("cannot write the key directory to {}", path.display()))?;
+    }
     let watch = Watch::new(settings.shared.verbosity);
     let output = settings.output;
     let data_dir = settings.shared.data_dir.display().to_string();

@@ -64,6 +64,38 @@ fn finding_line(finding: &Finding) -> String {
     format!("  {severity}  {} at {pointer}: {}\n        {}", finding.code, finding.text, finding.fix)
 }
 
+/// Prints the key directory of the signing key.
+pub(super) fn keys(settings: &Settings) -> anyhow::Result<()> {
+    let signer = settings.crawl.egress.signer.as_ref();
+    let signer = signer.ok_or_else(|| UsageError("crawler keys needs --signing-key FILE".to_owned()))?;
+    Ok(output::json(&signer.directory())?)
+}
+
+/// Says what a pass would request.
+pub(super) async fn dry_run(settings: &Settings, store: &Store) -> anyhow::Result<()> {
+    let plan = crate::dry_run(&settings.crawl, store).await?;
+    if settings.output == OutputFormat::Json {
+        return Ok(output::json(&plan)?);
+    }
+    for site in &plan.sites {
+        output::line(&format!("{}: {}", site.site, site.when))?;
+        for request in &site.requests {
+            output::line(&format!(
+                "  {}{}",
+                request.url,
+                request.note.as_deref().map_or_else(String::new, |note| format!("  ({note})"))
+            ))?;
+        }
+    }
+    let more = plan.sites_left_out;
+    let rest = if more == 0 { String::new() } else { format!(", and {more} more sites that are not listed") };
+    Ok(output::line(&format!(
+        "{} sites, {} requests at the most{rest}; nothing was sent",
+        plan.sites.len(),
+        plan.requests
+    ))?)
+}
+
 /// Leaves sites out and purges what was read.
 pub(super) async fn block(store: &Store, domains: &[String], reason: &str) -> anyhow::Result<()> {
     for site in sites(domains)? {

@@ -1,6 +1,7 @@
 //! The configuration file: the flags' names in TOML, with `_` for `-`. An unknown key is an error, since a misspelt limit
 //! is a limit that does not hold.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -35,6 +36,16 @@ pub(crate) struct CrawlerTable {
     pub(crate) hosts: Option<PathBuf>,
     pub(crate) ca_file: Option<PathBuf>,
     pub(crate) allow_addresses: Vec<String>,
+    pub(crate) strict: bool,
+    pub(crate) name_servers: Vec<String>,
+    pub(crate) text_records: bool,
+    pub(crate) events: Option<PathBuf>,
+    pub(crate) metrics: Option<SocketAddr>,
+    pub(crate) schedule_seeds: Option<String>,
+    pub(crate) schedule_housekeeping: Option<String>,
+    pub(crate) schedule_report: Option<String>,
+    pub(crate) signing_key: Option<PathBuf>,
+    pub(crate) signature_agent: Option<String>,
     pub(crate) contact_url: Option<String>,
     pub(crate) contact_email: Option<String>,
 }

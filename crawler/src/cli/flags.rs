@@ -56,7 +56,8 @@ pub enum LogFormat {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Crawling")]
 pub struct CrawlFlags {
-    /// Seed files, one domain or URL a line; - reads stdin
+    /// Seeds: files of domains (text, CSV, Tranco's zip, OPML, sitemap), - for stdin, the https URL of such a list, or
+    /// ard:https://registry to search another registry
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub seeds: Vec<PathBuf>,
     /// Visit what is due once, and end (the default)
@@ -101,6 +102,47 @@ pub struct CrawlFlags {
     /// How results are written to stdout [default: text]
     #[arg(long, global = true, value_name = "FORMAT")]
     pub format: Option<OutputFormat>,
+    #[command(flatten)]
+    pub operator: OperatorFlags,
+}
+
+/// Flags for whoever runs a crawler for long.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Operating")]
+pub struct OperatorFlags {
+    /// Keep every rule of public addresses (floor, gaps, budgets) in networks of your own too
+    #[arg(long, global = true)]
+    pub strict: bool,
+    /// Name servers to ask in place of the system's
+    #[arg(long, global = true, value_name = "ADDRESS[:PORT]", value_delimiter = ',')]
+    pub name_servers: Vec<String>,
+    /// Ask names for `_atp` and `_agent` TXT records that lead to manifests
+    #[arg(long, global = true)]
+    pub text_records: bool,
+    /// Say what would be requested, and send nothing
+    #[arg(long, conflicts_with = "daemon")]
+    pub dry_run: bool,
+    /// Append what happens to this file, one JSON object a line
+    #[arg(long, global = true, value_name = "FILE")]
+    pub events: Option<PathBuf>,
+    /// Serve metrics for Prometheus
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<std::net::SocketAddr>,
+    /// When a daemon reads its seeds again, as five crontab fields in UTC
+    #[arg(long, value_name = "CRONTAB")]
+    pub schedule_seeds: Option<String>,
+    /// When a daemon removes what nothing needs any more
+    #[arg(long, value_name = "CRONTAB")]
+    pub schedule_housekeeping: Option<String>,
+    /// When a daemon tells how the crawl stands
+    #[arg(long, value_name = "CRONTAB")]
+    pub schedule_report: Option<String>,
+    /// Ed25519 key (PEM) that signs every request, for Web Bot Auth
+    #[arg(long, global = true, value_name = "FILE")]
+    pub signing_key: Option<PathBuf>,
+    /// Origin that serves the key directory, such as `https://crawler.example.org`
+    #[arg(long, global = true, value_name = "URL")]
+    pub signature_agent: Option<String>,
 }
 
 #[derive(Debug, Clone, Subcommand)]
@@ -127,8 +169,10 @@ pub enum Command {
         #[arg(required = true)]
         domains: Vec<String>,
     },
-    /// The queue and the outcomes of the last day
+    /// The queue, the outcomes of the last day, and the slowest and failing hosts
     Status,
+    /// Print the key directory of --signing-key, to be served at --signature-agent
+    Keys,
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ mod status;
 mod watch;
 
 pub use app::{main, stop_on_signals};
-pub use flags::{Command, CrawlFlags, Flags, LogFormat, SharedFlags};
+pub use flags::{Command, CrawlFlags, Flags, LogFormat, OperatorFlags, SharedFlags};
 pub use log::start as start_log;
 pub use report::summary_text;
 pub use settings::{Settings, SharedSettings, UsageError, Verbosity, resolve};

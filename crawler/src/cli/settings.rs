@@ -2,12 +2,13 @@
 //! defaults; everything is checked here, before anything is opened or sent.
 
 use std::io::IsTerminal;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
+use manifest::ManifestUrl;
 use policy::OwnNetworks;
 use store::{DatabaseUrl, LEASE_DURATION_DEFAULT, StoreConfig};
 
@@ -15,14 +16,19 @@ use super::duration;
 use super::file::{self, ConfigFile};
 use super::flags::{CrawlFlags, LogFormat, SharedFlags};
 use crate::config::{
-    CONCURRENCY_DEFAULT, CrawlConfig, Mode, PARK_WAIT_DEFAULT, RATE_DEFAULT, SeedSource, worker_id,
+    CONCURRENCY_DEFAULT, CrawlConfig, Mode, PARK_WAIT_DEFAULT, RATE_DEFAULT, SeedSource, TextRecords,
+    worker_id,
 };
-use crate::egress::{Contact, EgressSettings, HostsFile, Identity};
+use crate::crontab::Crontab;
+use crate::daemon::Schedules;
+use crate::egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules, Signer};
 use crate::output::OutputFormat;
 
 const DATA_DIR_DEFAULT: &str = "./agentdex-data";
 /// The gap that an authority gets unless told otherwise.
 const DELAY_DEFAULT: Duration = Duration::from_secs(3);
+/// Where name servers listen unless told otherwise.
+const DNS_PORT: u16 = 53;
 /// More visits than file descriptors help nobody.
 const CONCURRENCY_MAX: u32 = 50_000;
 
@@ -56,6 +62,10 @@ pub struct Settings {
     pub crawl: CrawlConfig,
     pub contact: Contact,
     pub output: OutputFormat,
+    /// Where Prometheus finds the crawler's metrics.
+    pub metrics: Option<SocketAddr>,
+    /// Nothing is sent.
+    pub dry_run: bool,
 }
 
 /// Combines flags with the configuration file they name.
@@ -76,6 +86,8 @@ pub fn resolve(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Settings, Usa
         shared,
         contact,
         output: crawl.format.unwrap_or_default(),
+        metrics: crawl.operator.metrics.or(file.crawler.metrics),
+        dry_run: crawl.operator.dry_run,
     })
 }
 
@@ -117,6 +129,42 @@ fn crawl_config(
         worker: worker_id(),
         sole_on: None,
         lease: lease.unwrap_or(LEASE_DURATION_DEFAULT),
+        schedules: schedules(flags, file)?,
+        events: first(flags.operator.events.as_ref(), table.events.as_ref()),
+        text_records: if flags.operator.text_records || table.text_records {
+            TextRecords::Asked
+        } else {
+            TextRecords::Ignored
+        },
+    })
+}
+
+fn schedules(flags: &CrawlFlags, file: &ConfigFile) -> Result<Schedules, UsageError> {
+    let table = &file.crawler;
+    let read = |flag: &str, typed: Option<&String>, filed: Option<&String>| {
+        if typed.is_some() && !flags.daemon {
+            return Err(UsageError(format!("{flag} is for --daemon: one pass does nothing by schedule")));
+        }
+        let parse =
+            |text: &String| Crontab::parse(text).map_err(|error| UsageError(format!("{flag}: {error}")));
+        typed.or(filed).map(parse).transpose()
+    };
+    Ok(Schedules {
+        seeds: read(
+            "--schedule-seeds",
+            flags.operator.schedule_seeds.as_ref(),
+            table.schedule_seeds.as_ref(),
+        )?,
+        housekeeping: read(
+            "--schedule-housekeeping",
+            flags.operator.schedule_housekeeping.as_ref(),
+            table.schedule_housekeeping.as_ref(),
+        )?,
+        report: read(
+            "--schedule-report",
+            flags.operator.schedule_report.as_ref(),
+            table.schedule_report.as_ref(),
+        )?,
     })
 }
 
@@ -141,8 +189,39 @@ fn egress_settings(
         identity: Identity::new(contact),
         additional_roots_pem,
         own_networks: own_networks(allowed)?,
+        own_rules: if flags.operator.strict || table.strict { OwnRules::Strict } else { OwnRules::Relaxed },
         hosts,
+        name_servers: name_servers(if flags.operator.name_servers.is_empty() {
+            &table.name_servers
+        } else {
+            &flags.operator.name_servers
+        })?,
+        signer: signer(flags, file)?,
     })
+}
+
+fn signer(flags: &CrawlFlags, file: &ConfigFile) -> Result<Option<Signer>, UsageError> {
+    let table = &file.crawler;
+    let Some(path) = first(flags.operator.signing_key.as_ref(), table.signing_key.as_ref()) else {
+        return Ok(None);
+    };
+    let Some(agent) = first(flags.operator.signature_agent.as_ref(), table.signature_agent.as_ref()) else {
+        let why = "--signing-key needs --signature-agent, the origin where sites find your public key";
+        return Err(UsageError(why.to_owned()));
+    };
+    let pem = read_text("--signing-key", &path)?;
+    let signer = Signer::new(pem.as_bytes(), &agent);
+    signer.map(Some).map_err(|error| UsageError(format!("--signing-key {}: {error}", path.display())))
+}
+
+fn name_servers(texts: &[String]) -> Result<Vec<SocketAddr>, UsageError> {
+    let parse = |text: &String| {
+        let socket = text.parse::<SocketAddr>().ok();
+        socket.or_else(|| Some(SocketAddr::new(text.parse().ok()?, DNS_PORT))).ok_or_else(|| {
+            UsageError(format!("--name-servers: \"{text}\" is no address: write it like 192.0.2.53"))
+        })
+    };
+    texts.iter().map(parse).collect()
 }
 
 fn mode(flags: &CrawlFlags, file: &ConfigFile, contact: &Contact) -> Result<Mode, UsageError> {
@@ -182,9 +261,18 @@ fn seed_sources(paths: &[PathBuf]) -> Result<Vec<SeedSource>, UsageError> {
     if paths.iter().any(is_stdin) && std::io::stdin().is_terminal() {
         return Err(UsageError("--seeds - reads stdin, which is a terminal: pipe a list into it".to_owned()));
     }
-    let source =
-        |path: &PathBuf| if is_stdin(path) { SeedSource::Stdin } else { SeedSource::File(path.clone()) };
-    Ok(paths.iter().map(source).collect())
+    paths.iter().map(|path| seed_source(path)).collect()
+}
+
+fn seed_source(path: &Path) -> Result<SeedSource, UsageError> {
+    let text = path.to_str().unwrap_or_default();
+    let url = |text: &str| ManifestUrl::parse(text).map_err(|error| UsageError(format!("--seeds: {error}")));
+    match text.strip_prefix("ard:") {
+        Some(registry) => Ok(SeedSource::Registry(url(registry)?)),
+        None if text == "-" => Ok(SeedSource::Stdin),
+        None if text.contains("://") => Ok(SeedSource::Url(url(text)?)),
+        None => Ok(SeedSource::File(path.to_owned())),
+    }
 }
 
 fn rate(typed: Option<u32>) -> Result<NonZeroU32, UsageError> {
@@ -218,6 +306,7 @@ fn first<T: Clone>(flag: Option<&T>, file: Option<&T>) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::flags::OperatorFlags;
     use super::*;
 
     fn resolved(crawl: &CrawlFlags) -> Result<Settings, String> {
@@ -236,6 +325,7 @@ mod tests {
     #[test]
     fn each_wrong_value_is_one_sentence_that_names_its_flag() {
         let text = |value: &str| Some(value.to_owned());
+        let with = |operator| CrawlFlags { operator, ..CrawlFlags::default() };
         for (flags, named) in [
             (CrawlFlags { delay: text("3"), ..CrawlFlags::default() }, "--delay"),
             (CrawlFlags { rate: Some(0), ..CrawlFlags::default() }, "--rate"),
@@ -247,6 +337,24 @@ mod tests {
             (CrawlFlags { hosts: Some("/nowhere/hosts".into()), ..CrawlFlags::default() }, "--hosts"),
             (CrawlFlags { daemon: true, ..CrawlFlags::default() }, "--contact-url"),
             (CrawlFlags { contact_email: text("me"), ..CrawlFlags::default() }, "e-mail"),
+            (CrawlFlags { seeds: vec!["https://10.0.0.1/list".into()], ..CrawlFlags::default() }, "--seeds"),
+            (
+                with(OperatorFlags { name_servers: vec!["ns.example".into()], ..OperatorFlags::default() }),
+                "--name-servers",
+            ),
+            (with(OperatorFlags { schedule_report: text("@daily"), ..OperatorFlags::default() }), "--daemon"),
+            (
+                CrawlFlags {
+                    daemon: true,
+                    contact_email: text("me@example.org"),
+                    ..with(OperatorFlags { schedule_seeds: text("0 3 * * 9"), ..OperatorFlags::default() })
+                },
+                "--schedule-seeds",
+            ),
+            (
+                with(OperatorFlags { signing_key: Some("key.pem".into()), ..OperatorFlags::default() }),
+                "--signature-agent",
+            ),
         ] {
             let error = resolved(&flags).unwrap_err();
             assert!(error.contains(named) && !error.contains('\n'), "{error}");

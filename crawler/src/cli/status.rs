@@ -1,26 +1,46 @@
-//! `status`: the queue, and what the last day came to.
+//! `status`: the queue, what the last day came to, and which sites are slow or fail.
 
-use store::{Stats, Store};
+use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
+use store::{FailingSite, SlowSite, Stats, Store};
+
+use super::duration::in_words;
 use crate::clock;
 use crate::output::{self, OutputFormat};
 
 /// Parked visits shown.
 const PARKED_MAX: u32 = 10;
+/// Failing and slow sites shown, of each.
+const SITES_MAX: u32 = 10;
+
+/// Everything that `status` tells.
+#[derive(Debug, Serialize)]
+struct Status {
+    #[serde(flatten)]
+    stats: Stats,
+    /// For how long the oldest due visit has been due.
+    lag_seconds: u64,
+    failing: Vec<FailingSite>,
+    slowest: Vec<SlowSite>,
+}
 
 /// Shows the state of the crawl.
 pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<()> {
     let now = clock::now();
     let stats = store.stats(now).await?;
+    let told = Status {
+        lag_seconds: lag(&stats, now).as_secs(),
+        stats,
+        failing: store.sites_failing(SITES_MAX).await?,
+        slowest: store.sites_slowest(now - TimeDelta::days(1), SITES_MAX).await?,
+    };
     if format == OutputFormat::Json {
-        return Ok(output::json(&stats)?);
+        return Ok(output::json(&told)?);
     }
-    for line in lines(&stats) {
+    for line in lines(&told) {
         output::line(&line)?;
-    }
-    if let Some(due) = stats.oldest_due_at.filter(|due| *due < now) {
-        let late = (now - due).to_std().unwrap_or_default();
-        output::line(&format!("The oldest visit has been due for {}.", super::duration::in_words(late)))?;
     }
     for (site, at, reason) in store.parked_list(PARKED_MAX).await? {
         output::line(&format!("Parked: {site} until {}: {reason}", at.format("%Y-%m-%d %H:%M:%S UTC")))?;
@@ -28,9 +48,17 @@ pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<(
     Ok(())
 }
 
-fn lines(stats: &Stats) -> Vec<String> {
+fn lag(stats: &Stats, now: DateTime<Utc>) -> Duration {
+    stats.oldest_due_at.map(|due| (now - due).to_std().unwrap_or_default()).unwrap_or_default()
+}
+
+fn lines(told: &Status) -> Vec<String> {
+    let stats = &told.stats;
     let listed = |counts: Vec<String>| if counts.is_empty() { "none".to_owned() } else { counts.join(", ") };
-    vec![
+    let formats = stats.manifests_by_format.iter().map(|(format, count)| format!("{count} {format}"));
+    let ends = stats.ends_last_day.iter().map(|(end, count)| format!("{count} {end}"));
+    let outcomes = stats.outcomes_last_day.iter().map(|(outcome, count)| format!("{count} {outcome}"));
+    let mut lines = vec![
         format!(
             "Sites: {} ({} due, {} being visited, {} parked, {} left out)",
             stats.sites, stats.sites_due, stats.sites_leased, stats.sites_parked, stats.sites_blocked
@@ -39,21 +67,21 @@ fn lines(stats: &Stats) -> Vec<String> {
             "Manifests: {} with {} capabilities, in {} documents",
             stats.manifests, stats.capabilities, stats.documents
         ),
-        format!(
-            "By format: {}",
-            listed(
-                stats.manifests_by_format.iter().map(|(format, count)| format!("{count} {format}")).collect()
-            )
-        ),
-        format!(
-            "Visits in the last day: {}",
-            listed(stats.ends_last_day.iter().map(|(end, count)| format!("{count} {end}")).collect())
-        ),
-        format!(
-            "Fetches in the last day: {}",
-            listed(
-                stats.outcomes_last_day.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect()
-            )
-        ),
-    ]
+        format!("By format: {}", listed(formats.collect())),
+        format!("Visits in the last day: {}", listed(ends.collect())),
+        format!("Fetches in the last day: {}", listed(outcomes.collect())),
+    ];
+    if told.lag_seconds > 0 {
+        let late = in_words(Duration::from_secs(told.lag_seconds));
+        lines.push(format!("The oldest visit has been due for {late}."));
+    }
+    for failing in &told.failing {
+        let end = failing.last_end.map(crate::end_in_words).unwrap_or_default();
+        let FailingSite { site, failures_in_row, .. } = failing;
+        lines.push(format!("Failing: {site}, {failures_in_row} times in a row: {end}"));
+    }
+    for SlowSite { site, first_byte_ms } in &told.slowest {
+        lines.push(format!("Slow: {site}, {first_byte_ms} ms to the first byte"));
+    }
+    lines
 }

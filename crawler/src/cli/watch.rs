@@ -44,6 +44,11 @@ impl Watch {
                 "{} seeds read, {} lines passed over",
                 summary.seeds.read, summary.seeds.rejected_count
             )),
+            Progress::Scheduled { task, next } => {
+                let times: Vec<String> =
+                    next.iter().map(|at| at.format("%Y-%m-%d %H:%M UTC").to_string()).collect();
+                self.say(&format!("{task}: next at {}", times.join(", ")));
+            }
             Progress::Visited { summary, open, .. } => self.tick(&line_of(summary, *open)),
             Progress::Parked(parked) => {
                 tracing::info!(site.name = %parked.site, reason = parked.reason, "parked");

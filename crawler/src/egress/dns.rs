@@ -4,18 +4,23 @@
 //! at the same time are asked once. The hosts file of the machine is not read: what is indexed is what the world sees.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
-use hickory_resolver::TokioResolver;
-use hickory_resolver::config::{LookupIpStrategy, ResolveHosts};
+use hickory_resolver::config::{
+    ConnectionConfig, LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig,
+};
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::ResponseCode;
+use hickory_resolver::proto::rr::RData;
+use hickory_resolver::{ResolverBuilder, TokioResolver};
 use manifest::Host;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::failure::{Cause, Failure};
 
@@ -30,6 +35,10 @@ const CACHED_NAMES_MAX: u64 = 500_000;
 /// A query and one more try.
 const QUERY_TIME_MAX: Duration = Duration::from_secs(5);
 const QUERY_TRIES: usize = 2;
+/// Both tries, however many servers there are.
+const LOOKUP_TIME_MAX: Duration = Duration::from_secs(10);
+/// TXT records of one name that are read; one is what the formats want.
+const TEXTS_MAX: usize = 10;
 /// Questions in flight; local recursive resolvers start to drop beyond a thousand.
 const IN_FLIGHT_MAX: usize = 500;
 
@@ -46,7 +55,21 @@ pub(crate) struct Dns {
 impl Dns {
     /// Reads the system's configuration.
     pub(crate) fn from_system() -> Result<Self, NetError> {
-        let mut builder = TokioResolver::builder_tokio()?;
+        Self::build(TokioResolver::builder_tokio()?)
+    }
+
+    /// Asks these servers, over UDP and, for long answers, TCP.
+    pub(crate) fn of_servers(servers: &[SocketAddr]) -> Result<Self, NetError> {
+        let of = |server: &SocketAddr| {
+            let (mut udp, mut tcp) = (ConnectionConfig::udp(), ConnectionConfig::tcp());
+            (udp.port, tcp.port) = (server.port(), server.port());
+            NameServerConfig::new(server.ip(), true, vec![udp, tcp])
+        };
+        let config = ResolverConfig::from_name_servers(servers.iter().map(of).collect());
+        Self::build(TokioResolver::builder_with_config(config, TokioRuntimeProvider::default()))
+    }
+
+    fn build(mut builder: ResolverBuilder<TokioRuntimeProvider>) -> Result<Self, NetError> {
         let options = builder.options_mut();
         options.timeout = QUERY_TIME_MAX;
         options.attempts = QUERY_TRIES;
@@ -72,6 +95,18 @@ impl Dns {
         answer
     }
 
+    /// The TXT records of a name; none is the usual answer, and a failure is as good as none.
+    pub(crate) async fn texts(&self, name: &str) -> Vec<String> {
+        let _slot = self.slots.acquire().await;
+        let asked = timeout(LOOKUP_TIME_MAX, self.resolver.txt_lookup(format!("{name}."))).await;
+        let Ok(Ok(found)) = asked else { return Vec::new() };
+        let texts = found.answers().iter().filter_map(|record| match &record.data {
+            RData::TXT(text) => Some(text.to_string()),
+            _ => None,
+        });
+        texts.take(TEXTS_MAX).collect()
+    }
+
     fn flight(&self, host: &Host) -> Flight {
         let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
         let start = || {
@@ -87,7 +122,10 @@ impl Dns {
 async fn ask(resolver: &TokioResolver, slots: &Semaphore, name: String) -> Answer {
     // the semaphore is never closed
     let _slot = slots.acquire().await;
-    match resolver.lookup_ip(name).await {
+    let Ok(answer) = timeout(LOOKUP_TIME_MAX, resolver.lookup_ip(name)).await else {
+        return Err(failure_of(&NetError::Timeout));
+    };
+    match answer {
         Ok(found) => {
             let addresses: Arc<[IpAddr]> = found.iter().collect();
             if addresses.is_empty() { Err(no_addresses()) } else { Ok(addresses) }

@@ -13,6 +13,7 @@ mod pins;
 mod probe;
 mod response;
 mod session;
+mod signing;
 mod tls;
 
 use std::net::SocketAddr;
@@ -27,6 +28,7 @@ pub use identity::{Contact, ContactError, Identity, VERSION};
 pub use probe::{Stage, Timings};
 pub use response::{Body, Extent, Head, Reply};
 pub use session::{Resolved, Session, Standing};
+pub use signing::{KeyError, Signer};
 pub use tls::TlsError;
 
 use dns::Dns;
@@ -38,7 +40,22 @@ pub struct EgressSettings {
     /// PEM text of authorities trusted beside Mozilla's.
     pub additional_roots_pem: Option<Vec<u8>>,
     pub own_networks: OwnNetworks,
+    pub own_rules: OwnRules,
     pub hosts: HostsFile,
+    /// Asked in place of the system's; none means the system's.
+    pub name_servers: Vec<SocketAddr>,
+    /// Signs every request.
+    pub signer: Option<Signer>,
+}
+
+/// Which rules hold in the operator's own networks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OwnRules {
+    /// `--delay`, robots.txt, Crawl-delay and Retry-After alone.
+    #[default]
+    Relaxed,
+    /// All of them, as on public addresses.
+    Strict,
 }
 
 /// The way out of one process; cheap to clone.
@@ -49,7 +66,10 @@ struct Shared {
     identity: Identity,
     tls: rustls::ClientConfig,
     own: Arc<OwnNetworks>,
+    own_rules: OwnRules,
     hosts: HostsFile,
+    name_servers: Vec<SocketAddr>,
+    signer: Option<Signer>,
     /// Set up at the first name that is not in the hosts file: a closed network may have no name servers at all.
     dns: OnceLock<Result<Dns, String>>,
 }
@@ -62,7 +82,10 @@ impl Egress {
             identity: settings.identity,
             tls,
             own: Arc::new(settings.own_networks),
+            own_rules: settings.own_rules,
             hosts: settings.hosts,
+            name_servers: settings.name_servers,
+            signer: settings.signer,
             dns: OnceLock::new(),
         })))
     }
@@ -78,14 +101,23 @@ impl Shared {
         if let Some(addresses) = self.hosts.find(host) {
             return Ok(addresses.to_vec());
         }
-        let dns = self.dns.get_or_init(|| Dns::from_system().map_err(|error| error.to_string()));
-        let dns = dns.as_ref().map_err(|error| {
+        let addresses = self.dns()?.lookup(host).await?;
+        Ok(addresses.iter().map(|address| SocketAddr::new(*address, 0)).collect())
+    }
+
+    fn dns(&self) -> Result<&Dns, Failure> {
+        let open = || {
+            let dns = match self.name_servers.as_slice() {
+                [] => Dns::from_system(),
+                name_servers => Dns::of_servers(name_servers),
+            };
+            dns.map_err(|error| error.to_string())
+        };
+        self.dns.get_or_init(open).as_ref().map_err(|error| {
             Failure::new(
                 Cause::NameServers,
                 format!("the system's resolver configuration cannot be read: {error}"),
             )
-        })?;
-        let addresses = dns.lookup(host).await?;
-        Ok(addresses.iter().map(|address| SocketAddr::new(*address, 0)).collect())
+        })
     }
 }

@@ -6,18 +6,19 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT, ACCEPT_ENCODING, FROM, HeaderMap, HeaderValue, USER_AGENT};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, FROM, HeaderMap, HeaderValue, USER_AGENT};
 use manifest::{Host, ManifestUrl};
 use policy::{AddressVerdict, BodyKind, OwnNetworks, plan};
 use tokio::time::{Instant, timeout_at};
 
-use super::Shared;
 use super::body;
 use super::failure::{Cause, Failure};
 use super::pins::{ADDRESSES_MAX, Pins};
 use super::probe::{Probe, Stage};
 use super::response::{Body, Extent, HEADER_BYTES_MAX, HEADERS_MAX, Head, Reply};
 use super::tls;
+use super::{OwnRules, Shared};
+use crate::clock;
 
 /// Five seconds for each address that is tried.
 const CONNECT_MAX: Duration = Duration::from_secs(5 * ADDRESSES_MAX as u64);
@@ -71,8 +72,19 @@ impl Session {
             None => self.pins.pin(host, &self.shared.lookup(host).await?)?,
         };
         let addresses: Vec<IpAddr> = pinned.iter().map(SocketAddr::ip).collect();
-        let standing = standing(&self.shared.own, &addresses);
+        let standing = match self.shared.own_rules {
+            OwnRules::Relaxed => standing(&self.shared.own, &addresses),
+            OwnRules::Strict => Standing::Global,
+        };
         Ok(Resolved { addresses, standing, took: started.elapsed() })
+    }
+
+    /// The TXT records of a label below a host: `_atp.example.org`.
+    pub(crate) async fn texts(&self, label: &str, host: &Host) -> Vec<String> {
+        match self.shared.dns() {
+            Ok(dns) => dns.texts(&format!("{label}.{host}")).await,
+            Err(_) => Vec::new(),
+        }
     }
 
     /// Sends one GET and reads its answer; the name must have been resolved. `conditions` are the validators of the copy
@@ -83,13 +95,30 @@ impl Session {
         kind: BodyKind,
         conditions: &HeaderMap,
     ) -> Result<Reply, Failure> {
+        let request = self.client.get(url.as_url().clone()).headers(conditions.clone());
+        self.exchange(url, request, kind).await
+    }
+
+    /// Sends one POST, to a registry that the operator named, and reads its answer.
+    pub async fn post_json(&self, url: &ManifestUrl, body: &serde_json::Value) -> Result<Reply, Failure> {
+        let request = self.client.post(url.as_url().clone());
+        let request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
+        self.exchange(url, request, BodyKind::Manifest).await
+    }
+
+    async fn exchange(
+        &self,
+        url: &ManifestUrl,
+        request: reqwest::RequestBuilder,
+        kind: BodyKind,
+    ) -> Result<Reply, Failure> {
         if url.port() != PORT {
             return Err(Failure::new(
                 Cause::Address,
                 format!("port {} is not visited, only {PORT}", url.port()),
             ));
         }
-        let response = self.send(url, conditions).await?;
+        let response = self.send(url, request).await?;
         let head = Head::of(&response)?;
         self.probe.enter(Stage::Body);
         let body = if head.status == http::StatusCode::OK {
@@ -106,9 +135,14 @@ impl Session {
         self.probe.timings()
     }
 
-    async fn send(&self, url: &ManifestUrl, conditions: &HeaderMap) -> Result<reqwest::Response, Failure> {
+    async fn send(
+        &self,
+        url: &ManifestUrl,
+        request: reqwest::RequestBuilder,
+    ) -> Result<reqwest::Response, Failure> {
         self.probe.begin();
-        let request = self.client.get(url.as_url().clone()).headers(conditions.clone());
+        let signature = self.shared.signer.as_ref().map(|signer| signer.headers(url, clock::now()));
+        let request = request.headers(signature.unwrap_or_default());
         #[expect(clippy::disallowed_methods, reason = "this is the one door to the open web")]
         let mut sending = std::pin::pin!(request.send());
         loop {

@@ -21,6 +21,9 @@ use self::leases::Held;
 use self::save::{Done, visit_and_save};
 use crate::clock;
 use crate::config::Mode;
+use crate::daemon::ScheduledTask;
+use crate::events::Event;
+use crate::metrics;
 use crate::summary::{ParkedSite, Summary};
 use crate::visit::Tools;
 
@@ -51,6 +54,8 @@ pub struct Cancel {
 pub enum Progress<'a> {
     /// Seeds were read and added.
     Seeded(&'a Summary),
+    /// The next times of something that is done by schedule.
+    Scheduled { task: ScheduledTask, next: &'a [DateTime<Utc>] },
     /// A visit was saved.
     Visited { site: &'a SiteName, end: policy::VisitEnd, summary: &'a Summary, open: usize },
     /// A visit waits.
@@ -101,6 +106,9 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
                 idle_since = None;
             }
             let is_idle = work.running.is_empty() && leased == 0;
+            if is_idle {
+                clock::settle();
+            }
             if let (true, Mode::Once { park_wait }) = (is_idle, mode) {
                 let idle_since = *idle_since.get_or_insert_with(clock::now);
                 if !self.is_worth_waiting(&mut work, idle_since, park_wait).await {
@@ -110,7 +118,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
             let wake_at = work.wake_at();
             tokio::select! {
                 Some(done) = work.running.join_next() => self.take(&mut work, done),
-                _ = heartbeat.tick() => work.held.renew(&self.tools.store, self.lease).await,
+                _ = heartbeat.tick() => self.beat(&work).await,
                 () = tokio::time::sleep_until(wake_at) => {}
                 () = self.cancel.soft.cancelled() => {}
             }
@@ -119,6 +127,13 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         self.drain(&mut work).await;
         self.summary.parked = work.parked.into_values().collect();
         Ok(())
+    }
+
+    /// Renews the leases, and tells how things stand.
+    async fn beat(&self, work: &Work) {
+        work.held.renew(&self.tools.store, self.lease).await;
+        let oldest_due_at = self.tools.store.next_due_at().await.ok().flatten();
+        metrics::state(work.running.len(), work.parked.len(), oldest_due_at, clock::now());
     }
 
     async fn begin(&self, mode: Mode) -> Result<Work, StoreError> {
@@ -235,6 +250,8 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
     }
 
     fn start(&self, work: &mut Work, leased: LeasedSite) {
+        let goes_on = leased.site.parked.is_some() || leased.site.broken_off.is_some();
+        self.tools.events.tell(Event::VisitBegan { site: &leased.token.site, goes_on });
         work.parked.remove(&leased.token.site);
         let lost = work.held.add(&leased.token);
         let (tools, cancel) = (self.tools.clone(), self.cancel.clone());
@@ -254,6 +271,8 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         work.held.remove(done.site());
         match done {
             Done::Saved { counted, saved } => {
+                metrics::visit_saved(&counted, &saved);
+                self.tools.events.tell(counted.as_event(&saved));
                 self.summary.count(&counted, &saved);
                 let open = work.running.len();
                 let news =
@@ -261,11 +280,19 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
                 (self.progress)(news);
             }
             Done::Parked(parked) => {
+                let ParkedSite { site, resume_at, reason } = &parked;
+                self.tools.events.tell(Event::VisitParked { site, until: *resume_at, reason });
                 (self.progress)(Progress::Parked(&parked));
                 work.parked.insert(parked.site.clone(), parked);
             }
-            Done::Dropped(site) => tracing::info!(site.name = %site, "another worker goes on with the visit"),
+            Done::Dropped(site) => {
+                tracing::info!(site.name = %site, "another worker goes on with the visit");
+                metrics::lease_lost();
+                self.tools.events.tell(Event::VisitDropped { site: &site });
+            }
             Done::Failed { site, error } => {
+                metrics::own_failure();
+                self.tools.events.tell(Event::VisitFailed { site: &site, error: &error.to_string() });
                 tracing::error!(site.name = %site, %error, "the visit failed");
                 self.summary.failed += 1;
             }

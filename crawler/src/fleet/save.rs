@@ -1,7 +1,5 @@
 //! One visit as a task: visit, then save; while the database is away, saving is tried again.
 
-use std::time::Duration;
-
 use chrono::TimeDelta;
 use manifest::SiteName;
 use store::{LeaseToken, LeasedSite, ParkedVisit, StoreError, VisitRecord, VisitSaved};
@@ -9,12 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::Cancel;
 use crate::clock;
+use crate::patience::patiently;
 use crate::summary::{Counted, ParkedSite};
 use crate::visit::{Outcome, Stop, Tools, visit};
-
-/// First and longest pause between two attempts to save.
-const PAUSE_FIRST: Duration = Duration::from_millis(200);
-const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 /// What a visit came to.
 #[derive(Debug)]
@@ -76,30 +71,12 @@ async fn fail(tools: &Tools, token: LeaseToken, error: StoreError) -> Done {
 
 async fn save(tools: &Tools, token: &LeaseToken, record: &VisitRecord) -> Result<Done, StoreError> {
     let counted = Box::new(Counted::of(record));
-    let saved = patiently(|| tools.store.visit_save(token, record)).await?;
+    let saved = patiently("a visit to be saved", || tools.store.visit_save(token, record)).await?;
     Ok(Done::Saved { counted, saved })
 }
 
 async fn park(tools: &Tools, token: &LeaseToken, parked: &ParkedVisit) -> Result<Done, StoreError> {
-    patiently(|| tools.store.visit_park(token, parked, clock::now())).await?;
+    patiently("a visit to be saved", || tools.store.visit_park(token, parked, clock::now())).await?;
     let (site, reason) = (token.site.clone(), parked.reason.clone());
     Ok(Done::Parked(ParkedSite { site, resume_at: parked.resume_at, reason }))
-}
-
-/// Tries again as long as the database is away; what was fetched is not thrown away for that.
-async fn patiently<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, StoreError>
-where
-    F: Future<Output = Result<T, StoreError>>,
-{
-    let mut pause = PAUSE_FIRST;
-    loop {
-        match attempt().await {
-            Err(error) if error.is_transient() => {
-                tracing::warn!(%error, pause_ms = pause.as_millis(), "a visit waits to be saved");
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(PAUSE_MAX);
-            }
-            result => return result,
-        }
-    }
 }

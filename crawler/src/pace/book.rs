@@ -11,8 +11,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use ipnet::IpNet;
 use manifest::Host;
 use policy::address::budget_network;
-use policy::delay::{Pace, Scope, ScopeState, day_of};
+use policy::delay::{Pace, PlatformRate, RateChange, Sample, Scope, ScopeState, day_of, platform_of};
 use tokio::sync::Notify;
+
+use crate::metrics;
 
 /// Entries after which idle ones are dropped; about 20 MB.
 const IDLE_ENTRIES_MAX: usize = 100_000;
@@ -23,13 +25,15 @@ const RELEASE_POLL: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Address(IpNet),
+    /// A platform that serves very many sites from few addresses: all of its addresses together.
+    Platform(&'static str),
     /// A private suffix of the Public Suffix List: `github.io`.
     Suffix(String),
 }
 
 impl Key {
     pub(super) fn of_address(address: IpAddr) -> Self {
-        Self::Address(budget_network(address))
+        platform_of(address).map_or_else(|| Self::Address(budget_network(address)), Self::Platform)
     }
 
     pub(super) fn of_private_suffix(host: &Host) -> Option<Self> {
@@ -42,6 +46,7 @@ impl Key {
     const fn scope(&self) -> Scope {
         match self {
             Self::Address(_) => Scope::Address,
+            Self::Platform(_) => Scope::Platform,
             Self::Suffix(_) => Scope::PublicSuffix,
         }
     }
@@ -50,7 +55,27 @@ impl Key {
 #[derive(Debug, Clone)]
 struct Entry {
     state: ScopeState,
+    /// Of a platform.
+    rate: Option<Box<PlatformRate>>,
     released: Arc<Notify>,
+}
+
+impl Entry {
+    fn new(key: &Key) -> Self {
+        let scope = key.scope();
+        let rate = (scope == Scope::Platform).then(Box::default);
+        Self { state: ScopeState::idle(scope), rate, released: Arc::default() }
+    }
+
+    /// From one request to the next.
+    fn gap(&self) -> TimeDelta {
+        let gap = self.rate.as_ref().map_or_else(|| self.state.scope.limits().gap, |rate| rate.gap());
+        TimeDelta::from_std(gap).unwrap_or(TimeDelta::MAX)
+    }
+
+    fn rest_from(&mut self, now: DateTime<Utc>) {
+        self.state.next_ok_at = self.state.next_ok_at.max(Some(now + self.gap()));
+    }
 }
 
 /// All shared clocks of a process.
@@ -69,6 +94,7 @@ impl Book {
     pub(super) fn claim(
         &self,
         keys: &[Key],
+        now: DateTime<Utc>,
         decide: impl FnOnce(&[ScopeState]) -> Pace,
     ) -> (Pace, Option<Claim>) {
         let mut entries = self.lock();
@@ -78,8 +104,10 @@ impl Book {
             return (decision, None);
         }
         for key in keys {
-            let state = &mut entry(&mut entries, key).state;
-            state.in_flight += 1;
+            let entry = entry(&mut entries, key);
+            entry.state.in_flight += 1;
+            // where several may be under way, the gap is one between their starts
+            entry.rest_from(now);
         }
         (decision, Some(Claim { book: self.clone(), keys: keys.to_vec() }))
     }
@@ -91,13 +119,18 @@ impl Book {
         state.next_ok_at = state.next_ok_at.max(Some(next_ok_at));
     }
 
-    /// Counts a request that has ended.
-    pub(super) fn finish(&self, keys: &[Key], now: DateTime<Utc>) {
+    /// Counts a request that has ended. What it says about its platform moves the platform's rate.
+    pub(super) fn finish(&self, keys: &[Key], now: DateTime<Utc>, sample: Option<Sample>) {
         let mut entries = self.lock();
         for key in keys {
-            let state = &mut entry(&mut entries, key).state;
-            let gap = TimeDelta::from_std(state.scope.limits().gap).unwrap_or_default();
-            state.next_ok_at = Some(now + gap);
+            let entry = entry(&mut entries, key);
+            if let (Key::Platform(platform), Some(rate), Some(sample)) = (key, &mut entry.rate, sample) {
+                observe(platform, rate, sample);
+            }
+            if entry.state.scope == Scope::Address {
+                entry.rest_from(now);
+            }
+            let state = &mut entry.state;
             if state.day != day_of(now) {
                 (state.day, state.requests_today) = (day_of(now), 0);
             }
@@ -127,9 +160,16 @@ impl Book {
 }
 
 fn entry<'a>(entries: &'a mut HashMap<Key, Entry>, key: &Key) -> &'a mut Entry {
-    entries
-        .entry(key.clone())
-        .or_insert_with(|| Entry { state: ScopeState::idle(key.scope()), released: Arc::default() })
+    entries.entry(key.clone()).or_insert_with(|| Entry::new(key))
+}
+
+fn observe(platform: &'static str, rate: &mut PlatformRate, sample: Sample) {
+    let change = rate.observe(sample);
+    if change != RateChange::Kept {
+        let gap_ms = rate.gap().as_millis();
+        tracing::info!(platform, %change, gap_ms, "the pace of a platform changed");
+        metrics::platform_rate(platform, rate.gap());
+    }
 }
 
 impl Drop for Claim {
@@ -144,36 +184,5 @@ impl Drop for Claim {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use policy::delay::{Network, next_request_at};
-
-    #[test]
-    fn an_address_is_claimed_by_one_request_and_then_rests() {
-        let book = Book::default();
-        let keys = [Key::of_address("93.184.216.34".parse().unwrap())];
-        let now = DateTime::<Utc>::UNIX_EPOCH + TimeDelta::days(20_000);
-        let decide = |states: &[ScopeState]| next_request_at(states, Network::Global, now);
-        let (_, claim) = book.claim(&keys, decide);
-        assert!(claim.is_some());
-        assert!(matches!(book.claim(&keys, decide).0, Pace::Busy { scope: Scope::Address }));
-        book.finish(&keys, now);
-        drop(claim);
-        assert!(matches!(book.claim(&keys, decide).0, Pace::Wait { scope: Scope::Address, .. }));
-    }
-
-    #[test]
-    fn neighbours_under_a_private_suffix_share_its_clock() {
-        let key = |name: &str| Key::of_private_suffix(&Host::parse(name).unwrap());
-        assert_eq!(key("alice.github.io"), key("docs.bob.github.io"));
-        assert!(key("alice.github.io").is_some());
-        assert_eq!(key("example.co.uk"), None);
-    }
-
-    #[test]
-    fn addresses_of_one_customer_are_one_key() {
-        let key = |text: &str| Key::of_address(text.parse().unwrap());
-        assert_eq!(key("2001:db8:0:1::1"), key("2001:db8:0:1::2"));
-        assert_ne!(key("93.184.216.34"), key("93.184.216.35"));
-    }
-}
+#[path = "book_tests.rs"]
+mod tests;

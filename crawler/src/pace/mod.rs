@@ -16,13 +16,20 @@ use chrono::{DateTime, TimeDelta, Utc};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use manifest::Host;
 use policy::Seed;
-use policy::delay::{AuthorityPace, Network, Pace as Decision, Scope, ScopeState, day_of, next_request_at};
-use store::{ClockWrite, Store, StoreError};
+use policy::delay::{
+    AuthorityPace, Network, Pace as Decision, Sample, Scope, ScopeState, day_of, next_request_at,
+};
+use store::{ClockWrite, Store, StoreError, VisitProgress};
+use tokio::time::Instant;
 
 use self::book::{Book, Claim, Key};
 pub(crate) use self::writer::Cleared;
 use self::writer::ClockWriter;
-use crate::clock;
+use crate::patience::patiently;
+use crate::{clock, metrics};
+
+/// Nearly every answer has come by then.
+const ANSWER_TIME_ASSUMED: Duration = Duration::from_millis(500);
 
 /// The pace of a process; cheap to clone.
 #[derive(Clone)]
@@ -99,6 +106,7 @@ pub(crate) enum Asked {
     /// Ask again after this.
     Wait {
         until: DateTime<Utc>,
+        scope: Scope,
     },
     /// Too long to keep a connection for.
     Park {
@@ -130,7 +138,9 @@ impl Pace {
         if target.network == Network::Own {
             return Ok(());
         }
-        for (address, at) in self.0.store.address_clocks(&target.addresses).await? {
+        let clocks =
+            patiently("clocks to be read", || self.0.store.address_clocks(&target.addresses)).await?;
+        for (address, at) in clocks {
             self.0.book.learn(&Key::of_address(address), at);
         }
         Ok(())
@@ -148,7 +158,7 @@ impl Pace {
         let own = own_scopes(authority, site);
         let keys = shared_keys(target, &authority.host);
         let now = clock::now();
-        let (decision, claim) = self.0.book.claim(&keys, |shared| {
+        let (decision, claim) = self.0.book.claim(&keys, now, |shared| {
             let scopes: Vec<ScopeState> = own.iter().chain(shared).copied().collect();
             next_request_at(&scopes, target.network, now)
         });
@@ -156,11 +166,13 @@ impl Pace {
             (_, Some(claim)) => Asked::Go(Turn { _claim: claim }),
             (Decision::Park { until, scope }, _) => Asked::Park { until, scope },
             (Decision::OverBudget { scope, until }, _) => Asked::OverBudget { scope, until },
-            (Decision::Wait { until, .. }, _) => Asked::Wait { until },
-            (Decision::Busy { .. } | Decision::Go, None) => {
+            (Decision::Wait { until, scope }, _) => Asked::Wait { until, scope },
+            (Decision::Busy { scope }, None) => {
                 self.0.book.wait_for_release(&keys).await;
-                Asked::Wait { until: clock::now() }
+                Asked::Wait { until: clock::now(), scope }
             }
+            // nobody refuses a claim that was decided for
+            (Decision::Go, None) => Asked::Wait { until: now, scope: Scope::Node },
         }
     }
 
@@ -170,14 +182,19 @@ impl Pace {
         target: &Target,
         authority: &mut AuthorityClock,
         site: &mut SiteClock,
+        progress: Option<VisitProgress>,
     ) -> Result<Cleared, StoreError> {
         let now = clock::now();
         authority.turns += 1;
         count_request(&mut authority.requests_today, &mut authority.day, now);
         count_request(&mut site.requests_today, &mut site.day, now);
-        authority.next_ok_at = Some(later(now, self.gap(target, authority)));
-        let cleared = self.0.writer.write(write_of(target, authority, site, now, 1)).await?;
+        let gap = self.gap(target, authority);
+        authority.next_ok_at = Some(later(now, gap.saturating_add(until_answered(gap, authority))));
+        let write = ClockWrite { progress, ..write_of(target, authority, site, now, 1) };
+        let cleared = self.0.writer.write(write).await?;
+        let began = Instant::now();
         self.0.rate.until_ready().await;
+        metrics::waited(Scope::Node, began.elapsed());
         Ok(cleared)
     }
 
@@ -188,6 +205,7 @@ impl Pace {
         authority: &mut AuthorityClock,
         site: &mut SiteClock,
         latency: Duration,
+        sample: Option<Sample>,
     ) {
         let now = clock::now();
         authority.last_latency = Some(latency);
@@ -195,7 +213,7 @@ impl Pace {
         authority.next_ok_at = Some(later(now, self.gap(target, authority)));
         site.next_ok_at = Some(later(now, Scope::Site.limits().gap));
         if target.network == Network::Global {
-            self.0.book.finish(&shared_keys(target, &authority.host), now);
+            self.0.book.finish(&shared_keys(target, &authority.host), now, sample);
         }
     }
 
@@ -247,6 +265,11 @@ fn shared_keys(target: &Target, host: &Host) -> Vec<Key> {
     addresses.chain(Key::of_private_suffix(host)).collect()
 }
 
+/// The gap counts from the answer. Whoever goes on after a kill does not know when that came, and leaves it this long.
+fn until_answered(gap: Duration, authority: &AuthorityClock) -> Duration {
+    if gap.is_zero() { gap } else { authority.last_latency.unwrap_or_default().max(ANSWER_TIME_ASSUMED) }
+}
+
 fn count_request(requests_today: &mut u32, day: &mut i32, now: DateTime<Utc>) {
     let today = day_of(now);
     if *day != today {
@@ -271,6 +294,7 @@ fn write_of(
         not_before: site.not_before,
         requests_add,
         day: day_of(now),
+        progress: None,
     }
 }
 

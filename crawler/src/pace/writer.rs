@@ -3,18 +3,15 @@
 //! Whatever gathers while one statement is on its way goes into the next, so a slow database makes larger batches and a
 //! fast one adds no delay. While the database is away the batch is tried again, and the requests behind it wait.
 
-use std::time::Duration;
-
 use manifest::SiteName;
 use store::{ClockWrite, Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
+use crate::patience::patiently;
+
 /// Clocks written by one statement.
 const BATCH_MAX: usize = 500;
-/// First and longest pause between two attempts while the database is away.
-const PAUSE_FIRST: Duration = Duration::from_millis(200);
-const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// Whether the request may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,19 +74,9 @@ async fn write_batch(store: &Store, writes: &[ClockWrite]) -> Result<Vec<SiteNam
     let mut sites: Vec<SiteName> = writes.iter().map(|write| write.host.site()).collect();
     sites.sort_unstable();
     sites.dedup();
-    let mut pause = PAUSE_FIRST;
-    loop {
-        let written = async {
-            store.clocks_save(writes).await?;
-            store.blocked_among(&sites).await
-        };
-        match written.await {
-            Err(error) if error.is_transient() => {
-                tracing::warn!(%error, pause_ms = pause.as_millis(), "requests wait for the database");
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(PAUSE_MAX);
-            }
-            written => return written,
-        }
-    }
+    patiently("requests to be sent", || async {
+        store.clocks_save(writes).await?;
+        store.blocked_among(&sites).await
+    })
+    .await
 }

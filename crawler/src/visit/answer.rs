@@ -37,6 +37,7 @@ impl Visit<'_> {
             };
             let conditions = conditions(task, known, stored.as_ref());
             let current = task.current().clone();
+            self.progress.current = Some(task.clone());
             let Exchange { answer, at, took } = self.request(&current, task.body, &conditions).await?;
             let step = match answer {
                 Err(failure) => ControlFlow::Break(Box::new(failed(task, &failure, at))),

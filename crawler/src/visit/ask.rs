@@ -5,19 +5,23 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use http::HeaderMap;
 use http::header::RETRY_AFTER;
-use manifest::{Host, ManifestUrl};
-use policy::delay::{Network, Scope};
+use manifest::{Host, ManifestUrl, SiteName};
+use policy::delay::{Network, Sample, Scope};
 use policy::{BodyKind, FetchOutcome, RetryAfter, VisitEnd};
+use store::VisitProgress;
 use tokio::time::Instant;
 
 use super::judge::outcome_of_status;
 use super::{Authority, Interrupt, Visit};
-use crate::clock;
 use crate::egress::{Cause, Failure, Reply, Standing, Timings};
+use crate::events::Event;
 use crate::pace::{Asked, AuthorityClock, Cleared, Target, Turn};
+use crate::{clock, metrics};
 
 /// An authority's own gap is shorter, or the visit is parked at once; a longer wait means that many visits want one address.
 const TURN_WAIT_MAX: Duration = Duration::from_secs(15);
+/// Below this a visit without delays would spend more time on writing down what it did than on doing it.
+const PROGRESS_EVERY: Duration = Duration::from_millis(50);
 /// How long a visit steps back from an address that many want.
 const CROWDED_PAUSE: TimeDelta = TimeDelta::minutes(1);
 
@@ -39,14 +43,20 @@ impl Visit<'_> {
         let host = url.host();
         let started = Instant::now();
         if let Err(failure) = self.meet(&host).await? {
+            // silent name servers use up a visit's time like a silent host
+            self.progress.active += started.elapsed();
             return Ok(Exchange { answer: Err(failure), at: clock::now(), took: started.elapsed() });
         }
         let turn = self.take_turn(&host).await?;
         self.clear(&host).await?;
         let (at, sent) = (clock::now(), Instant::now());
         self.progress.requests += 1;
+        let (events, site) = (&self.tools.events, &self.token.site);
+        events.tell(Event::Request { site, url, conditional: !conditions.is_empty() });
         let answer = self.session.fetch(url, body, conditions).await;
         let took = sent.elapsed();
+        events.tell(answer_event(site, url, &answer, took));
+        metrics::answered(took);
         self.note(&host, &answer, took);
         drop(turn);
         if let Ok(reply) = &answer {
@@ -98,17 +108,24 @@ impl Visit<'_> {
             match asked {
                 Asked::Go(turn) => return Ok(turn),
                 Asked::Park { until, scope } => {
+                    metrics::visit_parked(Some(scope));
                     return Err(Interrupt::Park { until, reason: park_reason(scope) });
                 }
                 Asked::OverBudget { scope, until } => {
+                    metrics::visit_parked(Some(scope));
                     let reason = format!("the day's budget of the {scope} is used up");
                     return Err(Interrupt::Park { until, reason });
                 }
-                Asked::Wait { .. } if started.elapsed() > TURN_WAIT_MAX => {
+                Asked::Wait { scope, .. } if started.elapsed() > TURN_WAIT_MAX => {
+                    metrics::visit_parked(Some(scope));
                     let reason = "many sites wait for the same address".to_owned();
                     return Err(Interrupt::Park { until: clock::now() + CROWDED_PAUSE, reason });
                 }
-                Asked::Wait { until } => self.sleep_until(until).await,
+                Asked::Wait { until, scope } => {
+                    let began = Instant::now();
+                    self.sleep_until(until).await;
+                    metrics::waited(scope, began.elapsed());
+                }
             }
         }
     }
@@ -126,17 +143,33 @@ impl Visit<'_> {
 
     /// Writes the clock ahead of the request; the owner's opt-out is heard here too.
     async fn clear(&mut self, host: &Host) -> Result<(), Interrupt> {
+        let progress = self.progress_to_keep();
         let Some(authority) = self.authorities.get_mut(host) else { return Err(Interrupt::Lost) };
-        match self.tools.pace.clear(&authority.target, &mut authority.clock, &mut self.site_clock).await? {
+        let (target, clock, site) = (&authority.target, &mut authority.clock, &mut self.site_clock);
+        match self.tools.pace.clear(target, clock, site, progress).await? {
             Cleared::Go => Ok(()),
             Cleared::OptedOut => Err(Interrupt::End(VisitEnd::OptedOut)),
         }
     }
 
+    /// What was done so far, written with the clock of the next request: who goes on after a kill repeats that one alone.
+    /// Where requests follow each other without a gap, not with every one of them.
+    fn progress_to_keep(&mut self) -> Option<VisitProgress> {
+        let is_time = self.written_at.is_none_or(|at| at.elapsed() >= PROGRESS_EVERY);
+        if self.progress.requests == 0 || !is_time {
+            return None;
+        }
+        self.written_at = Some(Instant::now());
+        let state = self.progress.write_down(clock::now())?;
+        Some(VisitProgress { site: self.token.site.clone(), fence: self.token.fence, state })
+    }
+
     fn note(&mut self, host: &Host, answer: &Result<Reply, Failure>, took: Duration) {
         self.progress.active += took;
         if let Some(authority) = self.authorities.get_mut(host) {
-            self.tools.pace.finish(&authority.target, &mut authority.clock, &mut self.site_clock, took);
+            let sample = sample_of(answer, took);
+            let (target, clock) = (&authority.target, &mut authority.clock);
+            self.tools.pace.finish(target, clock, &mut self.site_clock, took, sample);
         }
         let Timings { connect, tls, first_byte, body } = self.session.timings();
         let phases = &mut self.progress.phases;
@@ -161,6 +194,31 @@ impl Visit<'_> {
         }
         Ok(())
     }
+}
+
+fn answer_event<'a>(
+    site: &'a SiteName,
+    url: &'a ManifestUrl,
+    answer: &'a Result<Reply, Failure>,
+    took: Duration,
+) -> Event<'a> {
+    let (head, failure, wire_bytes) = match answer {
+        Ok(reply) => (Some(&reply.head), None, reply.body.wire_bytes),
+        Err(failure) => (failure.head.as_deref(), Some(failure.reason.as_str()), 0),
+    };
+    let status = head.map(|head| head.status.as_u16());
+    Event::Answer { site, url, status, failure, wire_bytes, took_ms: millis(took) }
+}
+
+/// What an answer says about the platform that gave it.
+fn sample_of(answer: &Result<Reply, Failure>, took: Duration) -> Option<Sample> {
+    let head = match answer {
+        Ok(reply) => Some(&reply.head),
+        Err(failure) => failure.head.as_deref(),
+    };
+    let status = head?.status;
+    let is_trouble = status.as_u16() == 429 || status.is_server_error();
+    Some(if is_trouble { Sample::Trouble } else { Sample::Fine(took) })
 }
 
 /// How the visit ends when a name cannot even be asked.

@@ -29,6 +29,8 @@ const MANIFEST_RELS: [&str; 12] = [
     "mcp",
     "woa",
 ];
+/// Labels below a host whose TXT records lead to manifests.
+pub(crate) const TEXT_LABELS: [&str; 2] = ["_atp", "_agent"];
 /// Links followed from one document; catalogs name more, and their pages come with later visits.
 const LINKS_FOLLOWED_MAX: usize = 50;
 /// Links of one document that become seeds of other sites.
@@ -99,6 +101,22 @@ pub(crate) fn of_robots(url: &ManifestUrl, file: &RobotsFile) -> Leads {
     let mut leads = Leads::default();
     for reference in file.agentmaps() {
         add_reference(&mut leads, url, url, reference, Discovery::Agentmap, None);
+    }
+    leads
+}
+
+/// What a TXT record leads to: `v=atp1; manifest=/.well-known/agent.json` (ATP), or `url=…` in the `_agent` ones.
+pub(crate) fn of_text_record(url: &ManifestUrl, text: &str) -> Leads {
+    let mut leads = Leads::default();
+    let references = text.split(';').filter_map(|part| {
+        let (key, value) = part.split_once('=')?;
+        let is_reference =
+            ["manifest", "url", "uri"].iter().any(|known| key.trim().eq_ignore_ascii_case(known));
+        is_reference.then(|| value.trim().trim_matches('"'))
+    });
+    for reference in references {
+        let root = url.join("/").unwrap_or_else(|_| url.clone());
+        add_reference(&mut leads, &root, &root, reference, Discovery::Dns, None);
     }
     leads
 }
@@ -231,6 +249,20 @@ mod tests {
             "<http://a.example/a>; rel=ard, <https://a.example:8443/a>; rel=ard, <https://10.0.0.1/>; rel=ard",
         );
         assert_eq!(of_headers(&url("https://a.example/"), &head), Leads::default());
+    }
+
+    #[test]
+    fn text_records_lead_on_the_same_site() {
+        let page = url("https://a.example/.well-known/agent.json");
+        for (text, wanted) in [
+            ("v=atp1; manifest=/atp/agent.json", Some("https://a.example/atp/agent.json")),
+            ("v=1;url=https://a.example/x.json;ttl=60", Some("https://a.example/x.json")),
+            ("v=spf1 -all", None),
+            ("manifest=http://a.example/x", None),
+        ] {
+            let leads = of_text_record(&page, text);
+            assert_eq!(leads.tasks.first().map(|task| task.url.as_str()), wanted, "{text}");
+        }
     }
 
     #[test]

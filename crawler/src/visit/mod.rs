@@ -22,13 +22,16 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use manifest::Host;
+use manifest::{Host, ManifestUrl};
 use policy::{NextStep, RobotsVerdict, VisitEnd};
 use store::{LeaseToken, LeasedSite, ParkedVisit, SiteState, Store, StoreError, VisitRecord};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
+use crate::config::TextRecords;
 use crate::egress::{Egress, Failure, Session};
+use crate::events::Events;
 use crate::pace::{AuthorityClock, Pace, SiteClock, Target};
 
 use self::progress::Progress;
@@ -39,6 +42,8 @@ pub(crate) struct Tools {
     pub(crate) egress: Egress,
     pub(crate) store: Store,
     pub(crate) pace: Pace,
+    pub(crate) events: Events,
+    pub(crate) text_records: TextRecords,
 }
 
 /// How a visit is stopped from outside.
@@ -99,6 +104,14 @@ struct Visit<'a> {
     site_clock: SiteClock,
     /// Hosts whose robots.txt was looked at in this visit.
     greeted: HashSet<Host>,
+    /// When the progress was last written.
+    written_at: Option<Instant>,
+}
+
+/// What a visit would set out to ask for, robots.txt apart.
+pub(crate) fn planned_urls(site: &SiteState, now: DateTime<Utc>) -> Vec<ManifestUrl> {
+    let progress = Progress::resume(site, now).unwrap_or_else(|| prepare::begin(site, now));
+    progress.queue.into_iter().map(|task| task.url).collect()
 }
 
 /// Visits a site, or goes on with a visit that was parked.
@@ -133,7 +146,7 @@ impl<'a> Visit<'a> {
     fn new(tools: &'a Tools, stop: &'a Stop, leased: LeasedSite, session: Session) -> Self {
         let LeasedSite { token, site } = leased;
         let now = clock::now();
-        let progress = Progress::resume(&site).unwrap_or_else(|| prepare::begin(&site, now));
+        let progress = Progress::resume(&site, now).unwrap_or_else(|| prepare::begin(&site, now));
         let requests_today = site.hosts.iter().map(|host| host.requests_today).sum();
         let day = site.hosts.iter().map(|host| host.requests_day).max().unwrap_or_default();
         let site_clock = SiteClock::new(requests_today, day, site.not_before);
@@ -148,6 +161,7 @@ impl<'a> Visit<'a> {
             authorities: HashMap::new(),
             site_clock,
             greeted: HashSet::new(),
+            written_at: None,
         }
     }
 
@@ -157,7 +171,9 @@ impl<'a> Visit<'a> {
             if self.progress.has_ended(&task.url.host()) {
                 continue;
             }
+            self.progress.current = Some(task.clone());
             let done = self.step(&mut task).await;
+            self.progress.current = None;
             match done {
                 Ok(next) => self.heed(&task.url.host(), next)?,
                 Err(interrupt) => {
@@ -193,7 +209,6 @@ impl<'a> Visit<'a> {
 
     async fn park(mut self, until: DateTime<Utc>, reason: String) -> Outcome {
         self.persist_clocks().await;
-        self.progress.forget_manifests();
         match serde_json::to_value(&self.progress) {
             Ok(progress) => Outcome::Parked(Box::new(ParkedVisit { resume_at: until, reason, progress })),
             Err(error) => {

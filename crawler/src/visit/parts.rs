@@ -6,12 +6,13 @@
 use manifest::model::Served;
 use manifest::{ContentHash, Document, LinkedDocument, ManifestId, ManifestUrl};
 use policy::FetchOutcome;
-use store::{ResourceState, StoreError};
+use store::{ResourceState, StoreError, StoredManifest};
 
 use super::Visit;
 use super::fetched;
 use super::links::{self, Leads};
 use super::task::{Plainly, Role, Task};
+use crate::patience::patiently;
 
 impl Visit<'_> {
     /// Plans the parts of a manifest that did not change.
@@ -22,7 +23,7 @@ impl Visit<'_> {
         if task.role != Role::Manifest || !self.site.resources.iter().any(is_part_of) {
             return Ok(());
         }
-        let Some(stored) = self.tools.store.manifest_find(&ManifestId::of(&task.url)).await? else {
+        let Some(stored) = self.stored_manifest(&task.url).await? else {
             return Ok(());
         };
         let tasks = links::of_manifest(&stored.manifest).tasks;
@@ -121,7 +122,7 @@ impl Visit<'_> {
 
     async fn stored_bytes(&self, hash: Option<&ContentHash>) -> Result<Option<Vec<u8>>, StoreError> {
         match hash {
-            Some(hash) => self.tools.store.document_find(hash).await,
+            Some(hash) => patiently("a document to be read", || self.tools.store.document_find(hash)).await,
             None => Ok(None),
         }
     }
@@ -130,8 +131,13 @@ impl Visit<'_> {
         if let Some(served) = self.progress.fetched.get(index).and_then(|fetched| fetched.served.clone()) {
             return Ok(served);
         }
-        let stored = self.tools.store.manifest_find(&ManifestId::of(url)).await?;
+        let stored = self.stored_manifest(url).await?;
         Ok(stored.map(|stored| stored.manifest.served).unwrap_or_default())
+    }
+
+    async fn stored_manifest(&self, url: &ManifestUrl) -> Result<Option<StoredManifest>, StoreError> {
+        let id = ManifestId::of(url);
+        patiently("a manifest to be read", || self.tools.store.manifest_find(&id)).await
     }
 
     pub(super) fn known(&self, url: &ManifestUrl) -> Option<&ResourceState> {

@@ -12,11 +12,14 @@ use super::task::{Role, Task, body_of_path};
 /// A resource that was missing this often in a row is left to the path table.
 const MISSES_MAX: u32 = 3;
 
+/// Hosts of one site that a visit looks at: the day's budget of the site allows no more than a few requests to each.
+const HOSTS_MAX: usize = 50;
+
 /// A visit at its beginning.
 pub(crate) fn begin(site: &SiteState, now: DateTime<Utc>) -> Progress {
     let mut progress = Progress::new(now, site.paths_checked.clone());
     let mut pages = Vec::new();
-    for state in &site.hosts {
+    for state in hosts_in_turn(site) {
         let (last, first): (Vec<Task>, Vec<Task>) =
             tasks_of(site, state).into_iter().partition(|task| task.role == Role::Page);
         for task in first {
@@ -32,6 +35,15 @@ pub(crate) fn begin(site: &SiteState, now: DateTime<Utc>) -> Progress {
         progress.plan(task);
     }
     progress
+}
+
+/// The hosts of this visit. Names below a domain cost their owner nothing, so there may be any number of them; each visit
+/// looks at the next ones.
+fn hosts_in_turn(site: &SiteState) -> impl Iterator<Item = &HostState> {
+    let count = site.hosts.len();
+    let turn = usize::try_from(site.visits).unwrap_or_default().saturating_mul(HOSTS_MAX);
+    let first = if count > HOSTS_MAX { turn % count } else { 0 };
+    site.hosts.iter().cycle().skip(first).take(count.min(HOSTS_MAX))
 }
 
 /// The task that finds out whether a host answers everything.

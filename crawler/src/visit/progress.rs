@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{Host, ManifestUrl};
 use policy::{FetchOutcome, PathClass, VisitEnd, VisitRules, plan};
 use serde::{Deserialize, Serialize};
@@ -17,14 +17,24 @@ use super::task::Task;
 const TASKS_MAX: usize = 120;
 /// Seeds that a visit may add: ten catalogs' worth.
 const SEEDS_MAX: usize = 10_000;
+/// A visit that was broken off longer ago begins anew: what it saw is no longer what is there.
+const BROKEN_OFF_AGE_MAX: TimeDelta = TimeDelta::days(1);
+/// Documents that are written down again with each request; nearly all manifests are far smaller.
+const KEPT_BODY_BYTES_MAX: usize = 256 * 1024;
 
 /// A visit's memory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Progress {
     pub(crate) started_at: DateTime<Utc>,
+    /// When this was last written down while the visit went on.
+    #[serde(default)]
+    pub(crate) saved_at: Option<DateTime<Utc>>,
     /// Time spent on requests; waits for a turn are not the site's fault.
     pub(crate) active: Duration,
     pub(crate) queue: VecDeque<Task>,
+    /// The task in hand, with the redirects that it has followed; it is asked again when the visit is broken off.
+    #[serde(default)]
+    pub(crate) current: Option<Task>,
     /// Every URL that is or was in the queue.
     pub(crate) planned: HashSet<ManifestUrl>,
     pub(crate) rules: BTreeMap<Host, VisitRules>,
@@ -42,8 +52,10 @@ impl Progress {
     pub(crate) fn new(now: DateTime<Utc>, paths_checked: PathSlots) -> Self {
         Self {
             started_at: now,
+            saved_at: None,
             active: Duration::ZERO,
             queue: VecDeque::new(),
+            current: None,
             planned: HashSet::new(),
             rules: BTreeMap::new(),
             ended: BTreeMap::new(),
@@ -57,16 +69,32 @@ impl Progress {
         }
     }
 
-    /// What a parked visit left; `None` when there is none, or one of another version.
-    pub(crate) fn resume(site: &SiteState) -> Option<Self> {
-        let parked = site.parked.as_ref().filter(|parked| !parked.progress.is_null())?;
-        match serde_json::from_value(parked.progress.clone()) {
-            Ok(progress) => Some(progress),
-            Err(error) => {
-                tracing::debug!(site.name = %site.name, %error, "the parked visit begins anew");
-                None
-            }
+    /// What a visit left that was parked or broken off; `None` when there is none, or one of another version.
+    pub(crate) fn resume(site: &SiteState, now: DateTime<Utc>) -> Option<Self> {
+        let parked = site.parked.as_ref().map(|parked| &parked.progress).filter(|state| !state.is_null());
+        let state = parked.or(site.broken_off.as_ref())?;
+        let mut progress: Self = serde_json::from_value(state.clone())
+            .inspect_err(|error| tracing::debug!(site.name = %site.name, %error, "the visit begins anew"))
+            .ok()?;
+        let is_stale = now - progress.saved_at.unwrap_or(progress.started_at) > BROKEN_OFF_AGE_MAX;
+        if parked.is_none() && is_stale {
+            return None;
         }
+        if let Some(task) = progress.current.take() {
+            progress.queue.push_front(task);
+        }
+        Some(progress)
+    }
+
+    /// Everything, as it is kept while the visit goes on; `None` while a large document is in hand, which would be written
+    /// again with every request.
+    pub(crate) fn write_down(&mut self, now: DateTime<Utc>) -> Option<String> {
+        let bodies = self.fetched.iter().filter_map(|fetched| fetched.body.as_ref());
+        if bodies.map(|body| body.0.len()).sum::<usize>() > KEPT_BODY_BYTES_MAX {
+            return None;
+        }
+        self.saved_at = Some(now);
+        serde_json::to_string(self).ok()
     }
 
     /// Adds a task at the end, once.
@@ -112,12 +140,5 @@ impl Progress {
             return if all_fresh && self.requests == 0 { VisitEnd::NothingNew } else { VisitEnd::Completed };
         }
         self.ended.values().next().copied().unwrap_or(VisitEnd::NothingNew)
-    }
-
-    /// Manifests are read again from their bodies when the visit goes on.
-    pub(crate) fn forget_manifests(&mut self) {
-        for fetched in &mut self.fetched {
-            fetched.manifest = None;
-        }
     }
 }

@@ -18,8 +18,9 @@ use store::RobotsRecord;
 
 use super::ask::Exchange;
 use super::{Interrupt, Visit};
-use crate::clock;
 use crate::egress::{Cause, Head, Reply};
+use crate::events::Event;
+use crate::{clock, metrics};
 
 /// What asking for robots.txt came to.
 pub(super) enum Robots {
@@ -38,6 +39,7 @@ impl Visit<'_> {
         let current =
             stored.as_ref().filter(|record| CopyUse::at(record.expires_at, clock::now()) == CopyUse::Current);
         if let Some(record) = current {
+            metrics::copy_used("robots");
             return Ok(Robots::Verdict(self.adopt(host, restore(record))));
         }
         self.ask_robots(host, stored).await
@@ -94,6 +96,8 @@ impl Visit<'_> {
             }
         };
         let verdict = restore(&record);
+        let (kind, cause, use_until) = (record.kind, record.cause.as_deref(), record.expires_at);
+        self.tools.events.tell(Event::Robots { host, kind, cause, use_until });
         self.progress.robots.insert(host.clone(), record);
         Ok(Robots::Verdict(self.adopt(host, verdict)))
     }

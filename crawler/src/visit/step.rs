@@ -10,6 +10,7 @@ use super::robots::Robots;
 use super::task::{Plainly, Role, Task};
 use super::{Interrupt, Visit};
 use crate::clock;
+use crate::config::TextRecords;
 
 impl Visit<'_> {
     /// Does one task and says what comes next.
@@ -28,8 +29,12 @@ impl Visit<'_> {
                 return Ok(NextStep::Stop(VisitEnd::DnsDead));
             }
         };
+        let is_first_word = !self.greeted.contains(&host);
         if let NextStep::Stop(end) = self.greet(&host, &verdict, task) {
             return Ok(NextStep::Stop(end));
+        }
+        if is_first_word && self.tools.text_records == TextRecords::Asked {
+            self.follow_text_records(task).await;
         }
         if task.role == Role::Part && known.as_ref().is_some_and(|known| known.outcome.is_present()) {
             self.prefer_plainly_without_copy(task, known.as_ref()).await?;
@@ -57,6 +62,16 @@ impl Visit<'_> {
             }
         }
         next
+    }
+
+    /// Names may say by TXT records where their manifest is; it is asked for like any other.
+    async fn follow_text_records(&mut self, task: &Task) {
+        let host = task.url.host();
+        for label in links::TEXT_LABELS {
+            for text in self.session.texts(label, &host).await {
+                self.progress.follow(links::of_text_record(&task.url, &text));
+            }
+        }
     }
 
     /// What is known of a host that may no longer be asked.

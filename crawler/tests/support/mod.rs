@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crawler::config::{CrawlConfig, Mode, SeedSource};
-use crawler::egress::{Contact, EgressSettings, HostsFile, Identity};
-use crawler::{Cancel, Summary};
+use crawler::config::{CrawlConfig, Mode, SeedSource, TextRecords};
+use crawler::egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules};
+use crawler::{Cancel, Schedules, Summary};
 use manifest::SiteName;
 use policy::{FetchOutcome, OwnNetworks};
 use store::{FetchStory, SiteStory, Store, WorkerId};
@@ -39,7 +39,10 @@ impl Crawl {
             identity: Identity::new(&Contact::default()),
             additional_roots_pem: Some(web.ca_pem().into_bytes()),
             own_networks: OwnNetworks::new(["127.0.0.0/8".parse().unwrap()]),
+            own_rules: OwnRules::Relaxed,
             hosts: HostsFile::parse(&web.hosts_file()).unwrap(),
+            name_servers: Vec::new(),
+            signer: None,
         };
         let config = CrawlConfig {
             lease: store::LEASE_DURATION_DEFAULT,
@@ -52,6 +55,9 @@ impl Crawl {
             revisit_older_than: None,
             worker: WorkerId::new("test"),
             sole_on: None,
+            schedules: Schedules::default(),
+            events: None,
+            text_records: TextRecords::Ignored,
         };
         Self { web, store, config, _dir: dir }
     }

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use super::{ATTEMPTS_MAX, Pools, Store};
 use crate::fault::Outcome;
-use crate::model::{ClockWrite, LeaseRequest, LeaseToken, LeasedSite, ParkedVisit, WorkerId};
+use crate::model::{ClockWrite, Housekeeping, LeaseRequest, LeaseToken, LeasedSite, ParkedVisit, WorkerId};
 use crate::pack::millis;
 use crate::{StoreError, postgres, sqlite};
 
@@ -64,6 +64,12 @@ impl Store {
             return Ok(());
         }
         writing!(self, "clocks_save", clock::clocks_save(writes))
+    }
+
+    /// Removes what nothing needs any more: clocks of addresses that have long been free, and what visits had done that
+    /// were broken off days ago.
+    pub async fn housekeeping(&self, now: DateTime<Utc>) -> Result<Housekeeping, StoreError> {
+        writing!(self, "housekeeping", clock::housekeeping(millis(now)))
     }
 
     /// The clocks of these addresses, where there are any.

@@ -5,11 +5,21 @@ use manifest::SiteName;
 
 use super::{ATTEMPTS_MAX, Pools, Store};
 use crate::fault::Outcome;
-use crate::model::{BlockOutcome, SiteStory, SitesPage, SitesRequest, Stats};
+use crate::model::{BlockOutcome, FailingSite, SiteStory, SitesPage, SitesRequest, SlowSite, Stats};
 use crate::pack::{millis, names};
 use crate::{StoreError, postgres, sqlite};
 
 impl Store {
+    /// Sites that failed most often in a row.
+    pub async fn sites_failing(&self, max: u32) -> Result<Vec<FailingSite>, StoreError> {
+        reading!(self, "sites_failing", stats::sites_failing(i64::from(max)))
+    }
+
+    /// Sites that took longest to answer, in visits since a time.
+    pub async fn sites_slowest(&self, since: DateTime<Utc>, max: u32) -> Result<Vec<SlowSite>, StoreError> {
+        reading!(self, "sites_slowest", stats::sites_slowest(millis(since), i64::from(max)))
+    }
+
     /// Blocks a site whose owner opted out: purges its content, takes it out of the index, and leaves a tombstone.
     pub async fn site_block(
         &self,

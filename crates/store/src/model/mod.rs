@@ -12,11 +12,12 @@ pub use feed::{FeedChange, FeedEntry, FeedPosition};
 pub use lease::{LEASE_DURATION_DEFAULT, LeaseRequest, LeaseToken, LeasedSite, WorkerId};
 pub use seed::{Seed, SeedOrigin, SeedsAdded};
 pub use site::{
-    BlockOutcome, BlockRecord, HostState, ResourceState, RobotsRecord, SiteState, SiteStory, SiteSummary,
-    SitesPage, SitesRequest,
+    BlockOutcome, BlockRecord, FailingSite, HostState, ResourceState, RobotsRecord, SiteState, SiteStory,
+    SiteSummary, SitesPage, SitesRequest, SlowSite,
 };
 pub use slots::{PathCheck, PathSlots};
 pub use stored::{SemanticTypeCount, Stats, StoredManifest, VersionRecord};
 pub use visit::{
-    ClockWrite, FetchRecord, FetchStory, NextVisit, ParkedVisit, Phases, VisitRecord, VisitSaved, VisitStory,
+    ClockWrite, FetchRecord, FetchStory, Housekeeping, NextVisit, ParkedVisit, Phases, VisitProgress,
+    VisitRecord, VisitSaved, VisitStory,
 };

@@ -38,6 +38,9 @@ pub struct SiteState {
     pub paths_checked: PathSlots,
     /// A visit to go on with.
     pub parked: Option<ParkedVisit>,
+    /// What a visit had done whose worker was killed, as the crawler wrote it.
+    #[serde(default, skip_serializing)]
+    pub broken_off: Option<Value>,
     /// URLs that were seeded or linked and never fetched.
     pub hints: Vec<ManifestUrl>,
     /// Retry-After of any host of the site, the latest.
@@ -204,4 +207,24 @@ pub enum BlockOutcome {
         /// Documents that no other site publishes too.
         documents_removed: u32,
     },
+}
+
+/// A site whose last visits failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailingSite {
+    /// The site.
+    pub site: SiteName,
+    /// How many in a row.
+    pub failures_in_row: u32,
+    /// How the last one ended.
+    pub last_end: Option<VisitEnd>,
+}
+
+/// A site that takes its time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowSite {
+    /// The site.
+    pub site: SiteName,
+    /// From a request to the first byte of its answer, on average.
+    pub first_byte_ms: u32,
 }

@@ -29,6 +29,28 @@ pub struct ClockWrite {
     pub requests_add: u32,
     /// Day that they count for, from 1970-01-01.
     pub day: i32,
+    /// What the visit has done so far, where it is worth keeping.
+    pub progress: Option<VisitProgress>,
+}
+
+/// What housekeeping removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Housekeeping {
+    /// Clocks of addresses.
+    pub address_clocks: u64,
+    /// Visits that were broken off.
+    pub broken_off: u64,
+}
+
+/// What a visit under way has done, so that another worker goes on with it when this one is killed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VisitProgress {
+    /// The site.
+    pub site: SiteName,
+    /// Of the lease that the visit is made under; the progress of an older lease is not kept.
+    pub fence: i64,
+    /// The crawler's own state, as JSON.
+    pub state: String,
 }
 
 /// A visit that goes on later.

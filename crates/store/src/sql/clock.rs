@@ -7,8 +7,13 @@ use chrono::{DateTime, Utc};
 
 use super::Connection;
 use crate::fault::Outcome;
-use crate::model::ClockWrite;
+use crate::model::{ClockWrite, Housekeeping};
 use crate::pack::{Place, count, json, millis, millis_of, names};
+
+/// A clock of an address is milliseconds ahead at most; a day covers any clock that was wrong.
+const CLOCK_KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
+/// A visit that was broken off two days ago begins anew anyway.
+const PROGRESS_KEPT_MS: i64 = 2 * 24 * 60 * 60 * 1_000;
 
 /// Writes of one batch to the same host, as one row: the latest times, the sum of the requests of the latest day.
 #[derive(Default)]
@@ -46,6 +51,7 @@ pub(crate) async fn clocks_save(connection: &mut Connection, writes: &[ClockWrit
         }
     }
     hosts_save(connection, &hosts).await?;
+    progress_save(connection, writes).await?;
     if addresses.is_empty() {
         return Ok(());
     }
@@ -89,6 +95,48 @@ async fn hosts_save(connection: &mut Connection, hosts: &BTreeMap<&str, HostCloc
     .execute(&mut *connection)
     .await?;
     Ok(())
+}
+
+/// Keeps what visits have done so far, of each the latest. A visit that has lost its lease writes nothing.
+async fn progress_save(connection: &mut Connection, writes: &[ClockWrite]) -> Outcome<()> {
+    let latest: BTreeMap<&str, (i64, &str)> = writes
+        .iter()
+        .filter_map(|write| write.progress.as_ref())
+        .map(|progress| (progress.site.as_str(), (progress.fence, progress.state.as_str())))
+        .collect();
+    if latest.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<_> = latest.iter().map(|(site, (fence, state))| (site, fence, state)).collect();
+    sqlx::query(
+        "UPDATE site_state SET parked_progress = kept_state
+         FROM (SELECT value ->> 0 AS kept_name, CAST(value ->> 1 AS BIGINT) AS kept_fence, value ->> 2 AS kept_state
+               FROM json_each($1)) AS kept
+         WHERE name = kept_name
+           AND EXISTS (SELECT 1 FROM site WHERE site.name = kept_name AND site.fence = kept_fence
+                       AND site.lease_owner IS NOT NULL)",
+    )
+    .bind(json(&rows, "batch of progress")?)
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
+}
+
+/// Removes clocks that have long passed and progress that nobody will go on with.
+pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Outcome<Housekeeping> {
+    let clocks = sqlx::query("DELETE FROM address_clock WHERE next_ok_at_ms < $1")
+        .bind(now_ms - CLOCK_KEPT_MS)
+        .execute(&mut *connection)
+        .await?;
+    let broken_off = sqlx::query(
+        "UPDATE site_state SET parked_progress = NULL
+         WHERE parked_progress IS NOT NULL AND parked_until_ms IS NULL
+           AND name IN (SELECT name FROM site WHERE lease_until_ms > 0 AND lease_until_ms < $1)",
+    )
+    .bind(now_ms - PROGRESS_KEPT_MS)
+    .execute(&mut *connection)
+    .await?;
+    Ok(Housekeeping { address_clocks: clocks.rows_affected(), broken_off: broken_off.rows_affected() })
 }
 
 /// The clocks of these addresses, where there are any.

@@ -35,16 +35,17 @@ impl TryFrom<StateRow> for SiteState {
 
     fn try_from(row: StateRow) -> Result<Self, StoreError> {
         let place = Place::new("site_state", &row.name);
-        let parked = match row.parked_until_ms {
-            None => None,
-            Some(until_ms) => Some(ParkedVisit {
-                resume_at: place.time("parked_until_ms", until_ms)?,
-                reason: row.parked_reason.unwrap_or_default(),
-                progress: match row.parked_progress {
-                    Some(progress) => place.json("parked_progress", progress.as_bytes())?,
-                    None => Value::Null,
-                },
-            }),
+        let progress = match row.parked_progress {
+            Some(progress) => place.json("parked_progress", progress.as_bytes())?,
+            None => Value::Null,
+        };
+        let (parked, broken_off) = match row.parked_until_ms {
+            None => (None, Some(progress).filter(|progress| !progress.is_null())),
+            Some(until_ms) => {
+                let resume_at = place.time("parked_until_ms", until_ms)?;
+                let reason = row.parked_reason.unwrap_or_default();
+                (Some(ParkedVisit { resume_at, reason, progress }), None)
+            }
         };
         let paths_checked = PathSlots::from_bytes(row.paths_checked.unwrap_or_default())
             .ok_or_else(|| place.damaged("paths_checked", "its length is not a multiple of three"))?;
@@ -62,6 +63,7 @@ impl TryFrom<StateRow> for SiteState {
             negatives_in_row: counted(row.negatives_in_row),
             paths_checked,
             parked,
+            broken_off,
             hints: Vec::new(),
             not_before: None,
         })

@@ -7,8 +7,8 @@ use policy::FetchOutcome;
 
 use super::{Connection, feed};
 use crate::fault::Outcome;
-use crate::model::Stats;
-use crate::pack::{NEVER_MS, Place, sized};
+use crate::model::{FailingSite, SlowSite, Stats};
+use crate::pack::{NEVER_MS, Place, counted, sized};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
@@ -136,6 +136,49 @@ async fn outcomes_count(connection: &mut Connection, since_ms: i64) -> Outcome<V
     let mut totals: Vec<(FetchOutcome, u64)> = totals.into_iter().collect();
     totals.sort_by_key(|(outcome, count)| (std::cmp::Reverse(*count), *outcome));
     Ok(totals)
+}
+
+/// Sites that failed most often in a row.
+pub(crate) async fn sites_failing(connection: &mut Connection, max: i64) -> Outcome<Vec<FailingSite>> {
+    let rows: Vec<(String, i32, Option<String>)> = sqlx::query_as(
+        "SELECT name, failures_in_row, last_end FROM site_state WHERE failures_in_row > 0
+         ORDER BY failures_in_row DESC, name LIMIT $1",
+    )
+    .bind(max)
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut failing = Vec::with_capacity(rows.len());
+    for (name, failures, last_end) in rows {
+        let place = Place::new("site_state", &name);
+        failing.push(FailingSite {
+            site: place.parse("name", &name)?,
+            failures_in_row: counted(failures),
+            last_end: place.parse_of("last_end", last_end.as_ref())?,
+        });
+    }
+    Ok(failing)
+}
+
+/// Sites that took longest to a first byte, a request, in visits since a time.
+pub(crate) async fn sites_slowest(
+    connection: &mut Connection,
+    since_ms: i64,
+    max: i64,
+) -> Outcome<Vec<SlowSite>> {
+    let rows: Vec<(String, i64)> = sqlx::query_as(
+        "SELECT site, CAST(SUM(ttfb_ms) / SUM(requests) AS BIGINT) AS ms FROM visit
+         WHERE ended_at_ms > $1 AND requests > 0 GROUP BY site ORDER BY ms DESC, site LIMIT $2",
+    )
+    .bind(since_ms)
+    .bind(max)
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut slowest = Vec::with_capacity(rows.len());
+    for (name, ms) in rows {
+        let site = Place::new("visit", &name).parse("site", &name)?;
+        slowest.push(SlowSite { site, first_byte_ms: u32::try_from(ms).unwrap_or(u32::MAX) });
+    }
+    Ok(slowest)
 }
 
 /// The earliest planned visit of a site that nobody holds, looked up class by class in the index of due sites.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use chrono::TimeDelta;
 use serde_json::json;
-use store::{ClockWrite, LeaseRequest, ParkedVisit, Seed, StoreError};
+use store::{ClockWrite, Housekeeping, LeaseRequest, ParkedVisit, Seed, StoreError, VisitProgress};
 
 use crate::build::{host, later, lease, leased, request, seed, site, start, visit, visited, worker};
 use crate::harness::Db;
@@ -176,7 +176,38 @@ fn clock(name: &str, minutes: i64, requests_add: u32, day: i32) -> ClockWrite {
         not_before: None,
         requests_add,
         day,
+        progress: None,
     }
+}
+
+pub(crate) async fn a_killed_visit_leaves_its_progress_to_the_next(Db { store, .. }: Db) -> Result<()> {
+    let token = leased(&store, "shop.example", start()).await?.token;
+    let state = json!({ "next_path": 3, "text": "ümläut \u{0} and \"quotes\"" });
+    let write = |fence, state: &serde_json::Value| ClockWrite {
+        progress: Some(VisitProgress { site: site("shop.example"), fence, state: state.to_string() }),
+        ..clock("shop.example", 1, 1, 1)
+    };
+    store.clocks_save(&[write(token.fence, &json!("older")), write(token.fence, &state)]).await?;
+    let again = lease(&store, "shop.example", later(9)).await?;
+    assert_eq!((again.site.broken_off, again.site.parked), (Some(state.clone()), None));
+    store.clocks_save(&[write(token.fence, &json!("late"))]).await?;
+    let kept = lease(&store, "shop.example", later(20)).await?;
+    assert_eq!(kept.site.broken_off, Some(state), "a worker that lost its lease writes nothing");
+    store.visit_save(&kept.token, &visit("shop.example", later(20), Vec::new())).await?;
+    assert_eq!(lease(&store, "shop.example", later(30)).await?.site.broken_off, None);
+    Ok(())
+}
+
+pub(crate) async fn housekeeping_forgets_what_has_passed(Db { store, .. }: Db) -> Result<()> {
+    let token = leased(&store, "shop.example", start()).await?.token;
+    let progress = VisitProgress { site: site("shop.example"), fence: token.fence, state: "{}".to_owned() };
+    let write = ClockWrite { progress: Some(progress), ..clock("shop.example", 1, 1, 1) };
+    store.clocks_save(std::slice::from_ref(&write)).await?;
+    assert_eq!(store.housekeeping(later(60)).await?, Housekeeping::default());
+    let days = |count: i64| later(count * 24 * 60);
+    assert_eq!(store.housekeeping(days(3)).await?, Housekeeping { address_clocks: 1, broken_off: 1 });
+    assert_eq!(lease(&store, "shop.example", days(3)).await?.site.broken_off, None);
+    Ok(())
 }
 
 pub(crate) async fn clocks_move_forward_only(Db { store, .. }: Db) -> Result<()> {

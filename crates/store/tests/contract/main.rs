@@ -45,8 +45,9 @@ macro_rules! contract_tests {
                 two_workers_race_for_one_lease, many_workers_share_the_sites_without_overlap,
                 an_expired_lease_moves_on_and_the_old_holder_is_refused, leases_are_renewed_while_they_are_held,
                 a_released_site_is_due_again_and_keeps_its_progress, a_parked_visit_goes_on_where_it_was,
+                a_killed_visit_leaves_its_progress_to_the_next,
                 a_thousand_sites_come_by_priority_and_time, only_the_listed_sites_are_leased,
-                a_killed_worker_is_forgotten, clocks_move_forward_only, requests_are_counted_by_day,
+                a_killed_worker_is_forgotten, housekeeping_forgets_what_has_passed, clocks_move_forward_only, requests_are_counted_by_day,
             },
             visits::{
                 a_visit_is_kept_with_all_it_found, a_visit_is_saved_whole_or_not_at_all,

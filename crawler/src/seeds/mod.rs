@@ -3,6 +3,15 @@
 //! A line is a domain, a URL, or `rank,domain` as in the Tranco list; `#` begins a comment. Names may be internationalised,
 //! lines may end in CRLF, a byte order mark is passed over. A line that is none of these is reported with its number and
 //! reason, and the rest is read. A URL means its host, and that this path is asked for too.
+//!
+//! What a list is, its first bytes tell: a zip archive (Tranco's) is a list of the same kind inside, XML is an OPML file or a
+//! sitemap, of which the hosts count.
+
+mod archive;
+mod harvest;
+mod xml;
+
+pub(crate) use harvest::{fetch_list, harvest_registry};
 
 use std::collections::HashSet;
 use std::io::{self, BufRead};
@@ -51,6 +60,10 @@ pub enum SeedError {
     Empty { name: String },
     #[error("none of the {lines} lines of {name} is a domain or a URL; the first: line {line}: {reason}")]
     AllRejected { name: String, lines: u64, line: u64, reason: String },
+    #[error("cannot read {name}: {reason}")]
+    Damaged { name: String, reason: String },
+    #[error("cannot fetch {name}: {reason}")]
+    Unfetched { name: String, reason: String },
 }
 
 /// Reads seeds from any number of sources, each seed once.
@@ -72,32 +85,61 @@ impl SeedReader {
         source: impl io::Read,
         mut each: impl FnMut(Seed),
     ) -> Result<(), SeedError> {
-        let mut lines = Lines::new(io::BufReader::new(source));
-        let (mut used, mut rejected) = (0_u64, 0_u64);
-        let mut first_rejected = None;
+        let unreadable = |source| SeedError::Unreadable { name: name.to_owned(), source };
+        let mut source = io::BufReader::new(source);
+        let first = source.fill_buf().map_err(unreadable)?;
+        let mut tally = Tally::default();
+        match Kind::of(first) {
+            Kind::Archive => {
+                let list = archive::unpack(source).map_err(|reason| damaged(name, reason))?;
+                self.read_lines(name, list.as_slice(), &mut tally, &mut each)?;
+            }
+            Kind::Xml => {
+                let hosts = |text: &str| self.line(name, 0, text, &mut tally, &mut each);
+                xml::each_url(source, hosts).map_err(|reason| damaged(name, reason))?;
+            }
+            Kind::Lines => self.read_lines(name, source, &mut tally, &mut each)?,
+        }
+        tally.judge(name)
+    }
+
+    /// Takes seeds that are known to be some.
+    pub(crate) fn take_all(&mut self, seeds: Vec<Seed>, mut each: impl FnMut(Seed)) {
+        for seed in seeds {
+            self.take(seed, &mut each);
+        }
+    }
+
+    fn read_lines(
+        &mut self,
+        name: &str,
+        source: impl BufRead,
+        tally: &mut Tally,
+        each: &mut impl FnMut(Seed),
+    ) -> Result<(), SeedError> {
+        let mut lines = Lines::new(source);
         loop {
             let line =
                 lines.next().map_err(|source| SeedError::Unreadable { name: name.to_owned(), source })?;
-            let Some((number, text)) = line else { break };
-            match parse_line(&text) {
-                Ok(None) => {}
-                Ok(Some(seed)) => {
-                    used += 1;
-                    self.take(seed, &mut each);
-                }
-                Err(reason) => {
-                    rejected += 1;
-                    first_rejected.get_or_insert_with(|| (number, reason.clone()));
-                    self.reject(name, number, &text, reason);
-                }
-            }
+            let Some((number, text)) = line else { return Ok(()) };
+            self.line(name, number, &text, tally, each);
         }
-        match first_rejected {
-            _ if used > 0 => Ok(()),
-            Some((line, reason)) => {
-                Err(SeedError::AllRejected { name: name.to_owned(), lines: rejected, line, reason })
+    }
+
+    /// One line, or one URL of an XML file, which has no line and stands for its host alone.
+    fn line(&mut self, name: &str, number: u64, text: &str, tally: &mut Tally, each: &mut impl FnMut(Seed)) {
+        match parse_line(text) {
+            Ok(None) => {}
+            Ok(Some(seed)) => {
+                tally.used += 1;
+                let seed = if number == 0 { Seed { url: None, ..seed } } else { seed };
+                self.take(seed, each);
             }
-            None => Err(SeedError::Empty { name: name.to_owned() }),
+            Err(reason) => {
+                tally.rejected += 1;
+                tally.first_rejected.get_or_insert_with(|| (number, reason.clone()));
+                self.reject(name, number, text, reason);
+            }
         }
     }
 
@@ -123,6 +165,49 @@ impl SeedReader {
             self.report.rejected.push(Rejected { source: source.to_owned(), line, text, reason });
         }
     }
+}
+
+/// What a source holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Lines,
+    Archive,
+    Xml,
+}
+
+impl Kind {
+    fn of(first: &[u8]) -> Self {
+        let text = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first).trim_ascii_start();
+        match text.first() {
+            Some(b'<') => Self::Xml,
+            _ if first.starts_with(b"PK\x03\x04") => Self::Archive,
+            _ => Self::Lines,
+        }
+    }
+}
+
+/// What the lines of one source came to.
+#[derive(Debug, Default)]
+struct Tally {
+    used: u64,
+    rejected: u64,
+    first_rejected: Option<(u64, String)>,
+}
+
+impl Tally {
+    fn judge(self, name: &str) -> Result<(), SeedError> {
+        match self.first_rejected {
+            _ if self.used > 0 => Ok(()),
+            Some((line, reason)) => {
+                Err(SeedError::AllRejected { name: name.to_owned(), lines: self.rejected, line, reason })
+            }
+            None => Err(SeedError::Empty { name: name.to_owned() }),
+        }
+    }
+}
+
+fn damaged(name: &str, reason: String) -> SeedError {
+    SeedError::Damaged { name: name.to_owned(), reason }
 }
 
 /// Eight bytes stand for a name, so that a list of a hundred million stays within memory; of as many names, one in
@@ -213,73 +298,4 @@ fn check_site(host: &Host) -> Result<(), NameError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &[u8]) -> (Vec<Seed>, SeedReport) {
-        let mut seeds = Vec::new();
-        let mut reader = SeedReader::new();
-        reader.read("list", text, |seed| seeds.push(seed)).unwrap();
-        (seeds, reader.into_report())
-    }
-
-    #[test]
-    fn every_spelling_is_read() {
-        let text = "\u{feff}example.org\r\n# comment\r\n\r\n1,tranco.example\nBÜCHER.example  # books\n\
-                    https://api.shop.example/agents.json\nhttp://old.example\nshop.example/agent.json\n";
-        let (seeds, report) = read(text.as_bytes());
-        let hosts: Vec<&str> = seeds.iter().map(|seed| seed.host.as_str()).collect();
-        assert_eq!(
-            hosts,
-            [
-                "example.org",
-                "tranco.example",
-                "xn--bcher-kva.example",
-                "api.shop.example",
-                "old.example",
-                "shop.example"
-            ]
-        );
-        assert_eq!(seeds[1].rank, Some(1));
-        assert_eq!(seeds[3].url.as_ref().unwrap().as_str(), "https://api.shop.example/agents.json");
-        assert_eq!(seeds[4].url, None);
-        assert_eq!(seeds[5].url.as_ref().unwrap().path(), "/agent.json");
-        assert_eq!((report.read, report.rejected_count), (6, 0));
-    }
-
-    #[test]
-    fn bad_lines_are_reported_with_their_number_and_passed_over() {
-        let (seeds, report) = read(b"a.example\nnot a domain\n10.0.0.1\nftp://a.example/x\na.example:8443\nco.uk\nb.example\xff\nb.example\n");
-        assert_eq!(seeds.len(), 2);
-        let lines: Vec<u64> = report.rejected.iter().map(|rejected| rejected.line).collect();
-        assert_eq!(lines, [2, 3, 4, 5, 6, 7]);
-        assert!(report.rejected[1].reason.contains("IP address"), "{}", report.rejected[1].reason);
-        assert!(report.rejected[4].reason.contains("public suffix"), "{}", report.rejected[4].reason);
-    }
-
-    #[test]
-    fn duplicates_count_once_across_sources() {
-        let mut reader = SeedReader::new();
-        let mut hosts = Vec::new();
-        reader.read("one", &b"a.example\nA.EXAMPLE.\n"[..], |seed| hosts.push(seed.host)).unwrap();
-        reader.read("two", &b"a.example\nb.example"[..], |seed| hosts.push(seed.host)).unwrap();
-        let report = reader.into_report();
-        assert_eq!((hosts.len(), report.read, report.duplicates), (2, 2, 2));
-    }
-
-    #[test]
-    fn sources_without_any_seed_are_an_error_that_says_so() {
-        let empty = SeedReader::new().read("list", &b"# nothing\n\n"[..], |_| {}).unwrap_err().to_string();
-        assert!(empty.contains("list holds no seed"), "{empty}");
-        let wrong = SeedReader::new().read("list", &b"{\n}\n"[..], |_| {}).unwrap_err().to_string();
-        assert!(wrong.contains("none of the 2 lines") && wrong.contains("line 1"), "{wrong}");
-    }
-
-    #[test]
-    fn an_endless_line_costs_one_line() {
-        let mut text = vec![b'x'; 1 << 20];
-        text.extend_from_slice(b"\na.example\n");
-        let (seeds, report) = read(&text);
-        assert_eq!((seeds.len(), report.rejected[0].line), (1, 1));
-    }
-}
+mod tests;

@@ -1,0 +1,141 @@
+//! What a daemon does by schedule beside visiting: reading its seeds again, housekeeping, and a report.
+//!
+//! A task that fails is told and tried again at its next time. A stop is heeded between two tasks.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use store::{Stats, Store};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock;
+use crate::config::CrawlConfig;
+use crate::crontab::Crontab;
+use crate::egress::Egress;
+use crate::events::{Event, Events};
+use crate::run::{CrawlError, seed};
+
+/// When a daemon does what.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Schedules {
+    /// Reads every source of seeds again, stdin apart.
+    pub seeds: Option<Crontab>,
+    /// Removes what nothing needs any more.
+    pub housekeeping: Option<Crontab>,
+    /// Tells how the crawl stands.
+    pub report: Option<Crontab>,
+}
+
+/// Something that is done by schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScheduledTask {
+    Seeds,
+    Housekeeping,
+    Report,
+}
+
+impl fmt::Display for ScheduledTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Seeds => "seeds",
+            Self::Housekeeping => "housekeeping",
+            Self::Report => "report",
+        })
+    }
+}
+
+impl Schedules {
+    /// Each task with its schedule.
+    pub fn tasks(&self) -> impl Iterator<Item = (ScheduledTask, &Crontab)> {
+        let seeds = self.seeds.as_ref().map(|schedule| (ScheduledTask::Seeds, schedule));
+        let housekeeping = self.housekeeping.as_ref().map(|schedule| (ScheduledTask::Housekeeping, schedule));
+        let report = self.report.as_ref().map(|schedule| (ScheduledTask::Report, schedule));
+        [seeds, housekeeping, report].into_iter().flatten()
+    }
+
+    fn next_after(&self, now: DateTime<Utc>) -> Option<(DateTime<Utc>, ScheduledTask)> {
+        let next = |(task, schedule): (ScheduledTask, &Crontab)| Some((schedule.next_after(now)?, task));
+        self.tasks().filter_map(next).min_by_key(|(at, _)| *at)
+    }
+}
+
+/// Does everything at its time, until stopped.
+pub(crate) async fn follow(
+    config: CrawlConfig,
+    store: Store,
+    egress: Egress,
+    events: Events,
+    stop: CancellationToken,
+) {
+    let mut after = clock::now();
+    while let Some((at, _)) = config.schedules.next_after(after) {
+        let wait = (at - clock::now()).to_std().unwrap_or_default();
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = stop.cancelled() => return,
+        }
+        let due: Vec<ScheduledTask> = config
+            .schedules
+            .tasks()
+            .filter(|(_, schedule)| schedule.next_after(after) == Some(at))
+            .map(|(task, _)| task)
+            .collect();
+        for task in due {
+            let done = tokio::select! {
+                done = perform(task, &config, &store, &egress) => done,
+                () = stop.cancelled() => return,
+            };
+            let came_to = done.unwrap_or_else(|error| format!("failed: {error}"));
+            tracing::info!(%task, came_to, "done by schedule");
+            events.tell(Event::Scheduled { task: &task.to_string(), came_to: &came_to });
+        }
+        after = at.max(clock::now());
+    }
+}
+
+async fn perform(
+    task: ScheduledTask,
+    config: &CrawlConfig,
+    store: &Store,
+    egress: &Egress,
+) -> Result<String, CrawlError> {
+    match task {
+        ScheduledTask::Seeds => {
+            let report = seed(&config.without_stdin(), store, egress).await?;
+            Ok(format!("{} seeds read, {} lines passed over", report.read, report.rejected_count))
+        }
+        ScheduledTask::Housekeeping => {
+            let kept = store.housekeeping(clock::now()).await?;
+            Ok(format!(
+                "{} clocks of addresses and {} broken-off visits forgotten",
+                kept.address_clocks, kept.broken_off
+            ))
+        }
+        ScheduledTask::Report => Ok(in_one_line(&store.stats(clock::now()).await?)),
+    }
+}
+
+fn in_one_line(stats: &Stats) -> String {
+    let visits: u64 = stats.ends_last_day.iter().map(|(_, count)| count).sum();
+    let fetches: u64 = stats.outcomes_last_day.iter().map(|(_, count)| count).sum();
+    format!(
+        "{} sites, {} due, {} parked; {} manifests with {} capabilities; in the last day {visits} visits and {fetches} fetches",
+        stats.sites, stats.sites_due, stats.sites_parked, stats.manifests, stats.capabilities
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_task_comes_first() {
+        let at = |text: &str| Some(Crontab::parse(text).unwrap());
+        let schedules = Schedules { seeds: at("0 3 * * *"), housekeeping: at("0 2 * * *"), report: None };
+        let now = "2026-01-01T02:30:00Z".parse().unwrap();
+        assert_eq!(schedules.next_after(now).unwrap().1, ScheduledTask::Seeds);
+        let now = "2026-01-01T03:00:00Z".parse().unwrap();
+        assert_eq!(schedules.next_after(now).unwrap().1, ScheduledTask::Housekeeping);
+        assert_eq!(Schedules::default().next_after(now), None);
+    }
+}

@@ -1,0 +1,191 @@
+//! `--dry-run`: what a pass would request, decided by the same code, without a single packet and without a change in the
+//! store. What links, redirects and answers would add or end is not known beforehand.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+
+use chrono::{DateTime, Utc};
+use manifest::{Host, ManifestUrl, SiteName};
+use policy::Status;
+use policy::plan::ROBOTS_PATH;
+use policy::robots::CopyUse;
+use serde::Serialize;
+use store::{HostState, PathSlots, Seed, SiteState, SitesRequest, Store};
+
+use crate::clock;
+use crate::config::{CrawlConfig, SeedSource};
+use crate::run::CrawlError;
+use crate::seeds::{SeedError, SeedReader};
+use crate::visit;
+
+/// Sites that are listed; the rest are counted.
+const SITES_MAX: usize = 10_000;
+/// Sites read from the store at once.
+const PAGE: u32 = 500;
+
+/// What would be requested.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct DryRun {
+    pub sites: Vec<DrySite>,
+    pub sites_left_out: usize,
+    /// At the most: answers may end a visit early.
+    pub requests: usize,
+}
+
+/// One site of a dry run.
+#[derive(Debug, Clone, Serialize)]
+pub struct DrySite {
+    pub site: SiteName,
+    /// Now, or why not.
+    pub when: String,
+    pub requests: Vec<DryRequest>,
+}
+
+/// One request that would be sent, or would not because of what is kept.
+#[derive(Debug, Clone, Serialize)]
+pub struct DryRequest {
+    pub url: ManifestUrl,
+    pub note: Option<String>,
+    is_sent: bool,
+}
+
+/// Plans every due site and every seed. Lists on the web are not fetched.
+pub async fn dry_run(config: &CrawlConfig, store: &Store) -> Result<DryRun, CrawlError> {
+    let now = clock::now();
+    let seeds = read_seeds(&config.seeds)?;
+    let mut names: BTreeSet<SiteName> = seeds.iter().map(|seed| seed.host.site()).collect();
+    let mut after = None;
+    loop {
+        let request = SitesRequest { after: after.take(), max: PAGE, ..SitesRequest::default() };
+        let page = store.sites_page(&request).await?;
+        let Some(last) = page.sites.last() else { break };
+        after = Some(last.name.clone());
+        let due = page.sites.iter().filter(|site| site.next_visit_at.is_some_and(|at| at <= now));
+        names.extend(due.map(|site| site.name.clone()));
+    }
+    if names.is_empty() && seeds.is_empty() {
+        return Ok(DryRun::default());
+    }
+    let mut plan = DryRun { sites_left_out: names.len().saturating_sub(SITES_MAX), ..DryRun::default() };
+    for name in names.into_iter().take(SITES_MAX) {
+        let site = plan_site(store, name, &seeds, now).await?;
+        plan.requests += site.requests.iter().filter(|request| request.is_sent).count();
+        plan.sites.push(site);
+    }
+    Ok(plan)
+}
+
+fn read_seeds(sources: &[SeedSource]) -> Result<Vec<Seed>, SeedError> {
+    let (mut reader, mut seeds) = (SeedReader::new(), Vec::new());
+    for source in sources {
+        let name = source.name();
+        let each = |seed| seeds.push(seed);
+        match source {
+            SeedSource::File(path) => {
+                let file = File::open(path)
+                    .map_err(|source| SeedError::Unreadable { name: name.clone(), source })?;
+                reader.read(&name, file, each)?;
+            }
+            SeedSource::Stdin => reader.read(&name, io::stdin().lock(), each)?,
+            SeedSource::Text { text, .. } => reader.read(&name, text.as_bytes(), each)?,
+            SeedSource::Url(_) | SeedSource::Registry(_) => {
+                tracing::warn!(source = name, "not fetched in a dry run");
+            }
+        }
+    }
+    Ok(seeds)
+}
+
+async fn plan_site(
+    store: &Store,
+    name: SiteName,
+    seeds: &[Seed],
+    now: DateTime<Utc>,
+) -> Result<DrySite, CrawlError> {
+    let known = store.site_story(&name, 0).await?;
+    let waits = known.as_ref().and_then(|story| {
+        let later = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
+        let parked = story.state.parked.as_ref().filter(|parked| parked.resume_at > now);
+        match (&story.blocked, parked, story.summary.next_visit_at) {
+            (Some(_), ..) => Some("never: its owner asked to be left out".to_owned()),
+            (None, Some(parked), _) => {
+                Some(format!("goes on at {}: {}", later(parked.resume_at), parked.reason))
+            }
+            (None, None, Some(at)) if at > now => Some(format!("not before {}", later(at))),
+            _ => None,
+        }
+    });
+    if let Some(when) = waits {
+        return Ok(DrySite { site: name, when, requests: Vec::new() });
+    }
+    let mut state = known.map_or_else(|| unknown(name.clone()), |story| story.state);
+    for seed in seeds.iter().filter(|seed| seed.host.site() == name) {
+        if !state.hosts.iter().any(|host| host.host == seed.host) {
+            state.hosts.push(seeded(seed.host.clone()));
+        }
+        state
+            .hints
+            .extend(seed.url.clone().filter(|url| !state.resources.iter().any(|known| known.url == *url)));
+    }
+    Ok(DrySite { site: name, when: "now".to_owned(), requests: requests(&state, now) })
+}
+
+fn requests(state: &SiteState, now: DateTime<Utc>) -> Vec<DryRequest> {
+    let mut requests = Vec::new();
+    let mut greeted: BTreeSet<Host> = BTreeSet::new();
+    for url in visit::planned_urls(state, now) {
+        let host = url.host();
+        if greeted.insert(host.clone())
+            && let Ok(robots) = ManifestUrl::on_host(&host, ROBOTS_PATH)
+        {
+            let record =
+                state.hosts.iter().find(|known| known.host == host).and_then(|known| known.robots.as_ref());
+            let copy = record.filter(|record| CopyUse::at(record.expires_at, now) == CopyUse::Current);
+            let note = copy.map(|record| {
+                format!(
+                    "not sent: its copy is good until {}",
+                    record.expires_at.format("%Y-%m-%d %H:%M:%S UTC")
+                )
+            });
+            requests.push(DryRequest { url: robots, is_sent: note.is_none(), note });
+        }
+        let known = state.resources.iter().find(|known| known.url == url);
+        let fresh = known.and_then(|known| known.fresh_until).filter(|until| now < *until);
+        let note = match (fresh, known) {
+            (Some(until), _) => {
+                Some(format!("not sent: fresh until {}", until.format("%Y-%m-%d %H:%M:%S UTC")))
+            }
+            (None, Some(known)) if known.content_hash.is_some() => Some("conditional".to_owned()),
+            _ => None,
+        };
+        requests.push(DryRequest { url, is_sent: fresh.is_none(), note });
+    }
+    requests
+}
+
+/// A site that the store has never heard of.
+fn unknown(name: SiteName) -> SiteState {
+    SiteState {
+        name,
+        status: Status::Pending,
+        hosts: Vec::new(),
+        resources: Vec::new(),
+        visits: 0,
+        changes: 0,
+        first_visit_at: None,
+        last_visit_at: None,
+        last_end: None,
+        failures_in_row: 0,
+        negatives_in_row: 0,
+        paths_checked: PathSlots::default(),
+        parked: None,
+        broken_off: None,
+        hints: Vec::new(),
+        not_before: None,
+    }
+}
+
+fn seeded(host: Host) -> HostState {
+    HostState { host, seeded: true, robots: None, next_ok_at: None, requests_today: 0, requests_day: 0 }
+}

@@ -1,0 +1,175 @@
+//! What the crawler tells Prometheus. Every label comes from a closed set: a word of `policy`, a platform of its table.
+//!
+//! Without `--metrics` nobody listens and every call here does nothing.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
+use policy::delay::Scope;
+use policy::{FetchOutcome, VisitEnd};
+use store::VisitSaved;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::summary::Counted;
+
+const VISITS: &str = "agentdex_crawler_visits_total";
+const FETCHES: &str = "agentdex_crawler_fetches_total";
+const REQUESTS: &str = "agentdex_crawler_requests_total";
+const BYTES_IN: &str = "agentdex_crawler_received_bytes_total";
+const MANIFESTS: &str = "agentdex_crawler_manifests_total";
+const PARKED: &str = "agentdex_crawler_visits_parked_total";
+const LEASES_LOST: &str = "agentdex_crawler_leases_lost_total";
+const OWN_FAILURES: &str = "agentdex_crawler_own_failures_total";
+const DATABASE_WAITS: &str = "agentdex_crawler_database_waits_total";
+const COPIES_USED: &str = "agentdex_crawler_copies_used_total";
+const WAIT_SECONDS: &str = "agentdex_crawler_wait_seconds";
+const REQUEST_SECONDS: &str = "agentdex_crawler_request_seconds";
+const OPEN_VISITS: &str = "agentdex_crawler_open_visits";
+const PARKED_VISITS: &str = "agentdex_crawler_parked_visits";
+const LAG_SECONDS: &str = "agentdex_crawler_lag_seconds";
+const PLATFORM_RATE: &str = "agentdex_crawler_platform_requests_per_second";
+const OPEN_FILES: &str = "agentdex_crawler_open_files";
+const RESIDENT_BYTES: &str = "agentdex_crawler_resident_bytes";
+/// Seconds: of a gap, of a slow server, of the limits of each phase.
+const BUCKETS: [f64; 12] = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0];
+/// Octets of a page of memory, as `/proc/self/statm` counts on every machine that this runs on by default.
+const PAGE_BYTES: u64 = 4_096;
+
+/// Serves the metrics under `/metrics` on an address, until the crawl ends.
+pub fn serve(address: SocketAddr, tracker: &TaskTracker, stop: CancellationToken) -> Result<(), String> {
+    let cannot = |error: &dyn std::fmt::Display| format!("cannot serve metrics on {address}: {error}");
+    // the exporter would tell of a taken port only in its log
+    drop(std::net::TcpListener::bind(address).map_err(|error| cannot(&error))?);
+    let (recorder, exporter) = PrometheusBuilder::new()
+        .with_http_listener(address)
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &BUCKETS)
+        .map_err(|error| cannot(&error))?
+        .build()
+        .map_err(|error| cannot(&error))?;
+    metrics::set_global_recorder(recorder).map_err(|error| cannot(&error))?;
+    describe();
+    begin();
+    tracker.spawn(async move {
+        tokio::select! {
+            ended = exporter => {
+                if let Err(error) = ended {
+                    tracing::error!(?error, "metrics are no longer served");
+                }
+            }
+            () = stop.cancelled() => {}
+        }
+    });
+    Ok(())
+}
+
+fn describe() {
+    describe_counter!(VISITS, "visits saved, by how they ended");
+    describe_counter!(FETCHES, "fetches saved, by what they came to");
+    describe_counter!(REQUESTS, "requests of visits that were saved");
+    describe_counter!(BYTES_IN, Unit::Bytes, "octets of bodies received, as coded");
+    describe_counter!(MANIFESTS, "manifests that were added, changed or removed");
+    describe_counter!(PARKED, "visits parked, by the scope that they wait for");
+    describe_counter!(LEASES_LOST, "visits that another worker took over");
+    describe_counter!(OWN_FAILURES, "visits that failed for a reason of ours");
+    describe_counter!(DATABASE_WAITS, "attempts that found the database away");
+    describe_counter!(COPIES_USED, "requests that a copy made unnecessary or cheap");
+    describe_histogram!(WAIT_SECONDS, Unit::Seconds, "waits for a turn, by the scope that was waited for");
+    describe_histogram!(REQUEST_SECONDS, Unit::Seconds, "from a request to the end of its answer");
+    describe_gauge!(OPEN_VISITS, "visits under way");
+    describe_gauge!(PARKED_VISITS, "parked visits that this process knows of");
+    describe_gauge!(LAG_SECONDS, Unit::Seconds, "for how long the oldest due visit has been due");
+    describe_gauge!(PLATFORM_RATE, "requests a second that a shared platform is given");
+    describe_gauge!(OPEN_FILES, "file descriptors of the process");
+    describe_gauge!(RESIDENT_BYTES, Unit::Bytes, "resident memory of the process");
+}
+
+pub(crate) fn visit_saved(visit: &Counted, saved: &VisitSaved) {
+    counter!(VISITS, "end" => visit.end.as_str()).increment(1);
+    counter!(REQUESTS).increment(visit.requests.into());
+    counter!(BYTES_IN).increment(visit.bytes_in);
+    for outcome in &visit.outcomes {
+        counter!(FETCHES, "outcome" => outcome.as_str()).increment(1);
+        match outcome {
+            FetchOutcome::Fresh => copy_used("fresh"),
+            FetchOutcome::NotModified => copy_used("not_modified"),
+            _ => {}
+        }
+    }
+    for (change, count) in [
+        ("added", saved.manifests_added),
+        ("changed", saved.manifests_changed),
+        ("removed", saved.manifests_removed),
+    ] {
+        counter!(MANIFESTS, "change" => change).increment(count.into());
+    }
+}
+
+pub(crate) fn visit_parked(scope: Option<Scope>) {
+    counter!(PARKED, "scope" => scope.map_or("none", Scope::as_str)).increment(1);
+}
+
+pub(crate) fn lease_lost() {
+    counter!(LEASES_LOST).increment(1);
+}
+
+pub(crate) fn own_failure() {
+    counter!(OWN_FAILURES).increment(1);
+}
+
+pub(crate) fn database_wait() {
+    counter!(DATABASE_WAITS).increment(1);
+}
+
+/// `kind` is a word of this module's callers, never of a site.
+pub(crate) fn copy_used(kind: &'static str) {
+    counter!(COPIES_USED, "kind" => kind).increment(1);
+}
+
+pub(crate) fn waited(scope: Scope, wait: Duration) {
+    histogram!(WAIT_SECONDS, "scope" => scope.as_str()).record(wait.as_secs_f64());
+}
+
+pub(crate) fn answered(took: Duration) {
+    histogram!(REQUEST_SECONDS).record(took.as_secs_f64());
+}
+
+pub(crate) fn platform_rate(platform: &'static str, gap: Duration) {
+    gauge!(PLATFORM_RATE, "platform" => platform).set(1.0 / gap.as_secs_f64());
+}
+
+/// The state of the queue and of the process, told at every heartbeat.
+pub(crate) fn state(open: usize, parked: usize, oldest_due_at: Option<DateTime<Utc>>, now: DateTime<Utc>) {
+    let lag = oldest_due_at.map(|at| (now - at).to_std().unwrap_or_default()).unwrap_or_default();
+    gauge!(LAG_SECONDS).set(lag.as_secs_f64());
+    gauge!(OPEN_VISITS).set(number(open));
+    gauge!(PARKED_VISITS).set(number(parked));
+    if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
+        gauge!(OPEN_FILES).set(number(files.count()));
+    }
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    if let Some(pages) = statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()) {
+        gauge!(RESIDENT_BYTES).set(number(usize::try_from(pages * PAGE_BYTES).unwrap_or(usize::MAX)));
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a gauge is a float; counts of this size lose nothing that matters"
+)]
+fn number(count: usize) -> f64 {
+    count as f64
+}
+
+/// Counts of nothing are told too, so that a first one is seen as a rise.
+fn begin() {
+    for end in VisitEnd::ALL {
+        counter!(VISITS, "end" => end.as_str()).increment(0);
+    }
+    counter!(LEASES_LOST).increment(0);
+    counter!(OWN_FAILURES).increment(0);
+    counter!(DATABASE_WAITS).increment(0);
+}

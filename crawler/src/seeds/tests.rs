@@ -1,0 +1,104 @@
+//! Lists in every spelling, and what is wrong with others.
+
+use super::*;
+
+fn read(text: &[u8]) -> (Vec<Seed>, SeedReport) {
+    let mut seeds = Vec::new();
+    let mut reader = SeedReader::new();
+    reader.read("list", text, |seed| seeds.push(seed)).unwrap();
+    (seeds, reader.into_report())
+}
+
+#[test]
+fn every_spelling_is_read() {
+    let text = "\u{feff}example.org\r\n# comment\r\n\r\n1,tranco.example\nBÜCHER.example  # books\n\
+                https://api.shop.example/agents.json\nhttp://old.example\nshop.example/agent.json\n";
+    let (seeds, report) = read(text.as_bytes());
+    let hosts: Vec<&str> = seeds.iter().map(|seed| seed.host.as_str()).collect();
+    assert_eq!(
+        hosts,
+        [
+            "example.org",
+            "tranco.example",
+            "xn--bcher-kva.example",
+            "api.shop.example",
+            "old.example",
+            "shop.example"
+        ]
+    );
+    assert_eq!(seeds[1].rank, Some(1));
+    assert_eq!(seeds[3].url.as_ref().unwrap().as_str(), "https://api.shop.example/agents.json");
+    assert_eq!(seeds[4].url, None);
+    assert_eq!(seeds[5].url.as_ref().unwrap().path(), "/agent.json");
+    assert_eq!((report.read, report.rejected_count), (6, 0));
+}
+
+#[test]
+fn bad_lines_are_reported_with_their_number_and_passed_over() {
+    let (seeds, report) = read(b"a.example\nnot a domain\n10.0.0.1\nftp://a.example/x\na.example:8443\nco.uk\nb.example\xff\nb.example\n");
+    assert_eq!(seeds.len(), 2);
+    let lines: Vec<u64> = report.rejected.iter().map(|rejected| rejected.line).collect();
+    assert_eq!(lines, [2, 3, 4, 5, 6, 7]);
+    assert!(report.rejected[1].reason.contains("IP address"), "{}", report.rejected[1].reason);
+    assert!(report.rejected[4].reason.contains("public suffix"), "{}", report.rejected[4].reason);
+}
+
+#[test]
+fn duplicates_count_once_across_sources() {
+    let mut reader = SeedReader::new();
+    let mut hosts = Vec::new();
+    reader.read("one", &b"a.example\nA.EXAMPLE.\n"[..], |seed| hosts.push(seed.host)).unwrap();
+    reader.read("two", &b"a.example\nb.example"[..], |seed| hosts.push(seed.host)).unwrap();
+    let report = reader.into_report();
+    assert_eq!((hosts.len(), report.read, report.duplicates), (2, 2, 2));
+}
+
+#[test]
+fn sources_without_any_seed_are_an_error_that_says_so() {
+    let empty = SeedReader::new().read("list", &b"# nothing\n\n"[..], |_| {}).unwrap_err().to_string();
+    assert!(empty.contains("list holds no seed"), "{empty}");
+    let wrong = SeedReader::new().read("list", &b"{\n}\n"[..], |_| {}).unwrap_err().to_string();
+    assert!(wrong.contains("none of the 2 lines") && wrong.contains("line 1"), "{wrong}");
+}
+
+#[test]
+fn an_endless_line_costs_one_line() {
+    let mut text = vec![b'x'; 1 << 20];
+    text.extend_from_slice(b"\na.example\n");
+    let (seeds, report) = read(&text);
+    assert_eq!((seeds.len(), report.rejected[0].line), (1, 1));
+}
+
+#[test]
+fn archives_and_feeds_are_lists_too() {
+    use std::io::{Cursor, Write};
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    archive.start_file("top-1m.csv", zip::write::SimpleFileOptions::default()).unwrap();
+    archive.write_all(b"1,a.example\r\n2,b.example\r\n").unwrap();
+    let (seeds, report) = read(archive.finish().unwrap().get_ref());
+    assert_eq!((seeds.len(), report.read, seeds[1].rank), (2, 2, Some(2)));
+
+    let opml = br#"<?xml version="1.0"?><opml version="2.0"><body><outline text="News">
+        <outline type="rss" xmlUrl="https://feeds.a.example/rss" htmlUrl="https://a.example/"/>
+        <outline type="rss" xmlUrl="https://b.example/feed?x=1&amp;y=2"/></outline></body></opml>"#;
+    let hosts = |seeds: &[Seed]| seeds.iter().map(|seed| seed.host.to_string()).collect::<Vec<_>>();
+    let (seeds, _) = read(opml);
+    assert_eq!(hosts(&seeds), ["feeds.a.example", "a.example", "b.example"]);
+    assert!(seeds.iter().all(|seed| seed.url.is_none()), "a feed is no manifest");
+
+    let sitemap = b"\xef\xbb\xbf<urlset><url><loc> https://a.example/one </loc></url>\
+        <url><loc><![CDATA[https://b.example/two]]></loc></url><url><loc>nowhere</loc></url></urlset>";
+    let (seeds, report) = read(sitemap);
+    assert_eq!(
+        (hosts(&seeds), report.rejected_count),
+        (vec!["a.example".to_owned(), "b.example".to_owned()], 1)
+    );
+}
+
+#[test]
+fn what_only_looks_like_an_archive_or_xml_is_told() {
+    for bytes in [&b"PK\x03\x04nothing"[..], b"<opml><body>", b"<html><p>hello</html>"] {
+        let error = SeedReader::new().read("list", bytes, |_| {}).unwrap_err().to_string();
+        assert!(error.contains("list"), "{error}");
+    }
+}

@@ -1,0 +1,115 @@
+//! The crawler is killed (SIGKILL) again and again in the middle of its visits.
+//!
+//! `AGENTDEX_TEST_KILLS=100 cargo nextest run --workspace -E 'test(killed_again_and_again)'` is the full measure; the usual
+//! run kills a few times.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Stdio;
+use std::time::Duration;
+
+use testweb::{Answer, Hit, Host};
+use tokio::process::Child;
+
+use crate::desk::{Desk, text};
+use crate::support::AWP;
+
+const KILLS_DEFAULT: usize = 6;
+const DELAY: Duration = Duration::from_millis(80);
+/// Requests of one life.
+const HITS_A_LIFE: usize = 40;
+const ARGUMENTS: [&str; 10] =
+    ["--seeds", "seeds", "--delay", "80ms", "--lease", "1s", "--concurrency", "8", "--format", "json"];
+
+#[expect(clippy::disallowed_methods, reason = "the one knob of this test, for a longer run")]
+fn kills_wanted() -> usize {
+    std::env::var("AGENTDEX_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS_DEFAULT)
+}
+
+fn start(desk: &Desk) -> Child {
+    let mut command = desk.command(&ARGUMENTS);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Pass marks: no site is lost, no gap is broken, and a killed visit repeats at most the request that was under way.
+#[tokio::test]
+async fn killed_again_and_again_nothing_is_lost_and_hardly_anything_repeated() {
+    let kills = kills_wanted();
+    let names: Vec<String> = (0..20 + 2 * kills).map(|index| format!("shop{index}.example")).collect();
+    let hosts = names.iter().map(|name| Host::new(name).file("/agent.json", "application/json", AWP));
+    let desk = Desk::with(hosts).await;
+    desk.file("seeds", &names.join("\n"));
+    let mut killed_at_us = Vec::new();
+    for _ in 0..kills {
+        let before = desk.web.log().hit_count();
+        let mut child = start(&desk);
+        let enough = desk.web.log().wait_until(|log| log.hit_count() >= before + HITS_A_LIFE);
+        tokio::time::timeout(Duration::from_mins(1), enough).await.expect("requests after a restart");
+        child.kill().await.unwrap();
+        killed_at_us.push(desk.web.log().now_us());
+    }
+    let ended = desk.run(&ARGUMENTS).await;
+    assert!(ended.status.success(), "{}", text(&ended.stderr));
+    let status = desk.json(&["status", "--format", "json"]).await;
+    assert_eq!(status["sites"], names.len(), "{status}");
+    assert_eq!((&status["manifests"], &status["sites_leased"]), (&names.len().into(), &0.into()), "{status}");
+    let hits = desk.web.log().hits();
+    let repeated = judge(&hits, &names, &killed_at_us);
+    println!("{} requests, {kills} kills, {repeated} requests repeated", hits.len());
+}
+
+/// The number of requests that were repeated.
+fn judge(hits: &[Hit], names: &[String], killed_at_us: &[u64]) -> usize {
+    let mut repeated = 0;
+    for name in names {
+        let hits: Vec<&Hit> = hits.iter().filter(|hit| hit.host == *name).collect();
+        for pair in hits.windows(2) {
+            // an answer that broke off with the killed crawler ended for the server when it noticed
+            let ended_us = if pair[0].complete { pair[0].ended_us } else { pair[0].started_us };
+            let gap = Duration::from_micros(pair[1].started_us.saturating_sub(ended_us));
+            assert!(gap >= DELAY, "{gap:?} on {name} between {} and {}", pair[0].path, pair[1].path);
+        }
+        let paths: BTreeSet<&str> = hits.iter().map(|hit| hit.path.as_str()).collect();
+        let (first, last) = (hits.first().expect("a visit"), hits.last().expect("a visit"));
+        let kills_of_visit =
+            killed_at_us.iter().filter(|at| (first.started_us..last.started_us).contains(at)).count();
+        let repeats = hits.len() - paths.len();
+        assert!(
+            repeats <= kills_of_visit,
+            "{name}: {repeats} requests repeated after {kills_of_visit} kills: {:?}",
+            counted(&hits)
+        );
+        repeated += repeats;
+    }
+    repeated
+}
+
+fn counted<'a>(hits: &[&'a Hit]) -> BTreeMap<&'a str, usize> {
+    hits.iter().fold(BTreeMap::new(), |mut counts, hit| {
+        *counts.entry(hit.path.as_str()).or_default() += 1;
+        counts
+    })
+}
+
+/// Pass mark: silence for the full time, whoever is killed.
+#[tokio::test]
+async fn a_pause_that_was_asked_for_survives_a_kill() {
+    let busy = Host::new("busy.example")
+        .robots("")
+        .route("/.well-known/agent-card.json", Answer::retry_after(429, "120"));
+    let others = (0..8).map(|index| Host::new(&format!("shop{index}.example")));
+    let names: Vec<String> = std::iter::once("busy.example".to_owned())
+        .chain((0..8).map(|index| format!("shop{index}.example")))
+        .collect();
+    let desk = Desk::with(std::iter::once(busy).chain(others)).await;
+    desk.file("seeds", &names.join("\n"));
+    let mut child = start(&desk);
+    let log = desk.web.log();
+    log.wait_until(|log| log.hits_on("busy.example").len() >= 2).await;
+    // three requests of another site later the pause is certainly written
+    let others = log.hit_count();
+    log.wait_until(|log| log.hit_count() >= others + 24).await;
+    child.kill().await.unwrap();
+    let ended = desk.run(&["--seeds", "seeds", "--delay", "80ms", "--lease", "1s", "--revisit", "0s"]).await;
+    assert!(ended.status.success(), "{}", text(&ended.stderr));
+    assert_eq!(log.hits_on("busy.example").len(), 2, "the pause was not kept");
+}

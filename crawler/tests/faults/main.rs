@@ -1,0 +1,14 @@
+//! Faults to survive: each row of the fault table is a test with its pass mark, judged by the server's own log.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod answers;
+mod clocks;
+mod kills;
+mod names;
+mod slow;
+
+#[path = "../support/desk.rs"]
+mod desk;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,241 @@
+//! Name servers that fail, are silent, cut their answers, or change their mind between two questions.
+
+use std::collections::HashMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crawler::config::TextRecords;
+use crawler::egress::HostsFile;
+use policy::{OwnNetworks, VisitEnd};
+use testweb::{Addresses, Host, Web};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::support::{AWP, Crawl};
+
+const A: u16 = 1;
+const TXT: u16 = 16;
+const SERVFAIL: u8 = 2;
+const NXDOMAIN: u8 = 3;
+/// Both tries of a lookup, and the time of a slow machine.
+const LOOKUP_MAX: Duration = Duration::from_secs(14);
+
+/// What the responder says about a name.
+#[derive(Clone)]
+enum Zone {
+    Silent,
+    Code(u8),
+    /// No record of any type.
+    Empty,
+    /// One address after another, the last one from then on.
+    Addresses(Vec<Ipv4Addr>),
+    /// The whole answer over TCP alone.
+    Truncated(Ipv4Addr),
+    Text(&'static str),
+}
+
+/// A name server on a loopback port; its tasks end with it.
+struct Responder {
+    address: SocketAddr,
+    asked: Arc<Mutex<HashMap<(String, u16), usize>>>,
+    _tasks: JoinSet<()>,
+}
+
+impl Responder {
+    async fn start(zones: impl IntoIterator<Item = (&str, Zone)>) -> Self {
+        let zones: Arc<HashMap<String, Zone>> =
+            Arc::new(zones.into_iter().map(|(name, zone)| (name.to_owned(), zone)).collect());
+        let asked = Arc::new(Mutex::new(HashMap::new()));
+        let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let address = udp.local_addr().unwrap();
+        let tcp = TcpListener::bind(address).await.unwrap();
+        let mut tasks = JoinSet::new();
+        let (of_udp, counts) = (Arc::clone(&zones), Arc::clone(&asked));
+        tasks.spawn(async move {
+            let mut packet = [0; 1_500];
+            loop {
+                let (length, peer) = udp.recv_from(&mut packet).await.unwrap();
+                if let Some(answer) = answer(&packet[..length], &of_udp, &counts, Transport::Udp) {
+                    udp.send_to(&answer, peer).await.unwrap();
+                }
+            }
+        });
+        let counts = Arc::clone(&asked);
+        tasks.spawn(async move {
+            loop {
+                let (mut stream, _) = tcp.accept().await.unwrap();
+                let length = stream.read_u16().await.unwrap();
+                let mut packet = vec![0; usize::from(length)];
+                stream.read_exact(&mut packet).await.unwrap();
+                if let Some(answer) = answer(&packet, &zones, &counts, Transport::Tcp) {
+                    stream.write_u16(u16::try_from(answer.len()).unwrap()).await.unwrap();
+                    stream.write_all(&answer).await.unwrap();
+                }
+            }
+        });
+        Self { address, asked, _tasks: tasks }
+    }
+
+    fn asked(&self, name: &str, kind: u16) -> usize {
+        self.asked.lock().unwrap().get(&(name.to_owned(), kind)).copied().unwrap_or(0)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Transport {
+    Udp,
+    Tcp,
+}
+
+/// RFC 1035 §4: the question repeated, and what the zone says.
+fn answer(
+    packet: &[u8],
+    zones: &HashMap<String, Zone>,
+    asked: &Mutex<HashMap<(String, u16), usize>>,
+    transport: Transport,
+) -> Option<Vec<u8>> {
+    let (mut at, mut labels) = (12, Vec::new());
+    while packet[at] != 0 {
+        let end = at + 1 + usize::from(packet[at]);
+        labels.push(String::from_utf8_lossy(&packet[at + 1..end]).to_ascii_lowercase());
+        at = end;
+    }
+    let (name, question_end) = (labels.join("."), at + 5);
+    let kind = u16::from_be_bytes([packet[at + 1], packet[at + 2]]);
+    let count = {
+        let mut asked = asked.lock().unwrap();
+        let count = asked.entry((name.clone(), kind)).or_default();
+        *count += 1;
+        *count
+    };
+    let (mut code, mut truncated, mut records) = (0, false, Vec::<Vec<u8>>::new());
+    match zones.get(&name)? {
+        Zone::Silent => return None,
+        Zone::Code(wanted) => code = *wanted,
+        Zone::Truncated(_) if transport == Transport::Udp => truncated = true,
+        Zone::Truncated(address) if kind == A => records.push(address.octets().to_vec()),
+        Zone::Addresses(addresses) if kind == A => {
+            records.push(addresses[(count - 1).min(addresses.len() - 1)].octets().to_vec());
+        }
+        Zone::Text(text) if kind == TXT => {
+            records.push([&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat());
+        }
+        Zone::Empty | Zone::Truncated(_) | Zone::Addresses(_) | Zone::Text(_) => {}
+    }
+    let mut answer = packet[..2].to_vec();
+    answer.extend([0x81 | if truncated { 2 } else { 0 }, 0x80 | code, 0, 1, 0]);
+    answer.push(u8::try_from(records.len()).unwrap());
+    answer.extend([0, 0, 0, 0]);
+    answer.extend(&packet[12..question_end]);
+    for record in records {
+        answer.extend([0xc0, 12]);
+        answer.extend(kind.to_be_bytes());
+        // class IN, no time to live
+        answer.extend([0, 1, 0, 0, 0, 0]);
+        answer.extend(u16::try_from(record.len()).unwrap().to_be_bytes());
+        answer.extend(record);
+    }
+    Some(answer)
+}
+
+/// A crawl of names that only the responder knows.
+async fn crawl_with(responder: &Responder, web: Web, seeds: &[&str]) -> Crawl {
+    let mut crawl = Crawl::on(web, &seeds.join("\n")).await;
+    crawl.config.egress.hosts = HostsFile::default();
+    crawl.config.egress.name_servers = vec![responder.address];
+    crawl
+}
+
+/// Pass mark: 10 s at the most, no request, and only what does not exist counts as dead.
+#[tokio::test]
+async fn failing_name_servers_are_told_from_dead_names() {
+    let zones = [
+        ("silent.example", Zone::Silent),
+        ("failing.example", Zone::Code(SERVFAIL)),
+        ("refused.example", Zone::Code(5)),
+        ("missing.example", Zone::Code(NXDOMAIN)),
+        ("empty.example", Zone::Empty),
+        ("private.example", Zone::Addresses(vec![Ipv4Addr::new(10, 0, 0, 1)])),
+    ];
+    let names = zones.clone().map(|(name, _)| name);
+    let responder = Responder::start(zones).await;
+    let web = Web::builder().start().await.unwrap();
+    let crawl = crawl_with(&responder, web, &names).await;
+    let began = Instant::now();
+    let summary = crawl.pass().await;
+    assert!(began.elapsed() < LOOKUP_MAX, "{:?}", began.elapsed());
+    assert_eq!((summary.sites_visited, summary.requests, summary.failed), (6, 0, 0), "{summary:?}");
+    let ends = [
+        ("silent.example", vec![VisitEnd::DnsFailed, VisitEnd::RobotsUnreachable]),
+        ("failing.example", vec![VisitEnd::DnsFailed, VisitEnd::RobotsUnreachable]),
+        ("refused.example", vec![VisitEnd::DnsFailed, VisitEnd::RobotsUnreachable]),
+        ("missing.example", vec![VisitEnd::DnsDead]),
+        ("empty.example", vec![VisitEnd::DnsDead]),
+        ("private.example", vec![VisitEnd::AddressRefused]),
+    ];
+    for (name, allowed) in ends {
+        let story = crawl.story(name).await;
+        assert!(allowed.contains(&story.visits[0].end), "{name}: {}", story.visits[0].end);
+        assert_ne!(story.summary.status, policy::Status::Gone, "{name}");
+    }
+}
+
+/// A web on the port that is visited, where this machine lets us; each test has an address of its own.
+async fn web_on_443(address: Ipv4Addr, host: Host) -> Option<Web> {
+    let web = Web::builder().addresses(Addresses::Shared(address)).port(443).host(host);
+    web.start().await.ok()
+}
+
+/// Pass mark: one resolution a visit, and the address that it turns into later is refused in the connector.
+#[tokio::test]
+async fn a_name_that_changes_its_mind_leads_nowhere_else() {
+    let (public, private) = (Ipv4Addr::new(127, 53, 0, 1), Ipv4Addr::new(127, 66, 0, 1));
+    let Some(web) =
+        web_on_443(public, Host::new("rebind.example").file("/agent.json", "application/json", AWP)).await
+    else {
+        println!("skipped: port 443 of {public} cannot be listened on here");
+        return;
+    };
+    let trap = TcpListener::bind(SocketAddr::from((private, 443))).await.unwrap();
+    let responder = Responder::start([("rebind.example", Zone::Addresses(vec![public, private]))]).await;
+    let mut crawl = crawl_with(&responder, web, &["rebind.example"]).await;
+    crawl.config.egress.own_networks = OwnNetworks::new(["127.53.0.0/16".parse().unwrap()]);
+    let summary = crawl.pass().await;
+    assert_eq!((summary.sites_visited, summary.manifests_added), (1, 1), "{summary:?}");
+    assert_eq!(responder.asked("rebind.example", A), 1, "one resolution holds for the whole visit");
+    let summary = crawl.pass_again().await;
+    assert_eq!((summary.requests, crawl.web.log().hit_count()), (0, 0), "{summary:?}");
+    assert_eq!(crawl.story("rebind.example").await.visits[0].end, VisitEnd::AddressRefused);
+    assert!(
+        tokio::time::timeout(Duration::ZERO, trap.accept()).await.is_err(),
+        "the private address was connected to"
+    );
+}
+
+#[tokio::test]
+async fn a_cut_answer_is_asked_for_again_over_tcp_and_text_records_lead_on() {
+    let address = Ipv4Addr::new(127, 53, 0, 2);
+    let host = Host::new("long.example").file("/declared/agent.json", "application/json", AWP);
+    let Some(web) = web_on_443(address, host).await else {
+        println!("skipped: port 443 of {address} cannot be listened on here");
+        return;
+    };
+    let responder = Responder::start([
+        ("long.example", Zone::Truncated(address)),
+        ("_atp.long.example", Zone::Text("v=atp1; manifest=/declared/agent.json")),
+        ("_agent.long.example", Zone::Code(NXDOMAIN)),
+    ])
+    .await;
+    let mut crawl = crawl_with(&responder, web, &["long.example"]).await;
+    let summary = crawl.pass().await;
+    assert_eq!((summary.sites_visited, summary.manifests_added), (1, 0), "{summary:?}");
+    assert_eq!(responder.asked("_atp.long.example", TXT), 0, "only where the operator wants it");
+    crawl.config.text_records = TextRecords::Asked;
+    let summary = crawl.pass_again().await;
+    assert_eq!(summary.manifests_added, 1, "{summary:?}");
+    let found = crawl.fetch("long.example", "/declared/agent.json").await;
+    assert_eq!(found.discovery, manifest::Discovery::Dns);
+}

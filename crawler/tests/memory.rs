@@ -1,0 +1,59 @@
+//! Peak memory of this very process, web and crawler together, so it has a test program to itself.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+#[expect(dead_code, reason = "each test program uses its own part")]
+mod support;
+
+use policy::FetchOutcome;
+use support::Crawl;
+use testweb::{Answer, Host};
+
+const FIRST: &str = "/.well-known/agent-card.json";
+const BOMBS: usize = 8;
+/// The pass mark of a bomb.
+const GROWTH_KIB_MAX: u64 = 2 * 1024;
+
+/// The peak of resident memory so far.
+fn peak_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Lets every host answer the first path so, visits them one after another, and says what that came to.
+async fn visit_all(crawl: &mut Crawl, answer: &Answer) -> FetchOutcome {
+    for index in 0..BOMBS {
+        crawl.web.set(&format!("bomb{index}.example"), FIRST, answer.clone());
+    }
+    crawl.pass_again().await;
+    crawl.outcome("bomb0.example", FIRST).await
+}
+
+/// Pass mark: a body that decodes to gigabytes costs no more than one that does not.
+#[tokio::test]
+async fn bombs_cost_no_memory() {
+    let Some(_) = peak_kib() else {
+        println!("skipped: this system does not tell its peak memory under /proc");
+        return;
+    };
+    // text that fills the largest body that is not refused, decoded and read like any other
+    let large = Answer::json(format!("{{\"text\":\"{}\"}}", "lorem ipsum ".repeat(10_000))).gzip();
+    let brotli = Answer::brotli_bomb("application/json", 64 << 20);
+    let hosts =
+        (0..BOMBS).map(|index| Host::new(&format!("bomb{index}.example")).route(FIRST, large.clone()));
+    let mut crawl = Crawl::of(hosts).await;
+    crawl.config.concurrency = 1;
+    crawl.pass().await;
+    for _ in 0..6 {
+        visit_all(&mut crawl, &large).await;
+    }
+    let before = peak_kib().unwrap();
+    for bytes in [10 << 20, 1 << 30, 10 << 30] {
+        let bomb = Answer::gzip_bomb("application/json", bytes);
+        assert_eq!(visit_all(&mut crawl, &bomb).await, FetchOutcome::BadEncoding);
+    }
+    assert_eq!(visit_all(&mut crawl, &brotli).await, FetchOutcome::BadEncoding);
+    let growth = peak_kib().unwrap() - before;
+    assert!(growth <= GROWTH_KIB_MAX, "bombs cost {growth} KiB");
+}

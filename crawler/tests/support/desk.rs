@@ -1,0 +1,56 @@
+//! The program with everything that it needs: a web, and a directory of its own.
+
+use std::path::PathBuf;
+use std::process::{Output, Stdio};
+
+use testweb::{Host, Web};
+use tokio::process::Command;
+
+/// A directory with everything that the program needs.
+pub(crate) struct Desk {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) web: Web,
+}
+
+impl Desk {
+    pub(crate) async fn with(hosts: impl IntoIterator<Item = Host>) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let web = Web::builder().hosts(hosts).start().await.unwrap();
+        web.write_files(dir.path()).unwrap();
+        Self { dir, web }
+    }
+
+    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command
+            .current_dir(self.dir.path())
+            .env_remove("DATABASE_URL")
+            .args(arguments)
+            .args(["--data-dir", "data", "--ca-file", "ca.pem", "--hosts", "hosts"])
+            .args(["--allow-addresses", "127.0.0.0/8"])
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        command
+    }
+
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Output {
+        let run = self.command(arguments).output();
+        tokio::time::timeout(std::time::Duration::from_mins(1), run).await.expect("an end").unwrap()
+    }
+
+    pub(crate) async fn json(&self, arguments: &[&str]) -> serde_json::Value {
+        let output = self.run(arguments).await;
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
