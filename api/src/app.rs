@@ -1,6 +1,6 @@
 //! The interface as a library: state, routes, and serving until told to stop.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,6 +84,11 @@ impl App {
             index,
             slots,
         }))
+    }
+
+    /// A file that another program of this installation leaves in the data directory.
+    pub(crate) fn beside_the_index(&self, name: &str) -> PathBuf {
+        self.0.config.index_dir.with_file_name(name)
     }
 
     /// Opens the index, or makes its newest commit visible, at once. Blocking; `serve` does this every second.

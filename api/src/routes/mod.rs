@@ -3,6 +3,7 @@
 mod admin;
 mod assets;
 mod badge;
+mod bot_keys;
 mod capability;
 mod changes;
 mod changes_stream;
@@ -93,6 +94,7 @@ pub(crate) fn all() -> Router<App> {
         .route("/docs/{file}", get(docs::file))
         .route("/assets/{name}", get(assets::show))
         .route("/favicon.ico", get(assets::icon))
+        .route("/.well-known/http-message-signatures-directory", get(bot_keys::show))
         .fallback(unknown)
 }
 

@@ -16,7 +16,6 @@ use indexer::follow::IndexConfig;
 use store::Store;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::cli::ServeFlags;
 
@@ -53,9 +52,9 @@ pub(crate) async fn run(
         let why = "--dry-run is for crawler alone: here everything else would still be done";
         return Err(UsageError(why.to_owned()).into());
     }
-    let metrics = TaskTracker::new();
-    if let Some(address) = settings.metrics {
-        crawler::serve_metrics(address, &metrics, cancel.hard.clone()).map_err(UsageError)?;
+    if settings.metrics.is_some() {
+        let why = "--metrics is for crawler alone: here the interface serves all of them under /metrics";
+        return Err(UsageError(why.to_owned()).into());
     }
     let mut signals = JoinSet::new();
     signals.spawn(crawler::cli::stop_on_signals(cancel.clone()));

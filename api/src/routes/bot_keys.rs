@@ -1,0 +1,25 @@
+//! `GET /.well-known/http-message-signatures-directory`: the keys that our crawler signs its requests with (Web Bot Auth).
+//!
+//! The crawler leaves them in the data directory, beside the index. Without a signing crawler there is nothing here.
+
+use axum::extract::State;
+use axum::response::Response;
+
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::problem::Problem;
+
+/// What the crawler calls the file.
+const FILE_NAME: &str = "bot-keys.json";
+/// A directory of many keys has a few KiB.
+const BYTES_MAX: usize = 64 * 1024;
+const CONTENT_TYPE: &str = "application/http-message-signatures-directory+json";
+
+pub(super) async fn show(State(app): State<App>, asked: Asked) -> Result<Response, Problem> {
+    let path = app.beside_the_index(FILE_NAME);
+    let read = tokio::task::spawn_blocking(move || std::fs::read(path)).await;
+    match read {
+        Ok(Ok(bytes)) if bytes.len() <= BYTES_MAX => Ok(asked.bytes(bytes, CONTENT_TYPE, Caching::Record)),
+        _ => Err(Problem::not_found("no crawler of this installation signs its requests")),
+    }
+}
