@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
 
 mod bad_input;
+mod faults;
 mod flow;
 mod many;
 mod world;
@@ -33,6 +34,14 @@ on_both_back_ends! {
     flow::a_killed_crawler_is_finished_by_the_next,
     flow::an_interrupted_crawler_drains_and_the_next_goes_on,
     many::a_thousand_sites_politely_and_cheaply_again,
+    faults::every_scope_is_kept_at_once,
+    faults::the_interface_serves_the_key_of_a_signing_crawler,
+}
+
+/// The embedded database cannot go away by itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_an_outage_of_the_database_is_waited_out() {
+    faults::an_outage_of_the_database_is_waited_out().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -29,8 +29,11 @@ pub(crate) struct World {
     /// Crawlers that were killed: each may have left one request that is asked again.
     pub(crate) kills: usize,
     passes_began_us: RefCell<Vec<u64>>,
+    /// How the programs reach the database, where it is not the embedded one.
+    pub(crate) database_url: Option<String>,
     dir: tempfile::TempDir,
-    database: Option<TestDatabase>,
+    /// Dropped with the world.
+    _database: Option<TestDatabase>,
 }
 
 impl World {
@@ -47,8 +50,9 @@ impl World {
             delay: Duration::from_millis(20),
             kills: 0,
             passes_began_us: RefCell::default(),
+            database_url: database.as_ref().map(TestDatabase::url),
             dir,
-            database,
+            _database: database,
         }
     }
 
@@ -68,8 +72,8 @@ impl World {
         let mut command = binary(name).unwrap();
         command.current_dir(self.dir.path()).stdin(Stdio::null());
         command.arg("--data-dir").arg(self.path("data"));
-        if let Some(database) = &self.database {
-            command.arg("--database-url").arg(database.url());
+        if let Some(url) = &self.database_url {
+            command.arg("--database-url").arg(url);
         }
         command
     }

@@ -1,0 +1,153 @@
+//! The parts of `tests/bench crawl` that are ours: the web that is crawled, a loop over a bare HTTP client, and the judge.
+//!
+//! `crawl_bench farm DIR SITES PROFILE` serves until its standard input ends, and leaves the log in DIR/log.jsonl.
+//! `crawl_bench loop DIR CONCURRENCY` asks every host of DIR/hosts for the nine paths, without any rule.
+//! `crawl_bench judge DIR DELAY_MS` counts the violations of politeness in DIR/log.jsonl.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agentdex_tests::audit;
+use anyhow::{Context, bail};
+use testweb::{Addresses, Answer, Hit, Host, Web};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+/// robots.txt and the eight likeliest places: what every tool is given.
+const PATHS: [&str; 9] = [
+    "/robots.txt",
+    "/.well-known/agent-card.json",
+    "/.well-known/agent.json",
+    "/agent.json",
+    "/.well-known/ard.json",
+    "/.well-known/ai-catalog.json",
+    "/.well-known/agents.json",
+    "/agents.json",
+    "/.well-known/agents.txt",
+];
+/// Of a hundred sites, how many publish something.
+const POSITIVES: usize = 30;
+const MANIFEST: &str = r#"{"awp_version":"0.1","domain":"site.test","intent":"Sell books and more","actions":[
+    {"id":"buy_book","description":"Buy a book","method":"POST","endpoint":"/api/books"}]}"#;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["farm", dir, sites, profile] => farm(Path::new(dir), sites.parse()?, profile).await,
+        ["loop", dir, concurrency] => bare_loop(Path::new(dir), concurrency.parse()?).await,
+        ["judge", dir, delay_ms] => judge(Path::new(dir), delay_ms.parse()?),
+        _ => bail!(
+            "usage: crawl_bench farm DIR SITES polite|plain|hostile | loop DIR CONCURRENCY | judge DIR DELAY_MS"
+        ),
+    }
+}
+
+/// Every site on an address of its own; paths beyond the nine are forbidden by robots.txt, so that all tools ask the same.
+async fn farm(dir: &Path, sites: usize, profile: &str) -> anyhow::Result<()> {
+    let profile = profile.to_owned();
+    let make = move |index: usize| site(index, &profile);
+    let web = Web::builder()
+        .addresses(Addresses::OneEach)
+        .many(sites, "site{}.test", make)
+        .log_file(dir.join("log.jsonl"))
+        .start()
+        .await?;
+    web.write_files(dir)?;
+    let names: Vec<String> = (0..sites).map(|index| format!("site{index}.test\n")).collect();
+    std::fs::write(dir.join("seeds.txt"), names.concat())?;
+    std::fs::write(dir.join("paths.txt"), PATHS.join("\n"))?;
+    std::fs::write(dir.join("port"), web.port().to_string())?;
+    writeln!(std::io::stdout(), "ready")?;
+    tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await??;
+    web.stop().await;
+    Ok(())
+}
+
+fn site(index: usize, profile: &str) -> Host {
+    let allowed = PATHS[1..].join("$\nAllow: ");
+    let delay = if profile == "polite" && index.is_multiple_of(10) { "Crawl-delay: 5\n" } else { "" };
+    let host = Host::new("").robots(&format!("User-agent: *\n{delay}Allow: {allowed}$\nDisallow: /\n"));
+    match (profile, index % 20) {
+        ("hostile", 0..=5) => host.refusing_connections(),
+        ("hostile", 6 | 7) => {
+            host.route(PATHS[1], Answer::json("x").dripping(1, Duration::from_secs(1)).claiming_length(9_000))
+        }
+        ("hostile", 8) => host.route(PATHS[1], Answer::retry_after(503, "120")),
+        _ if index % 100 < POSITIVES => host.file("/agent.json", "application/json", MANIFEST),
+        _ => host,
+    }
+}
+
+/// As fast as a client can: one connection a host, the paths one after another, no rule but that.
+async fn bare_loop(dir: &Path, concurrency: usize) -> anyhow::Result<()> {
+    let pem = std::fs::read(dir.join("ca.pem"))?;
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let slots = Arc::new(Semaphore::new(concurrency));
+    let mut running = JoinSet::new();
+    for line in BufReader::new(std::fs::File::open(dir.join("hosts"))?).lines() {
+        let line = line?;
+        let (socket, name) = line.split_once(' ').context("an address and a name")?;
+        let (socket, name): (SocketAddr, String) = (socket.parse()?, name.to_owned());
+        let slot = Arc::clone(&slots).acquire_owned().await?;
+        let authority = reqwest::Certificate::from_pem(&pem)?;
+        running.spawn(async move {
+            let _slot = slot;
+            visit(&name, socket, authority).await
+        });
+        while let Some(done) = running.try_join_next() {
+            drop(done);
+        }
+    }
+    while running.join_next().await.is_some() {}
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark against our own web on loopback")]
+async fn visit(name: &str, socket: SocketAddr, authority: reqwest::Certificate) -> anyhow::Result<()> {
+    let client = reqwest::Client::builder()
+        .tls_certs_only([authority])
+        .resolve(name, socket)
+        .no_proxy()
+        .timeout(Duration::from_secs(20))
+        .build()?;
+    for path in PATHS {
+        client.get(format!("https://{name}:{}{path}", socket.port())).send().await?.bytes().await?;
+    }
+    Ok(())
+}
+
+/// Prints what the server's log says, as one JSON object.
+fn judge(dir: &Path, delay_ms: u64) -> anyhow::Result<()> {
+    let mut hits: Vec<Hit> = Vec::new();
+    for line in BufReader::new(std::fs::File::open(dir.join("log.jsonl"))?).lines() {
+        let line = line?;
+        let record: serde_json::Value = serde_json::from_str(&line)?;
+        if record["record"] == "hit" {
+            hits.push(serde_json::from_value(record)?);
+        }
+    }
+    hits.sort_by_key(|hit| hit.id);
+    let report = audit::check(&hits, &audit::Policy::with_delay(Duration::from_millis(delay_ms)));
+    let hosts: BTreeSet<&str> = hits.iter().map(|hit| hit.host.as_str()).collect();
+    let counts = report.counts();
+    // who says nothing about himself breaks a rule with every request, which would hide the others
+    let telling = |rule: &audit::Rule| !matches!(rule, audit::Rule::UserAgent | audit::Rule::TellTale);
+    let violations: usize = counts.iter().filter(|(rule, _)| telling(rule)).map(|(_, count)| count).sum();
+    let found = hits.iter().filter(|hit| hit.path == "/agent.json" && hit.status == Some(200)).count();
+    let bytes: u64 = hits.iter().map(|hit| hit.body_bytes).sum();
+    let seconds = match (hits.first(), hits.iter().map(|hit| hit.ended_us).max()) {
+        (Some(first), Some(last)) => Duration::from_micros(last - first.started_us).as_secs_f64(),
+        _ => 0.0,
+    };
+    let summary = serde_json::json!({
+        "requests": hits.len(), "hosts": hosts.len(), "found": found, "body_bytes": bytes, "server_seconds": seconds,
+        "violations": violations, "by_rule": counts,
+    });
+    Ok(writeln!(std::io::stdout(), "{summary}")?)
+}

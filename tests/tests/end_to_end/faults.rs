@@ -1,0 +1,167 @@
+//! The database goes away in the middle of a crawl; every scope of politeness at once; requests that are signed.
+
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::time::Duration;
+
+use agentdex_tests::audit;
+use testweb::{Host, Web};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::world::{Backend, World};
+
+/// How long the database is away.
+const OUTAGE: Duration = Duration::from_secs(4);
+/// Requests whose clocks were written before the cut may still begin.
+const GRACE_US: u64 = 500_000;
+const SITES: usize = 12;
+/// Half a second, less what a clock that is written to the database may delay the first of two requests by.
+const SUFFIX_GAP_US: u64 = 450_000;
+
+/// A proxy in front of the database whose connections can be cut.
+struct Proxy {
+    address: SocketAddr,
+    target: SocketAddr,
+    cut: CancellationToken,
+    tasks: JoinSet<()>,
+}
+
+impl Proxy {
+    async fn before(target: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut proxy = Self { address, target, cut: CancellationToken::new(), tasks: JoinSet::new() };
+        proxy.serve(listener);
+        proxy
+    }
+
+    fn serve(&mut self, listener: TcpListener) {
+        let (target, cut) = (self.target, self.cut.clone());
+        self.tasks.spawn(async move {
+            // the connections end with their set, which ends with this
+            let mut connections = JoinSet::new();
+            let accepting = async {
+                loop {
+                    let (mut client, _) = listener.accept().await.unwrap();
+                    connections.spawn(async move {
+                        let mut server = TcpStream::connect(target).await.unwrap();
+                        // how a connection ends is the affair of its two ends
+                        copy_bidirectional(&mut client, &mut server).await.ok();
+                    });
+                }
+            };
+            let _: Option<()> = cut.run_until_cancelled(accepting).await;
+        });
+    }
+
+    /// Breaks every connection and refuses new ones.
+    async fn cut(&mut self) {
+        self.cut.cancel();
+        while self.tasks.join_next().await.is_some() {}
+    }
+
+    async fn restore(&mut self) {
+        self.cut = CancellationToken::new();
+        let listener = TcpListener::bind(self.address).await.unwrap();
+        self.serve(listener);
+    }
+}
+
+/// Pass marks: no request without its clock in the database, and the crawl goes on by itself.
+pub(crate) async fn an_outage_of_the_database_is_waited_out() {
+    let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
+    let web = Web::builder().hosts(names.iter().map(|name| Host::new(name)));
+    let mut world = World::start(Backend::Postgres, web).await;
+    world.delay = Duration::from_millis(150);
+    world.write_seeds(&names);
+    let mut url = url::Url::parse(world.database_url.as_deref().unwrap()).unwrap();
+    let target = SocketAddr::from(([127, 0, 0, 1], url.port().unwrap()));
+    let mut proxy = Proxy::before(target).await;
+    url.set_port(Some(proxy.address.port())).unwrap();
+    world.database_url = Some(url.to_string());
+    let child = world.crawler(&[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    world.web.log().wait_until(|log| log.hit_count() >= 4 * SITES).await;
+    proxy.cut().await;
+    let cut_us = world.web.log().now_us();
+    tokio::time::sleep(OUTAGE).await;
+    let restored_us = world.web.log().now_us();
+    proxy.restore().await;
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output()).await.unwrap().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&summary["sites_visited"], &summary["failed"]),
+        (&SITES.into(), &0.into()),
+        "{summary}\n{said}"
+    );
+    let during = world.web.log().hits().into_iter();
+    let during: Vec<_> =
+        during.filter(|hit| (cut_us + GRACE_US..restored_us).contains(&hit.started_us)).collect();
+    assert!(during.is_empty(), "requests left while the database was away: {during:?}");
+    world.assert_polite();
+}
+
+/// Authority, site, private suffix, address: on a network of one's own they hold with `--strict`, so that they can be seen.
+pub(crate) async fn every_scope_is_kept_at_once(backend: Backend) {
+    let closed = "User-agent: *\nDisallow: /\n";
+    let crowd = (0..6).map(|index| Host::new(&format!("neighbour{index}.test")).robots(closed));
+    let names = ["alice.github.io", "bob.github.io", "carol.github.io"];
+    let suffix =
+        names.iter().zip(2..).map(|(name, last)| Host::new(name).robots(closed).at([127, 0, 0, last].into()));
+    let double = ["www.double.test", "api.double.test"]
+        .map(|name| Host::new(name).robots(closed).at([127, 0, 0, 9].into()));
+    let open = Host::new("open.test")
+        .robots("User-agent: *\nAllow: /agent.json$\nAllow: /agents.json$\nDisallow: /\n");
+    let web = Web::builder().hosts(crowd).hosts(suffix).hosts(double).host(open.at([127, 0, 0, 10].into()));
+    let mut world = World::start(backend, web).await;
+    world.delay = Duration::from_secs(1);
+    let seeds: Vec<String> = world.web.hosts().into_iter().map(|(name, _)| name).collect();
+    world.write_seeds(&seeds);
+    let summary = world.crawl(&["--strict"]);
+    assert_eq!(
+        (&summary["sites_visited"], &summary["parked"]),
+        (&11.into(), &serde_json::json!([])),
+        "{summary}"
+    );
+    let hits = world.web.log().hits();
+    let policy = audit::Policy {
+        site_gap: Some(Duration::from_secs(1)),
+        address_gap: Some(Duration::from_millis(500)),
+        site_in_flight_max: Some(2),
+        address_in_flight_max: Some(1),
+        authority_budget: Some(40),
+        ..audit::Policy::with_delay(Duration::from_secs(1))
+    };
+    audit::check(&hits, &policy).assert_clean();
+    let pages: Vec<u64> =
+        hits.iter().filter(|hit| hit.host.ends_with(".github.io")).map(|hit| hit.started_us).collect();
+    assert!(pages.len() == 3 && pages.windows(2).all(|pair| pair[1] - pair[0] >= SUFFIX_GAP_US), "{pages:?}");
+}
+
+/// Sites find at the interface the key that the crawler's requests are signed with.
+pub(crate) async fn the_interface_serves_the_key_of_a_signing_crawler(backend: Backend) {
+    // the example key of RFC 9421, appendix B.1.4
+    const KEY: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n-----END PRIVATE KEY-----\n";
+    const PLACE: &str = "/.well-known/http-message-signatures-directory";
+    let world = World::start(backend, Web::builder().host(Host::new("shop.test"))).await;
+    world.write_seeds(["shop.test"]);
+    world.crawl(&[]);
+    assert_eq!(world.api().await.get(PLACE).await["status"], 404);
+    std::fs::write(world.path("key.pem"), KEY).unwrap();
+    let key = world.path("key.pem");
+    let key = key.to_str().unwrap();
+    world.web.log().forget();
+    world.crawl(&["--revisit", "0s", "--signing-key", key, "--signature-agent", "https://crawler.example"]);
+    let directory = world.api().await.get(PLACE).await;
+    let id = directory["keys"][0]["kid"].as_str().unwrap();
+    let hits = world.web.log().hits();
+    assert!(!hits.is_empty());
+    for hit in hits {
+        assert!(hit.asked.signature_input.unwrap().contains(&format!("keyid=\"{id}\"")));
+        assert_eq!(hit.asked.signature_agent.as_deref(), Some("\"https://crawler.example\""));
+    }
+}
