@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use ipnet::IpNet;
@@ -17,12 +16,10 @@ use crate::config::ApiConfig;
 use crate::guard::UNDER_WAY_MAX;
 use crate::index::{self, IndexHandle};
 use crate::limits::{FORGET_EVERY, Limits};
+use crate::server::PATIENCE;
 use crate::slots::Slots;
 use crate::suppressed::Suppressed;
 use crate::{metrics, middleware, routes, server};
-
-/// How long open requests may finish after the signal to stop.
-const DRAIN: Duration = Duration::from_secs(5);
 
 /// What keeps the interface from starting or running; the text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -189,7 +186,7 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
         closing.cancel();
     });
     tasks.close();
-    server::serve(listener, router(&app), cancel, DRAIN).await;
+    server::serve(listener, router(&app), cancel, PATIENCE).await;
     follow_until.cancel();
     tasks.wait().await;
     Ok(())

@@ -20,8 +20,19 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
-/// How long a client may take for the headers of its next request.
-const HEADERS_MAX: Duration = Duration::from_secs(10);
+/// How long is waited for others.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// A client may take so long for the headers of its next request.
+    pub(crate) headers: Duration,
+    /// Open requests may take so long after the signal to stop.
+    pub(crate) drain: Duration,
+}
+
+/// Long enough for the slowest honest line, short enough for a flood of dishonest ones.
+pub(crate) const PATIENCE: Patience =
+    Patience { headers: Duration::from_secs(10), drain: Duration::from_secs(5) };
+
 /// Largest headers of a request, in bytes.
 const HEADER_BYTES_MAX: usize = 32 * 1024;
 /// Most headers of a request.
@@ -31,14 +42,19 @@ const CONNECTIONS_MAX: usize = 2_000;
 /// Pause after a connection could not be accepted: no file descriptors are left, and one has to be given back first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves until `cancel`, then lets open requests finish for at most `drain`.
-pub(crate) async fn serve(listener: TcpListener, router: Router, cancel: CancellationToken, drain: Duration) {
+/// Serves until `cancel`, then lets open requests finish for a while.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    cancel: CancellationToken,
+    patience: Patience,
+) {
     let connections = TaskTracker::new();
     let broken_off = CancellationToken::new();
     let graceful = GracefulShutdown::new();
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     while let Some((stream, peer, slot)) = next(&listener, &slots, &cancel).await {
-        let connection = connection(stream, peer, router.clone());
+        let connection = connection(stream, peer, router.clone(), patience);
         let watched = graceful.watch(connection);
         let until = broken_off.clone();
         connections.spawn(async move {
@@ -50,7 +66,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, cancel: Cancell
     }
     connections.close();
     drop(listener);
-    if tokio::time::timeout(drain, graceful.shutdown()).await.is_err() {
+    if tokio::time::timeout(patience.drain, graceful.shutdown()).await.is_err() {
         tracing::info!("stopping with requests under way");
         broken_off.cancel();
     }
@@ -84,6 +100,7 @@ fn connection(
     stream: TcpStream,
     peer: SocketAddr,
     router: Router,
+    patience: Patience,
 ) -> http1::Connection<
     TokioIo<TcpStream>,
     impl hyper::service::Service<
@@ -103,8 +120,48 @@ fn connection(
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADERS_MAX)
+        .header_read_timeout(patience.headers)
         .max_headers(HEADER_COUNT_MAX)
         .max_buf_size(HEADER_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::task::JoinSet;
+
+    /// Longest that a test waits for what has to happen.
+    const SOON: Duration = Duration::from_secs(20);
+
+    async fn said(stream: &mut TcpStream) -> String {
+        let mut text = Vec::new();
+        tokio::time::timeout(SOON, stream.read_to_end(&mut text)).await.unwrap().unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[tokio::test]
+    async fn clients_that_do_not_say_what_they_want_are_cut() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = Router::new().route("/", get(async || "hello"));
+        let (stop, patience) = (CancellationToken::new(), Duration::from_millis(200));
+        let patience = Patience { headers: patience, drain: patience };
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(listener, router, stop.clone(), patience));
+        for begun in ["", "GET / HTTP/1.1\r\nhost: x\r\nx-slow: "] {
+            let mut slow = TcpStream::connect(address).await.unwrap();
+            slow.write_all(begun.as_bytes()).await.unwrap();
+            let answer = said(&mut slow).await;
+            assert!(!answer.contains("200 OK"), "{begun:?}: {answer}");
+        }
+        let mut honest = TcpStream::connect(address).await.unwrap();
+        honest.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+        let answer = said(&mut honest).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("hello"), "{answer}");
+        stop.cancel();
+        tokio::time::timeout(SOON, serving.join_next()).await.unwrap().unwrap().unwrap();
+    }
 }

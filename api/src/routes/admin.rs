@@ -30,7 +30,7 @@ const PARKED_MAX: u32 = 50;
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct BlockRequest {
     /// Shown to whoever asks for the site.
-    #[schema(max_length = 500, nullable = false)]
+    #[schema(max_length = 500)]
     reason: Option<String>,
 }
 

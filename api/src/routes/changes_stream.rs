@@ -11,8 +11,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures::Stream;
 use futures::stream::unfold;
+use futures::{Stream, StreamExt as _};
 use store::{FeedEntry, FeedPosition};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -83,6 +83,7 @@ fn events(follower: Follower) -> impl Stream<Item = Result<Event, Infallible>> +
             .data(serde_json::to_string(&entry).unwrap_or_default());
         Some((Ok(event), follower))
     })
+    .fuse()
 }
 
 impl Follower {

@@ -12,6 +12,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use chrono::{DateTime, Utc};
+use futures::StreamExt as _;
 use futures::stream::unfold;
 use indexer::Hit;
 use manifest::ManifestId;
@@ -67,7 +68,8 @@ pub(crate) async fn stream(
     let export = Export { app: app.clone(), lines, capabilities: 0, tombstones: 0, _permit: permit };
     app.tasks().spawn(export.run(since, feed_id, head));
     let body = unfold(pieces, |mut pieces| async move { Some((pieces.recv().await?, pieces)) });
-    let mut response = Response::new(Body::from_stream(body));
+    // Compression asks once more after the end.
+    let mut response = Response::new(Body::from_stream(body.fuse()));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/jsonl"));
     Ok(decorated(response, &tag, Caching::Search))
 }

@@ -97,7 +97,9 @@ pub(crate) async fn find(app: &App, request: SearchRequest) -> Result<Found, Pro
     let started = Instant::now();
     let mut answer =
         app.index().run(move |searcher| searcher.search(&request)).await?.map_err(|e| search_problem(&e))?;
+    let found = answer.hits.len();
     answer.hits.retain(|hit| !app.suppressed().has(&hit.site));
+    answer.total = answer.total.saturating_sub((found - answer.hits.len()) as u64);
     let took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 1e2;
     Ok(Found { answer, took_ms })
 }

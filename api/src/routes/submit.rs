@@ -32,10 +32,10 @@ const RECHECK_EVERY: TimeDelta = TimeDelta::minutes(10);
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Submission {
     /// A domain name, as in `skyhop.example`.
-    #[schema(max_length = 253, nullable = false)]
+    #[schema(max_length = 253)]
     domain: Option<String>,
     /// An https address of a manifest.
-    #[schema(max_length = 2048, nullable = false)]
+    #[schema(max_length = 2048)]
     url: Option<String>,
 }
 
@@ -132,11 +132,7 @@ fn read(body: &[u8]) -> Result<(Host, Option<ManifestUrl>), Problem> {
             format!("the body is larger than {BODY_BYTES_MAX} bytes"),
         ));
     }
-    let submission: Submission = serde_json::from_slice(body).map_err(|error| {
-        Problem::bad_request(format!(
-            "the body is not what was expected ({error}): send {{\"domain\": \"skyhop.example\"}}"
-        ))
-    })?;
+    let submission = submission(body)?;
     match (submission.domain.as_deref(), submission.url.as_deref()) {
         (Some(domain), None) => {
             let host = Host::parse(domain.trim());
@@ -152,6 +148,24 @@ fn read(body: &[u8]) -> Result<(Host, Option<ManifestUrl>), Problem> {
             "send either \"domain\" or \"url\", as in {\"domain\": \"skyhop.example\"}",
         )),
     }
+}
+
+/// JSON, or the fields of a form as browsers send them.
+fn submission(body: &[u8]) -> Result<Submission, Problem> {
+    if body.trim_ascii_start().starts_with(b"{") {
+        return serde_json::from_slice(body).map_err(|error| {
+            let detail = format!(
+                "the body is not what was expected ({error}): send {{\"domain\": \"skyhop.example\"}}"
+            );
+            Problem::bad_request(detail)
+        });
+    }
+    let text = std::str::from_utf8(body)
+        .map_err(|_| Problem::bad_request("the body is not UTF-8: send {\"domain\": \"skyhop.example\"}"))?;
+    let fields = QueryPairs::parse(text.trim())?;
+    fields.only(&["domain", "url"])?;
+    let field = |name: &str| Ok::<_, Problem>(fields.one(name)?.map(ToOwned::to_owned));
+    Ok(Submission { domain: field("domain")?, url: field("url")? })
 }
 
 async fn refuse_blocked(app: &App, site: &SiteName) -> Result<(), Problem> {
@@ -196,6 +210,7 @@ mod tests {
     fn one_domain_or_one_address_is_read() {
         let domain = read(br#"{"domain": " WWW.Skyhop.example "}"#).unwrap();
         assert_eq!((domain.0.as_str(), domain.1), ("www.skyhop.example", None));
+        assert_eq!(read(b"domain=skyhop.example").unwrap().0.as_str(), "skyhop.example");
         let url = read(br#"{"url": "https://skyhop.example/agent.json"}"#).unwrap();
         assert_eq!(url.1.unwrap().as_str(), "https://skyhop.example/agent.json");
         for wrong in [
@@ -210,6 +225,7 @@ mod tests {
             r#"{"domain": "a.example", "url": "https://a.example/"}"#,
             r#"{"domain": "a.example", "now": true}"#,
             r#"{"domain": 7}"#,
+            "site=skyhop.example",
         ] {
             assert_eq!(read(wrong.as_bytes()).unwrap_err().body().status, StatusCode::BAD_REQUEST, "{wrong}");
         }

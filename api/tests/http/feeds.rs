@@ -189,6 +189,11 @@ async fn everything_is_exported_and_the_end_says_so() {
     assert_eq!(booking["parameters"]["required"], json!(["departure_date"]));
     let cursor = end["changes_cursor"].as_str().unwrap();
     assert_eq!(world.get(&format!("/changes?cursor={cursor}")).await.json()["changes"], json!([]));
+    for coding in ["gzip", "zstd"] {
+        let compressed = world.get_with("/export.jsonl", &[("accept-encoding", coding)]).await;
+        assert_eq!(compressed.header("content-encoding"), coding);
+        assert!(compressed.body.len() < answer.body.len());
+    }
     let again = world.get_with("/export.jsonl", &[("if-none-match", answer.header("etag"))]).await;
     assert_eq!(again.status, StatusCode::NOT_MODIFIED);
 }

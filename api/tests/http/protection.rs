@@ -8,6 +8,7 @@ use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
 
 use crate::world::{Answer, Settings, World};
 
@@ -131,4 +132,32 @@ async fn a_served_connection_answers_and_ends() {
     stop.cancel();
     let ended = tokio::time::timeout(Duration::from_secs(10), serving.join_next()).await.unwrap();
     ended.unwrap().unwrap().unwrap();
+}
+
+/// A body that never comes to an end.
+fn endless() -> Body {
+    Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>())
+}
+
+#[tokio::test]
+async fn beyond_what_can_be_done_at_once_is_turned_away_and_all_is_well_afterwards() {
+    let world = World::new().await;
+    let mut stuck = tokio::task::JoinSet::new();
+    for _ in 0..512 {
+        let request = Request::post("/validate").body(endless()).unwrap();
+        stuck.spawn(world.router.clone().oneshot(request));
+    }
+    // The runtime looks at its timers after some tasks each, and at this one after those.
+    for _ in 0..512 {
+        tokio::task::yield_now().await;
+    }
+    let refused = world.get("/sites").await;
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE, "{}", refused.text());
+    assert_eq!(
+        (refused.header("retry-after"), &refused.json()["errorCode"]),
+        ("2", &serde_json::json!("UNAVAILABLE"))
+    );
+    assert_eq!(world.get("/healthz").await.status, StatusCode::OK, "whether it lives is always told");
+    stuck.shutdown().await;
+    assert_eq!(world.get("/sites").await.status, StatusCode::OK);
 }
