@@ -109,6 +109,13 @@ pub struct FacetCount {
     pub count: u64,
 }
 
+/// The largest values of a facet, and the results that have one of the others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FacetBuckets {
+    pub values: Vec<FacetCount>,
+    pub beyond: u64,
+}
+
 /// One page of results.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SearchAnswer {

@@ -15,10 +15,10 @@ mod query;
 pub mod request;
 mod search;
 
-pub use answer::{FacetCount, Hit, SearchAnswer, Suggestion, SuggestionKind};
+pub use answer::{FacetBuckets, FacetCount, Hit, SearchAnswer, Suggestion, SuggestionKind};
 pub use build::IndexBuilder;
 pub use error::{CursorProblem, IndexError, SearchError};
 pub use follow::IndexConfig;
 pub use index::SCHEMA_VERSION;
-pub use request::{FacetKey, Filters, Method, SearchRequest, Sort};
+pub use request::{ExploreRequest, FacetKey, FacetWanted, Filters, Method, SearchRequest, Sort};
 pub use search::{IndexGeneration, Searcher};

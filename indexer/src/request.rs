@@ -5,7 +5,7 @@
 //! nothing.
 
 use chrono::{DateTime, Utc};
-use manifest::model::{AuthScheme, Format, SafetyClass, SourceKind, UnknownValue};
+use manifest::model::{AuthScheme, CapabilityKind, Format, SafetyClass, SourceKind, UnknownValue};
 use policy::Status;
 
 manifest::closed! {
@@ -32,6 +32,9 @@ manifest::closed! {
         Source = "source",
         Kind = "kind",
         Language = "language",
+        MediaType = "media_type",
+        Publisher = "publisher",
+        Tag = "tag",
     }
 }
 
@@ -79,7 +82,16 @@ pub struct Filters {
     /// Primary subtags of BCP 47, `en`.
     pub languages: Vec<String>,
     pub updated_since: Option<DateTime<Utc>>,
+    pub first_seen_since: Option<DateTime<Utc>>,
     pub invocable: Option<bool>,
+    pub kinds: Vec<CapabilityKind>,
+    /// Of the capability's entry in a catalog, in any case.
+    pub media_types: Vec<String>,
+    /// The domain in an entry's identifier, in any case.
+    pub publishers: Vec<String>,
+    pub tags: Vec<String>,
+    /// Whole names, native ids or identifiers, in any case.
+    pub names: Vec<String>,
 }
 
 impl Filters {
@@ -117,4 +129,22 @@ impl Default for SearchRequest {
             explain: false,
         }
     }
+}
+
+/// One facet of an exploration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FacetWanted {
+    pub key: FacetKey,
+    /// Most values that are answered.
+    pub values_max: usize,
+    /// Results below which a value is left out.
+    pub count_min: u64,
+}
+
+/// Counts over everything that matches, instead of results.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ExploreRequest {
+    pub phrasings: Vec<String>,
+    pub filters: Filters,
+    pub facets: Vec<FacetWanted>,
 }

@@ -11,6 +11,7 @@ mod catalogue;
 mod check;
 mod detect;
 mod draft;
+pub mod entry;
 mod format;
 mod identity;
 mod json;

@@ -61,6 +61,7 @@ impl<'a> ManifestText<'a> {
         let mut document = TantivyDocument::default();
         self.add_identity(fields, capability, &mut document);
         self.add_facets(fields, capability, &row, &text.language, &mut document);
+        self.add_entry(fields, capability, &mut document);
         text.add_terms(fields, self, &mut document);
         document.add_u64(fields.text_number, number(&text.own()));
         document.add_f64(fields.prior, self.prior(capability, &row));
@@ -90,6 +91,17 @@ impl<'a> ManifestText<'a> {
         exact.dedup();
         for value in exact.iter().filter(|value| !value.is_empty()) {
             document.add_text(fields.exact, value);
+        }
+    }
+
+    /// What the capability is called and filtered by as an entry of a catalog.
+    fn add_entry(&self, fields: &Fields, capability: &Capability, document: &mut TantivyDocument) {
+        let entry = manifest::entry::of_capability(&self.stored.manifest, capability);
+        document.add_text(fields.exact, entry.identifier.urn.to_lowercase());
+        document.add_text(fields.publisher, entry.identifier.publisher().to_lowercase());
+        document.add_text(fields.media_type, entry.media_type.to_lowercase());
+        for tag in distinct(capability.tags.iter().map(|tag| tag.to_lowercase())) {
+            document.add_text(fields.tag, &tag);
         }
     }
 

@@ -6,6 +6,7 @@ use tantivy::query::{BooleanQuery, ConstScoreQuery, Query, RangeQuery, TermQuery
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Searcher, Term};
 
+use crate::analysis::fold_exact;
 use crate::error::IndexError;
 use crate::index::Fields;
 use crate::request::{FacetKey, Filters};
@@ -40,6 +41,10 @@ pub(crate) fn filter_parts(
     add(FacetKey::Status, fields.status, slugs(filters.statuses.iter().map(|value| value.as_str())));
     add(FacetKey::Source, fields.source, slugs(filters.sources.iter().map(|value| value.as_str())));
     add(FacetKey::Language, fields.language, lower(&filters.languages));
+    add(FacetKey::Kind, fields.kind, slugs(filters.kinds.iter().map(|value| value.as_str())));
+    add(FacetKey::MediaType, fields.media_type, lower(&filters.media_types));
+    add(FacetKey::Publisher, fields.publisher, lower(&filters.publishers));
+    add(FacetKey::Tag, fields.tag, lower(&filters.tags));
     if !filters.sites.is_empty() {
         let sites = lower(&filters.sites);
         let terms = sites.iter().flat_map(|site| {
@@ -52,8 +57,17 @@ pub(crate) fn filter_parts(
         let query = types_query(searcher, fields, &filters.semantic_types)?;
         parts.push(FilterPart { facet: Some(FacetKey::SemanticType), query });
     }
-    if let Some(since) = filters.updated_since {
-        let from = Term::from_field_i64(fields.updated_ms, since.timestamp_millis());
+    if !filters.names.is_empty() {
+        let forms = filters.names.iter().flat_map(|name| [name.to_lowercase(), fold_exact(name)]);
+        let terms =
+            forms.filter(|form| !form.is_empty()).map(|form| Term::from_field_text(fields.exact, &form));
+        parts.push(FilterPart { facet: None, query: silent(Box::new(TermSetQuery::new(terms))) });
+    }
+    let since =
+        [(fields.updated_ms, filters.updated_since), (fields.first_seen_ms, filters.first_seen_since)];
+    for (field, since) in since {
+        let Some(since) = since else { continue };
+        let from = Term::from_field_i64(field, since.timestamp_millis());
         let query = silent(Box::new(RangeQuery::new(Bound::Included(from), Bound::Unbounded)));
         parts.push(FilterPart { facet: None, query });
     }

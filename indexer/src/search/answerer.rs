@@ -20,12 +20,12 @@ use super::rank::{Ranked, Traits, coverage, explained_terms, rank, text_scores};
 use super::snippet::Marks;
 use super::{facets, rows};
 use crate::analysis::fold_exact;
-use crate::answer::{Hit, SearchAnswer};
+use crate::answer::{FacetBuckets, Hit, SearchAnswer};
 use crate::error::{IndexError, SearchError};
 use crate::query::{
     Correction, PHRASINGS_MAX, Plan, QUERY_BYTES_MAX, Wish, corrections, filter_parts, parse,
 };
-use crate::request::{Filters, LIMIT_MAX, SearchRequest, Sort};
+use crate::request::{ExploreRequest, Filters, LIMIT_MAX, SearchRequest, Sort};
 
 /// Below this coverage the best result speaks of something else. Chosen on the dev queries of the public sets: at 0.05
 /// none of the right results is lost, at 0.12 one in twenty of the most conversational set.
@@ -40,6 +40,22 @@ const EXACT_MAX: usize = 50;
 pub(super) fn answer(loaded: &Loaded, request: &SearchRequest) -> Result<SearchAnswer, SearchError> {
     let wishes = read_wishes(&request.phrasings)?;
     Answerer::prepare(loaded, request, wishes)?.answer()
+}
+
+/// Counts everything that a search would find; where it finds nothing good, there is nothing to count.
+pub(super) fn explore(loaded: &Loaded, request: &ExploreRequest) -> Result<Vec<FacetBuckets>, SearchError> {
+    let search = SearchRequest {
+        phrasings: request.phrasings.clone(),
+        filters: request.filters.clone(),
+        limit: 1,
+        ..SearchRequest::default()
+    };
+    let answerer = Answerer::prepare(loaded, &search, read_wishes(&search.phrasings)?)?;
+    if answerer.answer()?.nothing_good {
+        return Ok(vec![FacetBuckets::default(); request.facets.len()]);
+    }
+    let text = answerer.text.as_deref();
+    Ok(facets::explore(loaded, &request.facets, text, &answerer.conditions)?)
 }
 
 /// Searches for what a capability says of itself, and leaves it out.

@@ -1,4 +1,5 @@
-//! Counts results by the values of a field, each facet as if its own filter were not there.
+//! Counts results by the values of a field: beside a search each facet as if its own filter were not there, for an
+//! exploration over exactly what matches.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,12 +10,15 @@ use tantivy::{DocId, Score, SegmentOrdinal, SegmentReader};
 
 use super::candidates::Conditions;
 use super::loaded::Loaded;
-use crate::answer::FacetCount;
+use crate::answer::{FacetBuckets, FacetCount};
 use crate::error::IndexError;
-use crate::request::FacetKey;
+use crate::request::{FacetKey, FacetWanted};
 
 /// Values of one facet that are answered: more is not a choice any more.
 const VALUES_MAX: usize = 50;
+
+/// Results of each value.
+type Counts = HashMap<String, u64>;
 
 /// Counts the facets that were asked for.
 pub(super) fn count(
@@ -29,31 +33,49 @@ pub(super) fn count(
     keys.dedup();
     let (filtered, free): (Vec<FacetKey>, Vec<FacetKey>) = keys.into_iter().partition(has_filter);
     let mut counts = BTreeMap::new();
+    let cut = |counts: Vec<(FacetKey, Counts)>| {
+        counts.into_iter().map(|(key, counts)| (key, cut(counts, VALUES_MAX, 1).values))
+    };
     if !free.is_empty() {
-        counts.extend(pass(loaded, free, conditions.apply(query, None).as_ref())?);
+        counts.extend(cut(pass(loaded, free, conditions.apply(query, None).as_ref())?));
     }
     for key in filtered {
-        counts.extend(pass(loaded, vec![key], conditions.apply(query, Some(key)).as_ref())?);
+        counts.extend(cut(pass(loaded, vec![key], conditions.apply(query, Some(key)).as_ref())?));
     }
     Ok(counts)
+}
+
+/// Counts what matches, every filter in place.
+pub(super) fn explore(
+    loaded: &Loaded,
+    wanted: &[FacetWanted],
+    query: Option<&dyn Query>,
+    conditions: &Conditions,
+) -> Result<Vec<FacetBuckets>, IndexError> {
+    let keys = wanted.iter().map(|facet| facet.key).collect();
+    let counted = pass(loaded, keys, conditions.apply(query, None).as_ref())?;
+    let cut = |(wanted, (_, counts)): (&FacetWanted, _)| cut(counts, wanted.values_max, wanted.count_min);
+    Ok(wanted.iter().zip(counted).map(cut).collect())
 }
 
 fn pass(
     loaded: &Loaded,
     keys: Vec<FacetKey>,
     query: &dyn Query,
-) -> Result<Vec<(FacetKey, Vec<FacetCount>)>, IndexError> {
+) -> Result<Vec<(FacetKey, Counts)>, IndexError> {
     let collector = Counter { keys: keys.clone() };
     let counts = loaded.searcher.search(query, &collector).map_err(IndexError::engine("count facets"))?;
-    Ok(keys.into_iter().zip(counts.into_iter().map(largest)).collect())
+    Ok(keys.into_iter().zip(counts).collect())
 }
 
-fn largest(counts: HashMap<String, u64>) -> Vec<FacetCount> {
-    let mut counts: Vec<FacetCount> =
+/// The largest values that reach `count_min`, and how much lies beyond them.
+fn cut(counts: Counts, values_max: usize, count_min: u64) -> FacetBuckets {
+    let mut values: Vec<FacetCount> =
         counts.into_iter().map(|(value, count)| FacetCount { value, count }).collect();
-    counts.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.value.cmp(&b.value)));
-    counts.truncate(VALUES_MAX);
-    counts
+    values.retain(|value| value.count >= count_min);
+    values.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.value.cmp(&b.value)));
+    let beyond = values.split_off(values.len().min(values_max));
+    FacetBuckets { values, beyond: beyond.iter().map(|value| value.count).sum() }
 }
 
 struct Counter {
@@ -61,7 +83,7 @@ struct Counter {
 }
 
 impl Collector for Counter {
-    type Fruit = Vec<HashMap<String, u64>>;
+    type Fruit = Vec<Counts>;
     type Child = SegmentCounter;
 
     fn for_segment(&self, _: SegmentOrdinal, segment: &SegmentReader) -> tantivy::Result<SegmentCounter> {
@@ -96,7 +118,7 @@ struct SegmentCounter {
 }
 
 impl SegmentCollector for SegmentCounter {
-    type Fruit = Vec<HashMap<String, u64>>;
+    type Fruit = Vec<Counts>;
 
     fn collect(&mut self, document: DocId, _: Score) {
         for (column, counts) in &mut self.columns {
@@ -111,7 +133,7 @@ impl SegmentCollector for SegmentCounter {
 
     fn harvest(self) -> Self::Fruit {
         let named = |(column, counts): (Option<StrColumn>, Vec<u64>)| {
-            let Some(column) = column else { return HashMap::new() };
+            let Some(column) = column else { return Counts::new() };
             let mut by_value = HashMap::new();
             for (ordinal, count) in (0..).zip(counts).filter(|(_, count)| *count > 0) {
                 let mut value = String::new();

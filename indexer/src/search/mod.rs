@@ -18,10 +18,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use manifest::CapabilityId;
 use store::FeedPosition;
 
-use crate::answer::{Hit, SearchAnswer, Suggestion};
+use crate::answer::{FacetBuckets, Hit, SearchAnswer, Suggestion};
 use crate::error::{IndexError, SearchError};
 use crate::index::Generations;
-use crate::request::SearchRequest;
+use crate::request::{ExploreRequest, SearchRequest};
 use loaded::Loaded;
 
 /// Which state of the index answers; changes with every commit that is visible.
@@ -87,6 +87,11 @@ impl Searcher {
     /// Answers one search. Blocking: reads files and computes.
     pub fn search(&self, request: &SearchRequest) -> Result<SearchAnswer, SearchError> {
         answerer::answer(&self.loaded(), request)
+    }
+
+    /// Counts what a search would find, for each facet in turn. Blocking.
+    pub fn explore(&self, request: &ExploreRequest) -> Result<Vec<FacetBuckets>, SearchError> {
+        answerer::explore(&self.loaded(), request)
     }
 
     /// The row of one capability.

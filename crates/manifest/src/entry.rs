@@ -1,0 +1,306 @@
+//! Names a manifest and its capabilities as entries of an AI catalog: identifier, media type, address of the artefact.
+//!
+//! ARD 0.9 §4.2 demands of every entry an identifier that begins with the publisher's domain. Where the publisher gave
+//! one it is kept; elsewhere one is minted from the host that served the document, and says so. An identifier is a name,
+//! never a proof of who published.
+
+use std::borrow::Cow;
+
+use crate::model::{Capability, CapabilityKind, Format, Manifest, Protocol};
+
+/// Longest native id that becomes part of an identifier as it stands; longer ones are cut and numbered.
+const NATIVE_ID_CHARS_MAX: usize = 80;
+/// Characters of an id's hash that tell two shortened names apart: 40 bits, far beyond the names of one host.
+const TAIL_CHARS: usize = 8;
+
+/// The media type of a catalog, also of the one that an entry lies in.
+pub const CATALOG_MEDIA_TYPE: &str = "application/ai-catalog+json";
+/// The media type of a registry (ARD 0.9 §4.1).
+pub const REGISTRY_MEDIA_TYPE: &str = "application/ai-registry+json";
+
+/// An identifier of the form `urn:air:<publisher>:…:<name>`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identifier {
+    pub urn: String,
+    /// Made by us from the host and the native id: the publisher gave none.
+    pub is_minted: bool,
+}
+
+impl Identifier {
+    /// The publisher's domain.
+    pub fn publisher(&self) -> &str {
+        self.urn.split(':').nth(2).unwrap_or_default()
+    }
+}
+
+/// What an entry says of itself before any description.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry<'m> {
+    pub identifier: Identifier,
+    pub media_type: Cow<'m, str>,
+    /// Where the artefact lies that declares the capability.
+    pub url: &'m str,
+}
+
+/// The entry of a whole manifest.
+pub fn of_manifest(manifest: &Manifest) -> Entry<'_> {
+    let urn = format!("urn:air:{}:manifest:{}", publisher(manifest), manifest.id.as_str());
+    Entry {
+        identifier: Identifier { urn, is_minted: true },
+        media_type: media_type_of(manifest.format()),
+        url: manifest.url.as_str(),
+    }
+}
+
+/// The entry of one capability.
+pub fn of_capability<'m>(manifest: &'m Manifest, capability: &'m Capability) -> Entry<'m> {
+    let identifier = identifier(manifest, capability);
+    let (media_type, url) = match manifest.format() {
+        Format::Ard => catalogued(manifest, capability),
+        Format::SkillsIndex => skill(manifest, capability),
+        _ => None,
+    }
+    .unwrap_or_else(|| (media_type_of(manifest.format()), manifest.url.as_str()));
+    Entry { identifier, media_type, url }
+}
+
+fn identifier(manifest: &Manifest, capability: &Capability) -> Identifier {
+    let native_id = capability.native_id.as_str();
+    if manifest.format() == Format::Ard && is_urn_air(native_id) {
+        return Identifier { urn: native_id.to_owned(), is_minted: false };
+    }
+    let is_plain = native_id.len() <= NATIVE_ID_CHARS_MAX && native_id.split(':').all(is_segment);
+    let name = if is_plain && is_usual_place(manifest) {
+        native_id.to_owned()
+    } else {
+        let id = capability.id.as_str();
+        let tail = id.get(id.len().saturating_sub(TAIL_CHARS)..).unwrap_or(id);
+        format!("{}-{tail}", segment_of(native_id))
+    };
+    let format = manifest.format();
+    Identifier { urn: format!("urn:air:{}:{format}:{name}", publisher(manifest)), is_minted: true }
+}
+
+/// The host that served the document. ARD allows no underscore in a publisher, host names do.
+fn publisher(manifest: &Manifest) -> String {
+    manifest.url.host().as_str().replace('_', "-")
+}
+
+/// Whether the text is an identifier as ARD 0.9 §4.2.1 writes it.
+pub fn is_urn_air(text: &str) -> bool {
+    let Some((publisher, name)) = text.strip_prefix("urn:air:").and_then(|rest| rest.split_once(':')) else {
+        return false;
+    };
+    let is_domain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
+    !publisher.is_empty() && publisher.chars().all(is_domain) && name.split(':').all(is_segment)
+}
+
+fn is_segment(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(is_segment_char)
+}
+
+fn is_segment_char(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '-')
+}
+
+/// What of a native id may stand in a segment, runs of anything else as one hyphen.
+fn segment_of(native_id: &str) -> String {
+    let mut segment = String::new();
+    for character in native_id.chars() {
+        if segment.len() >= NATIVE_ID_CHARS_MAX {
+            break;
+        }
+        if is_segment_char(character) {
+            segment.push(character);
+        } else if !segment.ends_with('-') {
+            segment.push('-');
+        }
+    }
+    let segment = segment.trim_matches('-');
+    if segment.is_empty() { "unnamed".to_owned() } else { segment.to_owned() }
+}
+
+/// Where a dialect's own text puts the document. The same native id in a second document of the host gets a tail, so that
+/// no two entries share an identifier.
+fn is_usual_place(manifest: &Manifest) -> bool {
+    let usual = match manifest.format() {
+        Format::Awp => "/agent.json",
+        Format::Atp => "/.well-known/agent.json",
+        Format::Woa => "/.well-known/woa.json",
+        Format::AgentsJson => "/.well-known/agents.json",
+        Format::AgentsTxt => "/agents.txt",
+        Format::Arws => "/.well-known/agent-manifest.json",
+        Format::A2a => "/.well-known/agent-card.json",
+        Format::McpCard => "/.well-known/mcp/server-card.json",
+        Format::Ard => "/.well-known/ai-catalog.json",
+        Format::SkillsIndex => "/.well-known/agent-skills/index.json",
+        Format::OpenApi => "/openapi.json",
+        Format::AiPlugin => "/.well-known/ai-plugin.json",
+        _ => return false,
+    };
+    manifest.url.path_and_query() == usual && manifest.url.port() == 443
+}
+
+/// An entry of somebody's catalog keeps its own type and address.
+fn catalogued<'m>(manifest: &'m Manifest, capability: &'m Capability) -> Option<(Cow<'m, str>, &'m str)> {
+    let invoked = capability.invocation.url.as_deref()?;
+    // A registry is called at a path below the address that its entry names.
+    let is_registry = capability.kind == CapabilityKind::Registry;
+    let names_it = |url: &str| url == invoked || (is_registry && searched_at(url) == invoked);
+    let link = manifest.links.iter().find(|link| link.rel == "catalog-entry" && names_it(&link.url))?;
+    Some((Cow::Borrowed(link.media_type.as_deref()?), link.url.as_str()))
+}
+
+fn searched_at(registry: &str) -> String {
+    format!("{}/search", registry.trim_end_matches('/'))
+}
+
+/// A skill is an artefact of its own.
+fn skill<'m>(manifest: &'m Manifest, capability: &'m Capability) -> Option<(Cow<'m, str>, &'m str)> {
+    let url = capability.invocation.url.as_deref()?;
+    let path = url.split(['?', '#']).next().unwrap_or(url);
+    let media_type = match path.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("zip") => "application/agent-skills+zip",
+        Some("gz" | "tgz") => "application/agent-skills+gzip",
+        Some("md") => "text/markdown; profile=\"urn:air:agent-skills\"",
+        _ => return Some((media_type_of(manifest.format()), manifest.url.as_str())),
+    };
+    Some((Cow::Borrowed(media_type), url))
+}
+
+/// The media type of a dialect's document. Most have none registered and get one of ours, so that a client can filter by
+/// it; nothing is served under these.
+pub fn media_type_of(format: Format) -> Cow<'static, str> {
+    Cow::Borrowed(match format {
+        Format::Woa => "application/woa+json",
+        Format::A2a => "application/a2a-agent-card+json",
+        Format::Ard => CATALOG_MEDIA_TYPE,
+        Format::McpCard => "application/mcp-server-card+json",
+        Format::OpenApi => "application/vnd.oai.openapi+json",
+        Format::ApiCatalog => "application/linkset+json",
+        Format::LlmsTxt => "text/markdown",
+        Format::AgentsTxt => "text/vnd.agentdex.agents-txt",
+        Format::AiTxt => "text/vnd.agentdex.ai-txt",
+        other => {
+            let slug = other.as_str().replace('_', "-");
+            return Cow::Owned(format!("application/vnd.agentdex.{slug}+json"));
+        }
+    })
+}
+
+/// Whether an entry stands for a registry that can be searched.
+pub fn is_registry(capability: &Capability) -> bool {
+    capability.kind == CapabilityKind::Registry
+        && capability.invocation.protocol == Some(Protocol::Http)
+        && capability.invocation.method.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Discovery, Document, ManifestUrl, read};
+    use serde_json::json;
+
+    fn manifest(url: &str, body: &serde_json::Value) -> Manifest {
+        let url = ManifestUrl::parse(url).unwrap();
+        let bytes = body.to_string().into_bytes();
+        read(&Document {
+            bytes: &bytes,
+            url: &url,
+            final_url: None,
+            discovery: Discovery::WellKnown,
+            served: None,
+            linked: &[],
+            force: None,
+        })
+    }
+
+    fn awp(ids: &[&str]) -> serde_json::Value {
+        let actions: Vec<_> = ids
+            .iter()
+            .map(|id| {
+                json!({"id": id, "description": "d", "auth_required": false, "inputs": {}, "outputs": {},
+                             "endpoint": "/x", "method": "GET"})
+            })
+            .collect();
+        json!({"awp_version": "0.1", "domain": "shop.example", "intent": "x", "actions": actions})
+    }
+
+    fn urns(manifest: &Manifest) -> Vec<String> {
+        let entries = manifest.capabilities.iter().map(|capability| of_capability(manifest, capability));
+        entries.map(|entry| entry.identifier.urn).collect()
+    }
+
+    #[test]
+    fn a_minted_identifier_names_host_format_and_native_id() {
+        let manifest = manifest("https://shop.example/agent.json", &awp(&["book_seat", "a b/c", "", "x:y"]));
+        let urns = urns(&manifest);
+        assert_eq!(urns[0], "urn:air:shop.example:awp:book_seat");
+        assert!(urns[1].starts_with("urn:air:shop.example:awp:a-b-c-"), "{urns:?}");
+        assert_eq!(urns[3], "urn:air:shop.example:awp:x:y");
+        assert!(urns.iter().all(|urn| is_urn_air(urn)), "{urns:?}");
+        let entry = of_capability(&manifest, &manifest.capabilities[0]);
+        assert!(entry.identifier.is_minted);
+        assert_eq!(entry.identifier.publisher(), "shop.example");
+        assert_eq!(
+            (entry.media_type.as_ref(), entry.url),
+            ("application/vnd.agentdex.awp+json", "https://shop.example/agent.json")
+        );
+    }
+
+    #[test]
+    fn two_documents_of_one_host_share_no_identifier() {
+        let one = manifest("https://shop.example/agent.json", &awp(&["book"]));
+        let two = manifest("https://shop.example/.well-known/agent.json", &awp(&["book"]));
+        let three = manifest("https://shop.example:8443/agent.json", &awp(&["book"]));
+        let mut all: Vec<String> = [&one, &two, &three].into_iter().flat_map(urns).collect();
+        all.extend([&one, &two, &three].map(|manifest| of_manifest(manifest).identifier.urn));
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 6, "{all:?}");
+        assert!(all.iter().all(|urn| is_urn_air(urn)), "{all:?}");
+    }
+
+    #[test]
+    fn an_entry_of_a_catalog_keeps_what_its_publisher_gave() {
+        let catalog = json!({"specVersion": "1.0", "entries": [
+            {"identifier": "urn:air:hub.example:agent:one", "displayName": "One",
+             "type": "application/a2a-agent-card+json", "url": "https://one.example/card.json"},
+            {"identifier": "urn:air:hub.example:registry", "displayName": "Hub", "type": REGISTRY_MEDIA_TYPE,
+             "url": "https://hub.example/api/"},
+            {"identifier": "https://hub.example/not-a-urn", "displayName": "Two",
+             "type": "application/mcp-server-card+json", "url": "https://two.example/mcp.json"}]});
+        let manifest = manifest("https://hub.example/.well-known/ai-catalog.json", &catalog);
+        let entries: Vec<_> =
+            manifest.capabilities.iter().map(|capability| of_capability(&manifest, capability)).collect();
+        assert_eq!(entries[0].identifier.urn, "urn:air:hub.example:agent:one");
+        assert!(!entries[0].identifier.is_minted);
+        assert_eq!(
+            (entries[0].media_type.as_ref(), entries[0].url),
+            ("application/a2a-agent-card+json", "https://one.example/card.json")
+        );
+        assert_eq!(
+            (entries[1].media_type.as_ref(), entries[1].url),
+            (REGISTRY_MEDIA_TYPE, "https://hub.example/api/")
+        );
+        assert!(is_registry(&manifest.capabilities[1]) && !is_registry(&manifest.capabilities[0]));
+        assert!(entries[2].identifier.is_minted && is_urn_air(&entries[2].identifier.urn));
+    }
+
+    #[test]
+    fn what_is_no_urn_air_is_known() {
+        for text in [
+            "urn:air:a.example",
+            "urn:air::x",
+            "urn:air:a.example:",
+            "urn:air:a_b.example:x",
+            "urn:ai:a.example:x",
+            "urn:air:a.example:x y",
+            "urn:air:a.example:x::y",
+            "",
+        ] {
+            assert!(!is_urn_air(text), "{text}");
+        }
+        assert!(is_urn_air("urn:air:a.example:x") && is_urn_air("urn:air:a.example:ns:x_1.2-b"));
+    }
+}

@@ -1,0 +1,105 @@
+//! Capabilities as entries of a catalog: found by type, publisher, tag and identifier, and counted by them.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is amiss")]
+
+mod support;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use indexer::{
+    ExploreRequest, FacetBuckets, FacetKey, FacetWanted, Filters, IndexBuilder, SearchRequest, Searcher,
+};
+use manifest::model::{CapabilityKind, Format};
+use store::{FeedPosition, StoredManifest};
+use tempfile::TempDir;
+
+fn first_seen_at() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_780_000_000, 0).unwrap()
+}
+
+/// A shop with two capabilities and a card with one.
+fn web() -> Vec<StoredManifest> {
+    let mut shop = support::manifest("shop.example", "Shop");
+    shop.first_seen_at = first_seen_at();
+    support::add(&mut shop, "find_shoes", "Search for shoes.").tags = vec!["Shoes".into(), "search".into()];
+    support::add(&mut shop, "order_shoes", "Order shoes.").tags = vec!["shoes".into()];
+    let mut card = support::manifest("agent.example", "Agent");
+    card.first_seen_at = first_seen_at() + TimeDelta::days(30);
+    card.manifest.detection.format = Format::A2a;
+    let skill = support::add(&mut card, "shoe-advice", "Advises on shoes.");
+    skill.tags = vec!["search".into()];
+    skill.kind = CapabilityKind::Skill;
+    vec![shop, card]
+}
+
+fn searcher() -> (TempDir, Searcher) {
+    let dir = tempfile::tempdir().unwrap();
+    let builder = IndexBuilder::begin(dir.path(), "feed").unwrap();
+    for stored in web() {
+        builder.add(&stored).unwrap();
+    }
+    builder.finish(FeedPosition(1)).unwrap();
+    let searcher = Searcher::open(dir.path()).unwrap();
+    (dir, searcher)
+}
+
+fn found(searcher: &Searcher, filters: Filters) -> Vec<String> {
+    let request = SearchRequest { filters, ..SearchRequest::default() };
+    let mut names: Vec<String> =
+        searcher.search(&request).unwrap().hits.into_iter().map(|hit| hit.native_id).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn entries_are_filtered_by_what_catalogs_know() {
+    let (_dir, searcher) = searcher();
+    let of = |filters| found(&searcher, filters);
+    let card = vec!["Application/A2A-agent-card+json".to_owned()];
+    assert_eq!(of(Filters { media_types: card, ..Filters::default() }), ["shoe-advice"]);
+    assert_eq!(of(Filters { publishers: vec!["SHOP.example".into()], ..Filters::default() }).len(), 2);
+    assert_eq!(of(Filters { tags: vec!["Shoes".into()], ..Filters::default() }).len(), 2);
+    let both =
+        Filters { tags: vec!["search".into()], kinds: vec![CapabilityKind::Skill], ..Filters::default() };
+    assert_eq!(of(both), ["shoe-advice"]);
+    for stored in web() {
+        for capability in &stored.manifest.capabilities {
+            let urn = manifest::entry::of_capability(&stored.manifest, capability).identifier.urn;
+            assert_eq!(
+                of(Filters { names: vec![urn.clone()], ..Filters::default() }),
+                std::slice::from_ref(&capability.native_id)
+            );
+        }
+    }
+    assert_eq!(of(Filters { names: vec!["Find_Shoes".into()], ..Filters::default() }), ["find_shoes"]);
+    let since = Some(first_seen_at() + TimeDelta::seconds(1));
+    assert_eq!(of(Filters { first_seen_since: since, ..Filters::default() }), ["shoe-advice"]);
+}
+
+#[test]
+fn an_exploration_counts_exactly_what_matches() {
+    let (_dir, searcher) = searcher();
+    let explore = |text: &str, filters: Filters, values_max: usize| -> Vec<FacetBuckets> {
+        let facet = |key| FacetWanted { key, values_max, count_min: 1 };
+        let phrasings = if text.is_empty() { Vec::new() } else { vec![text.to_owned()] };
+        let facets = vec![facet(FacetKey::Tag), facet(FacetKey::MediaType)];
+        searcher.explore(&ExploreRequest { phrasings, filters, facets }).unwrap()
+    };
+    let pairs = |buckets: &FacetBuckets| -> Vec<(String, u64)> {
+        buckets.values.iter().map(|value| (value.value.clone(), value.count)).collect()
+    };
+    let all = explore("", Filters::default(), 20);
+    assert_eq!(pairs(&all[0]), [("search".to_owned(), 2), ("shoes".to_owned(), 2)]);
+    assert_eq!(all[1].values.iter().map(|value| value.count).sum::<u64>(), 3);
+    assert_eq!(all[1].beyond, 0);
+
+    let cut = explore("", Filters::default(), 1);
+    assert_eq!((cut[1].values[0].count, cut[1].beyond), (2, 1));
+
+    let filtered = explore("", Filters { tags: vec!["shoes".into()], ..Filters::default() }, 20);
+    assert_eq!(pairs(&filtered[0]), [("shoes".to_owned(), 2), ("search".to_owned(), 1)]);
+
+    let advice = explore("advice on shoes", Filters { formats: vec![Format::A2a], ..Filters::default() }, 20);
+    assert_eq!(pairs(&advice[0]), [("search".to_owned(), 1)]);
+    let nothing = explore("photosynthesis of seaweed", Filters::default(), 20);
+    assert_eq!(nothing, [FacetBuckets::default(), FacetBuckets::default()]);
+}
