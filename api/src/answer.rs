@@ -28,6 +28,8 @@ pub(crate) enum Caching {
     Search,
     /// One record of the store.
     Record,
+    /// What we say of ourselves: changes with a new version or another public address.
+    Description,
     /// The address carries the hash of the content.
     Immutable,
     /// The state of this very moment.
@@ -39,6 +41,7 @@ impl Caching {
         match self {
             Self::Search => "public, max-age=5, stale-while-revalidate=30",
             Self::Record => "public, max-age=30, stale-while-revalidate=300",
+            Self::Description => "public, max-age=3600, stale-while-revalidate=86400",
             Self::Immutable => "public, max-age=31536000, immutable",
             Self::Never => "no-store",
         }

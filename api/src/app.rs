@@ -93,6 +93,11 @@ impl App {
         self.0.index.refresh();
     }
 
+    /// Keeps the index current until told to stop.
+    pub(crate) async fn follow_index(self, until: CancellationToken) {
+        index::follow(Arc::clone(&self.0.index), until).await;
+    }
+
     pub(crate) fn store(&self) -> &Store {
         &self.0.store
     }
@@ -153,6 +158,11 @@ impl App {
         self.0.config.public_url.as_ref().is_some_and(|url| url.scheme() == "https")
     }
 
+    /// What the interface was told at its start.
+    pub(crate) fn config(&self) -> &ApiConfig {
+        &self.0.config
+    }
+
     /// How the world reaches us.
     pub(crate) fn base_url(&self) -> String {
         let configured =
@@ -163,7 +173,7 @@ impl App {
 
 /// Every route, with everything that requests pass through.
 pub fn router(app: &App) -> Router {
-    middleware::wrapped(routes::all().with_state(app.clone()), app)
+    middleware::wrapped(routes::all(app).with_state(app.clone()), app)
 }
 
 /// Binds the configured address.
@@ -176,7 +186,7 @@ pub async fn bind(config: &ApiConfig) -> Result<TcpListener, ApiError> {
 pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -> Result<(), ApiError> {
     let tasks = TaskTracker::new();
     let follow_until = cancel.child_token();
-    tasks.spawn(index::follow(Arc::clone(&app.0.index), follow_until.clone()));
+    tasks.spawn(app.clone().follow_index(follow_until.clone()));
     tasks.spawn(tidy(app.clone(), follow_until.clone()));
 
     // Streams never end by themselves.

@@ -30,6 +30,11 @@ impl Client {
         Self::behind(peer, request.headers(), trusted)
     }
 
+    /// Whoever started this process, over its standard streams.
+    pub(crate) const fn on_this_machine() -> Self {
+        Self { address: IpAddr::V4(Ipv4Addr::LOCALHOST), is_local: true }
+    }
+
     fn behind(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
         let is_trusted = |address: IpAddr| trusted.iter().any(|net| net.contains(&address.to_canonical()));
         let peer = peer.to_canonical();

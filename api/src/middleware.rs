@@ -127,7 +127,12 @@ async fn shape_errors(request: Request, next: Next) -> Response {
     if !status.is_client_error() && !status.is_server_error() {
         return response;
     }
+    // JSON-RPC has errors of its own shape (MCP over HTTP); only what nobody shaped is shaped here.
     let known = response.extensions().get::<Problem>().cloned();
+    let is_json = |value: &HeaderValue| value.as_bytes().starts_with(b"application/json");
+    if known.is_none() && response.headers().get(header::CONTENT_TYPE).is_some_and(is_json) {
+        return response;
+    }
     let shaped = match (&known, representation) {
         (Some(_), Representation::Json) => return varying(response),
         (_, Representation::Json) => Problem::of_status(status).into_response(),

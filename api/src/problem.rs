@@ -68,10 +68,10 @@ fn error_code(status: StatusCode) -> &'static str {
         410 => "GONE",
         413 => "PAYLOAD_TOO_LARGE",
         415 => "UNSUPPORTED_MEDIA_TYPE",
-        429 => "RESOURCE_EXHAUSTED",
+        429 => "RATE_LIMIT_EXCEEDED",
         503 => "UNAVAILABLE",
         400..=499 => "INVALID_ARGUMENT",
-        _ => "INTERNAL",
+        _ => "INTERNAL_ERROR",
     }
 }
 
@@ -139,6 +139,14 @@ impl Problem {
 
     pub(crate) fn with_parameter(mut self, name: &str) -> Self {
         self.0.parameter = Some(name.to_owned());
+        self
+    }
+
+    /// The same problem where the caller knows the parameter by another name.
+    pub(crate) fn renamed(mut self, parameter: &str, known_as: &str) -> Self {
+        if self.0.parameter.as_deref() == Some(parameter) {
+            self.0.parameter = Some(known_as.to_owned());
+        }
         self
     }
 

@@ -100,6 +100,16 @@ fn the_pure_crates_reach_no_clock_network_or_database() {
     }
 }
 
+/// What a client says must never make the interface connect to anybody.
+#[test]
+fn the_interface_reaches_no_http_client() {
+    let metadata = metadata();
+    let reached = reached(&metadata, members(&metadata)["api"]);
+    let clients: Vec<_> =
+        ["reqwest", "hyper-rustls", "ureq"].into_iter().filter(|name| reached.contains(name)).collect();
+    assert!(clients.is_empty(), "api reaches {clients:?}");
+}
+
 #[test]
 fn nobody_but_the_front_door_and_the_tests_depends_on_the_ends() {
     let metadata = metadata();

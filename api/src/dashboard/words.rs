@@ -263,6 +263,9 @@ pub(crate) const fn facet(key: indexer::FacetKey) -> &'static str {
         FacetKey::Source => "Source",
         FacetKey::Kind => "Kind",
         FacetKey::Language => "Language",
+        FacetKey::MediaType => "Media type",
+        FacetKey::Publisher => "Publisher",
+        FacetKey::Tag => "Tag",
     }
 }
 

@@ -1,6 +1,7 @@
 //! `GET /`: for people the search page, for programs a list of where to begin.
 
 use axum::extract::State;
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use serde_json::json;
 
@@ -9,6 +10,7 @@ use crate::answer::{Asked, Caching};
 use crate::app::App;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::self_description::HOME_LINKS;
 
 /// Where to begin. With parameters of a search, that search.
 #[utoipa::path(get, path = "/", tag = "service",
@@ -19,7 +21,7 @@ pub(crate) async fn show(
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     if asked.wants_page() || query.pairs().next().is_some() {
-        return search::show(State(app), asked, query).await;
+        return search::show(State(app), asked, query).await.map(with_links);
     }
     let base = app.base_url();
     let links = [
@@ -49,5 +51,11 @@ pub(crate) async fn show(
         "version": env!("CARGO_PKG_VERSION"),
         "links": links,
     });
-    asked.json(&answer, Caching::Record)
+    asked.json(&answer, Caching::Record).map(with_links)
+}
+
+/// The home page says where our own manifests lie.
+fn with_links(mut response: Response) -> Response {
+    response.headers_mut().insert(header::LINK, HeaderValue::from_static(HOME_LINKS));
+    response
 }

@@ -27,7 +27,7 @@ pub(crate) mod site;
 mod site_changes;
 pub(crate) mod sites;
 pub(crate) mod stats;
-mod submit;
+pub(crate) mod submit;
 mod suggest;
 mod tool;
 mod validate;
@@ -87,7 +87,7 @@ pub(crate) fn documented() -> OpenApiRouter<App> {
 }
 
 /// Every address, those that only browsers ask for included.
-pub(crate) fn all() -> Router<App> {
+pub(crate) fn all(app: &App) -> Router<App> {
     let (documented, _) = documented().split_for_parts();
     documented
         .route("/docs", get(docs::index))
@@ -95,6 +95,10 @@ pub(crate) fn all() -> Router<App> {
         .route("/assets/{name}", get(assets::show))
         .route("/favicon.ico", get(assets::icon))
         .route("/.well-known/http-message-signatures-directory", get(bot_keys::show))
+        .merge(crate::ard::routes())
+        .merge(crate::offer::routes())
+        .merge(crate::mcp::routes(app))
+        .merge(crate::self_description::routes())
         .fallback(unknown)
 }
 

@@ -145,7 +145,10 @@ async fn page(app: &App, found: Found, parameters: &SearchParameters) -> Result<
 }
 
 /// The manifests of a page of results, in one batch.
-async fn manifests_behind(app: &App, hits: &[Hit]) -> Result<HashMap<ManifestId, StoredManifest>, Problem> {
+pub(crate) async fn manifests_behind(
+    app: &App,
+    hits: &[Hit],
+) -> Result<HashMap<ManifestId, StoredManifest>, Problem> {
     let mut ids: Vec<ManifestId> = hits.iter().map(|hit| hit.manifest_id.clone()).collect();
     ids.sort();
     ids.dedup();

@@ -132,7 +132,7 @@ fn filters(query: &QueryPairs) -> Result<Filters, Problem> {
         sources: query.closed("source")?,
         languages: query.list("language")?.into_iter().map(str::to_lowercase).collect(),
         updated_since: query.one("updated_since")?.map(instant).transpose()?,
-        invocable: None,
+        ..Filters::default()
     })
 }
 

@@ -68,11 +68,22 @@ pub(crate) async fn submit(
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     let (host, url) = read(&body)?;
+    let (answer, left) = enqueue(&app, client, host, url).await?;
+    accepted(answer, left)
+}
+
+/// Puts a host into the queue: the one way in, whichever door it comes through, under the same limits.
+pub(crate) async fn enqueue(
+    app: &App,
+    client: Client,
+    host: Host,
+    url: Option<ManifestUrl>,
+) -> Result<(SubmissionAnswer, Left), Problem> {
     let site = host.site();
     let left = app.limits().submission(client).map_err(|exhausted| {
         exhausted.problem("this address has submitted as many domains as it may for now")
     })?;
-    refuse_blocked(&app, &site).await?;
+    refuse_blocked(app, &site).await?;
     app.limits().visit(&site).map_err(|exhausted| just_asked(&site, exhausted))?;
     let seed = Seed { host, url, rank: None, origin: SeedOrigin::Submitted, revisit_now: false };
     let added = app.store().seeds_add(&[seed], clock::now()).await?;
@@ -81,7 +92,7 @@ pub(crate) async fn submit(
     } else {
         ("known", format!("{site} was known already; its story says when it is visited next"))
     };
-    accepted(&app, site, outcome, message, left)
+    Ok((answer(app, site, outcome, message), left))
 }
 
 /// Asks for a visit out of turn.
@@ -121,7 +132,7 @@ pub(crate) async fn recheck(
     let seeds: Vec<Seed> = hosts.into_iter().map(again).collect();
     app.store().seeds_add(&seeds, now).await?;
     let message = format!("{site} is visited as soon as its robots.txt and its own wishes allow");
-    accepted(&app, site, "known", message, left)
+    accepted(answer(&app, site, "known", message), left)
 }
 
 /// Reads what was submitted; anything but one domain or one address is refused.
@@ -185,16 +196,13 @@ fn wait_after(last_visit_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Optio
     u32::try_from(wait.num_seconds()).ok().filter(|seconds| *seconds > 0)
 }
 
-fn accepted(
-    app: &App,
-    site: SiteName,
-    outcome: &'static str,
-    message: String,
-    left: Left,
-) -> Result<Response, Problem> {
+fn answer(app: &App, site: SiteName, outcome: &'static str, message: String) -> SubmissionAnswer {
     let status_url = format!("{}/sites/{site}", app.base_url());
-    let location = HeaderValue::from_str(&status_url).map_err(|error| Problem::internal(&error))?;
-    let answer = SubmissionAnswer { site, outcome, status_url, message };
+    SubmissionAnswer { site, outcome, status_url, message }
+}
+
+fn accepted(answer: SubmissionAnswer, left: Left) -> Result<Response, Problem> {
+    let location = HeaderValue::from_str(&answer.status_url).map_err(|error| Problem::internal(&error))?;
     let mut response = (StatusCode::ACCEPTED, axum::Json(answer)).into_response();
     response.headers_mut().insert(header::LOCATION, location);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

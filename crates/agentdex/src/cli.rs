@@ -43,6 +43,8 @@ pub(crate) enum Command {
     /// Start a small local web, crawl it, index it and serve the result
     Demo,
     Validate(ValidateArgs),
+    /// Serve the index to one MCP client over standard input and output
+    Mcp,
 }
 
 pub(crate) fn print_help(out: &mut impl Write) -> std::io::Result<()> {

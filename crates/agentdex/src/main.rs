@@ -3,6 +3,7 @@
 
 mod cli;
 mod demo;
+mod mcp;
 mod serve;
 mod validate;
 
@@ -34,6 +35,7 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::from(u8::from(!passes)))
         }
         Some(Command::Demo) => runtime()?.block_on(demo::run(&flags.shared, &flags.crawl, &flags.serve)),
+        Some(Command::Mcp) => runtime()?.block_on(mcp::run(&flags.shared, &flags.serve)),
         None if flags.crawl.seeds.is_empty() && flags.shared.config.is_none() => {
             cli::print_help(&mut out)?;
             Ok(ExitCode::from(2))

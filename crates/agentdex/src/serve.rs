@@ -86,22 +86,34 @@ pub(crate) async fn run(
 
 /// The interface's settings; the index lies where the indexer would put it.
 fn api_config(flags: &SharedFlags, serve: &ServeFlags, data_dir: &Path) -> anyhow::Result<ApiConfig> {
+    Ok(api_settings(flags, serve)?.resolve(reader_settings(flags, Some(data_dir))?)?)
+}
+
+/// Where database and index lie.
+pub(crate) fn reader_settings(
+    flags: &SharedFlags,
+    data_dir: Option<&Path>,
+) -> anyhow::Result<indexer::cli::Settings> {
     let shared = SharedArguments {
-        data_dir: Some(data_dir.to_owned()),
+        data_dir: data_dir.map(ToOwned::to_owned),
         database_url: flags.database_url.clone(),
         config: flags.config.clone(),
         ..SharedArguments::default()
     };
+    Ok(shared.settings()?)
+}
+
+/// What was typed of the interface, or stands in the file.
+pub(crate) fn api_settings(flags: &SharedFlags, serve: &ServeFlags) -> anyhow::Result<ApiSettings> {
     let typed = ApiSettings {
         listen: serve.listen.clone(),
         public_url: serve.public_url.clone(),
         ..ApiSettings::default()
     };
-    let settings = match &flags.config {
+    Ok(match &flags.config {
         Some(file) => typed.or_file(file)?,
         None => typed,
-    };
-    Ok(settings.resolve(shared.settings()?)?)
+    })
 }
 
 /// What the foreground needs.

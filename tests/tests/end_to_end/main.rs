@@ -6,6 +6,7 @@ mod bad_input;
 mod faults;
 mod flow;
 mod many;
+mod own;
 mod world;
 
 /// One test for each back end from one body.
@@ -34,6 +35,7 @@ on_both_back_ends! {
     flow::a_killed_crawler_is_finished_by_the_next,
     flow::an_interrupted_crawler_drains_and_the_next_goes_on,
     many::a_thousand_sites_politely_and_cheaply_again,
+    own::it_finds_itself_with_nothing_to_mend,
     faults::every_scope_is_kept_at_once,
     faults::the_interface_serves_the_key_of_a_signing_crawler,
 }

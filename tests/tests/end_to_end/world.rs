@@ -107,10 +107,14 @@ impl World {
     }
 
     pub(crate) async fn api(&self) -> Api {
+        self.api_with(&[]).await
+    }
+
+    pub(crate) async fn api_with(&self, flags: &[&str]) -> Api {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let address = format!("127.0.0.1:{port}");
         let mut command = self.program("api");
-        command.args(["--listen", &address]).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(["--listen", &address]).args(flags).stdout(Stdio::null()).stderr(Stdio::null());
         let api = Api { child: command.spawn().unwrap(), base: format!("http://{address}") };
         api.wait_until_ready().await;
         api
@@ -149,7 +153,7 @@ impl Api {
     }
 
     #[expect(clippy::disallowed_methods, reason = "asks our own api on loopback")]
-    async fn try_get(&self, path: &str) -> Option<reqwest::Response> {
+    pub(crate) async fn try_get(&self, path: &str) -> Option<reqwest::Response> {
         client().get(format!("{}{path}", self.base)).send().await.ok()
     }
 

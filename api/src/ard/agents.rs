@@ -1,0 +1,126 @@
+//! `GET /agents`: every entry in a fixed order, filtered and never ranked (ARD 0.9 §7.4).
+//!
+//! Capabilities are listed by name, by last change or by first sight. The manifests that declare them are entries too and
+//! are listed by `filter=metadata.entry = 'manifest'`.
+
+use axum::extract::State;
+use axum::response::Response;
+use indexer::{SearchRequest, Sort};
+use manifest::ManifestId;
+use serde::Serialize;
+
+use super::expression::{self, Entries, Expression};
+use super::{CatalogEntry, search};
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::cursor;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+use crate::routes::search::find;
+
+/// Entries on one page, unless asked otherwise.
+const PAGE_DEFAULT: usize = 20;
+/// Most entries on one page.
+const PAGE_MAX: usize = 100;
+/// What cursors over manifests are bound to.
+const MANIFESTS: &str = "agents?manifests";
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListAnswer {
+    items: Vec<CatalogEntry>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page_token: Option<String>,
+}
+
+pub(super) async fn list(
+    State(app): State<App>,
+    asked: Asked,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&["filter", "orderBy", "pageSize", "pageToken"])?;
+    let expression = query.one("filter")?.map(expression::read).transpose()?.unwrap_or_default();
+    let page_size = super::body::bounded("pageSize", page_size(&query)?, PAGE_DEFAULT, PAGE_MAX)?;
+    let token = query.one("pageToken")?.map(ToOwned::to_owned);
+    let answer = match expression.entries.unwrap_or(Entries::Capabilities) {
+        Entries::Capabilities => capabilities(&app, expression, order(&query)?, page_size, token).await?,
+        Entries::Manifests => manifests(&app, &expression, &query, page_size, token).await?,
+    };
+    asked.json(&answer, Caching::Search)
+}
+
+fn page_size(query: &QueryPairs) -> Result<Option<i64>, Problem> {
+    query.one("pageSize")?.map(|text| Ok(text.parse().unwrap_or(-1))).transpose()
+}
+
+/// The orders that the index keeps.
+fn order(query: &QueryPairs) -> Result<Sort, Problem> {
+    let Some(text) = query.one("orderBy")? else { return Ok(Sort::Name) };
+    let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["displayname" | "name"] | ["displayname" | "name", "asc"] => Ok(Sort::Name),
+        ["updatedat" | "updated_at", "desc"] => Ok(Sort::Updated),
+        ["createdat" | "created_at", "desc"] => Ok(Sort::FirstSeen),
+        _ => {
+            let known = ["displayName", "updatedAt DESC", "createdAt DESC"];
+            let detail = format!("\"orderBy\" is one of {}", known.join(", "));
+            Err(Problem::bad_request(detail).with_parameter("orderBy").with_known(known))
+        }
+    }
+}
+
+async fn capabilities(
+    app: &App,
+    expression: Expression,
+    sort: Sort,
+    page_size: usize,
+    token: Option<String>,
+) -> Result<ListAnswer, Problem> {
+    let request = SearchRequest {
+        filters: expression.filters,
+        sort,
+        limit: page_size,
+        cursor: token,
+        ..SearchRequest::default()
+    };
+    let found = find(app, request).await.map_err(|problem| problem.renamed("cursor", "pageToken"))?.answer;
+    let items = search::entries(app, &found.hits).await?.into_iter().map(|(entry, _)| entry).collect();
+    Ok(ListAnswer { items, total: Some(found.total), page_token: found.next_cursor })
+}
+
+async fn manifests(
+    app: &App,
+    expression: &Expression,
+    query: &QueryPairs,
+    page_size: usize,
+    token: Option<String>,
+) -> Result<ListAnswer, Problem> {
+    if !expression.filters.is_empty() || query.one("orderBy")?.is_some() {
+        let detail = "manifests are listed all, in the order of their ids: leave out \"orderBy\" and every filter but metadata.entry";
+        return Err(Problem::bad_request(detail).with_parameter("filter"));
+    }
+    let unreadable = || {
+        Problem::bad_request("\"pageToken\" is not one of ours: pass it on unchanged")
+            .with_parameter("pageToken")
+    };
+    let after = match token {
+        None => None,
+        Some(token) => {
+            let position = cursor::decode(MANIFESTS, &token).map_err(|_| unreadable())?;
+            Some(ManifestId::parse(&position).map_err(|_| unreadable())?)
+        }
+    };
+    // One more than asked for tells whether there is more.
+    let wanted = u32::try_from(page_size + 1).unwrap_or(u32::MAX);
+    let mut stored = app.store().manifests_page(after.as_ref(), wanted).await?;
+    let has_more = stored.len() > page_size;
+    stored.truncate(page_size);
+    let last = stored.last().filter(|_| has_more);
+    let page_token = last.map(|last| cursor::encode(MANIFESTS, last.manifest.id.as_str()));
+    let base = app.base_url();
+    let items = stored.iter().map(|stored| CatalogEntry::of_manifest(stored, &base)).collect();
+    Ok(ListAnswer { items, total: None, page_token })
+}

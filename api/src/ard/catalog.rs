@@ -1,0 +1,67 @@
+//! `GET /sites/{domain}/ai-catalog.json` (ARD 0.9) and `/ard.json` (0.91): what a site declares, in whatever dialect, as
+//! one catalog: an entry for each manifest, followed by one for each of its capabilities.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use manifest::SiteName;
+use serde::Serialize;
+
+use super::CatalogEntry;
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+/// Entries of one catalog: about a megabyte of JSON. The rest is browsed with `GET /agents`.
+const ENTRIES_MAX: usize = 1_000;
+
+/// A catalog, as the standard's schema has it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Catalog {
+    pub(crate) spec_version: &'static str,
+    pub(crate) host: CatalogHost,
+    pub(crate) entries: Vec<CatalogEntry>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CatalogHost {
+    pub(crate) display_name: String,
+    pub(crate) identifier: String,
+    pub(crate) documentation_url: String,
+}
+
+/// The version of the catalog's own format.
+pub(crate) const SPEC_VERSION: &str = "1.0";
+
+pub(super) async fn show(
+    State(app): State<App>,
+    asked: Asked,
+    Path(domain): Path<String>,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    let site = SiteName::parse(&domain).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let manifests = app.store().manifests_of_site(&site).await?;
+    if manifests.is_empty() {
+        return Err(Problem::not_found(format!("nothing that {site} declares is in the index")));
+    }
+    let base = app.base_url();
+    let entries = manifests.iter().flat_map(|stored| {
+        let capabilities = stored.manifest.capabilities.iter();
+        let capabilities =
+            capabilities.map(|capability| CatalogEntry::of_capability(stored, capability, &base));
+        std::iter::once(CatalogEntry::of_manifest(stored, &base)).chain(capabilities)
+    });
+    let catalog = Catalog {
+        spec_version: SPEC_VERSION,
+        host: CatalogHost {
+            display_name: site.to_string(),
+            identifier: site.to_string(),
+            documentation_url: format!("{base}/sites/{site}"),
+        },
+        entries: entries.take(ENTRIES_MAX).collect(),
+    };
+    asked.json(&catalog, Caching::Record)
+}

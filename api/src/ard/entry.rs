@@ -1,0 +1,146 @@
+//! Capabilities and manifests as catalog entries (ARD 0.9 §4.2).
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use manifest::entry::{self, Entry};
+use manifest::{AuthScheme, Capability};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use store::StoredManifest;
+
+use crate::routes::TEXT_IS;
+
+/// Representative queries of an entry: the standard asks for two to five.
+const QUERIES_MIN: usize = 2;
+const QUERIES_MAX: usize = 5;
+/// Names of capabilities in the entry of a manifest; a longer list is in the manifest itself.
+const CAPABILITIES_MAX: usize = 100;
+/// Tags of one entry.
+const TAGS_MAX: usize = 20;
+
+/// One entry. Exactly one of `url` and `data` is demanded; ours always refer.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CatalogEntry {
+    pub(crate) identifier: String,
+    pub(crate) display_name: String,
+    #[serde(rename = "type")]
+    pub(crate) media_type: String,
+    pub(crate) url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) description: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tags: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) capabilities: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) representative_queries: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) updated_at: Option<String>,
+    /// Plain values only, as the standard's schema demands.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub(crate) metadata: Map<String, Value>,
+}
+
+impl CatalogEntry {
+    /// The entry of one capability; `base` is this registry's own address.
+    pub(crate) fn of_capability(stored: &StoredManifest, capability: &Capability, base: &str) -> Self {
+        let entry = entry::of_capability(&stored.manifest, capability);
+        let name = capability.title.as_deref().unwrap_or(&capability.name);
+        let mut made = Self::begun(stored, &entry, [name, &capability.native_id]);
+        made.description.clone_from(&capability.description);
+        made.tags = capability.tags.iter().take(TAGS_MAX).cloned().collect();
+        made.capabilities = vec![capability.name.clone()];
+        made.representative_queries = queries(&capability.examples);
+        made.metadata.extend(facts_of_capability(stored, capability, base));
+        made
+    }
+
+    /// The entry of a whole manifest.
+    pub(crate) fn of_manifest(stored: &StoredManifest, base: &str) -> Self {
+        let manifest = &stored.manifest;
+        let entry = entry::of_manifest(manifest);
+        let host = manifest.url.host();
+        let names = [manifest.title.as_deref(), manifest.name.as_deref()];
+        let name = names.into_iter().flatten().find(|name| !name.trim().is_empty());
+        let mut made = Self::begun(stored, &entry, [name.unwrap_or_default(), host.as_str()]);
+        made.description.clone_from(&manifest.description);
+        made.tags = manifest.tags.iter().take(TAGS_MAX).cloned().collect();
+        let names = manifest.capabilities.iter().map(|capability| capability.name.clone());
+        made.capabilities = names.take(CAPABILITIES_MAX).collect();
+        made.representative_queries = queries(&manifest.representative_queries);
+        made.metadata.insert("entry".to_owned(), "manifest".into());
+        made.metadata.insert("capabilityCount".to_owned(), manifest.capabilities.len().into());
+        made.metadata.insert("details".to_owned(), format!("{base}/manifests/{}", manifest.id).into());
+        made
+    }
+
+    /// What both kinds of entries say.
+    fn begun(stored: &StoredManifest, entry: &Entry<'_>, names: [&str; 2]) -> Self {
+        let manifest = &stored.manifest;
+        let name = names.into_iter().find(|name| !name.trim().is_empty()).unwrap_or("unnamed");
+        let metadata = Map::from_iter([
+            ("identifierMinted".to_owned(), Value::from(entry.identifier.is_minted)),
+            ("manifestId".to_owned(), manifest.id.as_str().into()),
+            ("format".to_owned(), manifest.format().as_str().into()),
+            ("site".to_owned(), manifest.url.site().as_str().into()),
+            ("status".to_owned(), stored.status.as_str().into()),
+            ("source".to_owned(), manifest.source.kind.as_str().into()),
+            ("textIs".to_owned(), TEXT_IS.into()),
+        ]);
+        Self {
+            identifier: entry.identifier.urn.clone(),
+            display_name: name.to_owned(),
+            media_type: entry.media_type.clone().into_owned(),
+            url: entry.url.to_owned(),
+            description: None,
+            tags: Vec::new(),
+            capabilities: Vec::new(),
+            representative_queries: Vec::new(),
+            version: manifest.document_version.clone(),
+            updated_at: Some(timestamp(stored.changed_at)),
+            metadata,
+        }
+    }
+}
+
+fn facts_of_capability(
+    stored: &StoredManifest,
+    capability: &Capability,
+    base: &str,
+) -> impl Iterator<Item = (String, Value)> {
+    let schemes: Vec<&str> = capability.auth.schemes.iter().copied().map(AuthScheme::as_str).collect();
+    let of_manifest = entry::of_manifest(&stored.manifest).identifier.urn;
+    let types = capability.semantic_types.first().map(|of| of.name.clone());
+    [
+        ("entry", "capability".into()),
+        ("manifestIdentifier", of_manifest.into()),
+        ("capabilityId", capability.id.as_str().into()),
+        ("nativeId", capability.native_id.as_str().into()),
+        ("kind", capability.kind.as_str().into()),
+        ("semanticType", types.into()),
+        ("protocol", capability.invocation.protocol.map(manifest::model::Protocol::as_str).into()),
+        ("method", capability.invocation.method.as_deref().into()),
+        ("endpoint", capability.invocation.endpoint().into()),
+        ("invocable", capability.is_invocable().into()),
+        ("safety", capability.safety.class.as_str().into()),
+        ("confirmation", capability.safety.confirmation.as_str().into()),
+        ("auth", if schemes.is_empty() { Value::Null } else { schemes.join(",").into() }),
+        ("authRequired", capability.auth.required.as_option().into()),
+        ("details", format!("{base}/capabilities/{}", capability.id).into()),
+    ]
+    .into_iter()
+    .map(|(name, value): (&str, Value)| (name.to_owned(), value))
+}
+
+fn queries(published: &[String]) -> Vec<String> {
+    if published.len() < QUERIES_MIN {
+        return Vec::new();
+    }
+    published.iter().take(QUERIES_MAX).cloned().collect()
+}
+
+fn timestamp(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Secs, true)
+}

@@ -1,0 +1,100 @@
+//! `POST /explore`: how many entries have which value, over everything that a query matches (ARD 0.9 §7.3).
+
+use std::collections::BTreeMap;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::Response;
+use indexer::{ExploreRequest, FacetBuckets, FacetWanted};
+use serde::{Deserialize, Serialize};
+
+use super::body::{bounded, fresh, parse};
+use super::filter::{self, Path};
+use super::search::Query;
+use crate::app::App;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+use crate::routes::search::search_problem;
+
+/// Facets of one request: each is a pass over what matches.
+const FACETS_MAX: usize = 16;
+/// Buckets of one facet, unless asked otherwise.
+const BUCKETS_DEFAULT: usize = 20;
+/// Most buckets of one facet.
+const BUCKETS_MAX: usize = 1_000;
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ExploreBody {
+    #[serde(default)]
+    query: Query,
+    result_type: ResultType,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ResultType {
+    facets: Vec<Facet>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Facet {
+    field: String,
+    limit: Option<i64>,
+    min_count: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ExploreAnswer {
+    result_type: &'static str,
+    facets: BTreeMap<String, Buckets>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Buckets {
+    buckets: Vec<indexer::FacetCount>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_count: Option<u64>,
+}
+
+impl From<FacetBuckets> for Buckets {
+    fn from(counted: FacetBuckets) -> Self {
+        let other_count = (counted.beyond > 0).then_some(counted.beyond);
+        Self { buckets: counted.values, other_count }
+    }
+}
+
+pub(super) async fn answer(
+    State(app): State<App>,
+    query: QueryPairs,
+    bytes: Bytes,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    let body: ExploreBody = parse(&bytes)?;
+    let asked = body.result_type.facets;
+    if asked.is_empty() || asked.len() > FACETS_MAX {
+        let detail = format!("\"resultType.facets\" lists 1 to {FACETS_MAX} fields to count by");
+        return Err(Problem::bad_request(detail).with_parameter("resultType.facets"));
+    }
+    let facets = asked.iter().map(wanted).collect::<Result<Vec<_>, _>>()?;
+    let request =
+        ExploreRequest { phrasings: body.query.phrasings(), filters: body.query.filters()?, facets };
+    let counted = app.index().run(move |searcher| searcher.explore(&request)).await?;
+    let counted = counted.map_err(|error| search_problem(&error))?;
+    let fields = asked.into_iter().map(|facet| facet.field);
+    let facets = fields.zip(counted.into_iter().map(Buckets::from)).collect();
+    Ok(fresh(&ExploreAnswer { result_type: "facets", facets }))
+}
+
+fn wanted(facet: &Facet) -> Result<FacetWanted, Problem> {
+    let key = Path::read(&facet.field).ok().and_then(Path::facet).ok_or_else(|| {
+        let known: Vec<&str> = filter::facet_paths().map(Path::as_str).collect();
+        let detail = format!("nothing is counted by \"{}\"; one of {}", facet.field, known.join(", "));
+        Problem::bad_request(detail).with_parameter("resultType.facets.field").with_known(known)
+    })?;
+    let values_max = bounded("limit", facet.limit, BUCKETS_DEFAULT, BUCKETS_MAX)?;
+    Ok(FacetWanted { key, values_max, count_min: facet.min_count.unwrap_or(1) })
+}

@@ -1,0 +1,33 @@
+//! The registry of Agentic Resource Discovery 0.9 (github.com/ards-project/ard-spec): `POST /search`, `POST /explore`,
+//! `GET /agents`, and every known site as a catalog.
+//!
+//! Exact where the standard is exact: member names, closed objects, error words. Every capability is a catalog entry, and
+//! so is every manifest; an identifier that its publisher did not give is minted and marked. Scores speak of relevance
+//! alone. No other registry is ever asked: `referrals` names those that catalogs on the web declare, `auto` and `none`
+//! answer from this index.
+
+mod agents;
+pub(crate) mod body;
+mod catalog;
+mod entry;
+mod explore;
+mod expression;
+mod filter;
+mod search;
+
+use axum::Router;
+use axum::routing::{get, post};
+
+use crate::app::App;
+
+pub(crate) use entry::CatalogEntry;
+
+/// The addresses of the registry.
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/search", post(search::answer))
+        .route("/explore", post(explore::answer))
+        .route("/agents", get(agents::list))
+        .route("/sites/{domain}/ai-catalog.json", get(catalog::show))
+        .route("/sites/{domain}/ard.json", get(catalog::show))
+}

@@ -1,0 +1,199 @@
+//! `POST /search`: entries by relevance (ARD 0.9 §7.2), with referrals to other registries on request (§8).
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::Response;
+use indexer::{Filters, Hit, SearchRequest, Sort};
+use manifest::entry::REGISTRY_MEDIA_TYPE;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::body::{bounded, fresh, parse};
+use super::{CatalogEntry, filter};
+use crate::app::App;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+use crate::routes::record;
+use crate::routes::search::{find, manifests_behind};
+
+/// Entries on one page, unless asked otherwise.
+const PAGE_DEFAULT: usize = 10;
+/// Most entries on one page.
+const PAGE_MAX: usize = 100;
+/// Registries that are referred to: a client follows one or two.
+const REFERRALS_MAX: usize = 10;
+/// The relevance at which a score is half of the scale: a good match of two or three words.
+const SCORE_HALF: f32 = 6.0;
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct SearchBody {
+    query: Query,
+    #[serde(default)]
+    federation: Federation,
+    page_size: Option<i64>,
+    page_token: Option<String>,
+}
+
+/// The query that search and explore share.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Query {
+    text: Option<String>,
+    #[serde(default)]
+    filter: Map<String, Value>,
+}
+
+impl Query {
+    /// Words that say something.
+    pub(super) fn phrasings(&self) -> Vec<String> {
+        let text = self.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
+        text.map(ToOwned::to_owned).into_iter().collect()
+    }
+
+    pub(super) fn filters(&self) -> Result<Filters, Problem> {
+        filter::read(&self.filter)
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Federation {
+    /// We ask no other registry, so that this is our own index.
+    #[default]
+    Auto,
+    Referrals,
+    None,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SearchAnswer {
+    results: Vec<Result_>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    referrals: Option<Vec<Referral>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page_token: Option<String>,
+}
+
+/// An entry with its place among the results.
+#[derive(Debug, Serialize)]
+struct Result_ {
+    #[serde(flatten)]
+    entry: CatalogEntry,
+    score: u8,
+    source: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Referral {
+    identifier: String,
+    display_name: String,
+    #[serde(rename = "type")]
+    media_type: String,
+    url: String,
+}
+
+pub(super) async fn answer(
+    State(app): State<App>,
+    query: QueryPairs,
+    bytes: Bytes,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    let body: SearchBody = parse(&bytes)?;
+    let phrasings = body.query.phrasings();
+    if phrasings.is_empty() {
+        let detail = "\"query.text\" says in words what is looked for; give it, or browse with GET /agents";
+        return Err(Problem::bad_request(detail).with_parameter("query.text"));
+    }
+    let request = SearchRequest {
+        phrasings: phrasings.clone(),
+        filters: body.query.filters()?,
+        limit: bounded("pageSize", body.page_size, PAGE_DEFAULT, PAGE_MAX)?,
+        cursor: body.page_token.filter(|token| !token.is_empty()),
+        ..SearchRequest::default()
+    };
+    let found = find(&app, request).await.map_err(|problem| problem.renamed("cursor", "pageToken"))?.answer;
+    let source = format!("{}/", app.base_url());
+    let entries = entries(&app, &found.hits).await?;
+    let results = entries.into_iter().map(|(entry, relevance)| Result_ {
+        entry,
+        score: score(relevance),
+        source: source.clone(),
+    });
+    let referrals = match body.federation {
+        Federation::Referrals => Some(referrals(&app, phrasings).await?),
+        Federation::Auto | Federation::None => None,
+    };
+    Ok(fresh(&SearchAnswer { results: results.collect(), referrals, page_token: found.next_cursor }))
+}
+
+/// The entries of a page of hits, in order. One that the store no longer shows is left out.
+pub(super) async fn entries(app: &App, hits: &[Hit]) -> Result<Vec<(CatalogEntry, f32)>, Problem> {
+    let manifests = manifests_behind(app, hits).await?;
+    let base = app.base_url();
+    let entry = |hit: &Hit| {
+        let stored = manifests.get(&hit.manifest_id)?;
+        let capability = record::capability_in(stored, &hit.id)?;
+        Some((CatalogEntry::of_capability(stored, capability, &base), hit.score))
+    };
+    Ok(hits.iter().filter_map(entry).collect())
+}
+
+/// Relevance from 0 to 100, the same for the same relevance whatever else was found.
+fn score(relevance: f32) -> u8 {
+    let relevance = relevance.max(0.0);
+    let share = 100.0 * relevance / (relevance + SCORE_HALF);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 100")]
+    let score = share.round().clamp(0.0, 100.0) as u8;
+    score
+}
+
+/// Registries that catalogs declare: those that speak of the wish, or else the latest.
+async fn referrals(app: &App, phrasings: Vec<String>) -> Result<Vec<Referral>, Problem> {
+    let request = |phrasings: Vec<String>| SearchRequest {
+        phrasings,
+        filters: Filters {
+            media_types: vec![REGISTRY_MEDIA_TYPE.to_owned(), "application/ai-registry".to_owned()],
+            ..Filters::default()
+        },
+        sort: Sort::Relevance,
+        limit: REFERRALS_MAX,
+        ..SearchRequest::default()
+    };
+    let mut hits = find(app, request(phrasings)).await?.answer.hits;
+    if hits.is_empty() {
+        hits = find(app, request(Vec::new())).await?.answer.hits;
+    }
+    let own = app.base_url();
+    let entries = entries(app, &hits).await?.into_iter().map(|(entry, _)| entry);
+    Ok(entries.filter(|entry| !entry.url.starts_with(&own)).map(Referral::to).collect())
+}
+
+impl Referral {
+    /// A referral names the route to search at.
+    fn to(entry: CatalogEntry) -> Self {
+        let base = entry.url.trim_end_matches('/');
+        let url = if base.ends_with("/search") { base.to_owned() } else { format!("{base}/search") };
+        Self {
+            identifier: entry.identifier,
+            display_name: entry.display_name,
+            media_type: entry.media_type,
+            url,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_stay_on_the_scale_and_keep_the_order() {
+        let scores: Vec<u8> =
+            [-1.0, 0.0, 0.4, 3.0, 6.0, 20.0, 1e9, f32::INFINITY].into_iter().map(score).collect();
+        assert_eq!(scores[..5], [0, 0, 6, 33, 50]);
+        assert!(scores[..7].is_sorted() && scores.iter().all(|score| *score <= 100), "{scores:?}");
+    }
+}

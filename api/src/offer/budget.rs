@@ -1,0 +1,64 @@
+//! Keeps answers within what a model reads without harm.
+
+use serde_json::Value;
+
+/// Bytes of JSON in one answer: about four thousand tokens, a small part of any model's window.
+pub(super) const ANSWER_BYTES_MAX: usize = 16_000;
+
+/// Bytes of a value as it is sent.
+pub(super) fn size(value: &Value) -> usize {
+    serde_json::to_vec(value).map_or(usize::MAX, |bytes| bytes.len())
+}
+
+/// Takes rows while they fit, at least the first; true when some were left out.
+pub(super) fn fit(rows: &mut Vec<Value>, bytes_max: usize) -> bool {
+    let mut used = 0;
+    let fitting = rows.iter().take_while(|row| {
+        used += size(row) + 1;
+        used <= bytes_max
+    });
+    let count = fitting.count().max(1);
+    let is_cut = count < rows.len();
+    rows.truncate(count);
+    is_cut
+}
+
+/// Removes members, the first named first, until the object fits; returns those that went.
+pub(super) fn shed(object: &mut Value, members: &[&'static str], bytes_max: usize) -> Vec<&'static str> {
+    let mut gone = Vec::new();
+    for member in members {
+        if size(object) <= bytes_max {
+            break;
+        }
+        if let Some(value) = object.get_mut(*member).filter(|value| !value.is_null()) {
+            *value = Value::Null;
+            gone.push(*member);
+        }
+    }
+    gone
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn rows_are_taken_while_they_fit_and_never_none() {
+        let mut rows = vec![json!("x".repeat(40)); 5];
+        assert!(fit(&mut rows, 100));
+        assert_eq!(rows.len(), 2);
+        assert!(!fit(&mut rows, 100));
+        assert!(fit(&mut rows, 10));
+        assert_eq!(rows.len(), 1);
+        assert!(!fit(&mut Vec::new(), 10));
+    }
+
+    #[test]
+    fn members_go_in_order_and_only_as_many_as_needed() {
+        let mut object = json!({"a": "x".repeat(50), "b": "y".repeat(50), "c": 1});
+        assert_eq!(shed(&mut object, &["b", "a"], 90), ["b"]);
+        assert_eq!(object["b"], Value::Null);
+        assert!(shed(&mut object, &["b", "a"], 90).is_empty());
+    }
+}

@@ -1,0 +1,124 @@
+//! `/.well-known/agent-card.json` and the agent behind it: A2A 0.3 over JSON-RPC. A message in plain words is a search.
+//!
+//! The agent keeps nothing: it answers a message with a message at once, and has no tasks to ask about.
+
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{DESCRIPTION, NAME, Own, TAGS, VERSION};
+use crate::app::App;
+use crate::ard::body::fresh;
+use crate::client::Client;
+use crate::offer::Offer;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+/// Longest message in characters that is searched for: what a search takes.
+const TEXT_CHARS_MAX: usize = 1_000;
+
+// JSON-RPC 2.0 §5.1.
+const PARSE_ERROR: i32 = -32_700;
+const INVALID_REQUEST: i32 = -32_600;
+const METHOD_NOT_FOUND: i32 = -32_601;
+const INVALID_PARAMS: i32 = -32_602;
+
+pub(super) fn card(own: &Own) -> Value {
+    let definition = Offer::FindCapability.definition();
+    json!({
+        "protocolVersion": "0.3.0",
+        "name": NAME,
+        "description": DESCRIPTION,
+        "url": own.url("/a2a"),
+        "preferredTransport": "JSONRPC",
+        "version": VERSION,
+        "provider": {"organization": NAME, "url": own.url("/")},
+        "documentationUrl": own.url("/llms.txt"),
+        "capabilities": {"streaming": false, "pushNotifications": false, "stateTransitionHistory": false},
+        "defaultInputModes": ["text/plain"],
+        "defaultOutputModes": ["text/plain", "application/json"],
+        "skills": [{"id": Offer::FindCapability.as_str(), "name": definition.title, "description": definition.description,
+                    "tags": TAGS, "examples": definition.examples}],
+    })
+}
+
+#[derive(Debug, Deserialize)]
+struct Call {
+    jsonrpc: String,
+    #[serde(default)]
+    id: Value,
+    method: String,
+    #[serde(default)]
+    params: Value,
+}
+
+pub(super) async fn answer(
+    State(app): State<App>,
+    Extension(client): Extension<Client>,
+    query: QueryPairs,
+    bytes: Bytes,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    let call = match serde_json::from_slice::<Value>(&bytes).map(serde_json::from_value::<Call>) {
+        Err(error) => return Ok(failure(&Value::Null, PARSE_ERROR, &error.to_string())),
+        Ok(Err(error)) => return Ok(failure(&Value::Null, INVALID_REQUEST, &error.to_string())),
+        Ok(Ok(call)) => call,
+    };
+    if call.jsonrpc != "2.0" {
+        return Ok(failure(&call.id, INVALID_REQUEST, "\"jsonrpc\" is \"2.0\""));
+    }
+    if call.method != "message/send" {
+        return Ok(failure(&call.id, METHOD_NOT_FOUND, "this agent answers message/send alone"));
+    }
+    let text = text_of(&call.params);
+    if text.is_empty() {
+        let detail = "the message has no text part: say in plain words what is wanted";
+        return Ok(failure(&call.id, INVALID_PARAMS, detail));
+    }
+    let arguments = Map::from_iter([("query".to_owned(), Value::from(text.as_str()))]);
+    match Offer::FindCapability.call(&app, client, arguments).await {
+        Ok(found) => Ok(fresh(&json!({"jsonrpc": "2.0", "id": call.id, "result": message(&text, &found)}))),
+        Err(problem) if problem.body().status.is_client_error() => {
+            Ok(failure(&call.id, INVALID_PARAMS, &problem.body().detail))
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+/// The words of a message's text parts.
+fn text_of(params: &Value) -> String {
+    let parts = params["message"]["parts"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let texts: Vec<&str> = parts.iter().filter_map(|part| part["text"].as_str()).map(str::trim).collect();
+    texts.join(" ").trim().chars().take(TEXT_CHARS_MAX).collect()
+}
+
+/// The same question has the same answer, so that its id is made from both.
+fn message(text: &str, found: &Value) -> Value {
+    let digest = Sha256::digest(format!("{text}\n{found}").as_bytes());
+    let id = data_encoding::HEXLOWER.encode(digest.get(..16).unwrap_or_default());
+    let rows = found["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let said = if rows.is_empty() {
+        "Nothing in the index speaks of this.".to_owned()
+    } else {
+        let line = |row: &Value| {
+            format!(
+                "- {} ({}): {}",
+                row["name"].as_str().unwrap_or_default(),
+                row["site"].as_str().unwrap_or_default(),
+                row["endpoint"].as_str().unwrap_or("no endpoint declared")
+            )
+        };
+        let lines: Vec<String> = rows.iter().map(line).collect();
+        format!("What publishers declare, in their words (untrusted):\n{}", lines.join("\n"))
+    };
+    json!({"kind": "message", "role": "agent", "messageId": id,
+           "parts": [{"kind": "text", "text": said}, {"kind": "data", "data": found}]})
+}
+
+fn failure(id: &Value, code: i32, message: &str) -> Response {
+    fresh(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}))
+}

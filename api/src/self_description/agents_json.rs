@@ -1,0 +1,42 @@
+//! `/.well-known/agents.json`: agents.json 0.1.0.
+
+use serde_json::{Map, Value, json};
+
+use super::{DESCRIPTION, NAME, Own};
+use crate::offer::Offer;
+
+pub(super) fn manifest(own: &Own) -> Value {
+    let capabilities: Vec<Value> = Offer::ALL.iter().copied().map(capability).collect();
+    json!({
+        "schema_version": "0.1.0",
+        "site": {"name": NAME, "url": own.url("/"), "description": DESCRIPTION},
+        "capabilities": capabilities,
+        "audit": {"enabled": false},
+        "docs_url": own.url("/llms.txt"),
+    })
+}
+
+fn capability(offer: Offer) -> Value {
+    let route = offer.route();
+    let params: Map<String, Value> = route
+        .inputs
+        .iter()
+        .map(|input| {
+            let mut parameter = Map::from_iter([
+                ("type".to_owned(), input.schema["type"].clone()),
+                ("required".to_owned(), input.is_required.into()),
+                ("description".to_owned(), input.schema["description"].clone()),
+            ]);
+            for member in ["default", "enum", "items"] {
+                if let Some(value) = input.schema.get(member) {
+                    parameter.insert(member.to_owned(), value.clone());
+                }
+            }
+            (input.name.clone(), Value::Object(parameter))
+        })
+        .collect();
+    json!({
+        "name": offer.as_str(), "description": offer.definition().description, "endpoint": route.path, "method": route.method,
+        "params": params, "requires_session": false, "human_handoff": false,
+    })
+}

@@ -1,0 +1,59 @@
+//! `/.well-known/agent.json`: ATP 0.1.
+
+use serde_json::{Map, Value, json};
+
+use super::{DESCRIPTION, NAME, Own, VERSION};
+use crate::offer::{Offer, Place};
+
+pub(super) fn manifest(own: &Own) -> Value {
+    let capabilities: Vec<Value> = Offer::ALL.iter().copied().map(capability).collect();
+    json!({
+        "@context": "https://atp.dev/schema/v1",
+        "@type": "AgentManifest",
+        "name": NAME,
+        "description": DESCRIPTION,
+        "version": VERSION,
+        "provider": {"name": NAME, "url": own.url("/")},
+        "capabilities": capabilities,
+        "workflows": [{"id": "find-and-call", "name": "Find a capability and learn how to call it",
+            "description": "Search in plain words, then read the whole declaration of the one that fits.",
+            "steps": [id(Offer::FindCapability), id(Offer::GetCapability)]}],
+        "policies": {"training": "conditional", "inference": "allow", "caching": {"allowed": true, "maxAge": 300},
+            "attribution": "none", "termsUrl": own.url("/.well-known/llms.txt")},
+    })
+}
+
+/// ATP's schema allows hyphens where tools have underscores.
+fn id(offer: Offer) -> String {
+    offer.as_str().replace('_', "-")
+}
+
+fn capability(offer: Offer) -> Value {
+    let (definition, route) = (offer.definition(), offer.route());
+    let parameters: Vec<Value> = route
+        .inputs
+        .iter()
+        .map(|input| {
+            let mut parameter = Map::from_iter([
+                ("name".to_owned(), Value::from(input.name.as_str())),
+                ("type".to_owned(), input.schema["type"].clone()),
+                ("required".to_owned(), (input.is_required || input.place == Place::Path).into()),
+                ("description".to_owned(), input.schema["description"].clone()),
+            ]);
+            for member in ["default", "enum", "minimum", "maximum", "pattern"] {
+                if let Some(value) = input.schema.get(member) {
+                    parameter.insert(member.to_owned(), value.clone());
+                }
+            }
+            Value::Object(parameter)
+        })
+        .collect();
+    let properties: Map<String, Value> =
+        route.outputs.iter().map(|(name, kind)| ((*name).to_owned(), json!({"type": kind}))).collect();
+    json!({
+        "id": id(offer), "name": definition.title, "description": definition.description,
+        "semanticType": definition.semantic_type, "endpoint": route.path, "method": route.method,
+        "parameters": parameters, "response": {"type": "object", "properties": properties},
+        "sideEffects": !offer.is_read_only(), "confirmation": {"required": false}, "deprecated": false,
+    })
+}

@@ -1,0 +1,46 @@
+//! `/.well-known/ai-catalog.json` (ARD 0.9) and `/.well-known/ard.json` (0.91): the registry, and what else is here.
+
+use manifest::Format;
+use manifest::entry::{REGISTRY_MEDIA_TYPE, media_type_of};
+use serde_json::{Value, json};
+
+use super::{DESCRIPTION, NAME, Own, TAGS, VERSION};
+use crate::offer::Offer;
+
+pub(super) fn catalog(own: &Own) -> Value {
+    let names: Vec<&str> = Offer::ALL.iter().map(|offer| offer.as_str()).collect();
+    let queries = Offer::FindCapability.definition().examples;
+    let entry = |name: &str, title: &str, media_type: &str, url: String, description: &str| {
+        json!({"identifier": format!("urn:air:{}:{name}", own.host), "displayName": title, "type": media_type, "url": url,
+               "description": description, "tags": TAGS, "capabilities": names, "representativeQueries": queries, "version": VERSION})
+    };
+    let entries = [
+        entry("registry:agentdex", "agentdex registry", REGISTRY_MEDIA_TYPE, own.url("/"), DESCRIPTION),
+        entry(
+            "agent:agentdex",
+            "agentdex agent",
+            &media_type_of(Format::A2a),
+            own.url("/.well-known/agent-card.json"),
+            "Answers wishes in plain words with capabilities that fit, over A2A.",
+        ),
+        entry(
+            "api:agentdex",
+            "agentdex tools",
+            &media_type_of(Format::OpenApi),
+            own.url("/tools/openapi.json"),
+            "Search, look up, explore, validate and submit over plain HTTP.",
+        ),
+        entry(
+            "woa:agentdex",
+            "agentdex agents",
+            &media_type_of(Format::Woa),
+            own.url("/.well-known/woa.json"),
+            "Every tool as an agent of WoA, over REST and MCP.",
+        ),
+    ];
+    json!({
+        "specVersion": "1.0",
+        "host": {"displayName": NAME, "identifier": format!("did:web:{}", own.host), "documentationUrl": own.url("/llms.txt")},
+        "entries": entries,
+    })
+}

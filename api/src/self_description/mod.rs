@@ -1,0 +1,140 @@
+//! What agentdex says of itself, in every dialect that it reads, all made from the one list of `offer`.
+//!
+//! Addresses are absolute and begin with `--public-url`. Nothing is claimed that is not served: the card's interface, the
+//! agents of WoA, the tools of MCP and every endpoint run through the same code.
+
+mod a2a;
+mod agents_json;
+mod agents_txt;
+mod arws;
+mod atp;
+mod awp;
+mod catalog;
+mod links;
+mod plain;
+mod tools;
+mod woa;
+
+#[cfg(test)]
+mod tests;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::Response;
+use axum::routing::{get, post};
+use serde_json::Value;
+use url::Url;
+
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::clock;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+/// The name, as every dialect gives it.
+const NAME: &str = "agentdex";
+/// In one sentence.
+const DESCRIPTION: &str = "Searches what web sites declare that agents can do: capabilities from every manifest dialect, crawled \
+     politely, normalised into one model, with how to call them and how safe that is.";
+/// The version of the descriptions: that of the program.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Words to be found by.
+const TAGS: [&str; 4] = ["registry", "discovery", "search", "agents"];
+
+/// Where we are, as the world sees it.
+#[derive(Debug, Clone)]
+struct Own {
+    /// Without a slash at the end.
+    base: String,
+    /// The name alone.
+    host: String,
+}
+
+impl Own {
+    fn of(app: &App) -> Self {
+        Self::at(&app.base_url())
+    }
+
+    fn at(base: &str) -> Self {
+        let host = Url::parse(base).ok().and_then(|url| url.host_str().map(ToOwned::to_owned));
+        Self { base: base.to_owned(), host: host.unwrap_or_default() }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+}
+
+/// A document with its media type.
+enum Made {
+    Json(Value, &'static str),
+    Text(String, &'static str),
+}
+
+const JSON: &str = "application/json";
+const JSON_UTF8: &str = "application/json; charset=utf-8";
+const TEXT: &str = "text/plain; charset=utf-8";
+const MARKDOWN: &str = "text/markdown; charset=utf-8";
+
+/// An address and what is served there.
+type Served = (&'static str, fn(&Own) -> Made);
+
+/// Every address.
+const PLACES: [Served; 17] = [
+    ("/agent.json", |own| Made::Json(awp::manifest(own), JSON)),
+    ("/.well-known/agent.json", |own| Made::Json(atp::manifest(own), JSON)),
+    ("/.well-known/woa.json", |own| Made::Json(woa::document(own), "application/woa+json")),
+    ("/.well-known/agents.json", |own| Made::Json(agents_json::manifest(own), JSON_UTF8)),
+    ("/agents.txt", |own| Made::Text(agents_txt::file(own), TEXT)),
+    ("/.well-known/agents.txt", |own| Made::Text(agents_txt::file(own), TEXT)),
+    ("/.well-known/agent-manifest.json", |own| Made::Json(arws::manifest(own), JSON)),
+    ("/tools/openapi.json", |own| Made::Json(tools::document(own), JSON)),
+    ("/.well-known/agent-card.json", |own| Made::Json(a2a::card(own), JSON)),
+    ("/.well-known/ai-catalog.json", |own| Made::Json(catalog::catalog(own), JSON)),
+    ("/.well-known/ard.json", |own| Made::Json(catalog::catalog(own), JSON)),
+    ("/.well-known/api-catalog", |own| {
+        Made::Json(
+            links::catalog(own),
+            "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"",
+        )
+    }),
+    ("/llms.txt", |own| Made::Text(plain::llms(own), MARKDOWN)),
+    ("/.well-known/llms.txt", |own| Made::Text(plain::llms(own), MARKDOWN)),
+    ("/robots.txt", |own| Made::Text(plain::robots(own), TEXT)),
+    ("/.well-known/security.txt", |own| Made::Text(plain::security(own, clock::now()), TEXT)),
+    ("/security.txt", |own| Made::Text(plain::security(own, clock::now()), TEXT)),
+];
+
+/// The addresses of all descriptions, and of the agent that the A2A card names.
+pub(crate) fn routes() -> Router<App> {
+    let router = Router::new().route("/a2a", post(a2a::answer));
+    PLACES.into_iter().fold(router, |router, (path, make)| {
+        let serve = move |State(app): State<App>, asked: Asked, query: QueryPairs| async move {
+            query.only(&[])?;
+            served(&asked, make(&Own::of(&app)))
+        };
+        router.route(path, get(serve))
+    })
+}
+
+/// Where the manifests lie, as ATP §2.2 and RFC 9727 §3 ask a home page to say.
+pub(crate) const HOME_LINKS: &str = "</.well-known/agent.json>; rel=\"agent-manifest\", </.well-known/api-catalog>; rel=\"api-catalog\", \
+     </.well-known/ai-catalog.json>; rel=\"ai-catalog\"";
+
+fn served(asked: &Asked, made: Made) -> Result<Response, Problem> {
+    let (body, content_type) = match made {
+        Made::Json(value, content_type) => {
+            (serde_json::to_vec(&value).map_err(|error| Problem::internal(&error))?, content_type)
+        }
+        Made::Text(text, content_type) => (text.into_bytes(), content_type),
+    };
+    let mut response = asked.bytes(body, content_type, Caching::Description);
+    // ATP §2.2 wants these two on the manifest itself, beside the origin that every answer allows.
+    let headers = response.headers_mut();
+    let name = |name: &'static str| HeaderName::from_static(name);
+    headers.insert(name("access-control-allow-methods"), HeaderValue::from_static("GET, OPTIONS"));
+    headers.insert(name("access-control-allow-headers"), HeaderValue::from_static("Accept, Authorization"));
+    headers.insert(header::LINK, HeaderValue::from_static(HOME_LINKS));
+    Ok(response)
+}

@@ -1,0 +1,113 @@
+//! Our own readers read our own descriptions: the right dialect, the right capabilities, and nothing to mend.
+
+use manifest::{Discovery, Document, Format, LinkedDocument, Manifest, ManifestUrl, Severity};
+
+use super::*;
+use crate::offer::Offer;
+
+const BASE: &str = "https://dex.example";
+
+fn read(path: &str, linked: &[LinkedDocument<'_>]) -> Manifest {
+    let own = Own::at(BASE);
+    let (_, make) = PLACES.iter().find(|(place, _)| *place == path).unwrap();
+    let bytes = match make(&own) {
+        Made::Json(value, _) => serde_json::to_vec(&value).unwrap(),
+        Made::Text(text, _) => text.into_bytes(),
+    };
+    let url = ManifestUrl::parse(&own.url(path)).unwrap();
+    let discovery = Discovery::WellKnown;
+    manifest::read(&Document {
+        bytes: &bytes,
+        url: &url,
+        final_url: None,
+        discovery,
+        served: None,
+        linked,
+        force: None,
+    })
+}
+
+#[track_caller]
+fn assert_nothing_to_mend(manifest: &Manifest) {
+    let grave: Vec<String> = manifest
+        .findings
+        .iter()
+        .filter(|finding| finding.severity >= Severity::Should)
+        .map(|finding| format!("{} at {}: {}", finding.code, finding.pointer, finding.text))
+        .collect();
+    assert!(grave.is_empty(), "{} has findings: {grave:#?}", manifest.url);
+}
+
+#[test]
+fn every_dialect_reads_its_own_and_finds_every_capability() {
+    for (path, format) in [
+        ("/agent.json", Format::Awp),
+        ("/.well-known/agent.json", Format::Atp),
+        ("/.well-known/woa.json", Format::Woa),
+        ("/.well-known/agents.json", Format::AgentsJson),
+        ("/agents.txt", Format::AgentsTxt),
+        ("/tools/openapi.json", Format::OpenApi),
+    ] {
+        let manifest = read(path, &[]);
+        assert_eq!(manifest.format(), format, "{path}: {:?}", manifest.detection);
+        assert_nothing_to_mend(&manifest);
+        let names: Vec<String> =
+            manifest.capabilities.iter().map(|capability| capability.native_id.replace('-', "_")).collect();
+        for offer in Offer::ALL {
+            assert!(
+                names.iter().any(|name| name.starts_with(offer.as_str())),
+                "{path} lacks {offer}: {names:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn reading_is_declared_as_reading_where_the_dialect_can_say_so() {
+    let manifest = read("/.well-known/agent.json", &[]);
+    for capability in &manifest.capabilities {
+        let expected = if capability.native_id == "submit-site" { "write" } else { "read" };
+        assert_eq!(capability.safety.class.as_str(), expected, "{}", capability.native_id);
+        assert!(capability.invocation.endpoint().unwrap().starts_with(BASE));
+    }
+}
+
+#[test]
+fn the_others_say_where_to_look() {
+    for (path, format) in [
+        ("/.well-known/agent-card.json", Format::A2a),
+        ("/.well-known/ai-catalog.json", Format::Ard),
+        ("/.well-known/ard.json", Format::Ard),
+        ("/.well-known/api-catalog", Format::ApiCatalog),
+        ("/llms.txt", Format::LlmsTxt),
+        ("/.well-known/llms.txt", Format::LlmsTxt),
+    ] {
+        let manifest = read(path, &[]);
+        assert_eq!(manifest.format(), format, "{path}: {:?}", manifest.detection);
+        assert_nothing_to_mend(&manifest);
+    }
+}
+
+#[test]
+fn the_arws_manifest_is_whole_with_its_tools() {
+    let own = Own::at(BASE);
+    let tools = serde_json::to_vec(&tools::document(&own)).unwrap();
+    let url = ManifestUrl::parse(&own.url("/tools/openapi.json")).unwrap();
+    let manifest = read("/.well-known/agent-manifest.json", &[LinkedDocument { url: &url, bytes: &tools }]);
+    assert_eq!(manifest.format(), Format::Arws);
+    assert_nothing_to_mend(&manifest);
+    assert_eq!(manifest.capabilities.len(), Offer::ALL.len() - 1, "submitting is no tool of ARWS");
+}
+
+#[test]
+fn the_home_page_and_every_description_name_addresses_that_are_served() {
+    let own = Own::at(BASE);
+    for (path, make) in PLACES {
+        let text = match make(&own) {
+            Made::Json(value, _) => value.to_string(),
+            Made::Text(text, _) => text,
+        };
+        assert!(!text.contains("127.0.0.1") && !text.contains("localhost"), "{path}");
+        assert!(text.contains(BASE) || matches!(path, "/agent.json" | "/.well-known/agent.json"), "{path}");
+    }
+}

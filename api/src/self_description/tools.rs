@@ -1,0 +1,57 @@
+//! `/tools/openapi.json`: the reading tools as OpenAPI 3.1 operations, each with the answer of its MCP twin.
+//!
+//! ARWS §4 wants credentials for whatever changes state. Submitting a site needs none, so that it is not among these.
+
+use serde_json::{Map, Value, json};
+
+use super::{DESCRIPTION, NAME, Own, VERSION};
+use crate::offer::Offer;
+
+pub(super) fn document(own: &Own) -> Value {
+    let reading = Offer::ALL.iter().copied().filter(|offer| offer.is_read_only());
+    let paths: Map<String, Value> =
+        reading.map(|offer| (format!("/tools/{offer}"), json!({"get": operation(offer)}))).collect();
+    json!({
+        "openapi": "3.1.0",
+        "info": {"title": NAME, "description": DESCRIPTION, "version": VERSION, "license": {"name": "MIT OR Apache-2.0"}},
+        "servers": [{"url": own.base}],
+        "security": [],
+        "paths": paths,
+        "components": {"schemas": {"Problem": {"type": "object", "description": "What was wrong, and what would be right (RFC 9457).",
+            "properties": {"title": {"type": "string", "description": "The status in words."}, "status": {"type": "integer", "description": "The HTTP status."},
+                "detail": {"type": "string", "description": "What was wrong, and what would be right."}, "errorCode": {"type": "string", "description": "A word for programs."}}}}},
+    })
+}
+
+/// A document to validate is too long for an address; one that was crawled is named by its own.
+fn is_askable(offer: Offer, argument: &str) -> bool {
+    offer != Offer::ValidateManifest || argument != "document"
+}
+
+fn operation(offer: Offer) -> Value {
+    let definition = offer.definition();
+    let problem = |description: &str| {
+        json!({"description": description,
+               "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}})
+    };
+    let required = definition.input["required"].as_array().cloned().unwrap_or_default();
+    let properties = definition.input["properties"].as_object().cloned().unwrap_or_default();
+    let parameters: Vec<Value> = properties
+        .into_iter()
+        .filter(|(name, _)| is_askable(offer, name))
+        .map(|(name, schema)| {
+            let is_required = required.iter().any(|of| *of == name.as_str());
+            json!({"name": name, "in": "query", "required": is_required, "description": schema["description"], "schema": schema,
+                   "explode": false})
+        })
+        .collect();
+    json!({
+        "operationId": offer.as_str(), "summary": definition.title, "description": definition.description, "tags": ["tools"],
+        "parameters": parameters,
+        "responses": {
+            "200": {"description": "The answer.", "content": {"application/json": {"schema": definition.output}}},
+            "400": problem("An argument is wrong; the message says what would be right."),
+            "429": problem("Too many requests; Retry-After says when the next is welcome."),
+        },
+    })
+}

@@ -1,0 +1,121 @@
+//! What the interface says of itself: at every address, with the media type, headers and absolute addresses it should have.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use serde_json::json;
+
+use crate::world::{PUBLIC_URL, World};
+
+const PLACES: [(&str, &str); 17] = [
+    ("/agent.json", "application/json"),
+    ("/.well-known/agent.json", "application/json"),
+    ("/.well-known/woa.json", "application/woa+json"),
+    ("/.well-known/agents.json", "application/json; charset=utf-8"),
+    ("/agents.txt", "text/plain; charset=utf-8"),
+    ("/.well-known/agents.txt", "text/plain; charset=utf-8"),
+    ("/.well-known/agent-manifest.json", "application/json"),
+    ("/tools/openapi.json", "application/json"),
+    ("/.well-known/agent-card.json", "application/json"),
+    ("/.well-known/ai-catalog.json", "application/json"),
+    ("/.well-known/ard.json", "application/json"),
+    (
+        "/.well-known/api-catalog",
+        "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"",
+    ),
+    ("/llms.txt", "text/markdown; charset=utf-8"),
+    ("/.well-known/llms.txt", "text/markdown; charset=utf-8"),
+    ("/robots.txt", "text/plain; charset=utf-8"),
+    ("/.well-known/security.txt", "text/plain; charset=utf-8"),
+    ("/security.txt", "text/plain; charset=utf-8"),
+];
+
+#[tokio::test]
+async fn every_description_is_served_as_its_specification_asks() {
+    let world = World::new().await;
+    for (path, media_type) in PLACES {
+        let answer = world.get(path).await;
+        assert_eq!((answer.status, answer.header("content-type")), (StatusCode::OK, media_type), "{path}");
+        assert_eq!(answer.header("access-control-allow-origin"), "*", "{path}");
+        assert!(answer.header("access-control-allow-methods").contains("GET"), "{path}");
+        assert!(answer.header("cache-control").contains("max-age=3600"), "{path}");
+        let tag = answer.header("etag").to_owned();
+        assert!(tag.starts_with('"'), "{path}");
+        let request = Request::get(path).header("if-none-match", tag);
+        let again = world.send(request.body(Body::empty()).unwrap()).await;
+        assert_eq!(again.status, StatusCode::NOT_MODIFIED, "{path}");
+    }
+    let home = world.get("/").await;
+    assert!(home.header("link").contains("rel=\"agent-manifest\""));
+}
+
+#[tokio::test]
+async fn the_catalog_leads_to_this_registry() {
+    let world = World::new().await;
+    let catalog = world.get("/.well-known/ai-catalog.json").await.ok();
+    let registry = catalog["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|entry| entry["type"] == "application/ai-registry+json");
+    assert_eq!(registry.unwrap()["url"], format!("{PUBLIC_URL}/"));
+    for entry in catalog["entries"].as_array().unwrap() {
+        let path = entry["url"].as_str().unwrap().strip_prefix(PUBLIC_URL).unwrap();
+        assert_eq!(world.get(path).await.status, StatusCode::OK, "{entry}");
+    }
+    assert_eq!(world.get("/.well-known/ard.json").await.ok(), catalog);
+}
+
+#[tokio::test]
+async fn the_agent_of_the_card_answers_in_words_and_data() {
+    let world = World::new().await;
+    let card = world.get("/.well-known/agent-card.json").await.ok();
+    assert_eq!(card["url"], format!("{PUBLIC_URL}/a2a"));
+    let say = |method: &str, text: &str| {
+        json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": {"message": {"kind": "message", "role": "user",
+               "messageId": "1", "parts": [{"kind": "text", "text": text}]}}})
+    };
+    let answer = world.post("/a2a", &say("message/send", "weather forecast for Lisbon")).await.ok();
+    assert_eq!(answer["id"], 7);
+    let message = &answer["result"];
+    assert_eq!((&message["kind"], &message["role"]), (&json!("message"), &json!("agent")));
+    assert!(message["parts"][0]["text"].as_str().unwrap().contains("untrusted"));
+    assert_eq!(message["parts"][1]["data"]["results"][0]["site"], "nimbus.example");
+    for (body, code) in [
+        (say("message/stream", "x").to_string(), -32601),
+        (say("message/send", " ").to_string(), -32602),
+        ("{}".to_owned(), -32600),
+        ("nonsense".to_owned(), -32700),
+    ] {
+        assert_eq!(world.post_text("/a2a", body).await.ok()["error"]["code"], code);
+    }
+}
+
+#[tokio::test]
+async fn the_agents_of_woa_take_their_envelope() {
+    let world = World::new().await;
+    let envelope = json!({"agent": "find_capability", "input": {"query": "book a flight"}});
+    let answer = world.post("/woa/find_capability", &envelope).await.ok();
+    assert_eq!(answer["results"][0]["site"], "skyhop.example");
+    let other = world.post("/woa/registry_stats", &envelope).await;
+    assert_eq!(other.status, StatusCode::BAD_REQUEST, "{}", other.text());
+    let operation = json!({"operation": "dance", "input": {}});
+    assert_eq!(world.post("/woa/registry_stats", &operation).await.status, StatusCode::BAD_REQUEST);
+    assert_eq!(world.post("/woa/nobody", &json!({"input": {}})).await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn the_security_contact_is_good_for_a_while() {
+    let world = World::new().await;
+    let text = world.get("/.well-known/security.txt").await.text();
+    let expires = text.lines().find_map(|line| line.strip_prefix("Expires: ")).unwrap();
+    let expires: chrono::DateTime<chrono::Utc> = expires.parse().unwrap();
+    // RFC 9116 §2.5.5: in the future, by less than a year.
+    let days = (expires - World::now()).num_days();
+    assert!((30..365).contains(&days), "{text}");
+    assert!(
+        text.contains("Contact: https://") && text.contains(&format!("Canonical: {PUBLIC_URL}/")),
+        "{text}"
+    );
+    let robots = world.get("/robots.txt").await.text();
+    assert!(robots.contains(&format!("Agentmap: {PUBLIC_URL}/.well-known/ai-catalog.json")), "{robots}");
+}

@@ -1,0 +1,10 @@
+//! The interfaces that standards define, over a real store and a real index: what a client of the standard relies on.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod ard;
+mod descriptions;
+mod hostile;
+mod mcp;
+mod tools;
+mod world;

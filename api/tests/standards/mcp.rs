@@ -1,0 +1,92 @@
+//! MCP over HTTP, by hand: versions, JSON answers, and requests that a browser was tricked into. The official SDK drives
+//! every tool in tests/mcp.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use serde_json::{Value, json};
+
+use crate::world::{Answer, World};
+
+async fn post(world: &World, headers: &[(&str, &str)], body: &Value) -> Answer {
+    let mut request = Request::post("/mcp")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    world.send(request.body(Body::from(body.to_string())).unwrap()).await
+}
+
+fn list() -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})
+}
+
+#[tokio::test]
+async fn the_version_before_begins_with_a_handshake() {
+    let world = World::new().await;
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
+        "capabilities": {}, "clientInfo": {"name": "hand", "version": "1"}}});
+    let answer = post(&world, &[("host", "localhost:8080")], &hello).await;
+    assert_eq!(answer.header("content-type"), "application/json");
+    let answer = answer.ok();
+    assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
+    assert_eq!(answer["result"]["serverInfo"]["name"], "agentdex");
+    let tools = post(&world, &[("host", "127.0.0.1:8080"), ("mcp-protocol-version", "2025-11-25")], &list())
+        .await
+        .ok();
+    assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 7);
+}
+
+#[tokio::test]
+async fn only_our_own_names_are_answered() {
+    let world = World::new().await;
+    for host in ["localhost:8080", "127.0.0.1:8080", "[::1]:8080", "dex.example", "dex.example:443"] {
+        assert_eq!(post(&world, &[("host", host)], &list()).await.status, StatusCode::OK, "{host}");
+    }
+    for host in
+        ["rebound.example", "dex.example.rebound.example", "169.254.169.254", "localhost.rebound.example"]
+    {
+        let answer = post(&world, &[("host", host)], &list()).await;
+        assert_eq!(answer.status, StatusCode::FORBIDDEN, "{host}");
+        assert_eq!(answer.json()["errorCode"], "PERMISSION_DENIED", "{host}");
+    }
+    for (origin, status) in [
+        ("https://dex.example", StatusCode::OK),
+        ("http://localhost:8080", StatusCode::OK),
+        ("https://rebound.example", StatusCode::FORBIDDEN),
+        ("http://localhost:9999", StatusCode::FORBIDDEN),
+        ("null", StatusCode::FORBIDDEN),
+    ] {
+        let answer = post(&world, &[("host", "localhost:8080"), ("origin", origin)], &list()).await;
+        assert_eq!(answer.status, status, "{origin}: {}", answer.text());
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_tool_is_an_error_and_a_refusal_is_an_answer() {
+    let world = World::new().await;
+    let call = |name: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
+    let headers = [("host", "localhost"), ("mcp-protocol-version", "2025-11-25")];
+    let unknown = post(&world, &headers, &call("drop_tables", json!({}))).await.json();
+    assert!(unknown["error"]["message"].as_str().unwrap().contains("find_capability"), "{unknown}");
+    let refused = post(&world, &headers, &call("find_capability", json!({"colour": 1}))).await.ok();
+    assert_eq!(refused["result"]["isError"], true);
+    let found =
+        post(&world, &headers, &call("find_capability", json!({"query": "book a flight"}))).await.ok();
+    assert_eq!(found["result"]["structuredContent"]["results"][0]["site"], "skyhop.example");
+}
+
+#[tokio::test]
+async fn nonsense_is_refused() {
+    let world = World::new().await;
+    let get = world.get("/mcp").await;
+    assert!(get.status.is_client_error(), "{}", get.status);
+    for body in ["", "nonsense", "[]", "{\"jsonrpc\": \"1.0\"}"] {
+        let request = Request::post("/mcp")
+            .header("content-type", "application/json")
+            .header("host", "localhost")
+            .header("accept", "application/json, text/event-stream");
+        let answer = world.send(request.body(Body::from(body)).unwrap()).await;
+        assert!(answer.status.is_client_error(), "{body}: {} {}", answer.status, answer.text());
+    }
+}

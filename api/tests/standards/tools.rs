@@ -1,0 +1,138 @@
+//! The tools over plain HTTP: the same arguments, answers and refusals as over MCP.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// Longest answer in bytes, with room for what surrounds the rows.
+const ANSWER_BYTES_MAX: usize = 18_000;
+
+#[tokio::test]
+async fn every_answer_fits_the_schema_it_was_announced_with() {
+    let world = World::new().await;
+    let document = world.get("/tools/openapi.json").await.ok();
+    let found =
+        world.get("/tools/find_capability?query=weather&max_results=3&include_schemas=true").await.ok();
+    let id = found["results"][0]["id"].as_str().unwrap().to_owned();
+    let paths = [
+        "/tools/find_capability?query=weather&max_results=3&include_schemas=true".to_owned(),
+        "/tools/find_capability?format=awp,a2a&safety=read".to_owned(),
+        "/tools/find_capability?query=photosynthesis+of+seaweed".to_owned(),
+        format!("/tools/get_capability?id={id}"),
+        "/tools/explore".to_owned(),
+        "/tools/explore?query=flight&by=format&by=site&max_values=2".to_owned(),
+        "/tools/get_site?domain=skyhop.example".to_owned(),
+        "/tools/registry_stats".to_owned(),
+        "/tools/validate_manifest?url=https%3A%2F%2Fskyhop.example%2Fagent.json".to_owned(),
+    ];
+    for path in paths {
+        let answer = world.get(&path).await;
+        assert!(answer.body.len() < ANSWER_BYTES_MAX, "{path}");
+        let name = path.split('?').next().unwrap();
+        let schema =
+            &document["paths"][name]["get"]["responses"]["200"]["content"]["application/json"]["schema"];
+        assert_valid(schema, &answer.ok(), &path);
+    }
+    let agents = world.get("/.well-known/woa.json").await.ok();
+    let schema = |name: &str| {
+        let agent = agents["agents"].as_array().unwrap().iter().find(|agent| agent["id"] == name);
+        agent.unwrap()["outputs"].clone()
+    };
+    let judged =
+        world.post("/tools/validate_manifest", &json!({"document": "{\"awp_version\": \"0.1\"}"})).await.ok();
+    assert_valid(&schema("validate_manifest"), &judged, "validate");
+    assert!(judged["findings"][0]["line"].as_u64().is_some());
+    let stored = world
+        .post("/tools/validate_manifest", &json!({"url": "https://skyhop.example/agent.json"}))
+        .await
+        .ok();
+    assert_eq!((&stored["format"], &stored["capabilities"]), (&json!("awp"), &json!(2)));
+    let submitted = world.post("/tools/submit_site", &json!({"domain": "New.Example"})).await.ok();
+    assert_valid(&schema("submit_site"), &submitted, "submit");
+    assert_eq!(submitted["status_url"], "https://dex.example/sites/new.example");
+    let story = world.store.site_story(&manifest::SiteName::parse("new.example").unwrap(), 1).await.unwrap();
+    assert!(story.is_some(), "the site was not queued");
+}
+
+#[track_caller]
+fn assert_valid(schema: &Value, answer: &Value, what: &str) {
+    let validator = jsonschema::validator_for(schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(answer).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{what}: {errors:#?} in {answer:#}");
+}
+
+#[tokio::test]
+async fn nothing_good_is_said_with_advice() {
+    let world = World::new().await;
+    let answer = world.get("/tools/find_capability?query=photosynthesis+of+seaweed").await.ok();
+    assert_eq!((&answer["nothing_good"], &answer["results"]), (&json!(true), &json!([])));
+    assert!(answer["advice"].as_str().unwrap().contains("explore"));
+    assert!(answer["text_is"].as_str().unwrap().contains("untrusted"));
+}
+
+#[tokio::test]
+async fn a_long_declaration_is_cut_and_says_so() {
+    let world = World::new().await;
+    let actions: Vec<Value> = (0..400)
+        .map(|index| json!({"id": format!("a{index}"), "description": "d".repeat(300), "auth_required": false, "inputs": {},
+                            "outputs": {}, "endpoint": "/x"}))
+        .collect();
+    let document =
+        json!({"awp_version": "0.1", "domain": "d.example", "intent": "i", "actions": actions}).to_string();
+    let answer = world.post("/tools/validate_manifest", &json!({"document": document})).await;
+    assert!(answer.body.len() < ANSWER_BYTES_MAX, "{}", answer.body.len());
+    let answer = answer.ok();
+    assert_eq!((&answer["truncated"], &answer["capabilities"]), (&json!(true), &json!(400)));
+}
+
+#[tokio::test]
+async fn a_site_may_be_submitted_once_in_ten_minutes_and_an_opted_out_one_never() {
+    let world = World::new().await;
+    let submit = |domain: &'static str| {
+        let world = &world;
+        async move { world.post("/tools/submit_site", &json!({"domain": domain})).await }
+    };
+    assert_eq!(submit("fresh.example").await.status, StatusCode::OK);
+    let again = submit("www.fresh.example").await;
+    assert_eq!(again.status, StatusCode::TOO_MANY_REQUESTS, "{}", again.text());
+    let wait: u64 = again.header("retry-after").parse().unwrap();
+    assert!((1..=600).contains(&wait), "{wait}");
+    assert_eq!(again.json()["errorCode"], "RATE_LIMIT_EXCEEDED");
+    let site = manifest::SiteName::parse("skyhop.example").unwrap();
+    world.store.site_block(&site, "asked by mail", World::now()).await.unwrap();
+    let blocked = submit("skyhop.example").await;
+    assert_eq!(blocked.status, StatusCode::FORBIDDEN, "{}", blocked.text());
+}
+
+#[tokio::test]
+async fn one_client_may_not_flood_the_queue() {
+    let world = World::new().await;
+    let mut refused = 0;
+    for index in 0..70 {
+        let answer =
+            world.post("/tools/submit_site", &json!({"domain": format!("shop{index}.example")})).await;
+        refused += u32::from(answer.status == StatusCode::TOO_MANY_REQUESTS);
+    }
+    assert_eq!(refused, 10);
+}
+
+#[tokio::test]
+async fn wrong_arguments_are_refused_in_words() {
+    let world = World::new().await;
+    for (path, word) in [
+        ("/tools/find_capability", "query"),
+        ("/tools/find_capability?query=x&max_results=99", "1 to 20"),
+        ("/tools/find_capability?query=x&colour=red", "colour"),
+        ("/tools/find_capability?format=soap", "awp"),
+        ("/tools/explore?by=colour", "format"),
+        ("/tools/get_site?domain=10.0.0.1", "IP address"),
+        ("/tools/get_capability?id=nonsense", "16 characters"),
+    ] {
+        let answer = world.get(path).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{path}: {}", answer.text());
+        assert!(answer.text().contains(word), "{path}: {}", answer.text());
+    }
+    assert_eq!(world.get("/tools/submit_site?domain=x.example").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(world.get("/tools/get_site?domain=nobody.example").await.status, StatusCode::NOT_FOUND);
+}

@@ -1,0 +1,27 @@
+//! `agentdex mcp`: the index as an MCP server over standard input and output, as clients start such servers themselves.
+//!
+//! Standard output belongs to the protocol: everything else goes to standard error.
+
+use std::process::ExitCode;
+
+use api::App;
+use crawler::Cancel;
+use crawler::cli::SharedFlags;
+use tokio::task::JoinSet;
+
+use crate::cli::ServeFlags;
+use crate::serve;
+
+/// Serves until the client leaves or Ctrl-C.
+pub(crate) async fn run(shared: &SharedFlags, serve: &ServeFlags) -> anyhow::Result<ExitCode> {
+    let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
+    settings.start_logging();
+    let config = serve::api_settings(shared, serve)?.resolve(settings)?;
+    let app = App::open(config).await?;
+    app.refresh_index();
+    let cancel = Cancel::default();
+    let mut signals = JoinSet::new();
+    signals.spawn(crawler::cli::stop_on_signals(cancel.clone()));
+    api::serve_stdio(app, cancel.soft).await?;
+    Ok(ExitCode::SUCCESS)
+}

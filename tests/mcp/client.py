@@ -1,0 +1,145 @@
+"""The official MCP SDK against a running demo: every tool, two versions of the protocol, HTTP and standard streams."""
+
+import asyncio
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+
+from jsonschema import Draft202012Validator
+from mcp import Client, StdioServerParameters
+
+AGENTDEX = os.environ["AGENTDEX"]
+CURRENT, BEFORE = "2026-07-28", "2025-11-25"
+TOOLS = ["explore", "find_capability", "get_capability", "get_site", "registry_stats", "submit_site", "validate_manifest"]
+# About four thousand tokens, and what JSON-RPC adds.
+ANSWER_BYTES_MAX = 20_000
+passed = 0
+
+
+def check(condition, what):
+    global passed
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+    passed += 1
+
+
+def start_demo(directory):
+    process = subprocess.Popen(
+        [AGENTDEX, "demo", "--data-dir", directory, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True
+    )
+    url = None
+    for line in process.stdout:
+        found = re.search(r"http://127\.0\.0\.1:\d+", line)
+        url = url or (found and found.group())
+        if "Everything found is in the index" in line:
+            return process, url
+    sys.exit("FAILED: the demo ended before it was ready")
+
+
+async def call(client, tools, name, arguments):
+    """Calls a tool; the answer has to fit its output schema and the budget."""
+    result = await client.call_tool(name, arguments)
+    check(not result.is_error, f"{name}({arguments}) was refused: {result.content}")
+    answer = result.structured_content
+    Draft202012Validator(tools[name].output_schema).validate(answer)
+    check(len(json.dumps(answer)) < ANSWER_BYTES_MAX, f"{name}({arguments}) is too long")
+    check(json.loads(result.content[0].text) == answer, f"{name} says one thing in words and another in structure")
+    return answer
+
+
+async def use_every_tool(client, version):
+    check(client.protocol_version == version, f"negotiated {client.protocol_version}, wanted {version}")
+    check("untrusted" in client.instructions, "the instructions do not warn of publishers' words")
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    check(sorted(tools) == TOOLS, f"tools are {sorted(tools)}")
+    for tool in tools.values():
+        Draft202012Validator.check_schema(tool.input_schema)
+        Draft202012Validator.check_schema(tool.output_schema)
+        check(tool.annotations.read_only_hint == (tool.name != "submit_site"), f"{tool.name} is annotated wrongly")
+
+    found = await call(client, tools, "find_capability", {"query": "book a flight"})
+    check(1 <= len(found["results"]) <= 8 and not found["nothing_good"], "five to eight rows are the default")
+    first = found["results"][0]
+    check("flight" in json.dumps(first).lower(), f"the first row is {first}")
+    check("parameters" not in first and "untrusted" in found["text_is"], "rows are compact and marked")
+    full = await call(client, tools, "find_capability", {"query": "book a flight", "include_schemas": True, "max_results": 2})
+    check(len(full["results"]) == 2 and "parameters" in full["results"][0], "schemas come on request")
+    nothing = await call(client, tools, "find_capability", {"query": "photosynthesis of xylem zygotes"})
+    check(nothing["nothing_good"] and not nothing["results"] and nothing["advice"], "nothing good is not padded")
+    reads = await call(client, tools, "find_capability", {"query": "search", "safety": ["read"], "max_results": 20})
+    check({row["safety"] for row in reads["results"]} == {"read"}, "a filter restricts")
+
+    whole = await call(client, tools, "get_capability", {"id": first["id"]})
+    check(whole["id"] == first["id"] and "untrusted" in whole["text_is"], "one capability is told whole")
+    facets = (await call(client, tools, "explore", {"by": ["format", "site"]}))["facets"]
+    check(any(value["value"] == "awp" for value in facets["format"]["values"]), "the dialects are counted")
+    site = await call(client, tools, "get_site", {"domain": first["site"]})
+    check(site["manifests"] and site["site"] == first["site"], "a site is told")
+    stats = await call(client, tools, "registry_stats", {})
+    check(stats["capabilities"] > 20 and stats["index_is_current"], f"the numbers are {stats}")
+    judged = await call(client, tools, "validate_manifest", {"document": '{"awp_version": "0.1", "actions": []}'})
+    check(judged["format"] == "awp" and judged["findings_by_severity"]["must"] >= 1, f"judged {judged}")
+
+    for name, arguments in [
+        ("find_capability", {}),
+        ("find_capability", {"query": "x", "max_results": 1000}),
+        ("find_capability", {"query": "x", "colour": "red"}),
+        ("get_capability", {"id": "c0000000000000000"}),
+        ("get_site", {"domain": "http://127.0.0.1/"}),
+        ("validate_manifest", {"url": "https://never-crawled.example/agent.json"}),
+        ("submit_site", {"domain": "127.0.0.1"}),
+    ]:
+        result = await client.call_tool(name, arguments)
+        check(result.is_error and len(result.content[0].text) > 20, f"{name}({arguments}) was not refused in words")
+
+
+async def submit_twice(client):
+    """A site may be submitted once in ten minutes, whoever asks."""
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    answer = await call(client, tools, "submit_site", {"domain": "newcomer.example"})
+    check(answer["outcome"] == "added" and answer["status_url"].endswith("/sites/newcomer.example"), f"submitted {answer}")
+    again = await client.call_tool("submit_site", {"domain": "newcomer.example"})
+    check(again.is_error and "try again in" in again.content[0].text, f"a second time: {again.content}")
+
+
+def refused_by(url, headers):
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}).encode()
+    headers = {"content-type": "application/json", "accept": "application/json, text/event-stream", **headers}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=10) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+async def main():
+    directory = tempfile.mkdtemp(prefix="agentdex-mcp-")
+    demo, url = start_demo(directory)
+    try:
+        for mode, version in [("auto", CURRENT), (CURRENT, CURRENT), ("legacy", BEFORE)]:
+            async with Client(f"{url}/mcp", mode=mode) as client:
+                await use_every_tool(client, version)
+        async with Client(f"{url}/mcp") as client:
+            await submit_twice(client)
+        check(refused_by(f"{url}/mcp", {"mcp-protocol-version": BEFORE}) == 200, "a plain client on localhost is served")
+        check(refused_by(f"{url}/mcp", {"host": "rebound.example"}) == 403, "a foreign Host was served")
+        check(refused_by(f"{url}/mcp", {"origin": "https://rebound.example"}) == 403, "a foreign Origin was served")
+        arguments = ["mcp", "--data-dir", directory]
+        for mode, version in [("auto", CURRENT), ("legacy", BEFORE)]:
+            async with Client(StdioServerParameters(command=AGENTDEX, args=arguments), mode=mode) as client:
+                await use_every_tool(client, version)
+    finally:
+        demo.terminate()
+        demo.wait()
+        shutil.rmtree(pathlib.Path(directory), ignore_errors=True)
+    print(f"{passed} passed, 0 failed")
+
+
+asyncio.run(main())

@@ -1,0 +1,117 @@
+//! agentdex crawls itself: what a running interface says of itself is put behind the TLS of the test web, crawled like any
+//! other site, and found again.
+
+use std::collections::BTreeSet;
+
+use reqwest::header;
+use serde_json::Value;
+use testweb::{Answer, Host, Web};
+
+use crate::world::{Api, Backend, World};
+
+/// The name by which the world reaches the interface.
+const HOST: &str = "dex.test";
+
+/// Where its descriptions lie, and the dialect that each is read as.
+const PLACES: [(&str, Option<&str>); 15] = [
+    ("/robots.txt", None),
+    ("/", None),
+    ("/agent.json", Some("awp")),
+    ("/.well-known/agent.json", Some("atp")),
+    ("/.well-known/woa.json", Some("woa")),
+    ("/.well-known/agents.json", Some("agents_json")),
+    ("/agents.txt", Some("agents_txt")),
+    ("/.well-known/agent-manifest.json", Some("arws")),
+    ("/tools/openapi.json", Some("openapi")),
+    ("/.well-known/agent-card.json", Some("a2a")),
+    ("/.well-known/ai-catalog.json", Some("ard")),
+    ("/.well-known/ard.json", Some("ard")),
+    ("/.well-known/api-catalog", Some("api_catalog")),
+    ("/.well-known/llms.txt", Some("llms_txt")),
+    ("/llms.txt", Some("llms_txt")),
+];
+
+/// What every dialect that lists capabilities has to list.
+const OFFERS: [&str; 7] = [
+    "find_capability",
+    "get_capability",
+    "explore",
+    "get_site",
+    "validate_manifest",
+    "registry_stats",
+    "submit_site",
+];
+
+pub(crate) async fn it_finds_itself_with_nothing_to_mend(backend: Backend) {
+    let world = World::start(backend, Web::builder().host(Host::new(HOST))).await;
+    world.index();
+    let speaking = world.api_with(&["--public-url", &format!("https://{HOST}")]).await;
+    for (path, _) in PLACES {
+        world.web.set(HOST, path, served(&speaking, path).await);
+    }
+    world.write_seeds([HOST]);
+    world.crawl(&[]);
+    world.index();
+    let api = world.api().await;
+    let site = api.get(&format!("/sites/{HOST}")).await;
+    for (path, format) in PLACES {
+        let Some(format) = format else { continue };
+        assert_read_as(&site, path, format);
+    }
+    let found: BTreeSet<String> =
+        api.search(&format!("site={HOST}&format=awp&limit=100")).await.into_iter().collect();
+    assert_eq!(found, OFFERS.iter().map(|name| (*name).to_owned()).collect());
+    let best = api.search("q=search+what+web+sites+declare+that+agents+can+do").await;
+    assert_eq!(
+        best.first().map(|name| name.replace('-', "_")).as_deref(),
+        Some("find_capability"),
+        "{best:?}"
+    );
+    world.assert_polite();
+}
+
+/// What the interface answers, with the headers that descriptions are judged by.
+async fn served(api: &Api, path: &str) -> Answer {
+    let answer = api.try_get(path).await.unwrap();
+    assert!(answer.status().is_success(), "{path}: {}", answer.status());
+    let text =
+        |name: header::HeaderName| answer.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+    let media_type = text(header::CONTENT_TYPE).unwrap();
+    let copied: Vec<(header::HeaderName, String)> =
+        [header::CACHE_CONTROL, header::ACCESS_CONTROL_ALLOW_ORIGIN, header::LINK]
+            .into_iter()
+            .filter_map(|name| Some((name.clone(), text(name)?)))
+            .collect();
+    #[expect(clippy::disallowed_methods, reason = "reads our own api on loopback")]
+    let body = answer.bytes().await.unwrap();
+    copied.iter().fold(Answer::ok(&media_type, body), |made, (name, value)| made.header(name.as_str(), value))
+}
+
+#[track_caller]
+fn assert_read_as(site: &Value, path: &str, format: &str) {
+    let url = format!("https://{HOST}{path}");
+    let resource =
+        site["resources"].as_array().unwrap().iter().find(|resource| resource["url"] == url.as_str());
+    let manifest = &resource.unwrap_or_else(|| panic!("{path} was not fetched: {site:#}"))["manifest"];
+    assert_eq!(manifest["format"], format, "{path}: {manifest:#}");
+    let grave: Vec<&Value> = manifest["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|finding| finding["severity"] == "must" || finding["severity"] == "should")
+        .collect();
+    assert!(grave.is_empty(), "{path}: {grave:#?}");
+    let names: Vec<String> = manifest["capabilities"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|capability| capability["native_id"].as_str().unwrap().replace('-', "_"))
+        .collect();
+    if ["awp", "atp", "woa", "agents_json", "agents_txt", "arws", "openapi"].contains(&format) {
+        // ARWS wants credentials for whatever writes, so that its tools are those that read.
+        let only_reading = ["arws", "openapi"].contains(&format);
+        for offer in OFFERS.into_iter().filter(|offer| !only_reading || *offer != "submit_site") {
+            assert!(names.iter().any(|name| name.starts_with(offer)), "{path} lacks {offer}: {names:?}");
+        }
+    }
+}
