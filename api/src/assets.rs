@@ -1,4 +1,4 @@
-//! The style sheet, the script and the icon: embedded, named after their content, kept by browsers for a year.
+//! The style sheet, the scripts and the icon: embedded, named after their content, kept by browsers for a year.
 
 use std::sync::LazyLock;
 
@@ -28,18 +28,25 @@ impl Asset {
     }
 }
 
+fn script(stem: &str, body: &'static str) -> Asset {
+    Asset::new(stem, "js", "text/javascript; charset=utf-8", body)
+}
+
 pub(crate) static STYLE: LazyLock<Asset> = LazyLock::new(|| {
     Asset::new("style", "css", "text/css; charset=utf-8", include_str!("../assets/style.css"))
 });
 
-pub(crate) static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new("search", "js", "text/javascript; charset=utf-8", include_str!("../assets/search.js"))
-});
+pub(crate) static SEARCH: LazyLock<Asset> =
+    LazyLock::new(|| script("search", include_str!("../assets/search.js")));
+
+pub(crate) static COPY: LazyLock<Asset> = LazyLock::new(|| script("copy", include_str!("../assets/copy.js")));
+
+pub(crate) static DROP: LazyLock<Asset> = LazyLock::new(|| script("drop", include_str!("../assets/drop.js")));
 
 pub(crate) static ICON: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("icon", "svg", "image/svg+xml", include_str!("../assets/icon.svg")));
 
 /// The asset of this name, fingerprint included.
 pub(crate) fn find(name: &str) -> Option<&'static Asset> {
-    [&STYLE, &SCRIPT, &ICON].into_iter().map(|asset| &**asset).find(|asset| asset.name == name)
+    [&STYLE, &SEARCH, &COPY, &DROP, &ICON].into_iter().map(|asset| &**asset).find(|asset| asset.name == name)
 }

@@ -25,6 +25,10 @@ before(async () => {
     sites: "/sites",
     site: `/sites/${found.results[0].site}`,
     types: "/semantic-types",
+    changes: "/changes",
+    crawl: "/crawl",
+    validate: "/validate",
+    diff: `/manifests/${found.results[0].manifest_id}/diff`,
     stats: "/stats",
   };
 });
@@ -73,6 +77,60 @@ test("the same journey without scripts", async () => {
     await page.press("input[name=q]", "Enter");
     await page.waitForURL(/q=book(\+|%20)flight/);
     assert.match(await page.locator("main article").first().innerText(), /skyhop\.example/);
+  });
+});
+
+test("suggestions come as one types, and the keyboard takes one", async () => {
+  await visit("/", {}, async (page) => {
+    await page.locator("input[name=q]").pressSequentially("boo");
+    const options = page.locator("#suggestions [role=option]");
+    await options.first().waitFor();
+    assert.ok((await options.count()) > 0);
+    await page.keyboard.press("ArrowDown");
+    assert.equal(await options.first().getAttribute("aria-selected"), "true");
+    const chosen = await options.first().locator("span").first().innerText();
+    await Promise.all([page.waitForURL(/\/search\?q=/), page.keyboard.press("Enter")]);
+    assert.equal(await page.inputValue("input[name=q]"), chosen);
+  });
+});
+
+test("a tool definition is copied from the page of its capability", async () => {
+  await visit(pages.capability, { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
+    const tool = page.locator(".tools details").first();
+    await tool.locator("button.copy").click();
+    const copied = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()));
+    assert.equal(copied.annotations.destructiveHint, true);
+    assert.match(copied.name, /^[a-zA-Z0-9_-]{1,64}$/);
+  });
+});
+
+test("a broken manifest is validated, with and without scripts", async () => {
+  for (const javaScriptEnabled of [true, false]) {
+    await visit("/validate", { javaScriptEnabled }, async (page) => {
+      await page.fill("textarea[name=document]", '{\n  "awp_version": "0.1",\n  "actions": [{"id": "order"}]\n}');
+      await page.click("main form button[type=submit]");
+      await page.locator("#verdict").waitFor();
+      assert.match(await page.locator("#verdict").innerText(), /AWP/);
+      assert.ok((await page.locator(".lines .marked").count()) > 0, "no finding stands beside its line");
+      assert.match(await page.inputValue("textarea[name=document]"), /awp_version/);
+    });
+  }
+});
+
+test("a file dropped on the validator is read into it", async () => {
+  await visit("/validate", {}, async (page) => {
+    await page.evaluate(() => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(["{}"], "agent.json", { type: "application/json" }));
+      document.querySelector("textarea").dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+    });
+    await page.waitForFunction(() => document.querySelector("textarea").value === "{}");
+  });
+});
+
+test("the owner of a site reads how to opt out", async () => {
+  await visit(pages.site, {}, async (page) => {
+    assert.match(await page.locator("main").innerText(), /User-agent: agentdex\s+Disallow: \//);
   });
 });
 

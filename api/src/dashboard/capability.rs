@@ -7,13 +7,15 @@ use manifest::model::{ExecutionModel, RateLimit, TypeSource};
 use manifest::{Capability, Finding, Manifest, SafetyClass};
 use store::StoredManifest;
 
-use super::card::{Tag, tags_of};
+use super::card::{Card, Tag, card, tags_of};
 use super::frame::{Frame, Section};
+use super::graph::Graph;
 use super::schema::{self, Row};
 use super::search::Link;
 use super::time::Moment;
 use super::{curl, links, words};
 use crate::routes::record;
+use crate::tool::{self, ToolShape};
 
 /// Other capabilities of the same manifest that are linked.
 const SIBLINGS_MAX: usize = 12;
@@ -59,6 +61,14 @@ impl From<&Finding> for FindingView {
     }
 }
 
+/// A definition in one shape.
+struct ToolTab {
+    name: &'static str,
+    text: Option<String>,
+    refused: String,
+    href: String,
+}
+
 #[derive(Template)]
 #[template(path = "capability.html")]
 pub(crate) struct CapabilityPage {
@@ -93,9 +103,18 @@ pub(crate) struct CapabilityPage {
     attribution: Option<String>,
     findings: Vec<FindingView>,
     siblings: Vec<Link>,
+    tools: Vec<ToolTab>,
+    no_tool: Option<String>,
+    graph: Option<Graph>,
+    similar: Vec<Card>,
 }
 
-pub(crate) fn page(stored: &StoredManifest, capability: &Capability, now: DateTime<Utc>) -> CapabilityPage {
+pub(crate) fn page(
+    stored: &StoredManifest,
+    capability: &Capability,
+    similar: &[Hit],
+    now: DateTime<Utc>,
+) -> CapabilityPage {
     let manifest = &stored.manifest;
     let detail = record::detail(stored, capability);
     let name = capability.title.clone().unwrap_or_else(|| capability.name.clone());
@@ -134,6 +153,12 @@ pub(crate) fn page(stored: &StoredManifest, capability: &Capability, now: DateTi
         attribution: attribution(manifest),
         findings: detail.findings.into_iter().map(FindingView::from).collect(),
         siblings: siblings(manifest, capability),
+        no_tool: tool::compile(manifest, capability, ToolShape::Mcp)
+            .err()
+            .map(|refused| format!("There is no tool definition: {refused}.")),
+        tools: ToolShape::ALL.iter().map(|shape| tool_tab(manifest, capability, *shape)).collect(),
+        graph: Graph::of(manifest, capability),
+        similar: similar.iter().map(|hit| card(hit, now)).collect(),
     }
 }
 
@@ -214,6 +239,23 @@ fn safety_facts(capability: &Capability) -> Vec<Fact> {
     let repeatable = capability.idempotency.supported.map(|supported| if supported { "yes" } else { "no" });
     facts.extend(repeatable.map(|words| Fact::text("Safe to repeat", words)));
     facts
+}
+
+fn tool_tab(manifest: &Manifest, capability: &Capability, shape: ToolShape) -> ToolTab {
+    let name = match shape {
+        ToolShape::Mcp => "MCP",
+        ToolShape::OpenAi => "OpenAI",
+        ToolShape::Anthropic => "Anthropic",
+        ToolShape::OpenApi => "OpenAPI",
+    };
+    let href = format!("{}/tool?as={}", links::capability(&capability.id), shape.as_str());
+    match tool::compile(manifest, capability, shape) {
+        Ok(tool) => {
+            let text = serde_json::to_string_pretty(&tool.definition).ok();
+            ToolTab { name, text, refused: String::new(), href }
+        }
+        Err(refused) => ToolTab { name, text: None, refused: format!("None: {refused}."), href },
+    }
 }
 
 fn siblings(manifest: &Manifest, capability: &Capability) -> Vec<Link> {

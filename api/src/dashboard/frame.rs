@@ -1,6 +1,6 @@
 //! What surrounds every page: title, navigation, assets.
 
-use crate::assets::{ICON, SCRIPT, STYLE};
+use crate::assets::{COPY, DROP, ICON, SEARCH, STYLE};
 
 /// The part of the site that a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,7 +8,10 @@ pub(crate) enum Section {
     Search,
     Sites,
     Types,
+    Changes,
+    Crawl,
     Stats,
+    Validate,
     Nowhere,
 }
 
@@ -19,6 +22,10 @@ pub(crate) struct Frame {
     pub(crate) section: Section,
     pub(crate) style_url: String,
     pub(crate) script_url: String,
+    /// The script that adds buttons to copy with.
+    pub(crate) copy_url: String,
+    /// The script that reads dropped files.
+    pub(crate) drop_url: String,
     pub(crate) icon_url: String,
 }
 
@@ -28,7 +35,9 @@ impl Frame {
             title: title.into(),
             section,
             style_url: STYLE.url(),
-            script_url: SCRIPT.url(),
+            script_url: SEARCH.url(),
+            copy_url: COPY.url(),
+            drop_url: DROP.url(),
             icon_url: ICON.url(),
         }
     }
@@ -40,7 +49,10 @@ impl Frame {
             (Section::Search, "search")
                 | (Section::Sites, "sites")
                 | (Section::Types, "types")
+                | (Section::Changes, "changes")
+                | (Section::Crawl, "crawl")
                 | (Section::Stats, "stats")
+                | (Section::Validate, "validate")
         );
         if is_current { "aria-current=page" } else { "" }
     }

@@ -1,6 +1,7 @@
 //! Addresses: those of our own pages with their filters, and those of publishers, which become links only when they
 //! are harmless.
 
+use manifest::CapabilityId;
 use url::Url;
 use url::form_urlencoded::Serializer;
 
@@ -17,6 +18,11 @@ pub(crate) fn search<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) ->
 pub(crate) fn with_query<'a>(path: &str, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let query = Serializer::new(String::new()).extend_pairs(pairs).finish();
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
+}
+
+/// The page of a capability.
+pub(crate) fn capability(id: &CapabilityId) -> String {
+    format!("/capabilities/{id}")
 }
 
 /// The same search with one value of a key added, or taken away where it is there.

@@ -6,8 +6,13 @@
 
 pub(crate) mod capability;
 mod card;
+pub(crate) mod changes;
+mod chart;
+pub(crate) mod crawl;
 mod curl;
+pub(crate) mod diff;
 mod frame;
+mod graph;
 mod links;
 mod problem;
 mod schema;
@@ -17,6 +22,7 @@ pub(crate) mod site;
 pub(crate) mod sites;
 pub(crate) mod stats;
 mod time;
+pub(crate) mod validate;
 mod words;
 
 pub(crate) use problem::ProblemPage;

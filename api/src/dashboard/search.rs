@@ -103,6 +103,8 @@ struct SearchPage {
     summary: String,
     took: String,
     next: Option<String>,
+    /// The feed that follows this search.
+    atom: Option<String>,
 }
 
 /// Answers `/` and `/search` where a page is preferred.
@@ -185,6 +187,7 @@ fn blank(title: &str) -> SearchPage {
         summary: String::new(),
         took: String::new(),
         next: None,
+        atom: None,
     }
 }
 
@@ -213,6 +216,10 @@ fn results(
         without_filters: links::search(query.pairs().filter(|(name, _)| *name == "q")),
         summary: format!("{at_least}{}", words::counted(answer.total, "capability", "capabilities")),
         took: format!("{:.1} ms", found.took_ms),
+        atom: Some(links::with_query(
+            "/search.atom",
+            query.pairs().filter(|(name, _)| *name == "q" || is_filter(name)),
+        )),
         next: answer.next_cursor.map(|cursor| links::with("/search", query, "cursor", &cursor)),
         ..blank(&title)
     }

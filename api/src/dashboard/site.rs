@@ -96,9 +96,11 @@ pub(crate) struct SitePage {
     next_reason: Option<String>,
     visits: Vec<Visit>,
     opt_out: &'static str,
+    /// How the world reaches this instance.
+    base: String,
 }
 
-pub(crate) fn page(answer: &SiteAnswer, now: DateTime<Utc>) -> SitePage {
+pub(crate) fn page(answer: &SiteAnswer, base: String, now: DateTime<Utc>) -> SitePage {
     let line = &answer.line;
     let reasoned =
         |visit: &NextVisit| Reasoned { at: Moment::new(visit.at, now), reason: visit.reason.clone() };
@@ -125,6 +127,7 @@ pub(crate) fn page(answer: &SiteAnswer, now: DateTime<Utc>) -> SitePage {
         next_reason: line.next_visit_reason.clone(),
         visits: answer.visits.iter().map(|visit| visit_view(visit, now)).collect(),
         opt_out: answer.opt_out,
+        base,
     }
 }
 

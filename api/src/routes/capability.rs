@@ -15,6 +15,9 @@ use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::{clock, dashboard};
 
+/// Similar capabilities shown on a page.
+const ALIKE_MAX: usize = 5;
+
 /// A capability with everything that its declaration says.
 #[utoipa::path(
     get,
@@ -33,7 +36,8 @@ pub(crate) async fn show(
     let found = find(&app, &id).await?;
     let (stored, capability) = (&found.stored, found.capability()?);
     if asked.wants_page() {
-        let page = dashboard::capability::page(stored, capability, clock::now());
+        let similar = alike(&app, &found.id).await;
+        let page = dashboard::capability::page(stored, capability, &similar, clock::now());
         return asked.page(&page, Caching::Record);
     }
     asked.json(&answer(stored, capability)?, Caching::Record)
@@ -48,6 +52,19 @@ pub(super) struct FoundCapability {
 impl FoundCapability {
     pub(super) fn capability(&self) -> Result<&manifest::Capability, Problem> {
         record::capability_in(&self.stored, &self.id).ok_or_else(|| gone(&self.id))
+    }
+}
+
+/// Others that are described like it; a page without them is better than none where there is no index.
+async fn alike(app: &App, id: &CapabilityId) -> Vec<Hit> {
+    let wanted = id.clone();
+    match app.index().run(move |searcher| searcher.similar(&wanted, ALIKE_MAX)).await {
+        Ok(Ok(found)) => found.unwrap_or_default(),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "similar capabilities cannot be found");
+            Vec::new()
+        }
+        Err(_) => Vec::new(),
     }
 }
 

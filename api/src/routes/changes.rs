@@ -15,11 +15,14 @@ use crate::app::App;
 use crate::cursor;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::{clock, dashboard};
 
 /// Entries on one page, unless asked otherwise.
 const LIMIT_DEFAULT: u32 = 100;
 /// Most entries on one page: a few hundred kilobytes of JSON.
 const LIMIT_MAX: u32 = 1_000;
+/// Rows on a page for people.
+const PAGE_ROWS: u32 = 50;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ChangesAnswer {
@@ -49,6 +52,9 @@ pub(crate) async fn list(
     query.only(&["cursor", "limit"])?;
     let feed_id = app.store().feed_id().await?;
     let after = query.one("cursor")?.map_or(Ok(FeedPosition(0)), |text| position(&feed_id, text))?;
+    if asked.wants_page() {
+        return page(&app, &asked, &feed_id, &query).await;
+    }
     let limit = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
     // One more than asked for tells whether there is more.
     let mut changes = app.store().feed_read(after, limit + 1).await?;
@@ -63,6 +69,20 @@ pub(crate) async fn list(
 /// The cursor behind a position.
 pub(super) fn cursor_at(feed_id: &str, position: FeedPosition) -> String {
     cursor::encode("changes", &format!("{}:{feed_id}", position.0))
+}
+
+/// The changes as people read them, the latest first: those before a cursor, or the last ones.
+async fn page(app: &App, asked: &Asked, feed_id: &str, query: &QueryPairs) -> Result<Response, Problem> {
+    let before = match query.one("cursor")? {
+        Some(text) => position(feed_id, text)?.0,
+        None => app.store().feed_head().await?.0,
+    };
+    let after = before.saturating_sub(i64::from(PAGE_ROWS)).max(0);
+    let mut changes = app.store().feed_read(FeedPosition(after), PAGE_ROWS).await?;
+    changes.retain(|entry| entry.position.0 <= before);
+    changes.reverse();
+    let earlier = (after > 0).then(|| cursor_at(feed_id, FeedPosition(after)));
+    asked.page(&dashboard::changes::page(&changes, earlier.as_deref(), clock::now()), Caching::Search)
 }
 
 /// The position that a cursor of this feed stands for.

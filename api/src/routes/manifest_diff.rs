@@ -14,26 +14,27 @@ use crate::app::App;
 use crate::diff::{Difference, difference};
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::{clock, dashboard};
 
 /// A difference, with the versions that it lies between.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DiffAnswer {
     #[schema(value_type = String)]
-    id: ManifestId,
-    from: VersionLine,
-    to: VersionLine,
+    pub(crate) id: ManifestId,
+    pub(crate) from: VersionLine,
+    pub(crate) to: VersionLine,
     #[serde(flatten)]
-    difference: Difference,
-    text_is: &'static str,
+    pub(crate) difference: Difference,
+    pub(crate) text_is: &'static str,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct VersionLine {
     #[schema(value_type = String)]
-    hash: ContentHash,
-    first_seen_at: DateTime<Utc>,
+    pub(crate) hash: ContentHash,
+    pub(crate) first_seen_at: DateTime<Utc>,
     /// As the document numbers itself.
-    document_version: Option<String>,
+    pub(crate) document_version: Option<String>,
 }
 
 /// Compares two versions of a manifest.
@@ -55,7 +56,8 @@ pub(crate) async fn show(
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&["from", "to"])?;
-    let id = find(&app, &id).await?.manifest.id;
+    let stored = find(&app, &id).await?;
+    let (id, site) = (stored.manifest.id, stored.manifest.url.site());
     let versions = app.store().manifest_versions(&id).await?;
     let to = match hash(&query, "to")? {
         Some(hash) => position(&versions, &hash, "to")?,
@@ -78,6 +80,10 @@ pub(crate) async fn show(
         difference: difference(&before, &after),
         text_is: super::TEXT_IS,
     };
+    if asked.wants_page() {
+        let page = dashboard::diff::page(&answer, &site, &versions, clock::now());
+        return asked.page(&page, Caching::Record);
+    }
     asked.json(&answer, Caching::Record)
 }
 

@@ -7,13 +7,14 @@ mod bot_keys;
 mod capability;
 mod changes;
 mod changes_stream;
+pub(crate) mod crawl;
 mod docs;
 mod export;
 mod feeds;
 mod health;
 mod home;
 mod manifest;
-mod manifest_diff;
+pub(crate) mod manifest_diff;
 mod mcp_servers;
 mod metrics;
 mod rank;
@@ -30,7 +31,8 @@ pub(crate) mod stats;
 pub(crate) mod submit;
 mod suggest;
 mod tool;
-mod validate;
+pub(crate) mod validate;
+mod validator;
 
 use axum::Router;
 use axum::routing::get;
@@ -69,7 +71,8 @@ pub(crate) fn documented() -> OpenApiRouter<App> {
         .routes(routes!(manifest_diff::show))
         .routes(routes!(semantic_types::list))
         .routes(routes!(stats::show))
-        .routes(routes!(validate::check))
+        .routes(routes!(crawl::show))
+        .routes(routes!(validator::show, validate::check))
         .routes(routes!(changes::list))
         .routes(routes!(changes_stream::stream))
         .routes(routes!(feeds::changes))

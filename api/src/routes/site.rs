@@ -170,7 +170,7 @@ pub(crate) async fn show(
     let manifests = app.store().manifests_of_site(&site).await?;
     let answer = answer(story, manifests);
     if asked.wants_page() {
-        return asked.page(&dashboard::site::page(&answer, clock::now()), Caching::Record);
+        return asked.page(&dashboard::site::page(&answer, app.base_url(), clock::now()), Caching::Record);
     }
     asked.json(&answer, Caching::Record)
 }

@@ -43,7 +43,7 @@ pub(crate) struct Count {
     pub(crate) count: u64,
 }
 
-fn counts<T: Into<&'static str>>(pairs: Vec<(T, u64)>) -> Vec<Count> {
+pub(super) fn counts<T: Into<&'static str>>(pairs: Vec<(T, u64)>) -> Vec<Count> {
     pairs.into_iter().map(|(value, count)| Count { value: value.into(), count }).collect()
 }
 

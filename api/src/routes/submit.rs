@@ -7,7 +7,7 @@ use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use chrono::{DateTime, TimeDelta, Utc};
 use manifest::{Host, ManifestUrl, SiteName};
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,7 @@ use store::{Seed, SeedOrigin};
 use utoipa::ToSchema;
 
 use super::site::{site_of, unknown};
+use crate::answer::Asked;
 use crate::app::App;
 use crate::client::Client;
 use crate::clock;
@@ -106,6 +107,7 @@ pub(crate) async fn enqueue(
 )]
 pub(crate) async fn recheck(
     State(app): State<App>,
+    asked: Asked,
     Extension(client): Extension<Client>,
     Path(domain): Path<String>,
     query: QueryPairs,
@@ -131,6 +133,9 @@ pub(crate) async fn recheck(
     let again = |host| Seed { origin: SeedOrigin::Submitted, revisit_now: true, ..Seed::of_host(host) };
     let seeds: Vec<Seed> = hosts.into_iter().map(again).collect();
     app.store().seeds_add(&seeds, now).await?;
+    if asked.wants_page() {
+        return Ok(Redirect::to(&format!("/sites/{site}")).into_response());
+    }
     let message = format!("{site} is visited as soon as its robots.txt and its own wishes allow");
     accepted(answer(&app, site, "known", message), left)
 }

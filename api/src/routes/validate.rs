@@ -4,14 +4,17 @@
 
 use axum::body::Bytes;
 use axum::extract::State;
+use axum::http::HeaderMap;
 use axum::response::Response;
 use manifest::model::{Conformance, ConformanceLevel};
-use manifest::{Detection, Discovery, Document, Finding, Format, Manifest, ManifestId, ManifestUrl};
+use manifest::{
+    Detection, Discovery, Document, Finding, Format, Manifest, ManifestId, ManifestUrl, NameError,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::TEXT_IS;
 use super::raw::not_kept;
+use super::{TEXT_IS, validator};
 use crate::answer::{Asked, Caching};
 use crate::app::App;
 use crate::parameters::QueryPairs;
@@ -25,25 +28,25 @@ const PLACED_MAX: usize = 100;
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ValidateAnswer {
     #[schema(inline, value_type = crate::openapi::schemas::FormatWord)]
-    format: Format,
+    pub(crate) format: Format,
     #[schema(value_type = String)]
-    level: ConformanceLevel,
-    indexed: Indexed,
+    pub(crate) level: ConformanceLevel,
+    pub(crate) indexed: Indexed,
     #[schema(value_type = Object)]
-    detection: Detection,
+    pub(crate) detection: Detection,
     #[schema(value_type = Vec<Object>)]
-    conformance: Vec<Conformance>,
-    findings: Vec<PlacedFinding>,
+    pub(crate) conformance: Vec<Conformance>,
+    pub(crate) findings: Vec<PlacedFinding>,
     text_is: &'static str,
     #[schema(value_type = Object)]
-    manifest: Manifest,
+    pub(crate) manifest: Manifest,
 }
 
 /// What a search would find of it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Indexed {
-    capabilities: usize,
-    invocable: usize,
+    pub(crate) capabilities: usize,
+    pub(crate) invocable: usize,
 }
 
 /// A finding with the line and column that its pointer leads to.
@@ -51,8 +54,8 @@ pub(crate) struct Indexed {
 pub(crate) struct PlacedFinding {
     #[serde(flatten)]
     #[schema(value_type = crate::openapi::schemas::Finding)]
-    finding: Finding,
-    line: Option<usize>,
+    pub(crate) finding: Finding,
+    pub(crate) line: Option<usize>,
     column: Option<usize>,
 }
 
@@ -72,9 +75,13 @@ pub(crate) async fn check(
     State(app): State<App>,
     asked: Asked,
     query: QueryPairs,
+    headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Problem> {
     query.only(&["url", "as"])?;
+    if validator::is_form(&headers) {
+        return validator::submitted(&app, &asked, &body).await;
+    }
     let url: Option<ManifestUrl> = query.one_parsed("url")?;
     let force = query.one_closed("as")?;
     let answer = match url {
@@ -85,16 +92,20 @@ pub(crate) async fn check(
                 .await?
         }
         url => {
-            let nowhere = || ManifestUrl::parse(NOWHERE).map_err(|error| Problem::internal(&error));
-            let url = url.map_or_else(nowhere, Ok)?;
+            let url = url.map_or_else(nowhere, Ok).map_err(|error| Problem::internal(&error))?;
             app.slots().run(move || read(&body, &url, force)).await?
         }
     };
     asked.json(&answer, Caching::Never)
 }
 
+/// Where a document lies of which nobody says.
+pub(super) fn nowhere() -> Result<ManifestUrl, NameError> {
+    ManifestUrl::parse(NOWHERE)
+}
+
 /// The manifest of an address with its bytes.
-async fn stored(app: &App, url: &ManifestUrl) -> Result<(Manifest, Vec<u8>), Problem> {
+pub(super) async fn stored(app: &App, url: &ManifestUrl) -> Result<(Manifest, Vec<u8>), Problem> {
     let found = app.store().manifest_find(&ManifestId::of(url)).await?;
     let found = found.ok_or_else(|| {
         Problem::not_found(format!("no document of {url} is stored; send it in the body, or submit its site"))
@@ -103,7 +114,7 @@ async fn stored(app: &App, url: &ManifestUrl) -> Result<(Manifest, Vec<u8>), Pro
     Ok((found.manifest, body.filter(|_| found.body_kept).ok_or_else(not_kept)?))
 }
 
-fn read(bytes: &[u8], url: &ManifestUrl, force: Option<Format>) -> ValidateAnswer {
+pub(super) fn read(bytes: &[u8], url: &ManifestUrl, force: Option<Format>) -> ValidateAnswer {
     let document = Document {
         bytes,
         url,

@@ -29,6 +29,8 @@ fn addresses() -> Vec<(String, &'static str)> {
         ("/manifests/{manifest}/diff", "/manifests/{id}/diff"),
         ("/semantic-types", "/semantic-types"),
         ("/stats", "/stats"),
+        ("/crawl", "/crawl"),
+        ("/validate", "/validate"),
         ("/changes?limit=1", "/changes"),
         ("/v0.1/servers", "/v0.1/servers"),
         ("/sites/skyhop.example/rank?q=book", "/sites/{domain}/rank"),

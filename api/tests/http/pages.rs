@@ -1,6 +1,7 @@
 //! Pages: complete, linked, and harmless whatever publishers write.
 
-use axum::http::StatusCode;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
 
 use crate::documents;
 use crate::world::World;
@@ -19,7 +20,7 @@ fn assert_harmless(path: &str, page: &str) {
         assert!(!page.contains(danger), "{path} contains {danger}");
     }
     for origin in page.split(" src=\"").skip(1) {
-        assert!(origin.starts_with("/assets/"), "{path}: {origin:.60}");
+        assert!(origin.starts_with("/assets/") || origin.starts_with("/badge/"), "{path}: {origin:.60}");
     }
 }
 
@@ -39,6 +40,10 @@ async fn every_page_is_harmless_and_has_a_title_of_its_own() {
         "/sites/shy.example".to_owned(),
         "/semantic-types".to_owned(),
         "/stats".to_owned(),
+        "/changes".to_owned(),
+        "/crawl".to_owned(),
+        "/validate".to_owned(),
+        format!("/manifests/{}/diff", manifest::ManifestId::of(&documents::evil().url)),
     ] {
         let page = world.page(&path).await;
         assert_eq!(page.status, StatusCode::OK, "{path}: {}", page.text());
@@ -54,6 +59,54 @@ async fn every_page_is_harmless_and_has_a_title_of_its_own() {
     titles.sort();
     titles.dedup();
     assert_eq!(titles.len(), count, "{titles:?}");
+}
+
+/// What a browser sends from the validator's form.
+async fn validated(world: &World, document: &str, url: &str) -> String {
+    let fields = [("document", document), ("url", url), ("as", "")];
+    let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+    let request = Request::post("/validate")
+        .header("accept", "text/html")
+        .header("content-type", "application/x-www-form-urlencoded");
+    let answer = world.send(request.body(Body::from(body)).unwrap()).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    answer.text()
+}
+
+#[tokio::test]
+async fn the_validator_shows_findings_beside_their_lines_and_nothing_runs() {
+    let world = World::new().await;
+    let page =
+        validated(&world, "{\n \"awp_version\": \"0.1\",\n \"actions\": [{\"id\": \"order\"}]\n}", "").await;
+    let marked = page.split("class=\"marked\"").nth(1).unwrap();
+    assert!(marked.contains("How to fix") && page.contains("What to fix first"), "{page}");
+    let evil = "{\"awp_version\": \"</textarea><script>alert(1)</script><b>\\\"\"}";
+    assert_harmless("/validate", &validated(&world, evil, "").await);
+    let nothing = validated(&world, " ", "").await;
+    assert!(nothing.contains("There is nothing to read"), "{nothing}");
+    let stored = validated(&world, "", documents::skyhop().url.as_str()).await;
+    assert!(stored.contains("book_seat") || stored.contains("is stored"), "{stored}");
+    let misspelt = validated(&world, "{}", "not an address").await;
+    assert!(misspelt.contains("role=\"alert\"") && misspelt.contains("not an address"), "{misspelt}");
+}
+
+#[tokio::test]
+async fn a_capability_shows_its_tool_definitions() {
+    let world = World::new().await;
+    let page = world.page(&capability_path(&documents::skyhop())).await.text();
+    for name in ["MCP", "OpenAI", "Anthropic", "OpenAPI"] {
+        assert!(page.contains(&format!("<summary>{name}</summary>")), "no definition for {name}");
+    }
+    assert!(page.contains("input_schema") && page.contains("data-copy"), "{page}");
+}
+
+#[tokio::test]
+async fn the_crawl_is_told_in_numbers_and_as_a_page() {
+    let world = World::new().await;
+    let told = world.get("/crawl").await.json();
+    assert_eq!(told["hours"].as_array().unwrap().len(), 24);
+    assert!(told["queue"]["due"].is_u64() && told["workers"].is_array(), "{told}");
+    assert!(world.page("/crawl").await.text().contains("Visits by the hour"));
 }
 
 #[tokio::test]

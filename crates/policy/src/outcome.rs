@@ -187,6 +187,23 @@ impl VisitEnd {
     pub const fn is_resumed(self) -> bool {
         matches!(self, Self::Parked | Self::Interrupted | Self::LeaseLost | Self::OverBudget)
     }
+
+    /// Whether the visit ended because the site could not be reached, refused us, or failed.
+    pub const fn is_trouble(self) -> bool {
+        matches!(
+            self,
+            Self::DnsFailed
+                | Self::Unreachable
+                | Self::TlsFailed
+                | Self::RobotsUnreachable
+                | Self::RateLimited
+                | Self::Blocked
+                | Self::ServerErrors
+                | Self::TransportErrors
+                | Self::OutOfTime
+                | Self::AddressRefused
+        )
+    }
 }
 
 closed! {

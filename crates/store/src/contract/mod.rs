@@ -61,6 +61,7 @@ macro_rules! writing {
 }
 
 mod feed;
+mod health;
 mod leases;
 mod reading;
 mod seeds;

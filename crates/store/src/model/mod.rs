@@ -1,6 +1,7 @@
 //! The words of the store's contract: plain values, without SQL.
 
 pub(crate) mod feed;
+pub(crate) mod health;
 pub(crate) mod lease;
 pub(crate) mod seed;
 pub(crate) mod site;
@@ -9,6 +10,7 @@ pub(crate) mod stored;
 pub(crate) mod visit;
 
 pub use feed::{FeedChange, FeedEntry, FeedPosition};
+pub use health::{VisitsOfHour, WorkerLoad};
 pub use lease::{LEASE_DURATION_DEFAULT, LeaseRequest, LeaseToken, LeasedSite, WorkerId};
 pub use seed::{Seed, SeedOrigin, SeedsAdded};
 pub use site::{

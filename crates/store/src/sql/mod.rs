@@ -11,6 +11,7 @@ pub(crate) mod capability;
 pub(crate) mod clock;
 pub(crate) mod document;
 pub(crate) mod feed;
+pub(crate) mod health;
 pub(crate) mod lease;
 pub(crate) mod manifest;
 pub(crate) mod resource;

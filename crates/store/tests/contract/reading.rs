@@ -4,9 +4,9 @@ use anyhow::{Context, Result};
 use chrono::TimeDelta;
 use manifest::{CapabilityId, ContentHash, Format, ManifestId};
 use policy::{FetchOutcome, Status, VisitEnd};
-use store::{FeedPosition, SitesRequest, StoreError};
+use store::{FeedPosition, SitesRequest, StoreError, VisitsOfHour, WorkerLoad};
 
-use crate::build::{body, fetch, found, later, lease, leased, seed, site, start, url, visited};
+use crate::build::{body, fetch, found, later, lease, leased, seed, site, start, url, visited, worker};
 use crate::harness::Db;
 
 pub(crate) async fn manifests_are_paged_by_id(Db { store, .. }: Db) -> Result<()> {
@@ -96,6 +96,25 @@ pub(crate) async fn stats_count_what_is_there(Db { store, .. }: Db) -> Result<()
     assert_eq!(stats.oldest_due_at, Some(day_ago + TimeDelta::days(1)));
     assert_eq!(stats.last_visit_at, Some(start() + TimeDelta::seconds(30)));
     assert_eq!(store.feed_head().await?, FeedPosition(2));
+    Ok(())
+}
+
+pub(crate) async fn the_last_hours_and_the_workers_are_told(Db { store, .. }: Db) -> Result<()> {
+    let hour = |index: i64| start() + TimeDelta::hours(index);
+    for (name, at) in
+        [("old.example", hour(-3)), ("a.example", hour(0)), ("b.example", hour(0)), ("c.example", hour(1))]
+    {
+        visited(&store, name, at, Vec::new()).await?;
+    }
+    let told = store.visits_by_hour(hour(-1)).await?;
+    let of = |hour, count| VisitsOfHour { hour, end: VisitEnd::Completed, count };
+    assert_eq!(told, [of(hour(0), 2), of(hour(1), 1)]);
+
+    assert_eq!(store.workers_list(hour(2), 10).await?, [], "saved visits hold nothing");
+    leased(&store, "held.example", hour(2)).await?;
+    let busy = WorkerLoad { worker: worker("w"), sites: 1 };
+    assert_eq!(store.workers_list(hour(2), 10).await?, [busy]);
+    assert_eq!(store.workers_list(hour(3), 10).await?, [], "a lease that has ended holds nothing");
     Ok(())
 }
 

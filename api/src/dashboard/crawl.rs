@@ -1,0 +1,106 @@
+//! The health of the crawl: the queue, what visits came to hour by hour, and which sites make trouble.
+
+use askama::Template;
+use chrono::{DateTime, Utc};
+
+use super::frame::{Frame, Section};
+use super::search::{Bar, bars};
+use super::time::Moment;
+use super::{chart, words};
+use crate::routes::crawl::CrawlAnswer;
+
+struct Number {
+    name: &'static str,
+    text: String,
+}
+
+struct Hour {
+    label: String,
+    visits: String,
+    troubled: String,
+}
+
+struct Host {
+    site: String,
+    text: String,
+}
+
+#[derive(Template)]
+#[template(path = "crawl.html")]
+pub(crate) struct CrawlPage {
+    frame: Frame,
+    oldest_due: Option<Moment>,
+    numbers: Vec<Number>,
+    chart_svg: Option<String>,
+    hours: Vec<Hour>,
+    ends: Vec<Bar>,
+    workers: Vec<Host>,
+    slowest: Vec<Host>,
+    failing: Vec<Host>,
+}
+
+pub(crate) fn page(answer: &CrawlAnswer, now: DateTime<Utc>) -> CrawlPage {
+    let series: Vec<(String, u64)> =
+        answer.hours.iter().map(|hour| (hour.at.format("%H:%M").to_string(), hour.visits)).collect();
+    let hour = |hour: &crate::routes::crawl::Hour| Hour {
+        label: hour.at.format("%Y-%m-%d %H:%M UTC").to_string(),
+        visits: words::grouped(hour.visits),
+        troubled: words::grouped(hour.troubled),
+    };
+    let end = |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |e| words::visit_end(e).to_owned());
+    CrawlPage {
+        frame: Frame::new("Crawl", Section::Crawl),
+        oldest_due: Moment::maybe(answer.queue.oldest_due_at, now),
+        numbers: numbers(answer),
+        chart_svg: chart::columns(&series),
+        hours: answer.hours.iter().rev().filter(|hour| hour.visits > 0).map(hour).collect(),
+        ends: bars(
+            answer.visit_ends_last_day.iter().map(|count| (end(count.value), String::new(), count.count)),
+        ),
+        workers: answer
+            .workers
+            .iter()
+            .map(|worker| Host {
+                site: worker.worker.to_string(),
+                text: words::counted(worker.sites, "site", "sites"),
+            })
+            .collect(),
+        slowest: answer
+            .slowest
+            .iter()
+            .map(|slow| Host {
+                site: slow.site.to_string(),
+                text: format!("{} ms to the first byte", slow.first_byte_ms),
+            })
+            .collect(),
+        failing: answer.failing.iter().map(failing).collect(),
+    }
+}
+
+fn failing(site: &store::FailingSite) -> Host {
+    let times = words::counted(u64::from(site.failures_in_row), "visit", "visits in a row");
+    let end = site.last_end.map(|end| format!("; the last: {}", words::visit_end(end))).unwrap_or_default();
+    Host { site: site.site.to_string(), text: format!("{times}{end}") }
+}
+
+fn numbers(answer: &CrawlAnswer) -> Vec<Number> {
+    let of = |name, count| Number { name, text: words::grouped(count) };
+    let queue = &answer.queue;
+    vec![
+        of("Due now", queue.due),
+        of("Being visited", queue.leased),
+        of("Waiting to go on", queue.parked),
+        of("Opted out", queue.blocked),
+        of("Visits, last 24 hours", answer.hours.iter().map(|hour| hour.visits).sum()),
+        Number { name: "Behind by", text: lag(queue.lag_s) },
+    ]
+}
+
+fn lag(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}

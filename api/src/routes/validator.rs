@@ -1,0 +1,125 @@
+//! The validator's form: `GET /validate` shows it, `POST /validate` with a form's body answers with a page.
+//!
+//! Programs send the document itself as the body (see `validate`); only browsers send forms.
+
+use axum::http::{HeaderMap, header};
+use axum::response::Response;
+use manifest::{Format, ManifestUrl};
+use serde_json::json;
+use url::form_urlencoded;
+
+use super::validate::{nowhere, read, stored};
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::dashboard::validate::{self as page, Typed};
+use crate::middleware::BODY_BYTES_MAX;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+/// The form; for programs, how to send a document.
+#[utoipa::path(
+    get,
+    path = "/validate",
+    tag = "site owners",
+    responses((status = 200, description = "How to send a document, and which formats are known", body = Object)),
+)]
+pub(crate) async fn show(asked: Asked, query: QueryPairs) -> Result<Response, Problem> {
+    query.only(&[])?;
+    if asked.wants_page() {
+        return asked.page(&page::blank(), Caching::Record);
+    }
+    let formats: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
+    let how = json!({
+        "how": "POST the document itself to this address",
+        "parameters": {"url": "where the document lies", "as": "read it as this format"},
+        "formats": formats,
+        "bytes_max": BODY_BYTES_MAX,
+    });
+    asked.json(&how, Caching::Record)
+}
+
+/// Whether a body is what a browser's form sends.
+pub(super) fn is_form(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case(FORM))
+}
+
+/// What the form's document came to; without one, the stored document of the address is read.
+pub(super) async fn submitted(app: &App, asked: &Asked, body: &[u8]) -> Result<Response, Problem> {
+    let mut typed = match typed(body) {
+        Ok(typed) => typed,
+        Err((typed, trouble)) => return asked.page(&page::refused(typed, trouble), Caching::Never),
+    };
+    let url = if typed.url.is_empty() { nowhere() } else { ManifestUrl::parse(&typed.url) };
+    let url = match url {
+        Ok(url) => url,
+        Err(error) => return asked.page(&page::refused(typed, error.to_string()), Caching::Never),
+    };
+    if typed.document.trim().is_empty() {
+        match stored(app, &url).await {
+            Ok((_, bytes)) => typed.document = String::from_utf8_lossy(&bytes).into_owned(),
+            Err(problem) => {
+                let trouble = problem.body().detail.clone();
+                return asked.page(&page::refused(typed, trouble), Caching::Never);
+            }
+        }
+    }
+    let page = app.slots().run(move || {
+        let answer = read(typed.document.as_bytes(), &url, typed.force);
+        page::judged(typed, &answer)
+    });
+    asked.page(&page.await?, Caching::Never)
+}
+
+/// Reads the fields; what cannot be read is told in the page, with nothing of what was typed lost.
+fn typed(body: &[u8]) -> Result<Typed, (Typed, String)> {
+    let mut typed = Typed::default();
+    let mut force = String::new();
+    for (name, value) in form_urlencoded::parse(body) {
+        match &*name {
+            "document" => typed.document = value.into_owned(),
+            "url" => value.trim().clone_into(&mut typed.url),
+            "as" => value.trim().clone_into(&mut force),
+            _ => {}
+        }
+    }
+    if typed.document.trim().is_empty() && typed.url.is_empty() {
+        let trouble =
+            "There is nothing to read: paste a document, or give the address of one that is stored.";
+        return Err((typed, trouble.to_owned()));
+    }
+    if !force.is_empty() {
+        match force.parse() {
+            Ok(format) => typed.force = Some(format),
+            Err(_) => return Err((typed, format!("No dialect is called \"{force}\"."))),
+        }
+    }
+    Ok(typed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_read_and_trouble_is_told_without_losing_the_document() {
+        let read = typed(b"document=%7B%7D&url=+https%3A%2F%2Fa.example%2F&as=awp").unwrap();
+        assert_eq!(
+            (read.document.as_str(), read.url.as_str(), read.force),
+            ("{}", "https://a.example/", Some(Format::Awp))
+        );
+        let (kept, trouble) = typed(b"document=%7B%7D&as=nonsense").unwrap_err();
+        assert_eq!(kept.document, "{}");
+        assert!(trouble.contains("nonsense"));
+        assert!(typed(b"document=+&url=").is_err());
+    }
+
+    #[test]
+    fn only_forms_are_forms() {
+        let with = |kind: &str| HeaderMap::from_iter([(header::CONTENT_TYPE, kind.parse().unwrap())]);
+        assert!(is_form(&with("application/x-www-form-urlencoded; charset=utf-8")));
+        assert!(!is_form(&with("application/json")) && !is_form(&HeaderMap::new()));
+    }
+}

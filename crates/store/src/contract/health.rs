@@ -1,0 +1,22 @@
+//! What the crawl has been doing lately.
+
+use chrono::{DateTime, Utc};
+
+use super::{Pools, Store};
+use crate::fault::Outcome;
+use crate::model::{VisitsOfHour, WorkerLoad};
+use crate::pack::millis;
+use crate::{StoreError, postgres, sqlite};
+
+impl Store {
+    /// Visits that ended since a time, by the hour of their end and by how they ended, the earliest first. Of each site
+    /// only the last visits are kept, so hours long ago tell less than happened.
+    pub async fn visits_by_hour(&self, since: DateTime<Utc>) -> Result<Vec<VisitsOfHour>, StoreError> {
+        reading!(self, "visits_by_hour", health::visits_by_hour(millis(since)))
+    }
+
+    /// Workers that hold sites now, the busiest first.
+    pub async fn workers_list(&self, now: DateTime<Utc>, max: u32) -> Result<Vec<WorkerLoad>, StoreError> {
+        reading!(self, "workers_list", health::workers_list(millis(now), i64::from(max)))
+    }
+}
