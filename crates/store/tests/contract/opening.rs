@@ -19,7 +19,9 @@ pub(crate) async fn eight_opens_of_an_empty_database_migrate_it_once(db: Db) -> 
     for store in &stores {
         store.ping().await?;
     }
-    assert_eq!(db.number("SELECT COUNT(*) FROM _sqlx_migrations").await?, 1);
+    // One row for each file of migrations/, the latest of which has the highest number.
+    assert_eq!(db.number("SELECT MAX(version) - COUNT(*) FROM _sqlx_migrations").await?, 0);
+    assert!(db.number("SELECT COUNT(*) FROM _sqlx_migrations").await? >= 2);
     let id = stores.first().map(Store::feed_id);
     let other = stores.last().map(Store::feed_id);
     let (Some(id), Some(other)) = (id, other) else { anyhow::bail!("eight stores") };
