@@ -175,6 +175,8 @@ def run_one(tool, run, mode, sites, helper, crawler):
             farm.stop()
         seen = judge(helper, farm.folder, 1000 if mode == "polite" else 0)
     if mode == "second":
+        # the log holds two passes, and the second asks again by design
+        seen["violations"] -= seen["by_rule"].pop("duplicate", 0)
         seen = {**seen, "requests": seen["requests"] - before["requests"],
                 "body_bytes": seen["body_bytes"] - before["body_bytes"],
                 "share_of_requests": round((seen["requests"] - before["requests"]) / before["requests"], 3),
