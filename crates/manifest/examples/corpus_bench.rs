@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use manifest::{Discovery, Document, ManifestUrl};
 
 /// Rounds over all files when none are asked for.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 20;
 
 struct File {
     url: ManifestUrl,
@@ -26,9 +26,12 @@ fn main() {
     let rounds: usize = arguments.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS).max(1);
     let files = files(Path::new(&folder));
     let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
-    // The first round of each warms the caches and is not counted.
-    let parsed = best(rounds, || files.iter().for_each(parse));
-    let read = best(rounds, || files.iter().for_each(read));
+    // Both in turn, so that a machine that is busy for a while is busy for both; the best of each counts.
+    let (mut parsed, mut read) = (Duration::MAX, Duration::MAX);
+    for _ in 0..rounds {
+        parsed = parsed.min(time(|| files.iter().for_each(parse_one)));
+        read = read.min(time(|| files.iter().for_each(read_one)));
+    }
     println!("files {} bytes {bytes} rounds {rounds}", files.len());
     for (what, time) in [("parse", parsed), ("read", read)] {
         let seconds = time.as_secs_f64();
@@ -45,21 +48,17 @@ fn count(number: usize) -> f64 {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
-fn best(rounds: usize, mut work: impl FnMut()) -> Duration {
+fn time(work: impl FnOnce()) -> Duration {
+    let start = Instant::now();
     work();
-    let time = |work: &mut dyn FnMut()| {
-        let start = Instant::now();
-        work();
-        start.elapsed()
-    };
-    (0..rounds).map(|_| time(&mut work)).min().unwrap_or_default()
+    start.elapsed()
 }
 
-fn parse(file: &File) {
+fn parse_one(file: &File) {
     black_box(serde_json::from_slice::<serde_json::Value>(&file.bytes).ok());
 }
 
-fn read(file: &File) {
+fn read_one(file: &File) {
     black_box(manifest::read(&Document {
         bytes: &file.bytes,
         url: &file.url,

@@ -29,6 +29,13 @@ const COPY: Rule = Rule {
     wrong: "declared origin and every address lie on another site: the document may be a copy",
     fix: "Point the addresses at the site that serves the document, or remove the copy.",
 };
+const PREVIEW: Rule = Rule {
+    code: "origin.preview",
+    severity: Severity::Note,
+    spec: "agentdex identity",
+    wrong: "a preview or a tunnel serves the document: its host is gone tomorrow",
+    fix: "Publish the document on the host that stays, and keep previews out of the index with robots.txt.",
+};
 const PLACEHOLDER: Rule = Rule {
     code: "origin.placeholder",
     severity: Severity::Should,
@@ -38,12 +45,15 @@ const PLACEHOLDER: Rule = Rule {
 };
 
 /// The rules about identity.
-pub(crate) const RULES: &[&Rule] = &[&MISMATCH, &SUBDOMAIN, &COPY, &PLACEHOLDER];
+pub(crate) const RULES: &[&Rule] = &[&MISMATCH, &SUBDOMAIN, &COPY, &PREVIEW, &PLACEHOLDER];
 
 /// Compares the declared origin and the addresses with the origin that served the document.
 pub(crate) fn examine(draft: &mut Draft<'_>) {
     let served = draft.base().host();
     let declared = draft.manifest.declared_origin.as_deref().and_then(host_of);
+    if is_preview(&served) {
+        draft.report(&PREVIEW, String::new(), format!("served by {served}, which is a preview or a tunnel"));
+    }
     report_placeholders(draft, &served);
     let Some(declared) = declared.filter(|declared| *declared != served) else {
         return suspect_copy(draft, &served, None);
@@ -85,6 +95,31 @@ fn host_of(text: &str) -> Option<Host> {
         return url::Url::parse(text).ok()?.host_str().and_then(|host| Host::parse(host).ok());
     }
     Host::parse(text.split('/').next()?).ok()
+}
+
+/// Domains that tunnels give out for as long as they are open.
+const TUNNELS: &[&str] = &[
+    "ngrok.io",
+    "ngrok.app",
+    "ngrok.dev",
+    "ngrok-free.app",
+    "ngrok-free.dev",
+    "trycloudflare.com",
+    "loca.lt",
+    "lhr.life",
+    "devtunnels.ms",
+];
+
+/// Hosts that builds of a branch get from the hosters that give every build a host of its own.
+fn is_preview(host: &Host) -> bool {
+    let name = host.as_str();
+    let below = |domain: &str| name.strip_suffix(domain).and_then(|rest| rest.strip_suffix('.'));
+    let build = |domain: &str, is_build: fn(&str) -> bool| below(domain).is_some_and(is_build);
+    TUNNELS.iter().any(|domain| below(domain).is_some())
+        || build("vercel.app", |label| label.contains("-git-"))
+        || build("netlify.app", |label| label.contains("--"))
+        || build("web.app", |label| label.contains("--"))
+        || build("pages.dev", |labels| labels.contains('.'))
 }
 
 /// Hosts kept for examples (RFC 2606, RFC 6761), local ones, and templates that nobody filled in. A document served by

@@ -135,6 +135,11 @@ pub(crate) fn json<'v>(document: &'v Value, path: &str) -> Found<'v> {
 fn whole(value: &Value, path: &str) -> Detection {
     match value {
         Value::Object(root) => object(root, path),
+        Value::Array(list) if is_about_people(list) => found(
+            Format::Unrelated,
+            Strength::Weak,
+            format!("the root is an array of {} elements, none of which offers anything", list.len()),
+        ),
         Value::Array(list) => {
             let objects = list.iter().filter(|item| item.is_object()).count();
             let evidence =
@@ -204,6 +209,10 @@ fn by_shape(candidate: &Candidate<'_>) -> Detection {
             _ => false,
         })
     });
+    if let Some(key) = listed.filter(|key| lists_people(candidate, key)) {
+        let evidence = format!("`{key}` lists people: names with ways to reach them, and nothing to call");
+        return found(Format::Unrelated, Strength::Weak, evidence);
+    }
     if let Some(key) = listed {
         return found(
             Format::Generic,
@@ -216,6 +225,75 @@ fn by_shape(candidate: &Candidate<'_>) -> Detection {
         return found(Format::Generic, Strength::Weak, evidence);
     }
     found(Format::Opaque, Strength::Weak, "no known marker and no list of capabilities".to_owned())
+}
+
+/// Members of which an element of a list has at least one when it can be called, read or asked.
+const OFFERS: &[&str] = &[
+    "url",
+    "endpoint",
+    "endpoints",
+    "href",
+    "uri",
+    "link",
+    "path",
+    "api",
+    "card",
+    "agent_card",
+    "agentCard",
+    "manifest",
+    "skills",
+    "capabilities",
+    "tools",
+    "actions",
+    "services",
+    "intents",
+    "method",
+    "protocol",
+    "protocols",
+    "mcp",
+    "a2a",
+    "inputs",
+    "input",
+    "parameters",
+    "transport",
+    "server",
+    "command",
+    "prompt",
+    "instructions",
+];
+/// Members that people have and services have not.
+const PERSONAL: &[&str] = &[
+    "email",
+    "phone",
+    "mobile",
+    "affiliation",
+    "room",
+    "license",
+    "licence",
+    "license_number",
+    "first_name",
+    "last_name",
+    "firstName",
+    "lastName",
+    "birthday",
+    "age",
+];
+
+fn has_any(element: &Value, names: &[&str]) -> bool {
+    names.iter().any(|name| element.get(name).is_some())
+}
+
+/// A list of objects that offer nothing: estate agents, spies, characters of a game.
+fn is_about_people(list: &[Value]) -> bool {
+    !list.is_empty() && list.iter().all(|element| element.is_object() && !has_any(element, OFFERS))
+}
+
+/// The same under a member that services use as well: only what belongs to people tells them apart.
+fn lists_people(candidate: &Candidate<'_>, key: &str) -> bool {
+    matches!(key, "agents" | "data")
+        && candidate.list(key).is_some_and(|list| {
+            is_about_people(list) && list.iter().any(|element| has_any(element, PERSONAL))
+        })
 }
 
 /// `{"agent": {…}}` and the like: one member that holds the whole document.

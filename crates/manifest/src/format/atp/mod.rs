@@ -47,9 +47,10 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     workflows(root, draft);
 }
 
-/// The schema demands presence and types like the prose, but not a full semantic version.
+/// The schema demands presence and types like the prose, but neither a full semantic version nor described parameters.
 fn belongs_to_schema(code: &str) -> bool {
-    let shared = code.starts_with("atp.") && code != "atp.version.invalid";
+    let of_prose_alone = ["atp.version.invalid", "atp.parameter.description.missing"];
+    let shared = code.starts_with("atp.") && !of_prose_alone.contains(&code);
     code.starts_with("atp_schema.")
         || (shared && [".missing", ".mistyped", ".invalid"].iter().any(|ending| code.ends_with(ending)))
 }
