@@ -65,6 +65,16 @@ mod tests {
     fn subcommands_are_read_with_the_flags_of_the_crawl() {
         let flags = Flags::try_parse_from(["agentdex", "validate", "-", "--output", "sarif"]).unwrap();
         assert!(matches!(flags.command, Some(Command::Validate(_))));
+        let words = [
+            "agentdex",
+            "validate",
+            "https://a.example/agent.json",
+            "--hosts",
+            "h",
+            "--allow-addresses",
+            "10.0.0.0/8",
+        ];
+        assert_eq!(Flags::try_parse_from(words).unwrap().crawl.allow_addresses, ["10.0.0.0/8"]);
         let flags =
             Flags::try_parse_from(["agentdex", "demo", "--delay", "1s", "--listen", "127.0.0.1:0"]).unwrap();
         assert!(matches!(flags.command, Some(Command::Demo)));

@@ -31,7 +31,13 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout();
     match flags.command {
         Some(Command::Validate(args)) => {
-            let passes = validate::run(&args, &mut out)?;
+            let passes = match args.address()? {
+                Some(url) => {
+                    let asked = validate::ask(&url, &flags.shared, &flags.crawl);
+                    validate::run(&args, &runtime()?.block_on(asked)?, &mut out)?
+                }
+                None => validate::run(&args, &args.read()?, &mut out)?,
+            };
             Ok(ExitCode::from(u8::from(!passes)))
         }
         Some(Command::Demo) => runtime()?.block_on(demo::run(&flags.shared, &flags.crawl, &flags.serve)),

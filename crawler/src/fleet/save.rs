@@ -9,7 +9,7 @@ use super::Cancel;
 use crate::clock;
 use crate::patience::patiently;
 use crate::summary::{Counted, ParkedSite};
-use crate::visit::{Outcome, Stop, Tools, visit};
+use crate::visit::{Outcome, Scope, Stop, Tools, visit};
 
 /// What a visit came to.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ pub(super) async fn visit_and_save(
 ) -> Done {
     let token = leased.token.clone();
     let stop = Stop { soft: cancel.soft, lost };
-    let outcome = match visit(&tools, leased, &stop).await {
+    let outcome = match visit(&tools, leased, Scope::Site, &stop).await {
         Ok(outcome) => outcome,
         Err(error) => return fail(&tools, token, error).await,
     };

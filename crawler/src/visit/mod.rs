@@ -35,6 +35,7 @@ use crate::events::Events;
 use crate::pace::{AuthorityClock, Pace, SiteClock, Target};
 
 use self::progress::Progress;
+use self::task::{Role, Task};
 
 /// What every visit of a process uses.
 #[derive(Clone)]
@@ -106,6 +107,7 @@ struct Visit<'a> {
     greeted: HashSet<Host>,
     /// When the progress was last written.
     written_at: Option<Instant>,
+    scope: Scope,
 }
 
 /// What a visit would set out to ask for, robots.txt apart.
@@ -114,13 +116,27 @@ pub(crate) fn planned_urls(site: &SiteState, now: DateTime<Utc>) -> Vec<Manifest
     progress.queue.into_iter().map(|task| task.url).collect()
 }
 
+/// How much of a site a visit asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// What is known, what is planned, and where it leads.
+    Site,
+    /// One document, and the parts that complete it.
+    Document(ManifestUrl),
+}
+
 /// Visits a site, or goes on with a visit that was parked.
-pub(crate) async fn visit(tools: &Tools, leased: LeasedSite, stop: &Stop) -> Result<Outcome, StoreError> {
+pub(crate) async fn visit(
+    tools: &Tools,
+    leased: LeasedSite,
+    scope: Scope,
+    stop: &Stop,
+) -> Result<Outcome, StoreError> {
     let session = match tools.egress.session() {
         Ok(session) => session,
         Err(failure) => return Ok(Outcome::Parked(Box::new(unable(&failure)))),
     };
-    let mut visit = Visit::new(tools, stop, leased, session);
+    let mut visit = Visit::new(tools, stop, leased, scope, session);
     let interrupt = match visit.work().await {
         Ok(end) => Interrupt::End(end),
         Err(interrupt) => interrupt,
@@ -143,10 +159,13 @@ fn unable(failure: &Failure) -> ParkedVisit {
 }
 
 impl<'a> Visit<'a> {
-    fn new(tools: &'a Tools, stop: &'a Stop, leased: LeasedSite, session: Session) -> Self {
+    fn new(tools: &'a Tools, stop: &'a Stop, leased: LeasedSite, scope: Scope, session: Session) -> Self {
         let LeasedSite { token, site } = leased;
         let now = clock::now();
-        let progress = Progress::resume(&site, now).unwrap_or_else(|| prepare::begin(&site, now));
+        let progress = Progress::resume(&site, now).unwrap_or_else(|| match &scope {
+            Scope::Site => prepare::begin(&site, now),
+            Scope::Document(url) => prepare::only(url, now),
+        });
         let requests_today = site.hosts.iter().map(|host| host.requests_today).sum();
         let day = site.hosts.iter().map(|host| host.requests_day).max().unwrap_or_default();
         let site_clock = SiteClock::new(requests_today, day, site.not_before);
@@ -162,12 +181,21 @@ impl<'a> Visit<'a> {
             site_clock,
             greeted: HashSet::new(),
             written_at: None,
+            scope,
         }
+    }
+
+    /// The next task within the scope of the visit.
+    fn next_task(&mut self) -> Option<Task> {
+        if let Scope::Document(url) = &self.scope {
+            self.progress.queue.retain(|task| task.url == *url || task.role == Role::Part);
+        }
+        self.progress.queue.pop_front()
     }
 
     /// Works through the queue.
     async fn work(&mut self) -> Result<VisitEnd, Interrupt> {
-        while let Some(mut task) = self.progress.queue.pop_front() {
+        while let Some(mut task) = self.next_task() {
             if self.progress.has_ended(&task.url.host()) {
                 continue;
             }

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
 use policy::plan::{self, LastCheck, PlannedPath, Priors};
 use policy::{BodyKind, PathClass, Seed, Standing, Status};
-use store::{HostState, ResourceState, SiteState};
+use store::{HostState, PathSlots, ResourceState, SiteState};
 
 use super::progress::Progress;
 use super::task::{Role, Task, body_of_path};
@@ -44,6 +44,13 @@ fn hosts_in_turn(site: &SiteState) -> impl Iterator<Item = &HostState> {
     let turn = usize::try_from(site.visits).unwrap_or_default().saturating_mul(HOSTS_MAX);
     let first = if count > HOSTS_MAX { turn % count } else { 0 };
     site.hosts.iter().cycle().skip(first).take(count.min(HOSTS_MAX))
+}
+
+/// A visit that asks for one document.
+pub(crate) fn only(url: &ManifestUrl, now: DateTime<Utc>) -> Progress {
+    let mut progress = Progress::new(now, PathSlots::default());
+    progress.plan(Task::new(url.clone(), body_of_path(url), Discovery::Submitted));
+    progress
 }
 
 /// The task that finds out whether a host answers everything.

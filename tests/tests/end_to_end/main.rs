@@ -7,6 +7,7 @@ mod faults;
 mod flow;
 mod many;
 mod own;
+mod validate;
 mod world;
 
 /// One test for each back end from one body.

@@ -1,6 +1,8 @@
 //! `agentdex validate`: reads one document as the crawler would, and says what it is, where it deviates from its
-//! specification, and how to mend that. Nothing is stored and nothing is asked of the site besides the document.
+//! specification, and how to mend that. Nothing is stored. Of a site nothing is asked but its robots.txt, the document and
+//! the parts that complete it; how it was served is checked too.
 
+mod ask;
 mod junit;
 mod sarif;
 mod text;
@@ -9,8 +11,12 @@ use std::io::{Read as _, Write};
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use manifest::{Discovery, Document, Finding, Format, Manifest, ManifestUrl, Severity};
+use crawler::cli::UsageError;
+use manifest::model::Served;
+use manifest::{Discovery, Document, Finding, Format, LinkedDocument, Manifest, ManifestUrl, Severity};
 use serde_json::json;
+
+pub(crate) use ask::ask;
 
 /// Longest document that is read from a file or standard input: what the crawler reads at most.
 const DOCUMENT_BYTES_MAX: u64 = 16 * 1_024 * 1_024;
@@ -18,13 +24,16 @@ const DOCUMENT_BYTES_MAX: u64 = 16 * 1_024 * 1_024;
 /// Checks a document: its dialect with the evidence, and every deviation with how to mend it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ValidateArgs {
-    /// A file, or `-` for standard input
-    #[arg(value_name = "FILE|-")]
+    /// A file, an https address, or `-` for standard input
+    ///
+    /// An address is asked for as the crawler asks: robots.txt first, and only where it allows it. The options below that
+    /// concern the way there (--hosts, --ca-file, --allow-addresses, --delay, --contact-url) hold for it.
+    #[arg(value_name = "FILE|URL|-")]
     document: String,
     /// Read it as this format, whatever it looks like
     #[arg(long = "as", value_name = "FORMAT")]
     force: Option<Format>,
-    /// Where the document is (to be) published; relative addresses are resolved against it
+    /// Where a file is (to be) published; relative addresses are resolved against it
     #[arg(long, value_name = "URL")]
     url: Option<ManifestUrl>,
     /// How to print the findings
@@ -71,6 +80,8 @@ struct Checked<'a> {
     name: &'a str,
     bytes: &'a [u8],
     manifest: &'a Manifest,
+    /// `None`: how the document is served was not checked.
+    served: Option<&'a Served>,
 }
 
 impl Checked<'_> {
@@ -80,21 +91,58 @@ impl Checked<'_> {
     }
 }
 
+/// A document as it came, from a file or from a site.
+pub(crate) struct Source {
+    bytes: Vec<u8>,
+    url: ManifestUrl,
+    final_url: Option<ManifestUrl>,
+    /// `None` for a file: how it is served is not checked.
+    served: Option<Served>,
+    parts: Vec<(ManifestUrl, Vec<u8>)>,
+}
+
+impl ValidateArgs {
+    /// The address to ask, where one was typed in place of a file.
+    pub(crate) fn address(&self) -> Result<Option<ManifestUrl>, UsageError> {
+        if !self.document.contains("://") {
+            return Ok(None);
+        }
+        if self.url.is_some() {
+            return Err(UsageError(
+                "--url says where a file is published; an address says so itself".to_owned(),
+            ));
+        }
+        ManifestUrl::parse(&self.document).map(Some).map_err(|error| UsageError(error.to_string()))
+    }
+
+    /// Reads the file.
+    pub(crate) fn read(&self) -> anyhow::Result<Source> {
+        let bytes = read_document(&self.document)?;
+        let url = self.url.clone().map_or_else(|| assumed_url(&self.document), Ok)?;
+        Ok(Source { bytes, url, final_url: None, served: None, parts: Vec::new() })
+    }
+}
+
 /// Validates and prints; whether the document passes.
-pub(crate) fn run(args: &ValidateArgs, out: &mut impl Write) -> anyhow::Result<bool> {
-    let bytes = read_document(&args.document)?;
-    let url = args.url.clone().map_or_else(|| assumed_url(&args.document), Ok)?;
+pub(crate) fn run(args: &ValidateArgs, source: &Source, out: &mut impl Write) -> anyhow::Result<bool> {
+    let linked: Vec<LinkedDocument<'_>> =
+        source.parts.iter().map(|(url, bytes)| LinkedDocument { url, bytes }).collect();
     let document = Document {
-        bytes: &bytes,
-        url: &url,
-        final_url: None,
+        bytes: &source.bytes,
+        url: &source.url,
+        final_url: source.final_url.as_ref(),
         discovery: Discovery::Submitted,
-        served: None,
-        linked: &[],
+        served: source.served.as_ref(),
+        linked: &linked,
         force: args.force,
     };
     let manifest = manifest::read(&document);
-    let checked = Checked { name: &args.document, bytes: &bytes, manifest: &manifest };
+    let checked = Checked {
+        name: &args.document,
+        bytes: &source.bytes,
+        manifest: &manifest,
+        served: source.served.as_ref(),
+    };
     match args.output {
         Output::Text => text::print(&checked, out)?,
         Output::Json => print_json(&checked, out)?,
@@ -152,6 +200,7 @@ fn print_json(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Result<()>
         "conformance": manifest.conformance,
         "findings": findings,
         "capabilities": manifest.capabilities.len(),
+        "served": checked.served,
     });
     serde_json::to_writer_pretty(&mut *out, &report)?;
     writeln!(out)?;

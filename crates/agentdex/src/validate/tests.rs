@@ -18,7 +18,8 @@ fn validate(name: &str, text: &str, flags: &[&str]) -> (bool, String) {
     std::fs::write(&path, text).unwrap();
     let words = ["validate", path.to_str().unwrap()].into_iter().chain(flags.iter().copied());
     let mut out = Vec::new();
-    let passes = run(&Typed::parse_from(words).args, &mut out).unwrap();
+    let args = Typed::parse_from(words).args;
+    let passes = run(&args, &args.read().unwrap(), &mut out).unwrap();
     (passes, String::from_utf8(out).unwrap())
 }
 
@@ -77,6 +78,23 @@ fn junit_is_escaped_and_counts_failures() {
         said.matches("tests=\"").count()
             * said.split("tests=\"").nth(1).unwrap().split('"').next().unwrap().parse::<usize>().unwrap()
     );
+}
+
+#[test]
+fn how_a_file_is_served_is_not_checked_and_that_is_said() {
+    let (_, said) = validate("agent.json", SOUND, &[]);
+    assert!(said.contains("how it is served is not checked"), "{said}");
+    let (_, said) = validate("agent.json", SOUND, &["--output", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["served"], Value::Null);
+}
+
+#[test]
+fn an_address_is_told_from_a_file() {
+    let address = |words: &[&str]| Typed::parse_from(["validate"].iter().chain(words)).args.address();
+    assert!(address(&["agent.json"]).unwrap().is_none());
+    assert_eq!(address(&["https://a.example/x"]).unwrap().unwrap().as_str(), "https://a.example/x");
+    assert!(address(&["http://a.example/x"]).unwrap_err().to_string().contains("only https"));
+    assert!(address(&["https://a.example/x", "--url", "https://b.example/"]).is_err());
 }
 
 #[test]

@@ -18,6 +18,13 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
         writeln!(out, "  {}: {}", conformance.spec, conformance.level.as_str())?;
     }
     writeln!(out, "  {} capabilities", manifest.capabilities.len())?;
+    match checked.served {
+        Some(served) => {
+            let media_type = served.content_type.as_deref().unwrap_or("no content type");
+            writeln!(out, "  served with {}, {} bytes, as {media_type}", served.status, served.bytes)?;
+        }
+        None => writeln!(out, "  how it is served is not checked: give its address for that")?,
+    }
     for finding in &manifest.findings {
         let (line, column) = checked.place(finding);
         writeln!(out, "\n{}:{line}:{column}: {}: {}", checked.name, finding.severity.as_str(), finding.text)?;

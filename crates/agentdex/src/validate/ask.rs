@@ -1,0 +1,52 @@
+//! A document from its site, by the crawler's way: what may be asked is decided there.
+
+use anyhow::{Context as _, bail};
+use crawler::Look;
+use crawler::cli::{CrawlFlags, SharedFlags};
+use manifest::ManifestUrl;
+use store::{FetchRecord, Store};
+
+use super::Source;
+
+/// Asks for a document and the parts that complete it.
+pub(crate) async fn ask(
+    url: &ManifestUrl,
+    shared: &SharedFlags,
+    crawl: &CrawlFlags,
+) -> anyhow::Result<Source> {
+    let settings = crawler::cli::resolve(shared, crawl)?;
+    crawler::cli::start_log(settings.shared.log_format, settings.shared.verbosity);
+    let folder = tempfile::tempdir().context("cannot make a folder for the visit")?;
+    let store = Store::open_in_data_dir(folder.path()).await?;
+    let looked = crawler::look(&settings.crawl, &store, url).await;
+    store.close().await;
+    match looked? {
+        Look::Ended { end, fetches } => match source(url, fetches) {
+            Some(source) => source,
+            None => bail!("{url} was not asked for: {}", crawler::end_in_words(end)),
+        },
+        Look::Waits { until, reason } => {
+            bail!("{url} was not asked for: {reason}; it may be asked at {}", until.format("%H:%M:%S UTC"))
+        }
+        Look::Taken => bail!("{url} was not asked for: another visit is under way"),
+    }
+}
+
+/// What came of the document; `None` where it was not even asked for.
+fn source(url: &ManifestUrl, fetches: Vec<FetchRecord>) -> Option<anyhow::Result<Source>> {
+    let (mut document, mut parts) = (None, Vec::new());
+    for fetch in fetches {
+        if fetch.url == *url {
+            document = Some(fetch);
+        } else if let Some(body) = fetch.body {
+            parts.push((fetch.url, body));
+        }
+    }
+    let FetchRecord { body, final_url, manifest, outcome, reason, .. } = document?;
+    let (Some(bytes), Some(manifest)) = (body, manifest) else {
+        let reason = reason.unwrap_or_else(|| outcome.to_string());
+        return Some(Err(anyhow::anyhow!("{url} brought nothing to validate: {reason}")));
+    };
+    let served = Some(manifest.served);
+    Some(Ok(Source { bytes, url: url.clone(), final_url, served, parts }))
+}

@@ -1,0 +1,81 @@
+//! One document of a site, asked for as a visit asks: robots.txt first, in its turn, capped, from an address that is allowed.
+//!
+//! Nothing else of the site is asked but the parts that complete the document. The store only carries the visit: pass one
+//! that is thrown away, unless the site shall be known from then on.
+
+use chrono::{DateTime, Utc};
+use manifest::ManifestUrl;
+use policy::VisitEnd;
+use store::{FetchRecord, LeaseRequest, Seed, SeedOrigin, Store};
+use tokio_util::task::TaskTracker;
+
+use crate::config::{CrawlConfig, Mode, PARK_WAIT_DEFAULT, TextRecords};
+use crate::egress::Egress;
+use crate::events::Events;
+use crate::pace::Pace;
+use crate::visit::{Outcome, Scope, Stop, Tools, visit};
+use crate::{CrawlError, clock};
+
+/// What looking at one document came to.
+#[derive(Debug)]
+pub enum Look {
+    /// The visit ended; what was asked for, the document first.
+    Ended { end: VisitEnd, fetches: Vec<FetchRecord> },
+    /// The site asks for a longer wait than the configuration allows.
+    Waits { until: DateTime<Utc>, reason: String },
+    /// Somebody else visits the site with the same store.
+    Taken,
+}
+
+/// Asks for one document.
+pub async fn look(config: &CrawlConfig, store: &Store, url: &ManifestUrl) -> Result<Look, CrawlError> {
+    let egress = Egress::new(config.egress.clone())?;
+    let tracker = TaskTracker::new();
+    let pace = Pace::start(store.clone(), config.delay, config.rate, &tracker);
+    let (events, text_records) = (Events::default(), TextRecords::Ignored);
+    let tools = Tools { egress, store: store.clone(), pace, events, text_records };
+    let looked = look_with(&tools, config, url).await;
+    drop(tools);
+    tracker.close();
+    tracker.wait().await;
+    looked
+}
+
+async fn look_with(tools: &Tools, config: &CrawlConfig, url: &ManifestUrl) -> Result<Look, CrawlError> {
+    let (host, origin) = (url.host(), SeedOrigin::Submitted);
+    let site = host.site();
+    let seed = Seed { host, url: Some(url.clone()), rank: None, origin, revisit_now: true };
+    tools.store.seeds_add(&[seed], clock::now()).await?;
+    let park_wait = match config.mode {
+        Mode::Once { park_wait } => park_wait,
+        Mode::Daemon => PARK_WAIT_DEFAULT,
+    };
+    let patience_ends_at = clock::now() + park_wait;
+    loop {
+        let now = clock::now();
+        let request = LeaseRequest {
+            worker: config.worker.clone(),
+            sites_max: 1,
+            duration: config.lease,
+            due_before: now,
+            only: Some(vec![site.clone()]),
+        };
+        let Some(leased) = tools.store.sites_lease(&request, now).await?.pop() else {
+            return Ok(Look::Taken);
+        };
+        let token = leased.token.clone();
+        let scope = Scope::Document(url.clone());
+        match visit(tools, leased, scope, &Stop::default()).await? {
+            Outcome::Ended(record) => return Ok(Look::Ended { end: record.end, fetches: record.fetches }),
+            Outcome::Dropped => return Ok(Look::Taken),
+            Outcome::Parked(parked) if parked.resume_at > patience_ends_at => {
+                return Ok(Look::Waits { until: parked.resume_at, reason: parked.reason });
+            }
+            Outcome::Parked(parked) => {
+                tools.store.visit_park(&token, &parked, clock::now()).await?;
+                let wait = (parked.resume_at - clock::now()).to_std().unwrap_or_default();
+                tokio::time::sleep(wait + std::time::Duration::from_millis(1)).await;
+            }
+        }
+    }
+}

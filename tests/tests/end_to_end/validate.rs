@@ -1,0 +1,80 @@
+//! `agentdex validate URL`: one document asked for as the crawler asks, with the rules about how it is served.
+
+use serde_json::Value;
+use testweb::{Host, Web};
+
+use crate::world::{Backend, World, output, said};
+
+const MANIFEST: &str = r#"{"awp_version": "0.1", "domain": "shop.test", "intent": "Sells books.", "actions": [{"id": "find_book",
+    "description": "Finds a book by its title", "auth_required": false, "inputs": {}, "outputs": {}, "endpoint": "/api/find", "method": "GET"}]}"#;
+
+fn web() -> testweb::WebBuilder {
+    let robots = "User-agent: *\nDisallow: /private/\n";
+    let shop = Host::new("shop.test").robots(robots).file("/agent.json", "text/plain", MANIFEST);
+    let shop = shop.file("/private/agent.json", "application/json", MANIFEST);
+    let shop = shop.file("/page.json", "text/html", "<!doctype html><title>Not found</title>");
+    let arws = r#"{"name": "Museum", "description": "Shows pictures.", "auth": {"type": "oauth2"}, "tools": "/tools.json"}"#;
+    let tools = r#"{"tools": [{"name": "find_room", "description": "Finds a room.", "inputSchema": {"type": "object"}}]}"#;
+    let museum = Host::new("museum.test").file("/.well-known/agent-manifest.json", "application/json", arws);
+    let museum = museum.file("/tools.json", "application/json", tools);
+    Web::builder().hosts([shop, museum])
+}
+
+/// Validates an address; the exit code and what was said.
+fn validate(world: &World, url: &str, flags: &[&str]) -> (i32, String) {
+    let files = world.web.write_files(&world.path("")).unwrap();
+    let mut command = world.program("agentdex");
+    command.arg("validate").arg(url).arg("--hosts").arg(files.hosts).arg("--ca-file").arg(files.ca);
+    command.args(["--delay", "20ms", "--contact-email", "crawler@crawler.example", "--quiet"]).args(flags);
+    let output = output(command);
+    (output.status.code().unwrap(), said(&output))
+}
+
+const LOOPBACK: [&str; 2] = ["--allow-addresses", "127.0.0.0/8"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_is_asked_politely_and_judged_as_it_is_served() {
+    let world = World::start(Backend::Sqlite, web()).await;
+    let (code, said) = validate(&world, "https://shop.test/agent.json", &LOOPBACK);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("awp.served.content_type"), "{said}");
+    let asked: Vec<String> = world.web.log().hits_on("shop.test").into_iter().map(|hit| hit.path).collect();
+    assert_eq!(asked, ["/robots.txt", "/agent.json"]);
+    world.assert_polite();
+    assert!(!world.path("data").exists(), "validating kept something");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_that_complete_a_document_come_along() {
+    let world = World::start(Backend::Sqlite, web()).await;
+    let flags = [LOOPBACK[0], LOOPBACK[1], "--output", "json", "--fail-on", "never"];
+    let url = "https://museum.test/.well-known/agent-manifest.json";
+    let (code, said) = validate(&world, url, &flags);
+    assert_eq!(code, 0, "{said}");
+    let report = said.split_once('\n').unwrap().1;
+    let report: Value = serde_json::from_str(report).unwrap_or_else(|error| panic!("{error}: {said}"));
+    assert_eq!(
+        (&report["detection"]["format"], &report["capabilities"]),
+        (&"arws".into(), &1.into()),
+        "{report}"
+    );
+    assert_eq!(report["served"]["status"], 200, "{report}");
+    world.assert_polite();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_not_be_asked_is_not_asked() {
+    let world = World::start(Backend::Sqlite, web()).await;
+    let refused = [
+        ("https://shop.test/private/agent.json", &LOOPBACK[..], "robots.txt"),
+        ("https://shop.test/page.json", &LOOPBACK[..], "a page was served"),
+        ("https://shop.test/agent.json", &[][..], "addresses that are refused"),
+        ("http://shop.test/agent.json", &LOOPBACK[..], "only https"),
+    ];
+    for (url, flags, why) in refused {
+        let (code, said) = validate(&world, url, flags);
+        assert!(code != 0 && said.contains(why), "{url}: {said}");
+    }
+    let asked: Vec<String> = world.web.log().hits().into_iter().map(|hit| hit.path).collect();
+    assert_eq!(asked, ["/robots.txt", "/robots.txt", "/page.json"]);
+}
