@@ -30,7 +30,7 @@ async fn a_domain_is_submitted_and_its_story_can_be_followed() {
     let again = post(&world, "/sites", r#"{"domain": "newcomer.example"}"#).await;
     assert_eq!(again.status, StatusCode::TOO_MANY_REQUESTS, "one visit a site and ten minutes");
     assert!(again.header("retry-after").parse::<u32>().unwrap() > 500);
-    assert_eq!(again.json()["errorCode"], "RESOURCE_EXHAUSTED");
+    assert_eq!(again.json()["errorCode"], "RATE_LIMIT_EXCEEDED");
     let opted_out = post(&world, "/sites", r#"{"domain": "shy.example"}"#).await;
     assert_eq!(opted_out.status, StatusCode::FORBIDDEN);
     assert!(opted_out.json()["detail"].as_str().unwrap().contains("opted out"));

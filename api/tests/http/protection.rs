@@ -45,7 +45,7 @@ async fn a_flood_gets_429_with_the_time_to_come_back() {
     let refused = from(&world, "192.0.2.7", "/sites", &[]).await;
     assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(refused.header("content-type"), "application/problem+json");
-    assert_eq!(refused.json()["errorCode"], "RESOURCE_EXHAUSTED");
+    assert_eq!(refused.json()["errorCode"], "RATE_LIMIT_EXCEEDED");
     assert_eq!((refused.header("retry-after"), refused.header("ratelimit-remaining")), ("1", "0"));
     assert!(refused.header("vary").contains("accept"));
     assert_eq!(
