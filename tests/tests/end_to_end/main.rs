@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
 
 mod bad_input;
+mod corpus;
 mod faults;
 mod flow;
 mod many;
