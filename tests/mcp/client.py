@@ -20,6 +20,9 @@ CURRENT, BEFORE = "2026-07-28", "2025-11-25"
 TOOLS = ["explore", "find_capability", "get_capability", "get_site", "registry_stats", "submit_site", "validate_manifest"]
 # About four thousand tokens, and what JSON-RPC adds.
 ANSWER_BYTES_MAX = 20_000
+# Ten times as long as the interface may be behind a commit of the index.
+CATCH_UP_TRIES = 100
+CATCH_UP_PAUSE_S = 0.1
 passed = 0
 
 
@@ -56,8 +59,6 @@ async def call(client, tools, name, arguments):
 
 async def use_every_tool(client, version):
     check(client.protocol_version == version, f"negotiated {client.protocol_version}, wanted {version}")
-    # a client that adopts a version without asking for it never hears the instructions
-    check("untrusted" in (client.instructions or "untrusted"), "the instructions do not warn of publishers' words")
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     check(sorted(tools) == TOOLS, f"tools are {sorted(tools)}")
     for tool in tools.values():
@@ -84,7 +85,12 @@ async def use_every_tool(client, version):
     site = await call(client, tools, "get_site", {"domain": first["site"]})
     check(site["manifests"] and site["site"] == first["site"], "a site is told")
     stats = await call(client, tools, "registry_stats", {})
-    check(stats["capabilities"] > 20 and stats["index_is_current"] in (True, False), f"the numbers are {stats}")
+    for _ in range(CATCH_UP_TRIES):
+        if stats["index_is_current"]:
+            break
+        await asyncio.sleep(CATCH_UP_PAUSE_S)
+        stats = await call(client, tools, "registry_stats", {})
+    check(stats["capabilities"] > 20 and stats["index_is_current"], f"the numbers are {stats}")
     judged = await call(client, tools, "validate_manifest", {"document": '{"awp_version": "0.1", "actions": []}'})
     check(judged["format"] == "awp" and judged["findings_by_severity"]["must"] >= 1, f"judged {judged}")
 
@@ -126,6 +132,9 @@ async def main():
     try:
         for mode, version in [("auto", CURRENT), (CURRENT, CURRENT), ("legacy", BEFORE)]:
             async with Client(f"{url}/mcp", mode=mode) as client:
+                # a client that adopts a version without asking for it never hears the instructions
+                if mode == "auto":
+                    check("untrusted" in client.instructions, "the instructions do not warn of publishers' words")
                 await use_every_tool(client, version)
         async with Client(f"{url}/mcp") as client:
             await submit_twice(client)
