@@ -63,6 +63,9 @@ impl Pool {
         let writer = SqlitePoolOptions::new()
             .max_connections(1)
             .acquire_timeout(BUSY_TIMEOUT)
+            // A full disk ends a transaction by itself, which the driver does not notice: its ROLLBACK fails, and it
+            // would refuse to begin another one for ever. Such a connection is replaced.
+            .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
             .connect_lazy_with(options.clone());
         let readers = SqlitePoolOptions::new()
             .max_connections(connections_max.clamp(1, READERS_MAX))

@@ -1,7 +1,6 @@
 //! The crawler is killed (SIGKILL) again and again in the middle of its visits.
 //!
-//! `AGENTDEX_TEST_KILLS=100 cargo nextest run --workspace -E 'test(killed_again_and_again)'` is the full measure; the usual
-//! run kills a few times.
+//! A hundred times by `tests/faults full`; the usual run kills a few times.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
@@ -11,6 +10,7 @@ use testweb::{Answer, Hit, Host};
 use tokio::process::Child;
 
 use crate::desk::{Desk, text};
+use crate::full::wanted;
 use crate::support::AWP;
 
 const KILLS_DEFAULT: usize = 6;
@@ -20,11 +20,6 @@ const HITS_A_LIFE: usize = 40;
 const ARGUMENTS: [&str; 10] =
     ["--seeds", "seeds", "--delay", "80ms", "--lease", "1s", "--concurrency", "8", "--format", "json"];
 
-#[expect(clippy::disallowed_methods, reason = "the one knob of this test, for a longer run")]
-fn kills_wanted() -> usize {
-    std::env::var("AGENTDEX_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS_DEFAULT)
-}
-
 fn start(desk: &Desk) -> Child {
     let mut command = desk.command(&ARGUMENTS);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
@@ -33,7 +28,7 @@ fn start(desk: &Desk) -> Child {
 /// Pass marks: no site is lost, no gap is broken, and a killed visit repeats at most the request that was under way.
 #[tokio::test]
 async fn killed_again_and_again_nothing_is_lost_and_hardly_anything_repeated() {
-    let kills = kills_wanted();
+    let kills = wanted("AGENTDEX_TEST_KILLS", KILLS_DEFAULT);
     let names: Vec<String> = (0..20 + 2 * kills).map(|index| format!("shop{index}.example")).collect();
     let hosts = names.iter().map(|name| Host::new(name).file("/agent.json", "application/json", AWP));
     let desk = Desk::with(hosts).await;

@@ -46,6 +46,16 @@ impl TestDatabase {
         self.on_server(end).await
     }
 
+    /// From the next connection on, nothing can be written, as on a server that is no longer the primary.
+    pub async fn refuse_writes(&self) -> anyhow::Result<()> {
+        self.on_server(format!("ALTER DATABASE {} SET default_transaction_read_only = on", self.name)).await
+    }
+
+    /// From the next connection on, everything can be written again.
+    pub async fn take_writes(&self) -> anyhow::Result<()> {
+        self.on_server(format!("ALTER DATABASE {} RESET default_transaction_read_only", self.name)).await
+    }
+
     async fn on_server(&self, statement: String) -> anyhow::Result<()> {
         let options: PgConnectOptions =
             self.server.as_str().parse().context("cannot read the server's URL")?;

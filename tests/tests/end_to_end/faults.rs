@@ -13,8 +13,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::world::{Backend, World};
 
-/// How long the database is away.
-const OUTAGE: Duration = Duration::from_secs(4);
+/// How long the database is away; a minute by `tests/faults full`.
+const OUTAGE_SECONDS_DEFAULT: u64 = 4;
+/// How often its connections break, and how long it is read-only in between.
+const FAIL_OVERS: usize = 3;
+const READ_ONLY: Duration = Duration::from_secs(2);
 /// Requests whose clocks were written before the cut may still begin.
 const GRACE_US: u64 = 500_000;
 const SITES: usize = 12;
@@ -70,6 +73,12 @@ impl Proxy {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the knob of one fault test, for its full measure")]
+fn outage() -> Duration {
+    let wanted = std::env::var("AGENTDEX_TEST_OUTAGE_SECONDS").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(wanted.unwrap_or(OUTAGE_SECONDS_DEFAULT))
+}
+
 /// Pass marks: no request without its clock in the database, and the crawl goes on by itself.
 pub(crate) async fn an_outage_of_the_database_is_waited_out() {
     let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
@@ -86,7 +95,7 @@ pub(crate) async fn an_outage_of_the_database_is_waited_out() {
     world.web.log().wait_until(|log| log.hit_count() >= 4 * SITES).await;
     proxy.cut().await;
     let cut_us = world.web.log().now_us();
-    tokio::time::sleep(OUTAGE).await;
+    tokio::time::sleep(outage()).await;
     let restored_us = world.web.log().now_us();
     proxy.restore().await;
     let output = tokio::task::spawn_blocking(|| child.wait_with_output()).await.unwrap().unwrap();
@@ -102,6 +111,44 @@ pub(crate) async fn an_outage_of_the_database_is_waited_out() {
     let during: Vec<_> =
         during.filter(|hit| (cut_us + GRACE_US..restored_us).contains(&hit.started_us)).collect();
     assert!(during.is_empty(), "requests left while the database was away: {during:?}");
+    world.assert_polite();
+}
+
+/// Fails over as a client sees it: every connection breaks, those made next lead to a server that takes no writes, and
+/// later ones to one that does. Pass marks as for an outage.
+pub(crate) async fn a_fail_over_of_the_database_is_waited_out() {
+    let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
+    let web = Web::builder().hosts(names.iter().map(|name| Host::new(name)));
+    let mut world = World::start(Backend::Postgres, web).await;
+    world.delay = Duration::from_millis(150);
+    world.write_seeds(&names);
+    let child = world.crawler(&[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut read_only_us = Vec::new();
+    for turn in 0..FAIL_OVERS {
+        world.web.log().wait_until(|log| log.hit_count() >= (4 * turn + 4) * SITES).await;
+        let database = world.database();
+        database.refuse_writes().await.unwrap();
+        database.break_connections().await.unwrap();
+        let from_us = world.web.log().now_us();
+        tokio::time::sleep(READ_ONLY).await;
+        read_only_us.push(from_us + GRACE_US..world.web.log().now_us());
+        let database = world.database();
+        database.take_writes().await.unwrap();
+        database.break_connections().await.unwrap();
+    }
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output()).await.unwrap().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&summary["sites_visited"], &summary["failed"]),
+        (&SITES.into(), &0.into()),
+        "{summary}\n{said}"
+    );
+    let hits = world.web.log().hits();
+    let during: Vec<_> =
+        hits.iter().filter(|hit| read_only_us.iter().any(|time| time.contains(&hit.started_us))).collect();
+    assert!(during.is_empty(), "requests left while nothing could be written: {during:?}");
     world.assert_polite();
 }
 

@@ -49,6 +49,11 @@ async fn postgres_an_outage_of_the_database_is_waited_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn postgres_a_fail_over_of_the_database_is_waited_out() {
+    faults::a_fail_over_of_the_database_is_waited_out().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn four_crawlers_share_one_queue_on_postgres() {
     flow::four_crawlers_share_one_queue(world::Backend::Postgres).await;
 }

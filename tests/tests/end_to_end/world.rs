@@ -33,7 +33,7 @@ pub(crate) struct World {
     pub(crate) database_url: Option<String>,
     dir: tempfile::TempDir,
     /// Dropped with the world.
-    _database: Option<TestDatabase>,
+    database: Option<TestDatabase>,
 }
 
 impl World {
@@ -52,8 +52,13 @@ impl World {
             passes_began_us: RefCell::default(),
             database_url: database.as_ref().map(TestDatabase::url),
             dir,
-            _database: database,
+            database,
         }
+    }
+
+    /// The database of its own; there is none on SQLite.
+    pub(crate) const fn database(&self) -> &TestDatabase {
+        self.database.as_ref().expect("a database on PostgreSQL")
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

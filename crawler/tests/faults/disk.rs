@@ -1,0 +1,96 @@
+//! The disk under the embedded database fills up in the middle of a crawl, and has room again later.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use testweb::Host;
+use tokio::process::Command;
+
+use crate::desk::{Desk, text};
+use crate::support::AWP;
+
+const SITES: usize = 12;
+const DELAY: Duration = Duration::from_millis(100);
+/// How long the disk stays full.
+const FULL: Duration = Duration::from_secs(4);
+/// Requests whose clocks were written before may still begin.
+const GRACE_US: u64 = 500_000;
+
+/// A small file system in memory under `data`, which is filled when `fill` appears and cleared when `clear` does.
+const SCRIPT: &str = r#"
+mount -t tmpfs -o size=24m agentdex-test data || exit 77
+"$@" &
+crawler=$!
+until [ -e fill ]; do sleep 0.02; done
+dd if=/dev/zero of=data/filler bs=64k 2>/dev/null
+dd if=/dev/zero of=data/filler2 bs=1k 2>/dev/null
+touch full
+until [ -e clear ]; do sleep 0.02; done
+rm data/filler data/filler2
+wait "$crawler"
+"#;
+/// What the script ends with where it may not mount anything.
+const NOT_ALLOWED: i32 = 77;
+
+async fn may_mount() -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "agentdex-test", "/mnt"]);
+    command.stderr(Stdio::null()).status().await.is_ok_and(|status| status.success())
+}
+
+/// Pass marks: no request without its clock on the disk, and the crawl goes on by itself.
+#[tokio::test]
+async fn a_full_disk_is_waited_out() {
+    if !may_mount().await {
+        println!("skipped: file systems cannot be mounted here, not even in a namespace of one's own");
+        return;
+    }
+    let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.example")).collect();
+    let hosts = names.iter().map(|name| Host::new(name).file("/agent.json", "application/json", AWP));
+    let desk = Desk::with(hosts).await;
+    desk.file("seeds", &names.join("\n"));
+    desk.file("script", SCRIPT);
+    std::fs::create_dir(desk.dir.path().join("data")).unwrap();
+    let delay = format!("{}ms", DELAY.as_millis());
+    let crawler = desk.command(&["--seeds", "seeds", "--delay", &delay, "--format", "json"]);
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "script"]);
+    command.arg(crawler.as_std().get_program()).args(crawler.as_std().get_args());
+    command.current_dir(desk.dir.path()).env_remove("DATABASE_URL").kill_on_drop(true);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let log = desk.web.log();
+    log.wait_until(|log| log.hit_count() >= 4 * SITES).await;
+    desk.file("fill", "");
+    wait_for_file(&desk, "full").await;
+    let full_us = log.now_us();
+    tokio::time::sleep(FULL).await;
+    let cleared_us = log.now_us();
+    desk.file("clear", "");
+    let ended = tokio::time::timeout(Duration::from_mins(1), child.wait_with_output()).await;
+    let ended = ended.expect("an end").unwrap();
+    assert_ne!(ended.status.code(), Some(NOT_ALLOWED), "{}", text(&ended.stderr));
+    assert!(ended.status.success(), "{}", text(&ended.stderr));
+    let summary: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!((&summary["sites_visited"], &summary["failed"]), (&SITES.into(), &0.into()), "{summary}");
+    assert_eq!(summary["manifests"]["awp"], SITES, "{summary}");
+    let hits = log.hits();
+    let during = hits.iter().filter(|hit| (full_us + GRACE_US..cleared_us).contains(&hit.started_us));
+    let during: Vec<_> = during.map(|hit| (&hit.host, &hit.path)).collect();
+    assert!(during.is_empty(), "requests left while the disk was full: {during:?}");
+    for name in &names {
+        for pair in log.hits_on(name).windows(2) {
+            let gap = Duration::from_micros(pair[1].started_us.saturating_sub(pair[0].ended_us));
+            assert!(gap >= DELAY, "{gap:?} on {name} between {} and {}", pair[0].path, pair[1].path);
+        }
+    }
+}
+
+async fn wait_for_file(desk: &Desk, name: &str) {
+    let path = desk.dir.path().join(name);
+    let appeared = async {
+        while !path.exists() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), appeared).await.expect("the disk to be filled");
+}

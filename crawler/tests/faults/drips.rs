@@ -1,0 +1,126 @@
+//! Thousands of servers at once that send one octet a second.
+//!
+//! 5,000 at once by `tests/faults full`; the usual run has a few hundred.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+use std::time::Duration;
+
+use testweb::{Answer, Host};
+
+use crate::desk::{Desk, text};
+use crate::full::wanted;
+use crate::support::AWP;
+
+const OPEN_DEFAULT: usize = 100;
+/// Every place is taken twice, so that the second half is visited in places that the first one gave up.
+const TIMES: usize = 2;
+/// The longest that a request may take: its headers, or its body.
+const REQUEST_MAX: Duration = Duration::from_secs(20);
+/// What an open visit may cost, as the plan for large crawls counts.
+const OPEN_VISIT_KIB_MAX: u64 = 150;
+/// What memory may differ by between two halves of the same crawl: the allocator's slack, and what is being saved.
+const GROWTH_PERCENT_MAX: u64 = 10;
+const SLACK_KIB: u64 = 8 * 1024;
+
+fn dripping(index: usize) -> Host {
+    let host = Host::new(&format!("drip{index}.example")).robots("");
+    let second = Duration::from_secs(1);
+    if index.is_multiple_of(2) {
+        let head = format!("HTTP/1.1 200 OK\r\nx-slow: {}\r\n\r\n", "a".repeat(1_000));
+        host.catch_all(Answer::raw(head).dripping(1, second))
+    } else {
+        host.catch_all(Answer::json("x".repeat(10_000)).dripping(1, second))
+    }
+}
+
+/// Resident memory of a process.
+fn resident_kib(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Pass mark: each is stopped within 20 s, its place is free again, and memory is flat.
+#[tokio::test(flavor = "multi_thread")]
+async fn octet_by_octet_from_everywhere() {
+    let open = wanted("AGENTDEX_TEST_DRIPS", OPEN_DEFAULT);
+    let drips = TIMES * open;
+    // seeds are visited in the order of a hash, so that the good ones are spread among the others
+    let good = open / 20;
+    let hosts = (0..drips).map(dripping).chain((0..good).map(|index| {
+        Host::new(&format!("good{index}.example")).file("/agent.json", "application/json", AWP)
+    }));
+    let desk = Desk::with(hosts).await;
+    let names: Vec<String> = desk.web.hosts().into_iter().map(|(name, _)| name).collect();
+    desk.file("seeds", &names.join("\n"));
+    let (places, rate) = (open.to_string(), (open / 10).max(20).to_string());
+    let limits = ["--concurrency", &places, "--rate", &rate];
+    let child = desk
+        .command(&["--seeds", "seeds", "--delay", "0s", "--format", "json", "-q"])
+        .args(limits)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id().unwrap();
+    let mut ended = std::pin::pin!(child.wait_with_output());
+    // requests so far, and what the process took then at the most
+    let mut peaks: BTreeMap<usize, u64> = BTreeMap::new();
+    let ended = loop {
+        if let Some(now) = resident_kib(pid) {
+            let peak = peaks.entry(desk.web.log().hit_count()).or_default();
+            *peak = now.max(*peak);
+        }
+        tokio::select! {
+            ended = &mut ended => break ended.unwrap(),
+            () = tokio::time::sleep(Duration::from_millis(250)) => {}
+        }
+    };
+    assert!(ended.status.success(), "{}", text(&ended.stderr));
+    let summary: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!(
+        (&summary["sites_visited"], &summary["failed"]),
+        (&(drips + good).into(), &0.into()),
+        "{summary}"
+    );
+    assert_eq!(summary["manifests"]["awp"], good, "{summary}");
+    let hits = desk.web.log().hits();
+    let longest = hits.iter().map(|hit| Duration::from_micros(hit.ended_us - hit.started_us)).max().unwrap();
+    assert!(longest <= REQUEST_MAX, "a request took {longest:?}");
+    let most_at_once = most_at_once(hits.iter().filter(|hit| hit.path != "/robots.txt"));
+    let memory = judge_memory(&peaks, open);
+    assert!(most_at_once * 2 >= open, "only {most_at_once} requests were ever under way at once");
+    println!("{memory}");
+    println!("{drips} dripping sites, {most_at_once} at once, the longest request took {longest:?}");
+}
+
+/// The most requests that were under way together.
+fn most_at_once<'a>(hits: impl Iterator<Item = &'a testweb::Hit>) -> usize {
+    let mut steps: Vec<(u64, i64)> = hits.flat_map(|hit| [(hit.started_us, 1), (hit.ended_us, -1)]).collect();
+    steps.sort_unstable();
+    let mut now = 0;
+    let highest = steps.into_iter().map(|(_, step)| {
+        now += step;
+        now
+    });
+    usize::try_from(highest.max().unwrap_or_default()).unwrap_or_default()
+}
+
+/// What memory did, in words; fails where it grew.
+fn judge_memory(peaks: &BTreeMap<usize, u64>, open: usize) -> String {
+    let highest = |from: usize, to: usize| peaks.range(from..to).map(|(_, kib)| *kib).max();
+    let Some(idle) = peaks.values().next() else {
+        return "memory is not judged: this system does not tell it under /proc".to_owned();
+    };
+    // a visit ends after its third request
+    let (first, second) = (highest(0, 3 * open), highest(9 * open / 2, usize::MAX));
+    let (Some(first), Some(second)) = (first, second) else { panic!("too few samples: {peaks:?}") };
+    let told =
+        format!("memory: {idle} KiB at first, {first} KiB in the first half, {second} KiB in the second");
+    let flat_max = first + first * GROWTH_PERCENT_MAX / 100 + SLACK_KIB;
+    assert!(second <= flat_max, "{told}");
+    let open_max = idle + OPEN_VISIT_KIB_MAX * open as u64 + SLACK_KIB;
+    assert!(first.max(second) <= open_max, "{open} visits open; {told}");
+    told
+}
