@@ -16,6 +16,7 @@ use crate::config::ApiConfig;
 use crate::guard::UNDER_WAY_MAX;
 use crate::index::{self, IndexHandle};
 use crate::limits::{FORGET_EVERY, Limits};
+use crate::replica::{self, Replica};
 use crate::server::PATIENCE;
 use crate::slots::Slots;
 use crate::suppressed::Suppressed;
@@ -40,6 +41,7 @@ struct Shared {
     config: ApiConfig,
     store: Store,
     index: Arc<IndexHandle>,
+    replica: Arc<Replica>,
     slots: Slots,
     limits: Limits,
     admin_tokens: AdminTokens,
@@ -79,6 +81,7 @@ impl App {
             config,
             store,
             index,
+            replica: Arc::default(),
             slots,
         }))
     }
@@ -163,6 +166,11 @@ impl App {
         &self.0.config
     }
 
+    /// Of snapshots, where the index is fetched.
+    pub(crate) fn replica(&self) -> &Replica {
+        &self.0.replica
+    }
+
     /// How the world reaches us.
     pub(crate) fn base_url(&self) -> String {
         let configured =
@@ -188,6 +196,10 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
     let follow_until = cancel.child_token();
     tasks.spawn(app.clone().follow_index(follow_until.clone()));
     tasks.spawn(tidy(app.clone(), follow_until.clone()));
+    if let Some(from) = app.0.config.index_from.clone() {
+        let (to, replica) = (app.0.config.index_dir.clone(), Arc::clone(&app.0.replica));
+        tasks.spawn(replica::follow(from, to, replica, follow_until.clone()));
+    }
 
     // Streams never end by themselves.
     let (stop, closing) = (cancel.clone(), app.closing());

@@ -20,18 +20,8 @@ pub const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
 /// What was wrong with the configuration; the text says what to write instead.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    #[error("the configuration file {} cannot be read: {source}", path.display())]
-    Unreadable {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-    #[error("the configuration file {} is wrong: {}", path.display(), source.message())]
-    Wrong {
-        path: PathBuf,
-        #[source]
-        source: Box<toml::de::Error>,
-    },
+    #[error(transparent)]
+    Settings(#[from] settings::SettingsError),
     #[error("\"{text}\" is not an address to listen on: write it like 127.0.0.1:8080")]
     Listen { text: String },
     #[error("\"{text}\" is not a public URL: write it like https://agentdex.example")]
@@ -47,6 +37,8 @@ pub struct ApiConfig {
     /// How the world reaches us, where that differs from `listen`.
     pub public_url: Option<Url>,
     pub index_dir: PathBuf,
+    /// Where snapshots of the index are fetched from, instead of an indexer on this machine.
+    pub index_from: Option<PathBuf>,
     pub database: StoreConfig,
     pub limits: LimitsConfig,
     /// Proxies that may say in whose name they ask.
@@ -66,6 +58,7 @@ pub struct ApiSettings {
     pub admin_tokens: Option<PathBuf>,
     /// In the file only.
     pub limits: LimitsConfig,
+    pub index_from: Option<PathBuf>,
 }
 
 /// The configuration file as far as it concerns the interface; the rest is checked where the shared flags are settled.
@@ -76,12 +69,9 @@ struct ConfigFile {
 }
 
 impl ApiSettings {
-    /// Fills what was not typed from a file.
-    pub fn or_file(self, path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
-        let file: ConfigFile = toml::from_str(&text)
-            .map_err(|source| ConfigError::Wrong { path: path.to_owned(), source: Box::new(source) })?;
+    /// Fills what was not typed from the environment and the file.
+    pub fn or_file(self, path: Option<&Path>) -> Result<Self, ConfigError> {
+        let file: ConfigFile = settings::load(path, &settings::variables())?;
         Ok(Self {
             listen: self.listen.or(file.api.listen),
             public_url: self.public_url.or(file.api.public_url),
@@ -92,6 +82,7 @@ impl ApiSettings {
             },
             admin_tokens: self.admin_tokens.or(file.api.admin_tokens),
             limits: file.api.limits,
+            index_from: self.index_from.or(file.api.index_from),
         })
     }
 
@@ -102,6 +93,7 @@ impl ApiSettings {
             listen: listen.parse().map_err(|_| ConfigError::Listen { text: listen })?,
             public_url: self.public_url.as_deref().map(public_url).transpose()?,
             index_dir: shared.index.dir,
+            index_from: self.index_from,
             database: shared.store,
             limits: self.limits,
             trusted_proxies: self.trusted_proxies.iter().map(|text| range(text)).collect::<Result<_, _>>()?,
@@ -139,7 +131,7 @@ mod tests {
         let text = "[api]\nlisten = \"0.0.0.0:80\"\npublic_url = \"https://agentdex.example\"\ntrusted_proxies = [\"10.0.0.7\", \"fd00::/8\"]\n[api.limits]\nreads_burst = 7\n[crawler]\nrate = 5\n";
         std::fs::write(&path, text).unwrap();
         let typed = ApiSettings { listen: Some("127.0.0.1:9000".into()), ..ApiSettings::default() };
-        let config = typed.or_file(&path).unwrap().resolve(shared()).unwrap();
+        let config = typed.or_file(Some(&path)).unwrap().resolve(shared()).unwrap();
         assert_eq!(config.listen.port(), 9000);
         assert_eq!(config.public_url.unwrap().as_str(), "https://agentdex.example/");
         assert_eq!(config.trusted_proxies.len(), 2);
@@ -153,7 +145,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agentdex.toml");
         std::fs::write(&path, "[api]\nlisten_on = \"x\"\n").unwrap();
-        let error = ApiSettings::default().or_file(&path).unwrap_err().to_string();
+        let error = ApiSettings::default().or_file(Some(&path)).unwrap_err().to_string();
         assert!(error.contains("listen_on"), "{error}");
         for (settings, word) in [
             (ApiSettings { listen: Some("nowhere".into()), ..ApiSettings::default() }, "nowhere"),

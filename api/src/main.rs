@@ -1,43 +1,24 @@
 //! The program `api`: flags in, the interface out.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use api::cli::Arguments;
 use api::{ApiConfig, ApiSettings, App};
 use clap::Parser;
 use indexer::cli::SharedArguments;
 use tokio_util::sync::CancellationToken;
 
-/// Serves search, sites and manifests as JSON and as pages.
-#[derive(Debug, Parser)]
-#[command(name = "api", version, max_term_width = 100)]
-struct Arguments {
-    #[command(flatten)]
-    shared: SharedArguments,
-    /// Where to listen [default: 127.0.0.1:8080].
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    listen: Option<String>,
-    /// How the world reaches this interface, when that differs from --listen.
-    #[arg(long, value_name = "URL")]
-    public_url: Option<String>,
-    /// Proxies that may say in whose name they ask (X-Forwarded-For), as addresses or ranges.
-    #[arg(long, value_name = "CIDR,…", value_delimiter = ',')]
-    trusted_proxies: Vec<String>,
-    /// File with the hashes of the tokens of /admin; without it nobody administers.
-    #[arg(long, value_name = "FILE")]
-    admin_tokens: Option<PathBuf>,
-}
-
 /// As for every program here: a wrong call ends with 2, a failure of ours with 1.
 const EXIT_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    let config = match configured(Arguments::parse()) {
+    let arguments = Arguments::parse();
+    let config = match configured(&arguments) {
         Ok(config) => config,
         Err(error) => return failed(&error, ExitCode::from(EXIT_USAGE)),
     };
-    match run(config) {
+    match run(config, &arguments.shared) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error, ExitCode::FAILURE),
     }
@@ -49,29 +30,31 @@ fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
     code
 }
 
-fn configured(arguments: Arguments) -> anyhow::Result<ApiConfig> {
+fn configured(arguments: &Arguments) -> anyhow::Result<ApiConfig> {
     let shared = arguments.shared.settings()?;
     shared.start_logging();
     let typed = ApiSettings {
-        listen: arguments.listen,
-        public_url: arguments.public_url,
-        trusted_proxies: arguments.trusted_proxies,
-        admin_tokens: arguments.admin_tokens,
+        listen: arguments.listen.clone(),
+        public_url: arguments.public_url.clone(),
+        index_from: arguments.index_from.clone(),
+        trusted_proxies: arguments.trusted_proxies.clone(),
+        admin_tokens: arguments.admin_tokens.clone(),
         ..ApiSettings::default()
     };
-    let settings = match &arguments.shared.config {
-        Some(path) => typed.or_file(path)?,
-        None => typed,
-    };
-    Ok(settings.resolve(shared)?)
+    Ok(typed.or_file(arguments.shared.config.as_deref())?.resolve(shared)?)
 }
 
-fn run(config: ApiConfig) -> anyhow::Result<()> {
+fn run(config: ApiConfig, flags: &SharedArguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("the threads of the interface could not be started")?;
-    runtime.block_on(serve(config))
+    runtime.block_on(async {
+        tokio::select! {
+            served = serve(config) => served,
+            never = settings::log::reload_on_hangup(|| flags.log_level()) => match never {},
+        }
+    })
 }
 
 async fn serve(config: ApiConfig) -> anyhow::Result<()> {

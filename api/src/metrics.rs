@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
+use chrono::TimeDelta;
 use metrics::{counter, gauge, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
@@ -68,6 +69,18 @@ pub(crate) fn under_way(count: usize) {
 /// A request that was turned away: `rate` by its client's limit, `load` since there was too much to do.
 pub(crate) fn turned_away(reason: &'static str) {
     counter!("agentdex_api_turned_away_total", "reason" => reason).increment(1);
+}
+
+/// Changes that the index does not show yet.
+pub(crate) fn index_behind(changes: i64) {
+    #[expect(clippy::cast_precision_loss, reason = "exact far beyond any feed")]
+    gauge!("agentdex_api_index_changes_behind").set(changes as f64);
+}
+
+/// Age of the snapshot that serves, on a replica that fetches its index.
+pub(crate) fn snapshot_age(age: TimeDelta) {
+    #[expect(clippy::cast_precision_loss, reason = "seconds")]
+    gauge!("agentdex_api_snapshot_age_seconds").set(age.num_seconds() as f64);
 }
 
 fn known(method: &Method) -> &'static str {

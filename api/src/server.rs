@@ -13,7 +13,6 @@ use axum::extract::ConnectInfo;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -39,10 +38,14 @@ const HEADER_BYTES_MAX: usize = 32 * 1024;
 const HEADER_COUNT_MAX: usize = 64;
 /// Connections at once: at 50 kB each, a hundred megabytes at most. Further ones wait in the kernel's queue.
 const CONNECTIONS_MAX: usize = 2_000;
+/// How long connections are still accepted after the signal to stop: those that the kernel has taken already count on an answer.
+const LAST_CALL: Duration = Duration::from_millis(100);
+/// How long a connection that has asked nothing yet may do so after the signal to stop.
+const FIRST_REQUEST: Duration = Duration::from_secs(1);
 /// Pause after a connection could not be accepted: no file descriptors are left, and one has to be given back first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Serves until `cancel`, then lets open requests finish for a while.
+/// Serves until `cancel`, then answers whoever is connected already, for a while.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -51,22 +54,25 @@ pub(crate) async fn serve(
 ) {
     let connections = TaskTracker::new();
     let broken_off = CancellationToken::new();
-    let graceful = GracefulShutdown::new();
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    while let Some((stream, peer, slot)) = next(&listener, &slots, &cancel).await {
-        let connection = connection(stream, peer, router.clone(), patience);
-        let watched = graceful.watch(connection);
-        let until = broken_off.clone();
-        connections.spawn(async move {
-            if let Some(Err(error)) = until.run_until_cancelled(watched).await {
-                tracing::debug!(error = &error as &dyn std::error::Error, "connection broke off");
-            }
-            drop(slot);
-        });
-    }
-    connections.close();
+    let accept = async |until: &CancellationToken| {
+        while let Some((stream, peer, slot)) = next(&listener, &slots, until).await {
+            let connection = connection(stream, peer, router.clone(), patience, cancel.clone());
+            let until = broken_off.clone();
+            connections.spawn(async move {
+                if let Some(Err(error)) = until.run_until_cancelled(connection).await {
+                    tracing::debug!(error = &error as &dyn std::error::Error, "connection broke off");
+                }
+                drop(slot);
+            });
+        }
+    };
+    accept(&cancel).await;
+    // Nobody who got through to this machine is turned away by the moment of the signal.
+    drop(tokio::time::timeout(LAST_CALL, accept(&CancellationToken::new())).await);
     drop(listener);
-    if tokio::time::timeout(patience.drain, graceful.shutdown()).await.is_err() {
+    connections.close();
+    if tokio::time::timeout(patience.drain, connections.wait()).await.is_err() {
         tracing::info!("stopping with requests under way");
         broken_off.cancel();
     }
@@ -96,34 +102,41 @@ async fn next(
         .flatten()
 }
 
-fn connection(
+/// Serves one connection; after `cancel` its request under way, or its first one, is the last.
+async fn connection(
     stream: TcpStream,
     peer: SocketAddr,
     router: Router,
     patience: Patience,
-) -> http1::Connection<
-    TokioIo<TcpStream>,
-    impl hyper::service::Service<
-        hyper::Request<Incoming>,
-        Response = axum::response::Response,
-        Error = std::convert::Infallible,
-        Future: Send,
-    >,
-> {
+    cancel: CancellationToken,
+) -> hyper::Result<()> {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(error = &error as &dyn std::error::Error, "answers may be delayed");
     }
+    let asked = CancellationToken::new();
+    let asks = asked.clone();
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
+        asks.cancel();
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
         router.clone().oneshot(request)
     });
-    http1::Builder::new()
+    let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(patience.headers)
         .max_headers(HEADER_COUNT_MAX)
         .max_buf_size(HEADER_BYTES_MAX)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let last_request = async {
+        cancel.cancelled().await;
+        drop(tokio::time::timeout(FIRST_REQUEST.min(patience.drain), asked.cancelled()).await);
+    };
+    tokio::select! {
+        ended = connection.as_mut() => return ended,
+        () = last_request => connection.as_mut().graceful_shutdown(),
+    }
+    connection.await
 }
 
 #[cfg(test)]
@@ -163,5 +176,25 @@ mod tests {
         assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("hello"), "{answer}");
         stop.cancel();
         tokio::time::timeout(SOON, serving.join_next()).await.unwrap().unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn whoever_is_connected_when_it_stops_is_answered() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = Router::new().route("/", get(async || "hello"));
+        let stop = CancellationToken::new();
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(listener, router, stop.clone(), PATIENCE));
+        let mut early = TcpStream::connect(address).await.unwrap();
+        stop.cancel();
+        let mut late = TcpStream::connect(address).await.unwrap();
+        for client in [&mut early, &mut late] {
+            client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+            let answer = said(client).await;
+            assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("hello"), "{answer}");
+        }
+        tokio::time::timeout(SOON, serving.join_next()).await.unwrap().unwrap().unwrap();
+        assert!(TcpStream::connect(address).await.is_err());
     }
 }

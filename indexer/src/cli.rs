@@ -3,12 +3,12 @@
 //! What was typed is one type, what it means is another: a flag wins over the environment, the environment over the
 //! configuration file, the file over the default.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use serde::Deserialize;
+use settings::log::{LogFormat, LogLevel};
 use store::{DatabaseUrl, StoreConfig, StoreError};
-use tracing_subscriber::EnvFilter;
 
 use crate::follow::{IndexConfig, Mode};
 
@@ -24,6 +24,9 @@ pub struct Arguments {
     /// Read the feed to its end, then stop (default: follow it).
     #[arg(long)]
     pub once: bool,
+    /// Publish snapshots of the index to this directory, for replicas of the api that have no indexer.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub publish: Option<PathBuf>,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -46,8 +49,8 @@ pub struct SharedArguments {
     /// Where the index lies [default: `index` in the data directory].
     #[arg(long, value_name = "DIR", global = true)]
     pub index_dir: Option<PathBuf>,
-    /// A TOML file with the same settings, written with `_` for `-`.
-    #[arg(long, value_name = "FILE", global = true)]
+    /// A TOML file with the same settings, written with `_` for `-`; AGENTDEX_… variables override it, and flags both.
+    #[arg(long, value_name = "FILE", env = "AGENTDEX_CONFIG", global = true)]
     pub config: Option<PathBuf>,
     /// How log lines are written.
     #[arg(long, value_name = "FORMAT", value_enum, global = true)]
@@ -60,37 +63,23 @@ pub struct SharedArguments {
     pub verbose: u8,
 }
 
-/// How log lines are written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    #[default]
-    Text,
-    Json,
-}
-
 /// What the shared flags mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub data_dir: PathBuf,
     pub store: StoreConfig,
     pub index: IndexConfig,
+    /// Where snapshots are published, as the file says.
+    pub publish: Option<PathBuf>,
     pub log_format: LogFormat,
-    /// A directive of the log filter.
-    pub log_level: &'static str,
+    pub log_level: LogLevel,
 }
 
 /// Why the settings cannot be used; a mistake of the one who typed them.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    #[error("the configuration file {} cannot be read: {source}", path.display())]
-    Unreadable {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-    #[error("the configuration file {} is wrong: {reason}", path.display())]
-    Wrong { path: PathBuf, reason: String },
+    #[error(transparent)]
+    Settings(#[from] settings::SettingsError),
     #[error(transparent)]
     Database(#[from] StoreError),
 }
@@ -101,7 +90,9 @@ pub enum SettingsError {
 struct ConfigFile {
     data_dir: Option<PathBuf>,
     database_url: Option<String>,
+    database_url_file: Option<PathBuf>,
     log_format: Option<LogFormat>,
+    log_level: Option<LogLevel>,
     indexer: IndexerTable,
     #[serde(rename = "crawler")]
     _crawler: Option<toml::Table>,
@@ -114,41 +105,49 @@ struct ConfigFile {
 #[serde(default, deny_unknown_fields)]
 struct IndexerTable {
     index_dir: Option<PathBuf>,
+    publish: Option<PathBuf>,
 }
 
 impl SharedArguments {
     /// Reads the configuration file, when there is one, and settles every setting.
     pub fn settings(&self) -> Result<Settings, SettingsError> {
-        let file = self.config.as_deref().map(read_file).transpose()?.unwrap_or_default();
+        let file = self.file()?;
+        let log_level = self.level(&file);
         let data_dir = self.data_dir.clone().or(file.data_dir);
         let data_dir = data_dir.unwrap_or_else(|| PathBuf::from(DATA_DIR_DEFAULT));
-        let url = self.database_url.clone().or(file.database_url);
+        let url = match (&self.database_url, &file.database_url_file) {
+            (Some(typed), _) => Some(typed.clone()),
+            (None, Some(path)) => Some(settings::secret("database_url_file", path)?),
+            (None, None) => file.database_url,
+        };
         let url = match url.filter(|url| !url.is_empty()) {
             Some(url) => DatabaseUrl::parse(&url)?,
             None => DatabaseUrl::in_data_dir(&data_dir),
         };
         let index_dir = self.index_dir.clone().or(file.indexer.index_dir);
         let index = index_dir.map_or_else(|| IndexConfig::in_data_dir(&data_dir), |dir| IndexConfig { dir });
-        let log_level = match (self.quiet, self.verbose) {
-            (true, _) => "error",
-            (false, 0) => "info",
-            (false, 1) => "debug",
-            (false, _) => "trace",
-        };
         let log_format = self.log_format.or(file.log_format).unwrap_or_default();
-        Ok(Settings { data_dir, store: StoreConfig::new(url), index, log_format, log_level })
+        let publish = file.indexer.publish;
+        Ok(Settings { data_dir, store: StoreConfig::new(url), index, publish, log_format, log_level })
     }
-}
 
-fn read_file(path: &Path) -> Result<ConfigFile, SettingsError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| SettingsError::Unreadable { path: path.to_owned(), source })?;
-    toml::from_str(&text).map_err(|error| {
-        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-        let line = 1 + before.matches('\n').count();
-        let reason = format!("line {line}: {}", error.message());
-        SettingsError::Wrong { path: path.to_owned(), reason }
-    })
+    /// How much is logged by what flags and file say now; asked again at SIGHUP.
+    pub fn log_level(&self) -> Result<LogLevel, SettingsError> {
+        Ok(self.level(&self.file()?))
+    }
+
+    fn file(&self) -> Result<ConfigFile, SettingsError> {
+        Ok(settings::load(self.config.as_deref(), &settings::variables())?)
+    }
+
+    fn level(&self, file: &ConfigFile) -> LogLevel {
+        match (self.quiet, self.verbose) {
+            (true, _) => LogLevel::Error,
+            (false, 0) => file.log_level.unwrap_or(LogLevel::Info),
+            (false, 1) => LogLevel::Debug,
+            (false, _) => LogLevel::Trace,
+        }
+    }
 }
 
 impl Arguments {
@@ -158,23 +157,9 @@ impl Arguments {
 }
 
 impl Settings {
-    /// Sends log lines to stderr. Our own crates speak at the level that was asked for, others at `warn` unless
-    /// everything was.
+    /// Sends log lines to stderr.
     pub fn start_logging(&self) {
-        let directives = match self.log_level {
-            "trace" => "trace".to_owned(),
-            "error" => "error".to_owned(),
-            level => {
-                format!("warn,agentdex={level},api={level},crawler={level},indexer={level},store={level}")
-            }
-        };
-        let builder = tracing_subscriber::fmt()
-            .with_env_filter(EnvFilter::new(directives))
-            .with_writer(std::io::stderr);
-        match self.log_format {
-            LogFormat::Text => builder.init(),
-            LogFormat::Json => builder.json().init(),
-        }
+        settings::log::start(self.log_format, self.log_level);
     }
 }
 

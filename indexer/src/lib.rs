@@ -14,6 +14,7 @@ mod index;
 mod query;
 pub mod request;
 mod search;
+pub mod snapshot;
 
 pub use answer::{FacetBuckets, FacetCount, Hit, SearchAnswer, Suggestion, SuggestionKind};
 pub use build::IndexBuilder;

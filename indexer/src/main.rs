@@ -5,9 +5,11 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 use indexer::cli::{Arguments, Command, Settings};
-use indexer::follow::{self, Summary};
+use indexer::follow::{self, Mode, Summary};
+use indexer::snapshot;
 use store::Store;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// Exit code of a mistake on the command line or in the configuration file.
 const USAGE: u8 = 2;
@@ -20,8 +22,14 @@ fn main() -> ExitCode {
     };
     settings.start_logging();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let outcome =
-        runtime.context("cannot start").and_then(|runtime| runtime.block_on(run(&arguments, settings)));
+    let outcome = runtime.context("cannot start").and_then(|runtime| {
+        runtime.block_on(async {
+            tokio::select! {
+                done = run(&arguments, settings) => done,
+                never = settings::log::reload_on_hangup(|| arguments.shared.log_level()) => match never {},
+            }
+        })
+    });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => ended(error.as_ref(), 1),
@@ -36,6 +44,8 @@ fn ended(error: &dyn std::error::Error, code: u8) -> ExitCode {
 
 async fn run(arguments: &Arguments, settings: Settings) -> anyhow::Result<()> {
     let cancel = CancellationToken::new();
+    let publish_to = arguments.publish.clone().or_else(|| settings.publish.clone());
+    let index_dir = settings.index.dir.clone();
     let store = Store::open(&settings.store).await?;
     let work = async {
         match arguments.command {
@@ -43,6 +53,11 @@ async fn run(arguments: &Arguments, settings: Settings) -> anyhow::Result<()> {
             None => follow::run(store, settings.index, cancel.clone(), arguments.mode()).await,
         }
     };
+    let publisher = TaskTracker::new();
+    if let (Some(to), Mode::Follow, None) = (&publish_to, arguments.mode(), arguments.command) {
+        publisher.spawn(snapshot::keep_publishing(index_dir.clone(), to.clone(), cancel.clone()));
+    }
+    publisher.close();
     tokio::pin!(work);
     let summary = tokio::select! {
         summary = &mut work => summary?,
@@ -60,6 +75,11 @@ async fn run(arguments: &Arguments, settings: Settings) -> anyhow::Result<()> {
         }
     };
     report(summary);
+    cancel.cancel();
+    publisher.wait().await;
+    if let Some(to) = publish_to {
+        snapshot::publish_logged(index_dir, to).await;
+    }
     Ok(())
 }
 

@@ -6,15 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// Each crate of the workspace and the crates of the workspace that it may depend on.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("manifest", &[]),
     ("policy", &["manifest"]),
     ("store", &["manifest", "policy"]),
-    ("crawler", &["manifest", "policy", "store"]),
-    ("indexer", &["manifest", "policy", "store"]),
-    ("api", &["manifest", "policy", "store", "indexer"]),
+    ("settings", &[]),
+    ("crawler", &["manifest", "policy", "settings", "store"]),
+    ("indexer", &["manifest", "policy", "settings", "store"]),
+    ("api", &["manifest", "policy", "settings", "store", "indexer"]),
     ("testweb", &[]),
-    ("agentdex", &["manifest", "policy", "store", "crawler", "indexer", "api", "testweb"]),
+    ("agentdex", &["manifest", "policy", "settings", "store", "crawler", "indexer", "api", "testweb"]),
     ("agentdex-tests", &["manifest", "policy", "store", "crawler", "indexer", "api", "testweb"]),
 ];
 

@@ -8,6 +8,7 @@ use axum::response::Response;
 use crate::answer::{Asked, Caching};
 use crate::app::App;
 use crate::client::Client;
+use crate::clock;
 use crate::metrics;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
@@ -30,5 +31,16 @@ pub(crate) async fn show(
         let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         app.admin_tokens().admit(authorization).await?;
     }
+    measure_lag(&app).await;
     Ok(asked.bytes(metrics::rendered().into_bytes(), MEDIA_TYPE, Caching::Never))
+}
+
+/// How far the index lags, measured when it is asked for; a database or an index that is away leaves the last numbers.
+async fn measure_lag(app: &App) {
+    if let (Ok(head), Ok(searcher)) = (app.store().feed_head().await, app.index().searcher()) {
+        metrics::index_behind(head.0.saturating_sub(searcher.generation().position.0).max(0));
+    }
+    if let Some(published_at) = app.replica().published_at() {
+        metrics::snapshot_age(clock::now() - published_at);
+    }
 }

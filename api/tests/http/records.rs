@@ -103,7 +103,7 @@ async fn types_numbers_and_the_service_itself_are_told() {
     }
     insta::assert_json_snapshot!("stats", stats);
     insta::assert_json_snapshot!("service", world.get("/").await.json());
-    assert_eq!(world.get("/readyz").await.json(), json!({"status": "ready"}));
+    assert_eq!(world.get("/readyz").await.json(), json!({"status": "ready", "index_changes_behind": 0}));
 }
 
 #[tokio::test]

@@ -97,8 +97,16 @@ impl World {
         }
         let listen = "127.0.0.1:8080".parse().unwrap();
         let Settings { public_url, limits, trusted_proxies, admin_tokens } = settings;
-        let config =
-            ApiConfig { listen, public_url, index_dir, database, limits, trusted_proxies, admin_tokens };
+        let config = ApiConfig {
+            listen,
+            public_url,
+            index_dir,
+            index_from: None,
+            database,
+            limits,
+            trusted_proxies,
+            admin_tokens,
+        };
         let app = App::with_store(config, store.clone());
         app.refresh_index();
         Self { router: api::router(&app), app, store, _dir: dir }

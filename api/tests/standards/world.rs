@@ -78,6 +78,7 @@ impl World {
             listen,
             public_url: Some(PUBLIC_URL.parse().unwrap()),
             index_dir,
+            index_from: None,
             database,
             limits: LimitsConfig::default(),
             trusted_proxies: Vec::new(),

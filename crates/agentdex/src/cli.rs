@@ -5,6 +5,9 @@ use std::io::Write;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use crawler::cli::{CrawlFlags, SharedFlags};
 
+use crate::doctor::DoctorArgs;
+use crate::manual::{CompletionsArgs, ManArgs};
+use crate::probe::ProbeArgs;
 use crate::validate::ValidateArgs;
 
 /// The discovery index of the agentic web on one machine: crawls, indexes and serves in one process.
@@ -45,6 +48,21 @@ pub(crate) enum Command {
     Validate(ValidateArgs),
     /// Serve the index to one MCP client over standard input and output
     Mcp,
+    /// The configuration file and the environment
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    Doctor(DoctorArgs),
+    Probe(ProbeArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Read the settings as every program would; end with 2 where one is wrong
+    Check,
+    /// Print every key with its value and where that comes from
+    Print,
 }
 
 pub(crate) fn print_help(out: &mut impl Write) -> std::io::Result<()> {

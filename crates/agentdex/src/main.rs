@@ -2,8 +2,12 @@
 //! typed is parsed here, everything that is done is done by the three libraries.
 
 mod cli;
+mod configuration;
 mod demo;
+mod doctor;
+mod manual;
 mod mcp;
+mod probe;
 mod serve;
 mod validate;
 
@@ -40,6 +44,16 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
             };
             Ok(ExitCode::from(u8::from(!passes)))
         }
+        Some(Command::Config(command)) => configuration::run(command, &flags.shared, &flags.crawl, &mut out),
+        Some(Command::Doctor(args)) => {
+            runtime()?.block_on(doctor::run(&args, &flags.shared, &flags.crawl, &mut out))
+        }
+        Some(Command::Probe(args)) => probe::run(&args).map(|()| ExitCode::SUCCESS),
+        Some(Command::Completions(args)) => {
+            manual::completions(&args, &mut out);
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Man(args)) => manual::pages(&args).map(|()| ExitCode::SUCCESS),
         Some(Command::Demo) => runtime()?.block_on(demo::run(&flags.shared, &flags.crawl, &flags.serve)),
         Some(Command::Mcp) => runtime()?.block_on(mcp::run(&flags.shared, &flags.serve)),
         None if flags.crawl.seeds.is_empty() && flags.shared.config.is_none() => {

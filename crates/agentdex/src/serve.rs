@@ -11,13 +11,13 @@ use api::{ApiConfig, ApiSettings, App};
 use crawler::cli::{CrawlFlags, SharedFlags, UsageError, Watch};
 use crawler::{Cancel, CrawlConfig, Mode};
 use indexer::Searcher;
-use indexer::cli::SharedArguments;
 use indexer::follow::IndexConfig;
 use store::Store;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::ServeFlags;
+use crate::configuration::shared_arguments;
 
 /// How often is looked whether the index has caught up with the pass.
 const CATCH_UP_POLL: Duration = Duration::from_millis(50);
@@ -38,26 +38,30 @@ pub(crate) async fn run(
     serve: &ServeFlags,
     afterwards: Afterwards,
 ) -> anyhow::Result<ExitCode> {
-    let settings = crawler::cli::resolve(shared, crawl)?;
-    crawler::cli::start_log(settings.shared.log_format, settings.shared.verbosity);
-    let config = api_config(shared, serve, &settings.shared.data_dir)?;
+    let resolved = crawler::cli::resolve(shared, crawl)?;
+    settings::log::start(resolved.shared.log_format, resolved.shared.log_level);
+    let config = api_config(shared, serve, &resolved.shared.data_dir)?;
     // The port first: whoever finds it taken should not have to wait for a crawl to hear so.
     let listener = api::bind(&config).await?;
     let url = format!("http://{}", listener.local_addr()?);
-    let store = Store::open(&settings.shared.store).await?;
+    let store = Store::open(&resolved.shared.store).await?;
     let index = IndexConfig { dir: config.index_dir.clone() };
 
     let cancel = Cancel::default();
-    if settings.dry_run {
+    if resolved.dry_run {
         let why = "--dry-run is for crawler alone: here everything else would still be done";
         return Err(UsageError(why.to_owned()).into());
     }
-    if settings.metrics.is_some() {
+    if resolved.metrics.is_some() {
         let why = "--metrics is for crawler alone: here the interface serves all of them under /metrics";
         return Err(UsageError(why.to_owned()).into());
     }
     let mut signals = JoinSet::new();
     signals.spawn(crawler::cli::stop_on_signals(cancel.clone()));
+    let flags = shared.clone();
+    signals.spawn(async move {
+        match settings::log::reload_on_hangup(|| crawler::cli::log_level(&flags)).await {}
+    });
     let stop = CancellationToken::new();
     let mut services = JoinSet::new();
     let (feed, following) = (store.clone(), index.clone());
@@ -73,7 +77,7 @@ pub(crate) async fn run(
     say(&format!("Dashboard and API: {url}, filling while the crawl goes on."))?;
     let node = Node { store: store.clone(), index, url, open: serve.open };
     let worked = tokio::select! {
-        worked = node.work(settings.crawl, &cancel, Watch::new(settings.shared.verbosity), afterwards) => worked,
+        worked = node.work(resolved.crawl, &cancel, Watch::new(resolved.shared.verbosity), afterwards) => worked,
         Some(ended) = services.join_next() => ended.context("a part of agentdex broke off").flatten(),
     };
     stop.cancel();
@@ -94,12 +98,8 @@ pub(crate) fn reader_settings(
     flags: &SharedFlags,
     data_dir: Option<&Path>,
 ) -> anyhow::Result<indexer::cli::Settings> {
-    let shared = SharedArguments {
-        data_dir: data_dir.map(ToOwned::to_owned),
-        database_url: flags.database_url.clone(),
-        config: flags.config.clone(),
-        ..SharedArguments::default()
-    };
+    let mut shared = shared_arguments(flags);
+    shared.data_dir = data_dir.map(ToOwned::to_owned);
     Ok(shared.settings()?)
 }
 
@@ -110,10 +110,7 @@ pub(crate) fn api_settings(flags: &SharedFlags, serve: &ServeFlags) -> anyhow::R
         public_url: serve.public_url.clone(),
         ..ApiSettings::default()
     };
-    Ok(match &flags.config {
-        Some(file) => typed.or_file(file)?,
-        None => typed,
-    })
+    Ok(typed.or_file(flags.config.as_deref())?)
 }
 
 /// What the foreground needs.

@@ -10,11 +10,11 @@ use clap::Parser;
 use store::Store;
 use tokio_util::task::TaskTracker;
 
-use super::flags::{Command, Flags};
+use super::flags::{Command, Flags, SharedFlags};
 use super::report::{self, Audience};
-use super::settings::{Settings, Verbosity, resolve};
+use super::settings::{Settings, Verbosity, log_level, resolve};
 use super::watch::Watch;
-use super::{commands, explain, log, status};
+use super::{commands, explain, status};
 use crate::fleet::Cancel;
 use crate::output::{self, OutputFormat};
 use crate::{CrawlError, UsageError};
@@ -26,7 +26,7 @@ const KEY_DIRECTORY: &str = "bot-keys.json";
 pub fn main() -> ExitCode {
     let flags = Flags::parse();
     match resolve(&flags.shared, &flags.crawl) {
-        Ok(settings) => match work(flags.command, settings) {
+        Ok(settings) => match work(flags.command, settings, flags.shared) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => complain(&error),
         },
@@ -42,17 +42,17 @@ fn complain(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(if is_usage { 2 } else { 1 })
 }
 
-fn work(command: Option<Command>, settings: Settings) -> anyhow::Result<()> {
-    log::start(settings.shared.log_format, settings.shared.verbosity);
+fn work(command: Option<Command>, settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
+    ::settings::log::start(settings.shared.log_format, settings.shared.log_level);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(dispatch(command, settings))
+    runtime.block_on(dispatch(command, settings, flags))
 }
 
-async fn dispatch(command: Option<Command>, settings: Settings) -> anyhow::Result<()> {
+async fn dispatch(command: Option<Command>, settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
     let store = open(&settings).await?;
     let done = match command {
         None if settings.dry_run => commands::dry_run(&settings, &store).await,
-        None => crawl(settings, store.clone()).await,
+        None => crawl(settings, store.clone(), flags).await,
         Some(Command::Explain { domain, visits }) => {
             explain::run(&store, &domain, visits, settings.output).await
         }
@@ -70,11 +70,12 @@ async fn open(settings: &Settings) -> anyhow::Result<Store> {
     Ok(Store::open(&settings.shared.store).await?)
 }
 
-async fn crawl(settings: Settings, store: Store) -> anyhow::Result<()> {
+async fn crawl(settings: Settings, store: Store, flags: SharedFlags) -> anyhow::Result<()> {
     warn_without_contact(&settings);
     let cancel = Cancel::default();
     let tracker = TaskTracker::new();
     tracker.spawn(stop_on_signals(cancel.clone()));
+    tracker.spawn(::settings::log::reload_on_hangup(move || log_level(&flags)));
     if let Some(address) = settings.metrics {
         crate::serve_metrics(address, &tracker, cancel.hard.clone()).map_err(UsageError)?;
     }

@@ -2,11 +2,10 @@
 //! is a limit that does not hold.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use ::settings::log::{LogFormat, LogLevel};
 use serde::Deserialize;
-
-use super::flags::LogFormat;
 
 /// Everything the file may say.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -14,7 +13,9 @@ use super::flags::LogFormat;
 pub(crate) struct ConfigFile {
     pub(crate) data_dir: Option<PathBuf>,
     pub(crate) database_url: Option<String>,
+    pub(crate) database_url_file: Option<PathBuf>,
     pub(crate) log_format: Option<LogFormat>,
+    pub(crate) log_level: Option<LogLevel>,
     pub(crate) crawler: CrawlerTable,
     /// Settings of the other programs; each checks its own table.
     #[serde(rename = "indexer")]
@@ -50,50 +51,15 @@ pub(crate) struct CrawlerTable {
     pub(crate) contact_email: Option<String>,
 }
 
-/// Why the file cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum FileError {
-    #[error("cannot read the configuration file {}: {source}", path.display())]
-    Unreadable {
-        path: PathBuf,
-        #[source]
-        source: std::io::Error,
-    },
-    #[error("the configuration file {} is not usable: {reason}", path.display())]
-    Wrong { path: PathBuf, reason: String },
-}
-
-/// Reads the file.
-pub(crate) fn read(path: &Path) -> Result<ConfigFile, FileError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| FileError::Unreadable { path: path.to_owned(), source })?;
-    parse(&text).map_err(|reason| FileError::Wrong { path: path.to_owned(), reason })
-}
-
-fn parse(text: &str) -> Result<ConfigFile, String> {
-    toml::from_str(text).map_err(|error| {
-        let line =
-            error.span().map_or(1, |span| 1 + text.bytes().take(span.start).filter(|b| *b == b'\n').count());
-        format!("line {line}: {}", error.message())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn unknown_keys_are_named_with_their_line() {
-        let error = parse("data_dir = \"d\"\n\n[crawler]\nconcurency = 5\n").unwrap_err();
-        assert!(
-            error.contains("line 4") && error.contains("concurency") && error.contains("concurrency"),
-            "{error}"
-        );
-    }
-
-    #[test]
     fn tables_of_the_other_programs_are_left_to_them() {
-        let file = parse("[crawler]\ndelay = \"5s\"\n[api]\nlisten = \"x\"\n").unwrap();
+        let file: ConfigFile = toml::from_str("[crawler]\ndelay = \"5s\"\n[api]\nlisten = \"x\"\n").unwrap();
         assert_eq!(file.crawler.delay.as_deref(), Some("5s"));
+        let error = toml::from_str::<ConfigFile>("[crawler]\nconcurency = 5\n").unwrap_err().to_string();
+        assert!(error.contains("concurency"), "{error}");
     }
 }

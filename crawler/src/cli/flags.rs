@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
+
+use ::settings::log::LogFormat;
 
 use crate::output::OutputFormat;
 
@@ -30,8 +32,8 @@ pub struct SharedFlags {
     /// Database, as `postgres://user:password@host/name` [default: SQLite in the data directory]
     #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
     pub database_url: Option<String>,
-    /// TOML file with the same settings; flags override it
-    #[arg(long, global = true, value_name = "FILE")]
+    /// TOML file with the same settings; AGENTDEX_… variables override it, and flags both
+    #[arg(long, global = true, value_name = "FILE", env = "AGENTDEX_CONFIG")]
     pub config: Option<PathBuf>,
     /// How logs are written to stderr [default: text]
     #[arg(long, global = true, value_name = "FORMAT")]
@@ -42,14 +44,6 @@ pub struct SharedFlags {
     /// Say more; twice for everything
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LogFormat {
-    #[default]
-    Text,
-    Json,
 }
 
 /// Flags of crawling.

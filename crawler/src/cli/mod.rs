@@ -6,15 +6,13 @@ mod duration;
 mod explain;
 mod file;
 mod flags;
-mod log;
 mod report;
 mod settings;
 mod status;
 mod watch;
 
 pub use app::{main, stop_on_signals};
-pub use flags::{Command, CrawlFlags, Flags, LogFormat, OperatorFlags, SharedFlags};
-pub use log::start as start_log;
+pub use flags::{Command, CrawlFlags, Flags, OperatorFlags, SharedFlags};
 pub use report::summary_text;
-pub use settings::{Settings, SharedSettings, UsageError, Verbosity, resolve};
+pub use settings::{Settings, SharedSettings, UsageError, Verbosity, log_level, resolve};
 pub use watch::Watch;

@@ -7,14 +7,16 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ::settings::SettingsError;
+use ::settings::log::{LogFormat, LogLevel};
 use ipnet::IpNet;
 use manifest::ManifestUrl;
 use policy::OwnNetworks;
 use store::{DatabaseUrl, LEASE_DURATION_DEFAULT, StoreConfig};
 
 use super::duration;
-use super::file::{self, ConfigFile};
-use super::flags::{CrawlFlags, LogFormat, SharedFlags};
+use super::file::ConfigFile;
+use super::flags::{CrawlFlags, SharedFlags};
 use crate::config::{
     CONCURRENCY_DEFAULT, CrawlConfig, Mode, PARK_WAIT_DEFAULT, RATE_DEFAULT, SeedSource, TextRecords,
     worker_id,
@@ -52,6 +54,7 @@ pub struct SharedSettings {
     pub data_dir: PathBuf,
     pub store: StoreConfig,
     pub log_format: LogFormat,
+    pub log_level: LogLevel,
     pub verbosity: Verbosity,
 }
 
@@ -70,10 +73,7 @@ pub struct Settings {
 
 /// Combines flags with the configuration file they name.
 pub fn resolve(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Settings, UsageError> {
-    let file = match &shared.config {
-        Some(path) => file::read(path).map_err(|error| UsageError(error.to_string()))?,
-        None => ConfigFile::default(),
-    };
+    let file = read_file(shared)?;
     let contact = contact(crawl, &file)?;
     let mode = mode(crawl, &file, &contact)?;
     let shared = shared_settings(shared, &file)?;
@@ -91,21 +91,59 @@ pub fn resolve(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Settings, Usa
     })
 }
 
-fn shared_settings(flags: &SharedFlags, file: &ConfigFile) -> Result<SharedSettings, UsageError> {
-    let data_dir =
-        first(flags.data_dir.as_ref(), file.data_dir.as_ref()).unwrap_or_else(|| DATA_DIR_DEFAULT.into());
-    let url = match first(flags.database_url.as_ref(), file.database_url.as_ref()) {
-        Some(text) => DatabaseUrl::parse(&text).map_err(|error| UsageError(error.to_string()))?,
-        None => DatabaseUrl::in_data_dir(&data_dir),
-    };
-    let verbosity = match (flags.quiet, flags.verbose) {
+/// How much is logged by what flags and file say now; asked again at SIGHUP.
+pub fn log_level(flags: &SharedFlags) -> Result<LogLevel, UsageError> {
+    Ok(level(flags, &read_file(flags)?))
+}
+
+fn read_file(flags: &SharedFlags) -> Result<ConfigFile, UsageError> {
+    Ok(::settings::load(flags.config.as_deref(), &::settings::variables())?)
+}
+
+impl From<SettingsError> for UsageError {
+    fn from(error: SettingsError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+fn verbosity(flags: &SharedFlags) -> Verbosity {
+    match (flags.quiet, flags.verbose) {
         (true, _) => Verbosity::Quiet,
         (false, 0) => Verbosity::Normal,
         (false, 1) => Verbosity::Verbose,
         (false, _) => Verbosity::Everything,
+    }
+}
+
+fn level(flags: &SharedFlags, file: &ConfigFile) -> LogLevel {
+    match verbosity(flags) {
+        Verbosity::Quiet => LogLevel::Error,
+        Verbosity::Normal => file.log_level.unwrap_or(LogLevel::Warn),
+        Verbosity::Verbose => LogLevel::Info,
+        Verbosity::Everything => LogLevel::Debug,
+    }
+}
+
+fn shared_settings(flags: &SharedFlags, file: &ConfigFile) -> Result<SharedSettings, UsageError> {
+    let data_dir =
+        first(flags.data_dir.as_ref(), file.data_dir.as_ref()).unwrap_or_else(|| DATA_DIR_DEFAULT.into());
+    let url = match (&flags.database_url, &file.database_url_file) {
+        (Some(typed), _) => Some(typed.clone()),
+        (None, Some(path)) => Some(::settings::secret("database_url_file", path)?),
+        (None, None) => file.database_url.clone(),
+    };
+    let url = match url.filter(|url| !url.is_empty()) {
+        Some(text) => DatabaseUrl::parse(&text).map_err(|error| UsageError(error.to_string()))?,
+        None => DatabaseUrl::in_data_dir(&data_dir),
     };
     let log_format = flags.log_format.or(file.log_format).unwrap_or_default();
-    Ok(SharedSettings { data_dir, store: StoreConfig::new(url), log_format, verbosity })
+    Ok(SharedSettings {
+        data_dir,
+        store: StoreConfig::new(url),
+        log_format,
+        log_level: level(flags, file),
+        verbosity: verbosity(flags),
+    })
 }
 
 fn crawl_config(

@@ -33,6 +33,16 @@ pub use tls::TlsError;
 
 use dns::Dns;
 
+/// Whether the name servers of this machine answer a question about a name; that the name does not exist is an answer.
+pub async fn name_servers_answer(host: &Host) -> Result<(), String> {
+    let dns = Dns::from_system().map_err(|error| error.to_string())?;
+    match dns.lookup(host).await {
+        Ok(_) => Ok(()),
+        Err(failure) if failure.cause == Cause::NameUnknown => Ok(()),
+        Err(failure) => Err(failure.reason),
+    }
+}
+
 /// What the operator decides about the way out.
 #[derive(Debug, Clone)]
 pub struct EgressSettings {

@@ -9,7 +9,7 @@ use testweb::{Answer, Hit, Host, Web, WebBuilder};
 use crate::world::{Backend, World, interrupt, kill, output};
 
 /// An airline's AWP manifest, whose second action is named as asked.
-fn airline(action: &str) -> String {
+pub(crate) fn airline(action: &str) -> String {
     json!({
         "awp_version": "0.1", "domain": "wingway.test", "intent": "Search and book flights with Wingway.",
         "actions": [

@@ -8,6 +8,7 @@ mod faults;
 mod flow;
 mod many;
 mod own;
+mod restarts;
 mod validate;
 mod world;
 
@@ -38,6 +39,9 @@ on_both_back_ends! {
     flow::an_interrupted_crawler_drains_and_the_next_goes_on,
     many::a_thousand_sites_politely_and_cheaply_again,
     own::it_finds_itself_with_nothing_to_mend,
+    restarts::nothing_is_lost_or_doubled_by_kills,
+    restarts::a_rolling_restart_fails_no_request,
+    restarts::replicas_serve_published_snapshots,
     faults::every_scope_is_kept_at_once,
     faults::the_interface_serves_the_key_of_a_signing_crawler,
 }

@@ -116,11 +116,9 @@ impl World {
     }
 
     pub(crate) async fn api_with(&self, flags: &[&str]) -> Api {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let address = format!("127.0.0.1:{port}");
-        let mut command = self.program("api");
-        command.args(["--listen", &address]).args(flags).stdout(Stdio::null()).stderr(Stdio::null());
-        let api = Api { child: command.spawn().unwrap(), base: format!("http://{address}") };
+        let api = Api::start(self, |command| {
+            command.args(flags);
+        });
         api.wait_until_ready().await;
         api
     }
@@ -148,7 +146,32 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    async fn wait_until_ready(&self) {
+    /// Starts one on a free port, with what `more` adds to its flags.
+    pub(crate) fn start(world: &World, more: impl FnOnce(&mut Command)) -> Self {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let address = format!("127.0.0.1:{port}");
+        let mut command = world.program("api");
+        more(&mut command);
+        command.args(["--listen", &address]).stdout(Stdio::null()).stderr(Stdio::null());
+        Self { child: command.spawn().unwrap(), base: format!("http://{address}") }
+    }
+
+    /// Asks it to stop, as a service manager does, and starts it again on the same port.
+    pub(crate) async fn restart(&mut self, world: &World) {
+        let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        assert!(asked.success(), "the api had already ended");
+        assert!(self.child.wait().unwrap().success(), "the api did not end well");
+        let mut command = world.program("api");
+        command.args(["--listen", self.base.trim_start_matches("http://")]);
+        self.child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        self.wait_until_ready().await;
+    }
+
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
+    pub(crate) async fn wait_until_ready(&self) {
         let ready = async {
             while !self.try_get("/readyz").await.is_some_and(|answer| answer.status().is_success()) {
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -187,7 +210,7 @@ impl Drop for Api {
 
 /// A client that speaks plain HTTP to loopback; it wants a provider of cryptography all the same.
 #[expect(clippy::disallowed_methods, reason = "asks our own api on loopback")]
-fn client() -> reqwest::Client {
+pub(crate) fn client() -> reqwest::Client {
     static CLIENT: OnceLock<reqwest::Client> = OnceLock::new();
     let make = || {
         // Another test of this process may have been first.

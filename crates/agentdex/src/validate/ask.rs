@@ -14,11 +14,11 @@ pub(crate) async fn ask(
     shared: &SharedFlags,
     crawl: &CrawlFlags,
 ) -> anyhow::Result<Source> {
-    let settings = crawler::cli::resolve(shared, crawl)?;
-    crawler::cli::start_log(settings.shared.log_format, settings.shared.verbosity);
+    let resolved = crawler::cli::resolve(shared, crawl)?;
+    settings::log::start(resolved.shared.log_format, resolved.shared.log_level);
     let folder = tempfile::tempdir().context("cannot make a folder for the visit")?;
     let store = Store::open_in_data_dir(folder.path()).await?;
-    let looked = crawler::look(&settings.crawl, &store, url).await;
+    let looked = crawler::look(&resolved.crawl, &store, url).await;
     store.close().await;
     match looked? {
         Look::Ended { end, fetches } => match source(url, fetches) {

@@ -1,5 +1,6 @@
 //! Reading manifests, documents and history.
 
+use chrono::{DateTime, Utc};
 use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
 
 use super::{Pools, Store};
@@ -11,6 +12,11 @@ impl Store {
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<(), StoreError> {
         reading!(self, "ping", feed::feed_head()).map(drop)
+    }
+
+    /// The time on the database's clock, to the second; leases and pauses go by the clocks of the workers.
+    pub async fn server_time(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
+        reading!(self, "server_time", server::server_time())
     }
 
     /// The current version of a manifest, also of one that left the index: its status says so.

@@ -17,6 +17,7 @@ pub(crate) mod manifest;
 pub(crate) mod resource;
 pub(crate) mod robots;
 pub(crate) mod seed;
+pub(crate) mod server;
 pub(crate) mod site;
 pub(crate) mod site_list;
 pub(crate) mod stats;

@@ -1,0 +1,29 @@
+//! What may be typed after `api`.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use indexer::cli::SharedArguments;
+
+/// Serves search, sites and manifests as JSON and as pages.
+#[derive(Debug, Parser)]
+#[command(name = "api", version, max_term_width = 100)]
+pub struct Arguments {
+    #[command(flatten)]
+    pub shared: SharedArguments,
+    /// Where to listen [default: 127.0.0.1:8080].
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<String>,
+    /// How the world reaches this interface, when that differs from --listen.
+    #[arg(long, value_name = "URL")]
+    pub public_url: Option<String>,
+    /// Serve from snapshots that an indexer publishes to this directory.
+    #[arg(long, value_name = "DIR")]
+    pub index_from: Option<PathBuf>,
+    /// Proxies that may say in whose name they ask (X-Forwarded-For), as addresses or ranges.
+    #[arg(long, value_name = "CIDR,…", value_delimiter = ',')]
+    pub trusted_proxies: Vec<String>,
+    /// File with the hashes of the tokens of /admin; without it nobody administers.
+    #[arg(long, value_name = "FILE")]
+    pub admin_tokens: Option<PathBuf>,
+}

@@ -1,0 +1,91 @@
+//! A replica without an indexer: fetches the snapshots that one publishes. The index that serves is swapped by the same look
+//! for a newer one that every interface takes once a second, so no request is dropped.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use indexer::snapshot::{Fetched, fetch};
+use tokio_util::sync::CancellationToken;
+
+/// How often the manifest of the snapshots is looked at; it has a few kilobytes.
+const FETCH_EVERY: Duration = Duration::from_secs(5);
+/// Oldest snapshot to serve from while there are newer changes: an indexer publishes twice a minute, so something is wrong.
+const AGE_MAX: TimeDelta = TimeDelta::minutes(15);
+
+/// What the snapshots say about themselves.
+#[derive(Debug, Default)]
+pub(crate) struct Replica {
+    published_at: RwLock<Option<DateTime<Utc>>>,
+}
+
+impl Replica {
+    /// When the snapshot that serves was published.
+    pub(crate) fn published_at(&self) -> Option<DateTime<Utc>> {
+        *self.published_at.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, at: DateTime<Utc>) {
+        *self.published_at.write().unwrap_or_else(PoisonError::into_inner) = Some(at);
+    }
+
+    /// Why this replica should not be asked, where its snapshot is too old for the changes that it lacks.
+    pub(crate) fn complaint(&self, changes_behind: i64, now: DateTime<Utc>) -> Option<String> {
+        let age = now - self.published_at()?;
+        (changes_behind > 0 && age > AGE_MAX).then(|| {
+            format!(
+                "index: its snapshot is {} minutes old and {changes_behind} changes behind; look at the indexer that publishes",
+                age.num_minutes()
+            )
+        })
+    }
+}
+
+/// Fetches what is new until told to stop; what cannot be fetched leaves what serves as it is.
+pub(crate) async fn follow(
+    from: PathBuf,
+    index_dir: PathBuf,
+    replica: Arc<Replica>,
+    cancel: CancellationToken,
+) {
+    let mut complained = String::new();
+    loop {
+        let (source, target) = (from.clone(), index_dir.clone());
+        let complaint = match tokio::task::spawn_blocking(move || fetch(&source, &target)).await {
+            Ok(Ok(fetched)) => {
+                replica.set(fetched.snapshot().published_at);
+                if let Fetched::New { snapshot, bytes_copied } = fetched {
+                    tracing::info!(feed.position = snapshot.position.0, bytes_copied, "snapshot fetched");
+                }
+                String::new()
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        if !complaint.is_empty() && complaint != complained {
+            tracing::warn!(error = complaint, "no snapshot was fetched");
+        }
+        complained = complaint;
+        if cancel.run_until_cancelled(tokio::time::sleep(FETCH_EVERY)).await.is_none() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_snapshot_is_fine_until_something_changed() {
+        let now = DateTime::from_timestamp(1_790_000_000, 0).unwrap();
+        let replica = Replica::default();
+        assert_eq!(replica.complaint(100, now), None);
+        replica.set(now - TimeDelta::hours(1));
+        assert_eq!(replica.complaint(0, now), None);
+        assert!(replica.complaint(3, now).unwrap().contains("60 minutes old and 3 changes behind"));
+        replica.set(now - TimeDelta::minutes(1));
+        assert_eq!(replica.complaint(3, now), None);
+    }
+}

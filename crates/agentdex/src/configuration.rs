@@ -1,0 +1,246 @@
+//! `agentdex config check|print`: what the file and the environment say, as every program would read it.
+//!
+//! The documented file `deploy/agentdex.toml` is the list of keys: a test holds it against what the programs know.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use api::ApiSettings;
+use crawler::cli::{CrawlFlags, SharedFlags};
+use indexer::cli::SharedArguments;
+use store::DatabaseUrl;
+use toml::{Table, Value};
+
+use crate::cli::ConfigCommand;
+
+/// Every key with its default and why.
+const DOCUMENTED: &str = include_str!("../../../deploy/agentdex.toml");
+
+/// One line of the documented file.
+#[derive(Debug, PartialEq, Eq)]
+struct Key {
+    /// Empty for what all programs share.
+    table: &'static str,
+    name: &'static str,
+    /// As TOML; nothing where the key has no default.
+    default: Option<&'static str>,
+}
+
+pub(crate) fn run(
+    command: ConfigCommand,
+    shared: &SharedFlags,
+    crawl: &CrawlFlags,
+    out: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
+    check(shared, crawl)?;
+    let file = shared.config.as_deref();
+    match command {
+        ConfigCommand::Check => writeln!(out, "{}: every program can use it", source(file))?,
+        ConfigCommand::Print => print(file, out)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads the settings as the programs do, one after the other.
+pub(crate) fn check(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<(), crawler::UsageError> {
+    let wrong = |error: &dyn std::fmt::Display| crawler::UsageError(error.to_string());
+    crawler::cli::resolve(shared, crawl)?;
+    let read = shared_arguments(shared).settings().map_err(|error| wrong(&error))?;
+    let file = shared.config.as_deref();
+    let api = ApiSettings::default().or_file(file).map_err(|error| wrong(&error))?;
+    api.resolve(read).map(drop).map_err(|error| wrong(&error))
+}
+
+/// The same flags as the readers of the index know them.
+pub(crate) fn shared_arguments(shared: &SharedFlags) -> SharedArguments {
+    SharedArguments {
+        data_dir: shared.data_dir.clone(),
+        database_url: shared.database_url.clone(),
+        config: shared.config.clone(),
+        ..SharedArguments::default()
+    }
+}
+
+fn source(file: Option<&Path>) -> String {
+    file.map_or_else(
+        || "the environment".to_owned(),
+        |path| format!("{} and the environment", path.display()),
+    )
+}
+
+fn print(file: Option<&Path>, out: &mut impl Write) -> anyhow::Result<()> {
+    let file: Table = settings::load(file, &Vec::new())?;
+    let variables = settings::variables();
+    let mut table = "";
+    for key in keys() {
+        if key.table != table {
+            table = key.table;
+            writeln!(out, "\n[{table}]")?;
+        }
+        writeln!(out, "{}", line(&key, &file, &variables))?;
+    }
+    Ok(())
+}
+
+/// A key as TOML with where its value comes from; without a value it is a comment.
+fn line(key: &Key, file: &Table, variables: &settings::Variables) -> String {
+    let name = key.name;
+    let variable = variable_of(key);
+    let set = variables.iter().find(|(name, _)| *name == variable);
+    let in_file = match key.table {
+        "" => file.get(name),
+        table => {
+            let mut parts = table.split('.');
+            let first = parts.next().and_then(|part| file.get(part));
+            parts.fold(first, |table, part| table?.get(part)).and_then(|table| table.get(name))
+        }
+    };
+    match (set, in_file, key.default) {
+        (Some((_, text)), _, _) => {
+            format!("{name} = {} # from {variable}", shown(name, &Value::String(text.clone())))
+        }
+        (None, Some(value), _) => format!("{name} = {} # from the file", shown(name, value)),
+        (None, None, Some(default)) => format!("{name} = {default} # the default"),
+        (None, None, None) => format!("# {name} is not set"),
+    }
+}
+
+fn variable_of(key: &Key) -> String {
+    let table = if key.table.is_empty() { String::new() } else { format!("{}_", key.table) };
+    format!("AGENTDEX_{}{}", table.replace('.', "_"), key.name).to_ascii_uppercase()
+}
+
+/// A value as TOML writes it, which for texts, numbers and lists is what JSON writes; passwords are left out.
+fn shown(name: &str, value: &Value) -> String {
+    let value = match (name, value) {
+        ("database_url", Value::String(url)) => {
+            let url = DatabaseUrl::parse(url).map_or_else(|error| error.to_string(), |url| url.to_string());
+            Value::String(url)
+        }
+        _ => value.clone(),
+    };
+    serde_json::to_string(&value).unwrap_or_default()
+}
+
+/// The keys of the documented file, in its order: `key = default`, or `# key = example` where there is no default.
+fn keys() -> Vec<Key> {
+    let mut table = "";
+    let mut keys = Vec::new();
+    for line in DOCUMENTED.lines() {
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            table = name;
+            continue;
+        }
+        let Some((name, value)) = line.split_once(" = ") else { continue };
+        let (name, is_example) = name.strip_prefix("# ").map_or((name, false), |name| (name, true));
+        if name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') {
+            keys.push(Key { table, name, default: (!is_example).then_some(value) });
+        }
+    }
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn with_file(text: &str) -> (tempfile::TempDir, SharedFlags) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agentdex.toml");
+        std::fs::write(&path, text).unwrap();
+        (dir, SharedFlags { config: Some(path), ..SharedFlags::default() })
+    }
+
+    fn complaint(text: &str) -> String {
+        let (_dir, shared) = with_file(text);
+        check(&shared, &CrawlFlags::default()).unwrap_err().to_string()
+    }
+
+    /// What a program knows, by its own words about a key that nobody knows.
+    fn known(table: &str) -> BTreeSet<String> {
+        let header = if table.is_empty() { String::new() } else { format!("[{table}]\n") };
+        let error = complaint(&format!("{header}zzzzzz = 1\n"));
+        let (_, list) = error.split_once("known are ").unwrap_or_else(|| panic!("{error}"));
+        let is_table = |key: &str| {
+            let path = if table.is_empty() { key.to_owned() } else { format!("{table}.{key}") };
+            settings::TABLES.contains(&path.as_str())
+        };
+        list.split(", ").filter(|key| !is_table(key)).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_documented_file_lists_exactly_the_keys_that_are_known() {
+        for table in [""].into_iter().chain(settings::TABLES) {
+            let documented: BTreeSet<String> =
+                keys().iter().filter(|key| key.table == table).map(|key| key.name.to_owned()).collect();
+            assert_eq!(documented, known(table), "[{table}]");
+        }
+        assert_eq!(known(""), settings::SHARED_KEYS.map(str::to_owned).into());
+    }
+
+    #[test]
+    fn the_documented_defaults_are_the_real_ones() {
+        let (_dir, documented) = with_file(DOCUMENTED);
+        let resolved = |shared: &SharedFlags| {
+            let settings = crawler::cli::resolve(shared, &CrawlFlags::default()).unwrap();
+            let read = shared_arguments(shared).settings().unwrap();
+            let api = ApiSettings::default().or_file(shared.config.as_deref()).unwrap().resolve(read.clone());
+            format!("{settings:#?} {:#?} {:#?}", (read.data_dir, read.store, read.index), api.unwrap())
+        };
+        // The crawler and the others differ in how much they log by default, so the file leaves that to them.
+        assert_eq!(resolved(&documented), resolved(&SharedFlags::default()));
+    }
+
+    #[test]
+    fn the_examples_of_keys_without_a_default_are_taken() {
+        let text: String = DOCUMENTED
+            .lines()
+            .map(|line| {
+                let is_key = keys().iter().any(|key| line.starts_with(&format!("# {} = ", key.name)));
+                let is_a_file =
+                    ["_file = ", "hosts = ", "tokens = ", "_key = "].iter().any(|file| line.contains(file));
+                if is_key && !is_a_file { line.trim_start_matches("# ") } else { line }
+            })
+            .flat_map(|line| [line, "\n"])
+            .collect();
+        let (_dir, shared) = with_file(&text);
+        check(&shared, &CrawlFlags::default()).unwrap();
+    }
+
+    #[test]
+    fn every_program_judges_its_own_table() {
+        for (text, words) in [
+            ("[crawler]\nconcurency = 5\n", "did you mean `concurrency`?"),
+            ("[indexer]\nindexdir = \"i\"\n", "did you mean `index_dir`?"),
+            ("[api]\nlisten_on = \"x\"\n", "did you mean `listen`?"),
+            ("[api]\nlisten = \"nowhere\"\n", "nowhere"),
+            ("[crwler]\n", "did you mean `crawler`?"),
+            ("[api.limits]\nreads_brust = 3\n", "did you mean `reads_burst`?"),
+            ("database_url_file = \"/nowhere/url\"\n", "/nowhere/url"),
+        ] {
+            assert!(complaint(text).contains(words), "{}", complaint(text));
+        }
+    }
+
+    #[test]
+    fn values_are_printed_with_their_source_and_without_passwords() {
+        let file: Table = toml::from_str(
+            "database_url = \"postgres://me:word@host/db\"\n[crawler]\nrate = 7\nseeds = [\"a\", \"b\"]\n",
+        )
+        .unwrap();
+        let variables = vec![("AGENTDEX_CRAWLER_DELAY".to_owned(), "9s".to_owned())];
+        let lines: Vec<String> = keys().iter().map(|key| line(key, &file, &variables)).collect();
+        for expected in [
+            "database_url = \"postgres://me:***@host/db\" # from the file",
+            "rate = 7 # from the file",
+            "seeds = [\"a\",\"b\"] # from the file",
+            "delay = \"9s\" # from AGENTDEX_CRAWLER_DELAY",
+            "concurrency = 256 # the default",
+            "# contact_email is not set",
+        ] {
+            assert!(lines.iter().any(|line| line == expected), "{expected} is not in {lines:#?}");
+        }
+    }
+}

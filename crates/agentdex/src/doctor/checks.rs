@@ -1,0 +1,269 @@
+//! The checks, each a question and a verdict. Verdicts take values, so that they are tested without a database.
+
+use std::path::Path;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use indexer::cli::Settings;
+use indexer::{IndexError, Searcher};
+use manifest::Host;
+use store::{DatabaseUrl, Store};
+use tokio::time::{Instant, timeout};
+
+use super::machine::{self, OpenFiles};
+use super::{Finding, Subject};
+
+/// A database that takes longer is as good as away: a crawler asks it several times a visit.
+const DATABASE_WAIT: Duration = Duration::from_secs(10);
+/// A round trip above this slows every visit down noticeably.
+const ROUND_TRIP_FAIR: Duration = Duration::from_millis(50);
+/// Clocks this far apart make pauses and leases wrong by as much; a lease lasts three minutes.
+const CLOCK_APART_FAIR: TimeDelta = TimeDelta::seconds(2);
+const CLOCK_APART_MAX: TimeDelta = TimeDelta::seconds(30);
+/// No machine that runs this was set before it was written.
+const CLOCK_MIN: DateTime<Utc> =
+    DateTime::from_timestamp(1_767_225_600, 0).expect("the first of January 2026");
+/// A name that is sure to be known to the root.
+const NAME_KNOWN: &str = "iana.org";
+const NAME_WAIT: Duration = Duration::from_secs(12);
+/// 256 visits hold a connection each at the most, the database and the index some dozens.
+const OPEN_FILES_FAIR: u64 = 4_096;
+const OPEN_FILES_MIN: u64 = 1_024;
+/// A rebuild of the index needs its size once more; SQLite's log and logs need room.
+const FREE_BYTES_FAIR: u64 = 5 * 1024 * 1024 * 1024;
+const FREE_BYTES_MIN: u64 = 512 * 1024 * 1024;
+/// Changes that an index may lag by before somebody should look; the indexer reads thousands a second.
+const LAG_FAIR: i64 = 10_000;
+
+pub(super) async fn all(settings: &Settings, is_wanted: impl Fn(Subject) -> bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let needs_store = [Subject::Database, Subject::Clock, Subject::Index].into_iter().any(&is_wanted);
+    let store = if needs_store { open(settings, &mut findings).await } else { None };
+    if is_wanted(Subject::Clock) {
+        findings.push(clock(store.as_ref()).await);
+    }
+    if is_wanted(Subject::Dns) {
+        findings.push(dns().await);
+    }
+    if is_wanted(Subject::Files) {
+        findings.push(files(machine::open_files()));
+    }
+    if is_wanted(Subject::Disk) {
+        findings.push(disk(&settings.data_dir, machine::room(&settings.data_dir)));
+    }
+    if is_wanted(Subject::Index) {
+        findings.push(index(&settings.index.dir, store.as_ref()).await);
+    }
+    if let Some(store) = store {
+        store.close().await;
+    }
+    findings
+}
+
+async fn open(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Store> {
+    let url = &settings.store.url;
+    if let DatabaseUrl::Sqlite(path) = url
+        && !path.exists()
+    {
+        let advice = "the first crawl makes it: crawler --seeds FILE";
+        findings.push(Finding::doubtful(Subject::Database, format!("{url} does not exist yet"), advice));
+        return None;
+    }
+    let advice = "start it, or give its address with --database-url, DATABASE_URL or database_url_file";
+    let bad = |found: String| Finding::bad(Subject::Database, found, advice);
+    match timeout(DATABASE_WAIT, Store::open(&settings.store)).await {
+        Err(_) => findings.push(bad(format!("{url} does not answer within {} s", DATABASE_WAIT.as_secs()))),
+        Ok(Err(error)) => findings.push(bad(format!("{url}: {error}"))),
+        Ok(Ok(store)) => {
+            let asked = Instant::now();
+            match store.ping().await {
+                Ok(()) => findings.push(round_trip(url, asked.elapsed())),
+                Err(error) => findings.push(bad(format!("{url}: {error}"))),
+            }
+            return Some(store);
+        }
+    }
+    None
+}
+
+fn round_trip(url: &DatabaseUrl, took: Duration) -> Finding {
+    let found = format!("{} at {url} answers within {:.1} ms", url.backend(), took.as_secs_f64() * 1_000.0);
+    if took <= ROUND_TRIP_FAIR {
+        return Finding::good(Subject::Database, found);
+    }
+    let advice = "every visit asks it several times: move it nearer, or look for what keeps it busy";
+    Finding::doubtful(Subject::Database, found, advice)
+}
+
+async fn clock(store: Option<&Store>) -> Finding {
+    let theirs = match store {
+        Some(store) => store.server_time().await.ok().flatten(),
+        None => None,
+    };
+    clocks(machine::now(), theirs)
+}
+
+/// The database tells whole seconds, so up to one of them is no difference.
+fn clocks(ours: DateTime<Utc>, theirs: Option<DateTime<Utc>>) -> Finding {
+    let advice = "set the clocks by a time server (systemd-timesyncd, chrony): pauses and leases go by them";
+    if ours < CLOCK_MIN {
+        return Finding::bad(Subject::Clock, format!("it says {}", ours.format("%Y-%m-%d")), advice);
+    }
+    let Some(theirs) = theirs else {
+        return Finding::good(Subject::Clock, "plausible; there is no database's clock to compare it with");
+    };
+    let apart = (ours - theirs).abs();
+    let found = format!("{} s from the database's clock", apart.num_seconds());
+    match apart {
+        apart if apart > CLOCK_APART_MAX => Finding::bad(Subject::Clock, found, advice),
+        apart if apart > CLOCK_APART_FAIR => Finding::doubtful(Subject::Clock, found, advice),
+        _ => Finding::good(Subject::Clock, found),
+    }
+}
+
+async fn dns() -> Finding {
+    let advice =
+        "the crawler asks the name servers of /etc/resolv.conf directly: check them and the way to port 53";
+    let Ok(host) = Host::parse(NAME_KNOWN) else {
+        return Finding::bad(Subject::Dns, format!("{NAME_KNOWN} is not a name"), advice);
+    };
+    match timeout(NAME_WAIT, crawler::egress::name_servers_answer(&host)).await {
+        Ok(Ok(())) => Finding::good(Subject::Dns, "the name servers answer"),
+        Ok(Err(reason)) => Finding::bad(Subject::Dns, reason, advice),
+        Err(_) => Finding::bad(Subject::Dns, "the name servers are silent", advice),
+    }
+}
+
+fn files(limit: OpenFiles) -> Finding {
+    let advice = "raise it: LimitNOFILE=65536 in the unit, or ulimit -n 65536 before the start";
+    match limit {
+        OpenFiles::Unknown => Finding::good(Subject::Files, "this system does not tell a limit"),
+        OpenFiles::Unlimited => Finding::good(Subject::Files, "no limit"),
+        OpenFiles::AtMost(count) => {
+            let found = format!("{count} may be open at once");
+            match count {
+                ..OPEN_FILES_MIN => Finding::bad(Subject::Files, found, advice),
+                OPEN_FILES_MIN..OPEN_FILES_FAIR => Finding::doubtful(Subject::Files, found, advice),
+                _ => Finding::good(Subject::Files, found),
+            }
+        }
+    }
+}
+
+fn disk(dir: &Path, room: std::io::Result<u64>) -> Finding {
+    let advice =
+        "make room, or choose another disk with --data-dir; the index can be removed and is built anew";
+    let free = match room {
+        Ok(free) => free,
+        Err(error) => {
+            let advice = "make the directory, or let the user that agentdex runs as write to it";
+            return Finding::bad(Subject::Disk, format!("{}: {error}", dir.display()), advice);
+        }
+    };
+    let found = format!("{} MiB free for {}", free / (1024 * 1024), dir.display());
+    match free {
+        ..FREE_BYTES_MIN => Finding::bad(Subject::Disk, found, advice),
+        FREE_BYTES_MIN..FREE_BYTES_FAIR => Finding::doubtful(Subject::Disk, found, advice),
+        _ => Finding::good(Subject::Disk, found),
+    }
+}
+
+async fn index(dir: &Path, store: Option<&Store>) -> Finding {
+    let opened = tokio::task::spawn_blocking({
+        let dir = dir.to_owned();
+        move || Searcher::open(&dir)
+    });
+    let searcher = match opened.await {
+        Ok(Ok(searcher)) => searcher,
+        Ok(Err(error)) => return unusable(&error),
+        Err(error) => return Finding::bad(Subject::Index, error.to_string(), "report this as a bug"),
+    };
+    let Some(store) = store else {
+        return Finding::good(
+            Subject::Index,
+            format!("opens, with {} capabilities", searcher.capabilities()),
+        );
+    };
+    let advice = "indexer rebuild makes a new one from the database while searches go on";
+    match (store.feed_id().await, store.feed_head().await) {
+        (Ok(feed), Ok(head)) => match searcher.check_feed(&feed) {
+            Ok(()) => lag(searcher.capabilities(), head.0 - searcher.generation().position.0),
+            Err(error) => Finding::bad(Subject::Index, error.to_string(), advice),
+        },
+        (Err(error), _) | (_, Err(error)) => Finding::bad(Subject::Index, error.to_string(), "see database"),
+    }
+}
+
+fn unusable(error: &IndexError) -> Finding {
+    match error {
+        IndexError::Missing { .. } => {
+            Finding::doubtful(Subject::Index, error.to_string(), "start the indexer: it builds the index")
+        }
+        _ => Finding::bad(
+            Subject::Index,
+            error.to_string(),
+            "indexer rebuild makes a new one from the database",
+        ),
+    }
+}
+
+fn lag(capabilities: u64, behind: i64) -> Finding {
+    let found = format!("{capabilities} capabilities, {behind} changes behind the database");
+    if behind <= LAG_FAIR {
+        return Finding::good(Subject::Index, found);
+    }
+    Finding::doubtful(Subject::Index, found, "look whether the indexer runs, and what it logs")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Health;
+    use super::*;
+
+    #[test]
+    fn verdicts_follow_the_numbers() {
+        let now = DateTime::from_timestamp(1_780_000_000, 0).unwrap();
+        let at = |seconds| Some(now + TimeDelta::seconds(seconds));
+        let url = DatabaseUrl::parse("postgres://me:word@host/db").unwrap();
+        let dir = Path::new("/data");
+        for (finding, health) in [
+            (clocks(now, at(1)), Health::Good),
+            (clocks(now, at(-10)), Health::Doubtful),
+            (clocks(now, at(60)), Health::Bad),
+            (clocks(now, None), Health::Good),
+            (clocks(DateTime::UNIX_EPOCH, None), Health::Bad),
+            (round_trip(&url, Duration::from_millis(1)), Health::Good),
+            (round_trip(&url, Duration::from_millis(200)), Health::Doubtful),
+            (files(OpenFiles::AtMost(65_536)), Health::Good),
+            (files(OpenFiles::AtMost(1_024)), Health::Doubtful),
+            (files(OpenFiles::AtMost(256)), Health::Bad),
+            (files(OpenFiles::Unlimited), Health::Good),
+            (disk(dir, Ok(FREE_BYTES_FAIR)), Health::Good),
+            (disk(dir, Ok(FREE_BYTES_MIN)), Health::Doubtful),
+            (disk(dir, Ok(0)), Health::Bad),
+            (disk(dir, Err(std::io::ErrorKind::PermissionDenied.into())), Health::Bad),
+            (lag(10, 0), Health::Good),
+            (lag(10, 1_000_000), Health::Doubtful),
+        ] {
+            assert_eq!(finding.health, health, "{finding:?}");
+            assert_eq!(finding.advice.is_none(), health == Health::Good, "{finding:?}");
+            assert!(!finding.found.contains("word"), "{finding:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_index_is_followed_from_missing_to_current() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+        let index_dir = dir.path().join("index");
+        assert_eq!(index(&index_dir, Some(&store)).await.health, Health::Doubtful);
+        let config = indexer::IndexConfig { dir: index_dir.clone() };
+        indexer::follow::rebuild(store.clone(), config).await.unwrap();
+        assert_eq!(index(&index_dir, Some(&store)).await.health, Health::Good);
+        let other = tempfile::tempdir().unwrap();
+        let other = Store::open_in_data_dir(other.path()).await.unwrap();
+        let finding = index(&index_dir, Some(&other)).await;
+        assert_eq!(finding.health, Health::Bad, "{finding:?}");
+        assert!(clock(Some(&store)).await.found.contains("from the database's clock"));
+    }
+}

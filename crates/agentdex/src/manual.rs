@@ -1,0 +1,118 @@
+//! `agentdex completions` and `agentdex man`: what packages install, made from the definitions of the command lines.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::{CommandFactory as _, ValueEnum};
+use clap_complete::Shell;
+
+use crate::cli::Flags;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Program {
+    Agentdex,
+    Crawler,
+    Indexer,
+    Api,
+}
+
+impl Program {
+    const ALL: [Self; 4] = [Self::Agentdex, Self::Crawler, Self::Indexer, Self::Api];
+
+    fn command(self) -> clap::Command {
+        match self {
+            Self::Agentdex => Flags::command(),
+            Self::Crawler => crawler::cli::Flags::command(),
+            Self::Indexer => indexer::cli::Arguments::command(),
+            Self::Api => api::cli::Arguments::command(),
+        }
+    }
+
+    /// The name as packages install it: three of the four are too general for everybody's path.
+    fn installed(self, prefix: &str) -> String {
+        match self {
+            Self::Agentdex => "agentdex".to_owned(),
+            other => format!("{prefix}{}", other.command().get_name()),
+        }
+    }
+}
+
+/// Print completions for a shell
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompletionsArgs {
+    shell: Shell,
+    /// Of which program
+    #[arg(long, value_enum, default_value_t = Program::Agentdex)]
+    program: Program,
+    /// Put before the names of the three other programs, where a package did
+    #[arg(long, default_value = "")]
+    prefix: String,
+}
+
+/// Write the manual pages of all programs into a directory
+#[derive(Debug, clap::Args)]
+pub(crate) struct ManArgs {
+    directory: PathBuf,
+    /// Put before the names of the three other programs, where a package did
+    #[arg(long, default_value = "")]
+    prefix: String,
+}
+
+pub(crate) fn completions(args: &CompletionsArgs, out: &mut impl Write) {
+    let name = args.program.installed(&args.prefix);
+    clap_complete::generate(args.shell, &mut args.program.command(), name, out);
+}
+
+pub(crate) fn pages(args: &ManArgs) -> anyhow::Result<()> {
+    let dir = &args.directory;
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    for program in Program::ALL {
+        let command = named(program.command(), program.installed(&args.prefix));
+        clap_mangen::generate_to(command, dir)
+            .with_context(|| format!("cannot write to {}", dir.display()))?;
+    }
+    Ok(())
+}
+
+/// The same command under the name that it is installed by.
+fn named(command: clap::Command, name: String) -> clap::Command {
+    command.display_name(name.clone()).bin_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_program_has_completions_for_every_shell() {
+        for program in Program::ALL {
+            for shell in Shell::value_variants() {
+                let args = CompletionsArgs { shell: *shell, program, prefix: "agentdex-".to_owned() };
+                let mut out = Vec::new();
+                completions(&args, &mut out);
+                let text = String::from_utf8(out).unwrap();
+                assert!(text.contains(&program.installed("agentdex-")), "{shell}: {program:?}");
+                assert!(text.contains("database-url"), "{shell}: {program:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_has_a_page() {
+        let dir = tempfile::tempdir().unwrap();
+        let args = ManArgs { directory: dir.path().to_owned(), prefix: "agentdex-".to_owned() };
+        pages(&args).unwrap();
+        for page in [
+            "agentdex.1",
+            "agentdex-doctor.1",
+            "agentdex-crawler.1",
+            "agentdex-crawler-explain.1",
+            "agentdex-api.1",
+        ] {
+            let text = std::fs::read_to_string(dir.path().join(page))
+                .unwrap_or_else(|error| panic!("{page}: {error}"));
+            assert!(text.contains(".SH SYNOPSIS"), "{page}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! `agentdex probe`: whether an interface on this machine answers, for health checks in images that hold no other client.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+
+/// A health check that takes longer is one that failed.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// The status line is within the first octets.
+const ANSWER_BYTES_MAX: u64 = 1024;
+
+/// Ask an interface of agentdex by HTTP; end with 0 where it answers 200
+#[derive(Debug, clap::Args)]
+pub(crate) struct ProbeArgs {
+    /// Such as 127.0.0.1:8080/readyz
+    #[arg(value_name = "ADDRESS:PORT[/PATH]", default_value = "127.0.0.1:8080/healthz")]
+    target: String,
+}
+
+pub(crate) fn run(args: &ProbeArgs) -> anyhow::Result<()> {
+    let (authority, path) = args.target.split_once('/').unwrap_or((&args.target, "healthz"));
+    let status = ask(authority, path).with_context(|| format!("{authority} does not answer"))?;
+    ensure!(status == "200", "{authority}/{path} answers {status}");
+    Ok(())
+}
+
+fn ask(authority: &str, path: &str) -> anyhow::Result<String> {
+    let address = authority.to_socket_addrs()?.next().context("the name has no address")?;
+    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    write!(stream, "GET /{path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n")?;
+    let mut answer = Vec::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
+    let answer = String::from_utf8_lossy(&answer);
+    match answer.strip_prefix("HTTP/1.").and_then(|rest| rest.split_whitespace().nth(1)) {
+        Some(status) => Ok(status.to_owned()),
+        None => bail!("the answer is not HTTP"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    fn probed(answer: &'static [u8]) -> anyhow::Result<()> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = format!("{}/readyz", listener.local_addr().unwrap());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut request = [0; 512];
+                let read = stream.read(&mut request).unwrap();
+                assert!(request[..read].starts_with(b"GET /readyz HTTP/1.1\r\n"));
+                stream.write_all(answer).unwrap();
+            });
+            run(&ProbeArgs { target })
+        })
+    }
+
+    #[test]
+    fn only_200_is_healthy() {
+        probed(b"HTTP/1.1 200 OK\r\n\r\n{}").unwrap();
+        let error = probed(b"HTTP/1.1 503 Service Unavailable\r\n\r\n").unwrap_err().to_string();
+        assert!(error.ends_with("answers 503"), "{error}");
+        assert!(probed(b"SSH-2.0\r\n").is_err());
+    }
+
+    #[test]
+    fn nobody_at_home_is_said() {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let error = run(&ProbeArgs { target: free.to_string() }).unwrap_err().to_string();
+        assert_eq!(error, format!("{free} does not answer"));
+    }
+}

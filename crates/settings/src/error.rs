@@ -1,0 +1,81 @@
+//! What can be wrong with settings, in one sentence that says what would be right.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Names alike enough to be a slip of the finger; 0.8 takes a missing or doubled letter and refuses another word.
+const LIKENESS_MIN: f64 = 0.8;
+
+/// Why the settings cannot be used; a mistake of the one who wrote them.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    #[error("the configuration file {} cannot be read: {source}", path.display())]
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the configuration file {} is wrong: line {line}: {reason}", path.display())]
+    Wrong { path: PathBuf, line: usize, reason: String },
+    #[error("the environment variable {name} is wrong: {reason}")]
+    Variable { name: String, reason: String },
+    #[error("{key} names {}, which cannot be read: {source}", path.display())]
+    Secret {
+        key: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{key} names {}, which {reason}", path.display())]
+    NoSecret { key: &'static str, path: PathBuf, reason: &'static str },
+}
+
+impl SettingsError {
+    pub(crate) fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> Self {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = 1 + before.matches('\n').count();
+        Self::Wrong { path: path.to_owned(), line, reason: in_words(error.message()) }
+    }
+
+    pub(crate) fn variable(name: &str, error: &toml::de::Error) -> Self {
+        Self::Variable { name: name.to_owned(), reason: in_words(error.message()) }
+    }
+}
+
+/// The message of a parser; an unknown key is answered with the nearest known one, or with all where none is near.
+fn in_words(message: &str) -> String {
+    let Some(("unknown field ", rest)) = message.split_once('`').map(|(before, _)| (before, message)) else {
+        return message.to_owned();
+    };
+    let mut names = rest.split('`').skip(1).step_by(2);
+    let Some(unknown) = names.next() else { return message.to_owned() };
+    let known: Vec<&str> = names.collect();
+    let likeness = |name: &&str| strsim::jaro_winkler(unknown, name);
+    let nearest = known.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    match nearest.filter(|name| likeness(name) >= LIKENESS_MIN) {
+        Some(name) => format!("unknown key `{unknown}`: did you mean `{name}`?"),
+        None => format!("unknown key `{unknown}`: known are {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_key_is_answered_with_the_nearest() {
+        for (message, words) in [
+            (
+                "unknown field `concurency`, expected one of `seeds`, `concurrency`, `rate`",
+                "unknown key `concurency`: did you mean `concurrency`?",
+            ),
+            (
+                "unknown field `colour`, expected `delay` or `rate`",
+                "unknown key `colour`: known are delay, rate",
+            ),
+            ("invalid type: integer `3`, expected a string", "invalid type: integer `3`, expected a string"),
+        ] {
+            assert_eq!(in_words(message), words);
+        }
+    }
+}

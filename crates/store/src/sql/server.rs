@@ -1,0 +1,18 @@
+//! What the database says about itself.
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+
+use super::Connection;
+use crate::fault::Outcome;
+
+/// A time as both databases write it in UTC, up to the second.
+const TIME: &str = "%Y-%m-%d %H:%M:%S";
+const TIME_LENGTH: usize = "2026-11-21 12:00:00".len();
+
+/// The time on the database's clock; nothing where it is written in a way that is not known.
+pub(crate) async fn server_time(connection: &mut Connection) -> Outcome<Option<DateTime<Utc>>> {
+    let text: String =
+        sqlx::query_scalar("SELECT CAST(CURRENT_TIMESTAMP AS TEXT)").fetch_one(&mut *connection).await?;
+    let seconds = text.get(..TIME_LENGTH).unwrap_or_default();
+    Ok(NaiveDateTime::parse_from_str(seconds, TIME).ok().map(|time| time.and_utc()))
+}

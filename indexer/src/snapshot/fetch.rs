@@ -1,0 +1,108 @@
+//! Fetches a snapshot into an index directory and swaps it in, while searches go on.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::Path;
+
+use tantivy::Index;
+
+use super::manifest::{Snapshot, SnapshotFile};
+use super::{FILES, SnapshotError, copy_hashed, failed};
+use crate::error::IndexError;
+use crate::index::{Generations, Payload, register_tokenizers};
+
+/// The manifest of the snapshot that a generation was fetched from, kept beside its files.
+const FETCHED: &str = "snapshot.json";
+
+/// What fetching came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fetched {
+    /// What is served is this snapshot.
+    Unchanged(Snapshot),
+    New {
+        snapshot: Snapshot,
+        /// Octets that were copied; the rest was here already.
+        bytes_copied: u64,
+    },
+}
+
+impl Fetched {
+    /// The snapshot that is served now.
+    pub fn snapshot(&self) -> &Snapshot {
+        match self {
+            Self::Unchanged(snapshot) | Self::New { snapshot, .. } => snapshot,
+        }
+    }
+}
+
+/// Brings the index below `index_dir` to the snapshot that the directory `from` names as current. Blocking. What is copied is
+/// verified before it is swapped in; a snapshot that is not whole leaves what is served as it was.
+pub fn fetch(from: &Path, index_dir: &Path) -> Result<Fetched, SnapshotError> {
+    let snapshot = Snapshot::current(from)?;
+    let generations = Generations::new(index_dir);
+    let _lock = generations.lock()?;
+    let here = generations.current().ok();
+    let kept = here.as_deref().and_then(|dir| Snapshot::read(dir, &dir.join(FETCHED)).ok());
+    if kept.as_ref() == Some(&snapshot) {
+        return Ok(Fetched::Unchanged(snapshot));
+    }
+    let have = files_by_name(kept.as_ref());
+    let next = generations.prepare_next()?;
+    let mut bytes_copied = 0;
+    for file in &snapshot.files {
+        let is_here = have.get(file.name.as_str()) == Some(&file);
+        let linked = here
+            .as_deref()
+            .filter(|_| is_here)
+            .is_some_and(|here| fs::hard_link(here.join(&file.name), next.join(&file.name)).is_ok());
+        if !linked {
+            copy(from, file, &next)?;
+            bytes_copied += file.bytes;
+        }
+    }
+    verify(index_dir, &next, &snapshot)?;
+    snapshot.write(&next.join(FETCHED))?;
+    generations.switch_to(&next)?;
+    generations.remove_others()?;
+    Ok(Fetched::New { snapshot, bytes_copied })
+}
+
+fn files_by_name(snapshot: Option<&Snapshot>) -> BTreeMap<&str, &SnapshotFile> {
+    snapshot.into_iter().flat_map(|snapshot| &snapshot.files).map(|file| (file.name.as_str(), file)).collect()
+}
+
+/// Copies one file; it has to be what the manifest says to the last octet.
+fn copy(from: &Path, file: &SnapshotFile, to: &Path) -> Result<(), SnapshotError> {
+    let source = from.join(FILES).join(&file.sha256);
+    let target = to.join(&file.name);
+    let copied = || {
+        let mut out = File::create(&target)?;
+        // one more than there should be, so that a longer file is seen
+        let copied = copy_hashed(&mut File::open(&source)?, &mut out, file.bytes.saturating_add(1))?;
+        out.sync_all()?;
+        Ok(copied)
+    };
+    let (bytes, sha256) = copied().map_err(failed(&source))?;
+    if bytes == file.bytes && sha256 == file.sha256 {
+        return Ok(());
+    }
+    let reason = format!("{} is not what the manifest says", file.name);
+    Err(SnapshotError::Wrong { dir: from.to_owned(), reason })
+}
+
+/// Opens what was fetched as a search would.
+fn verify(index_dir: &Path, next: &Path, snapshot: &Snapshot) -> Result<(), SnapshotError> {
+    let corrupt = |error: tantivy::TantivyError| IndexError::Corrupt {
+        dir: index_dir.to_owned(),
+        reason: error.to_string(),
+    };
+    let index = Index::open_in_dir(next).map_err(corrupt)?;
+    register_tokenizers(&index);
+    index.reader().map_err(corrupt)?;
+    let payload = Payload::read(index_dir, &index)?;
+    if payload.feed_id == snapshot.feed_id && payload.position == snapshot.position {
+        return Ok(());
+    }
+    let reason = "its files reach another position than its manifest says".to_owned();
+    Err(SnapshotError::Wrong { dir: index_dir.to_owned(), reason })
+}

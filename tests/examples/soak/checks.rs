@@ -1,0 +1,93 @@
+//! When the web is calm again: everything that is declared is found, exactly once, and the feed has no doubles.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use crate::fleet::Fleet;
+use crate::load::client;
+use crate::weather::Weather;
+
+const FEED_PAGE: usize = 1_000;
+
+/// What became of the shops.
+pub(crate) struct Found {
+    pub(crate) shops: usize,
+    /// Shops whose newest manifest is not found, or not alone, on some interface.
+    pub(crate) wrong: Vec<String>,
+    pub(crate) took: Duration,
+}
+
+/// Waits until every interface shows every shop as it is, or for so long.
+pub(crate) async fn wait_until_found(
+    fleet: &mut Fleet,
+    weather: &Weather,
+    max: Duration,
+) -> anyhow::Result<Found> {
+    let began = Instant::now();
+    loop {
+        fleet.pass_again(weather)?;
+        let wrong = wrong(fleet, weather).await;
+        if wrong.is_empty() || began.elapsed() > max {
+            return Ok(Found { shops: weather.declared().count(), wrong, took: began.elapsed() });
+        }
+        sleep(Duration::from_secs(2)).await;
+    }
+}
+
+async fn wrong(fleet: &Fleet, weather: &Weather) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for interface in fleet.interfaces() {
+        for (site, action) in weather.declared() {
+            let answer = get(&format!("{interface}/search?site={site}&format=awp&limit=10")).await;
+            let ids = answer.ok().map(|answer| ids(&answer));
+            if ids.as_deref() != Some(std::slice::from_ref(&action)) {
+                wrong.push(format!("{site} on {interface}: {ids:?} and not {action}"));
+            }
+        }
+    }
+    wrong
+}
+
+fn ids(answer: &Value) -> Vec<String> {
+    let rows = answer["results"].as_array().into_iter().flatten();
+    rows.filter_map(|row| row["native_id"].as_str().map(str::to_owned)).collect()
+}
+
+/// The feed from its beginning.
+#[derive(Default)]
+pub(crate) struct Changes {
+    pub(crate) entries: usize,
+    pub(crate) doubled: usize,
+}
+
+pub(crate) async fn changes(fleet: &Fleet) -> anyhow::Result<Changes> {
+    let base = fleet.interfaces().into_iter().next().context("a fleet has an interface")?;
+    let mut seen = BTreeSet::new();
+    let mut changes = Changes::default();
+    let mut cursor = None::<String>;
+    loop {
+        let from = cursor.as_ref().map_or_else(String::new, |cursor| format!("&cursor={cursor}"));
+        let page = get(&format!("{base}/changes?limit={FEED_PAGE}{from}")).await?;
+        let entries = page["changes"].as_array().context("a page of the feed")?;
+        for entry in entries {
+            changes.entries += 1;
+            changes.doubled += usize::from(!seen.insert(entry.to_string()));
+        }
+        match page["next_cursor"].as_str() {
+            Some(next) if !entries.is_empty() && cursor.as_deref() != Some(next) => {
+                cursor = Some(next.to_owned());
+            }
+            _ => return Ok(changes),
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "asks our own api on loopback")]
+async fn get(url: &str) -> anyhow::Result<Value> {
+    let answer = client().get(url).send().await?;
+    Ok(serde_json::from_slice(&answer.bytes().await?)?)
+}

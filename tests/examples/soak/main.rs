@@ -1,0 +1,86 @@
+//! The whole fleet for some minutes against a web that changes and misbehaves, with restarts, kills and a database that breaks
+//! connections; it ends with a report. `tests/soak MINUTES [FILE]` builds and starts it.
+//!
+//! What is judged: politeness by the audit of the web's own log, searches that failed, memory and descriptors of the processes
+//! that run from beginning to end, what the logs complained about, and whether everything that is declared at the end is found
+//! exactly once.
+
+mod checks;
+mod fleet;
+mod load;
+mod measure;
+mod report;
+mod weather;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use agentdex_tests::harness::TestDatabase;
+use anyhow::{Context as _, bail};
+use tokio::time::{Instant, sleep_until};
+
+use fleet::Fleet;
+use load::Load;
+use measure::Measurements;
+use report::Report;
+use weather::{Chance, Weather};
+
+/// Between two looks at the processes.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// Between two changes of the web.
+const CHANGE_EVERY: Duration = Duration::from_millis(400);
+/// How long the calm web may take until every shop is found as it is.
+const CALM_MAX: Duration = Duration::from_mins(5);
+
+#[tokio::main]
+async fn main() -> anyhow::Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (minutes, file) = match arguments.as_slice() {
+        [minutes] => (minutes.parse::<f64>()?, None),
+        [minutes, file] => (minutes.parse::<f64>()?, Some(PathBuf::from(file))),
+        _ => bail!("usage: soak MINUTES [FILE]"),
+    };
+    let report = soak(Duration::from_secs_f64(60.0 * minutes)).await?;
+    let text = report.to_string();
+    writeln!(std::io::stdout(), "{text}")?;
+    if let Some(file) = file {
+        std::fs::write(&file, &text).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(ExitCode::from(u8::from(!report.is_good())))
+}
+
+async fn soak(duration: Duration) -> anyhow::Result<Report> {
+    let mut chance = Chance::new(duration.as_secs());
+    let mut weather = Weather::start().await?;
+    let database = TestDatabase::create().await?;
+    let mut fleet = Fleet::start(&weather, &database)?;
+    fleet.wait_until_ready().await?;
+    let load = Load::on(&fleet.interfaces());
+    let mut measurements = Measurements::default();
+
+    let until = Instant::now() + duration;
+    let (mut next_look, mut next_change) = (Instant::now(), Instant::now());
+    while Instant::now() < until {
+        sleep_until(next_look.min(next_change)).await;
+        if Instant::now() >= next_change {
+            weather.change(&mut chance);
+            next_change += CHANGE_EVERY;
+        }
+        if Instant::now() >= next_look {
+            measurements.take(&fleet).await;
+            fleet.disturb(&mut chance, &weather, &database).await?;
+            next_look += LOOK_EVERY;
+        }
+    }
+
+    weather.calm();
+    let found = checks::wait_until_found(&mut fleet, &weather, CALM_MAX).await?;
+    let changes = checks::changes(&fleet).await?;
+    let answers = load.stop().await;
+    let stopped = fleet.stop().await?;
+    let audit = weather.audit(&stopped);
+    database.drop_database().await?;
+    Ok(Report { duration, audit, answers, measurements, stopped, found, changes, sites: weather.sites() })
+}

@@ -1,0 +1,150 @@
+//! The web of a soak: shops that change what they declare, odd sites that misbehave in turn, and the demo's sites.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use agentdex_tests::audit;
+use serde_json::json;
+use testweb::{Addresses, Answer, Host, Web};
+
+use crate::fleet::{CONTACT_EMAIL, DELAY, Stopped};
+
+const SHOPS: usize = 60;
+const ODD_SITES: usize = 30;
+const PATH: &str = "/agent.json";
+const JSON: &str = "application/json";
+const OPEN: &str = "User-agent: *\nDisallow: /private/\n";
+const CLOSED: &str = "User-agent: *\nDisallow: /agent.json\n";
+
+/// Numbers that look random and are the same in every run (xorshift).
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// Below a bound.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap_or_default() % bound
+    }
+}
+
+pub(crate) struct Weather {
+    pub(crate) web: Web,
+    /// How often each shop has changed; its action is named after that.
+    versions: BTreeMap<String, usize>,
+    pub(crate) changes: usize,
+}
+
+impl Weather {
+    pub(crate) async fn start() -> anyhow::Result<Self> {
+        let shops = (0..SHOPS).map(|index| shop(&format!("shop{index}.test"), 0));
+        let odd = (0..ODD_SITES).map(|index| shop(&format!("odd{index}.test"), 0));
+        let web = Web::builder().addresses(Addresses::OneEach).hosts(shops).hosts(odd);
+        let web = web.hosts(testweb::demo::hosts()).start().await?;
+        let versions = (0..SHOPS).map(|index| (format!("shop{index}.test"), 0)).collect();
+        Ok(Self { web, versions, changes: 0 })
+    }
+
+    pub(crate) fn seeds(&self) -> Vec<String> {
+        let odd = (0..ODD_SITES).map(|index| format!("odd{index}.test"));
+        self.versions
+            .keys()
+            .cloned()
+            .chain(odd)
+            .chain(testweb::demo::seeds().into_iter().map(str::to_owned))
+            .collect()
+    }
+
+    pub(crate) fn sites(&self) -> usize {
+        self.seeds().len()
+    }
+
+    /// Each shop with the action that its manifest declares now.
+    pub(crate) fn declared(&self) -> impl Iterator<Item = (&str, String)> {
+        self.versions.iter().map(|(name, version)| (name.as_str(), action(*version)))
+    }
+
+    /// One site becomes another.
+    pub(crate) fn change(&mut self, chance: &mut Chance) {
+        self.changes += 1;
+        if chance.below(3) == 0 {
+            let name = format!("odd{}.test", chance.below(ODD_SITES));
+            let mood = chance.below(14);
+            return self.web.set_host(odd(&name, mood, self.changes));
+        }
+        let name = format!("shop{}.test", chance.below(SHOPS));
+        match chance.below(10) {
+            0 => self.web.remove(&name, PATH),
+            1 => self.web.set_file(&name, "/robots.txt", "text/plain", CLOSED),
+            2 => self.web.set_file(&name, "/robots.txt", "text/plain", OPEN),
+            _ => {
+                let version = self.versions.entry(name.clone()).or_default();
+                *version += 1;
+                self.web.set_file(&name, PATH, JSON, manifest(&name, *version));
+            }
+        }
+    }
+
+    /// Every shop is open and declares its newest version; odd sites stop being odd.
+    pub(crate) fn calm(&mut self) {
+        for (name, version) in &self.versions {
+            self.web.set_host(shop(name, *version));
+        }
+        for index in 0..ODD_SITES {
+            self.web.set_host(shop(&format!("odd{index}.test"), 0));
+        }
+    }
+
+    /// What the servers saw, judged.
+    pub(crate) fn audit(&self, stopped: &Stopped) -> audit::Report {
+        let policy = audit::Policy {
+            passes_began_us: stopped.passes_began_us.clone(),
+            repeats_forgiven: stopped.kills,
+            from: Some(CONTACT_EMAIL.to_owned()),
+            ..audit::Policy::with_delay(DELAY)
+        };
+        audit::check(&self.web.log().hits(), &policy)
+    }
+}
+
+fn action(version: usize) -> String {
+    format!("order_parcel_{version}")
+}
+
+fn shop(name: &str, version: usize) -> Host {
+    Host::new(name).robots(OPEN).file(PATH, JSON, manifest(name, version))
+}
+
+fn manifest(domain: &str, version: usize) -> String {
+    json!({"awp_version": "0.1", "domain": domain, "intent": "A shop that sends parcels.", "actions": [{
+        "id": action(version), "description": "Order a parcel for delivery", "auth_required": false,
+        "inputs": {"item": {"type": "string", "required": true}}, "outputs": {"order": "string"},
+        "endpoint": "/api/orders", "method": "POST"}]})
+    .to_string()
+}
+
+/// The ways in which real sites trouble a crawler.
+fn odd(name: &str, mood: usize, version: usize) -> Host {
+    let host = Host::new(name).robots(OPEN);
+    match mood {
+        0 => host.route(PATH, Answer::silence()),
+        1 => host.route(PATH, Answer::reset()),
+        2 => host.route(PATH, Answer::close()),
+        3 => host.route(PATH, Answer::endless(JSON)),
+        4 => host.route(PATH, Answer::gzip_bomb(JSON, 1 << 30)),
+        5 => host.route(PATH, Answer::json(manifest(name, version)).dripping(16, Duration::from_millis(200))),
+        6 => host.route(PATH, Answer::retry_after(503, "3")),
+        7 => host.route(PATH, Answer::retry_after(429, "2")),
+        8 => host.redirect(PATH, 302, PATH),
+        9 => host.route(PATH, Answer::json("{\"awp_version\": \"0.1\", ")),
+        10 => host.route(PATH, Answer::status(500)),
+        11 => host.route("/robots.txt", Answer::status(503)),
+        12 => host.refusing_connections(),
+        _ => shop(name, version),
+    }
+}

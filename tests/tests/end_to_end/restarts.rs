@@ -1,0 +1,207 @@
+//! Processes come and go: killed at any moment, restarted one by one, fed by snapshots. Nothing is lost, nothing is doubled, no
+//! request fails, and no site is asked too often.
+
+use std::collections::BTreeSet;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+use testweb::{Host, Web};
+use tokio::task::JoinSet;
+
+use crate::flow::airline;
+use crate::world::{Api, Backend, World, kill};
+
+/// Kills of each program; tests/run takes the default, `AGENTDEX_TEST_KILLS=100` the whole matrix.
+const KILLS_DEFAULT: usize = 6;
+/// Sites of the fleet's web.
+const SITES: usize = 40;
+/// Clients that ask while replicas restart.
+const CLIENTS: usize = 4;
+
+#[expect(clippy::disallowed_methods, reason = "the one knob of this test")]
+fn kills() -> usize {
+    std::env::var("AGENTDEX_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS_DEFAULT)
+}
+
+async fn shops(backend: Backend) -> World {
+    let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
+    let hosts = names
+        .iter()
+        .map(|name| Host::new(name).file("/agent.json", "application/json", airline("book_flight")));
+    let world = World::start(backend, Web::builder().hosts(hosts)).await;
+    world.write_seeds(&names);
+    world
+}
+
+fn quiet(mut command: Command) -> Child {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Every site's manifest is there once, in the store, in the feed and in the index.
+async fn assert_all_there_once(world: &World) {
+    world.index();
+    let api = world.api().await;
+    let stats = api.get("/stats").await;
+    assert_eq!(stats["manifests"], SITES, "{stats}");
+    let changes = api.get("/changes?limit=1000").await;
+    let added: Vec<&str> = changes["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|change| change["change"] == "added")
+        .map(|change| change["manifest_id"].as_str().unwrap_or_default())
+        .collect();
+    let distinct: BTreeSet<&&str> = added.iter().collect();
+    assert_eq!((added.len(), distinct.len()), (SITES, SITES), "lost or doubled in the feed: {changes}");
+    let found = api.get("/search?q=book+flight&limit=100&format=awp").await;
+    assert_eq!(found["total"], 2 * SITES, "two capabilities a site: {}", found["total"]);
+}
+
+/// Crawlers and indexers are killed at moments spread over their work; the next ones go on from there.
+pub(crate) async fn nothing_is_lost_or_doubled_by_kills(backend: Backend) {
+    let mut world = shops(backend).await;
+    world.delay = Duration::from_millis(50);
+    let kills = kills();
+    for round in 1..=kills {
+        let mut crawler = quiet(world.crawler(&["--lease", "1s"]));
+        let mut indexer = quiet(world.program("indexer"));
+        let until = world.requests() + 7 * round % 60;
+        let reached = world.web.log().wait_until(|log| log.hit_count() > until);
+        // the last rounds may find nothing left to do
+        drop(tokio::time::timeout(Duration::from_secs(3), reached).await);
+        kill(&mut crawler);
+        kill(&mut indexer);
+        world.kills += 1;
+    }
+    world.crawl(&["--lease", "1s"]);
+    assert_all_there_once(&world).await;
+    world.assert_polite();
+}
+
+/// Asks replicas in turn, as a balancer would: one that refuses the connection is passed over, and everything else that is
+/// not an answer is a failure.
+struct Load {
+    stop: Arc<AtomicBool>,
+    answered: Arc<AtomicUsize>,
+    clients: JoinSet<Vec<String>>,
+}
+
+impl Load {
+    fn on(replicas: &[String]) -> Self {
+        let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let mut clients = JoinSet::new();
+        for client in 0..CLIENTS {
+            let (stop, answered, replicas) = (Arc::clone(&stop), Arc::clone(&answered), replicas.to_vec());
+            clients.spawn(async move {
+                let mut failures = Vec::new();
+                let mut turn = client;
+                while !stop.load(Ordering::Relaxed) {
+                    match ask(&replicas, turn).await {
+                        Ok(()) => drop(answered.fetch_add(1, Ordering::Relaxed)),
+                        Err(failure) => failures.push(failure),
+                    }
+                    turn += 1;
+                }
+                failures
+            });
+        }
+        Self { stop, answered, clients }
+    }
+
+    /// Waits until so many further requests were answered.
+    async fn go_on(&self, requests: usize) {
+        let until = self.answered.load(Ordering::Relaxed) + requests;
+        let reached = async {
+            while self.answered.load(Ordering::Relaxed) < until {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_mins(1), reached).await.expect("nobody answers any more");
+    }
+
+    async fn assert_no_failure(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let failures = self.clients.join_all().await.concat();
+        assert!(failures.is_empty(), "{} requests failed: {:?}", failures.len(), failures.first());
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "asks our own api on loopback")]
+async fn ask(replicas: &[String], turn: usize) -> Result<(), String> {
+    let mut last = String::new();
+    for offset in 0..replicas.len() {
+        let url = format!("{}/search?q=book+flight", replicas[(turn + offset) % replicas.len()]);
+        match crate::world::client().get(&url).header("connection", "close").send().await {
+            Ok(answer) if answer.status().is_success() => {
+                return answer
+                    .bytes()
+                    .await
+                    .map(drop)
+                    .map_err(|error| format!("{url}: cut short: {error:?}"));
+            }
+            Ok(answer) => return Err(format!("{url}: {}", answer.status())),
+            Err(error) if error.is_connect() => last = format!("{url}: {error:?}"),
+            Err(error) => return Err(format!("{url}: {error:?}")),
+        }
+    }
+    Err(last)
+}
+
+/// Every process of a fleet is restarted in turn, and the index is built anew, under load.
+pub(crate) async fn a_rolling_restart_fails_no_request(backend: Backend) {
+    let world = shops(backend).await;
+    world.crawl(&[]);
+    let mut indexer = quiet(world.program("indexer"));
+    let mut replicas = [world.api().await, world.api().await];
+    let load = Load::on(&replicas.iter().map(|api| api.base().to_owned()).collect::<Vec<_>>());
+    load.go_on(50).await;
+    for turn in 0..4 {
+        let replica = &mut replicas[turn % 2];
+        replica.restart(&world).await;
+        load.go_on(50).await;
+    }
+    kill(&mut indexer);
+    let rebuilt = world.program("indexer").arg("rebuild").output().unwrap();
+    assert!(rebuilt.status.success(), "{}", crate::world::said(&rebuilt));
+    load.go_on(50).await;
+    load.assert_no_failure().await;
+    assert_all_there_once(&world).await;
+}
+
+/// Replicas without an indexer serve what one publishes, and take up what changes, under load.
+pub(crate) async fn replicas_serve_published_snapshots(backend: Backend) {
+    let world = shops(backend).await;
+    world.crawl(&[]);
+    let snapshots = world.path("snapshots");
+    let published = |world: &World| {
+        let done = world.program("indexer").args(["--once", "--publish"]).arg(&snapshots).output().unwrap();
+        assert!(done.status.success(), "{}", crate::world::said(&done));
+    };
+    published(&world);
+    let replica = Api::start(&world, |command| {
+        command.arg("--index-dir").arg(world.path("replica")).arg("--index-from").arg(&snapshots);
+    });
+    replica.wait_until_ready().await;
+    let ready = replica.get("/readyz").await;
+    assert_eq!(ready["index_changes_behind"], 0, "{ready}");
+    assert!(ready["snapshot_published_at"].is_string(), "{ready}");
+
+    let load = Load::on(&[replica.base().to_owned()]);
+    world.web.set_file("shop0.test", "/agent.json", "application/json", airline("reserve_seat"));
+    world.crawl(&["--revisit", "0s"]);
+    published(&world);
+    let arrived = async {
+        while !replica.search("site=shop0.test").await.contains(&"reserve_seat".to_owned()) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), arrived)
+        .await
+        .expect("the change did not reach the replica");
+    load.assert_no_failure().await;
+    let ready: Value = replica.get("/readyz").await;
+    assert_eq!(ready["index_changes_behind"], 0, "{ready}");
+}
