@@ -65,6 +65,8 @@ pub enum SearchError {
     Cursor(#[from] CursorProblem),
     #[error("the query has {bytes} bytes and the most is {max}")]
     QueryTooLong { bytes: usize, max: usize },
+    #[error("the search took longer than {time_max_ms} ms: ask with fewer words or with a filter")]
+    OutOfTime { time_max_ms: u128 },
     #[error("there are {found} phrasings and the most is {max}")]
     TooManyPhrasings { found: usize, max: usize },
     /// An inline operator names a value outside its closed vocabulary.

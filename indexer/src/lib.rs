@@ -11,6 +11,7 @@ pub mod cli;
 pub mod error;
 pub mod follow;
 mod index;
+pub mod learning;
 mod query;
 pub mod request;
 mod search;
@@ -21,5 +22,8 @@ pub use build::IndexBuilder;
 pub use error::{CursorProblem, IndexError, SearchError};
 pub use follow::IndexConfig;
 pub use index::SCHEMA_VERSION;
+pub use query::{Association, Associations};
 pub use request::{ExploreRequest, FacetKey, FacetWanted, Filters, Method, SearchRequest, Sort};
+#[doc(hidden)]
+pub use search::BareSearch;
 pub use search::{IndexGeneration, Searcher};

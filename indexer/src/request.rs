@@ -4,6 +4,8 @@
 //! unknown value is an error that lists what is known; open ones (sites, types, namespaces, languages) simply match
 //! nothing.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use manifest::model::{AuthScheme, CapabilityKind, Format, SafetyClass, SourceKind, UnknownValue};
 use policy::Status;
@@ -65,6 +67,10 @@ pub const LIMIT_DEFAULT: usize = 20;
 /// Most results on one page: what fits a screenful of scrolling and a bounded answer.
 pub const LIMIT_MAX: usize = 100;
 
+/// Longest time of a search when the caller does not say: a hundred times what a long request takes over a million
+/// capabilities.
+pub const TIME_MAX: Duration = Duration::from_secs(2);
+
 /// Restrictions: OR inside one, AND across them. Empty means anything.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filters {
@@ -115,6 +121,8 @@ pub struct SearchRequest {
     pub facets: Vec<FacetKey>,
     /// Whether each hit says how its score came about.
     pub explain: bool,
+    /// Longest time that the search may take.
+    pub time_max: Duration,
 }
 
 impl Default for SearchRequest {
@@ -127,6 +135,7 @@ impl Default for SearchRequest {
             cursor: None,
             facets: Vec::new(),
             explain: false,
+            time_max: TIME_MAX,
         }
     }
 }

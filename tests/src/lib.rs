@@ -1,7 +1,10 @@
 //! The politeness audit, and what the end-to-end tests share.
 //!
 //! [`audit`] judges a crawl from the log of the test web alone. [`harness`] starts what a test needs: a database of its
-//! own, a data directory, binaries of the workspace.
+//! own, a data directory, binaries of the workspace. [`relevance`] judges how well searches find what was meant, [`speed`]
+//! is what the speed benchmark is made of.
 
 pub mod audit;
 pub mod harness;
+pub mod relevance;
+pub mod speed;

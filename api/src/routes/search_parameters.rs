@@ -27,6 +27,7 @@ pub(crate) const KNOWN: &[&str] = &[
     "fields",
     "facets",
     "view",
+    "explain",
 ];
 
 /// Results on one page, unless asked otherwise.
@@ -106,7 +107,8 @@ impl SearchParameters {
             limit,
             cursor: query.one("cursor")?.map(ToOwned::to_owned),
             facets: query.closed::<FacetKey>("facets")?,
-            explain: false,
+            explain: query.one_parsed("explain")?.unwrap_or(false),
+            ..SearchRequest::default()
         };
         let view = query.one_closed("view")?.unwrap_or(View::Compact);
         Ok(Self { request, view, fields: fields(query, view)? })

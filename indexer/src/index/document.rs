@@ -4,6 +4,8 @@
 //! title three times, of parameter names and the site twice, everything else once. Text that tries to instruct the
 //! reader is indexed like any other and ranked a little lower.
 
+use std::collections::BTreeSet;
+
 use manifest::model::{Capability, ConformanceLevel, Manifest, SourceKind};
 use policy::Status;
 use store::StoredManifest;
@@ -32,6 +34,16 @@ const ABOUT_TERMS_MAX: usize = 400;
 const SITE_WORDS_MAX: usize = 10;
 /// Bytes of a description that a row keeps; the whole text is in the store.
 const ROW_DESCRIPTION_BYTES_MAX: usize = 2_000;
+
+/// The distinct terms of every capability of a manifest, by native id.
+pub(crate) fn all_terms(stored: &StoredManifest) -> Vec<(String, BTreeSet<String>)> {
+    let Some(manifest) = ManifestText::of(stored) else { return Vec::new() };
+    let terms = |capability: &Capability| {
+        let all = CapabilityText::of(&manifest, capability).terms(&manifest).all;
+        (capability.native_id.clone(), all.split(' ').map(str::to_owned).collect())
+    };
+    stored.manifest.capabilities.iter().map(terms).collect()
+}
 
 /// What all capabilities of a manifest share.
 pub(crate) struct ManifestText<'a> {
@@ -226,21 +238,30 @@ impl<'a> CapabilityText<'a> {
 
     fn add_terms(&self, fields: &Fields, manifest: &ManifestText<'_>, document: &mut TantivyDocument) {
         let stemming = Stemming::for_language(&self.language);
-        let mut terms = Terms::new(stemming);
-        for word in &manifest.site_words {
-            terms.add_word(word, SITE_WEIGHT);
-        }
-        for (text, weight) in self.weighted() {
-            terms.add_text(text, weight);
-        }
+        let terms = self.terms(manifest);
         document.add_text(fields.all, &terms.all);
         document.add_text(fields.bigram, &terms.bigrams);
         document.add_text(fields.gram, self.grams(&manifest.site_words));
-        document.add_text(fields.word, terms.distinct_words());
+        // Each text is a value of its own, so that no phrase reaches from one into the next.
+        for text in &terms.written {
+            document.add_text(fields.word, text);
+        }
         let examples = &self.capability.examples;
         document.add_text(fields.example, joined_terms(examples.iter().map(String::as_str), stemming));
         document.add_text(fields.about, about(&manifest.stored.manifest, stemming));
         self.add_suggestions(fields, document);
+    }
+
+    fn terms(&self, manifest: &ManifestText<'_>) -> Terms {
+        let mut terms = Terms::new(Stemming::for_language(&self.language));
+        for word in &manifest.site_words {
+            terms.add_word(word, SITE_WEIGHT);
+            terms.written.push(word.clone());
+        }
+        for (text, weight) in self.weighted() {
+            terms.add_text(text, weight);
+        }
+        terms
     }
 
     fn grams(&self, site_words: &[String]) -> String {
@@ -285,23 +306,32 @@ struct Terms {
     stemming: Stemming,
     all: String,
     bigrams: String,
-    words: Vec<String>,
+    /// The words of each text as written.
+    written: Vec<String>,
     count: usize,
 }
 
 impl Terms {
     fn new(stemming: Stemming) -> Self {
-        Self { stemming, all: String::new(), bigrams: String::new(), words: Vec::new(), count: 0 }
+        Self { stemming, all: String::new(), bigrams: String::new(), written: Vec::new(), count: 0 }
     }
 
     fn add_text(&mut self, text: &str, weight: usize) {
         let mut before: Option<String> = None;
-        for word in words(text).filter(|word| !is_stop_word(&word.text)) {
-            let Some(term) = self.add_word(&word.text, weight) else { return };
+        let mut written = String::new();
+        for word in words(text) {
+            push_term(&mut written, &word.text);
+            if is_stop_word(&word.text) {
+                continue;
+            }
+            let Some(term) = self.add_word(&word.text, weight) else { break };
             if let Some(before) = before {
                 push_term(&mut self.bigrams, &bigram(&before, &term));
             }
             before = Some(term);
+        }
+        if !written.is_empty() {
+            self.written.push(written);
         }
     }
 
@@ -314,14 +344,7 @@ impl Terms {
         for _ in 0..weight {
             push_term(&mut self.all, &term);
         }
-        self.words.push(word.to_owned());
         Some(term)
-    }
-
-    fn distinct_words(mut self) -> String {
-        self.words.sort_unstable();
-        self.words.dedup();
-        self.words.join(" ")
     }
 }
 

@@ -53,7 +53,7 @@ fields! {
     example,
     /// What the manifest says of itself at length.
     about,
-    /// Words as written, for corrections.
+    /// Words as written, in order: for corrections and phrases.
     word,
     /// Completions, each with its kind.
     suggest,
@@ -88,6 +88,13 @@ fields! {
     prior,
 }
 
+impl Fields {
+    /// Those that the words of a request are looked up in.
+    pub(crate) fn searched(&self) -> [Field; 8] {
+        [self.all, self.bigram, self.gram, self.example, self.about, self.word, self.exact, self.suggest]
+    }
+}
+
 /// A schema with its field handles.
 pub(crate) struct SchemaParts {
     pub(crate) schema: Schema,
@@ -106,7 +113,7 @@ pub(crate) fn schema() -> SchemaParts {
         gram: builder.add_text_field("gram", terms(IndexRecordOption::WithFreqs)),
         example: builder.add_text_field("example", terms(IndexRecordOption::WithFreqs)),
         about: builder.add_text_field("about", terms(IndexRecordOption::WithFreqs)),
-        word: builder.add_text_field("word", terms(IndexRecordOption::Basic)),
+        word: builder.add_text_field("word", terms(IndexRecordOption::WithFreqsAndPositions)),
         suggest: builder.add_text_field("suggest", whole()),
         format: facet(&mut builder, "format"),
         semantic_type: facet(&mut builder, "semantic_type"),
@@ -139,7 +146,7 @@ fn terms(record: IndexRecordOption) -> TextOptions {
     let indexing = TextFieldIndexing::default()
         .set_tokenizer(TERMS_TOKENIZER)
         .set_index_option(record)
-        .set_fieldnorms(record != IndexRecordOption::Basic);
+        .set_fieldnorms(record == IndexRecordOption::WithFreqs);
     TextOptions::default().set_indexing_options(indexing)
 }
 

@@ -1,40 +1,86 @@
-//! Which words of requests go with which words of capabilities, learnt from public request sets.
+//! Which words of requests go with which words of capabilities, learnt from requests whose answer is known.
 //!
 //! Two things are known of a word: how much it says about what is wanted ("weather" much, "interesting" little), and
 //! which words the capabilities have that such requests mean ("nurse" goes with "job"). The first weighs the word, the
 //! second adds a little to capabilities with those words; neither brings in a capability that no word selected.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
 
 const LEARNT: &str = include_str!("../../data/associations.txt");
 
+static BUILT_IN: LazyLock<Arc<Associations>> = LazyLock::new(|| Arc::new(Associations::parse(LEARNT)));
+
 /// What is known of a word.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Association {
+pub struct Association {
     /// What the word itself counts; 1 is usual.
-    pub(crate) weight: f32,
+    pub weight: f32,
     /// Stems that go with it, and how strongly.
-    pub(crate) stems: Vec<(&'static str, f32)>,
+    pub stems: Vec<(String, f32)>,
 }
 
-static BY_STEM: LazyLock<HashMap<&'static str, Association>> =
-    LazyLock::new(|| LEARNT.lines().filter(|line| !line.starts_with('#')).filter_map(read).collect());
+/// What is known of words, by their stems.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Associations {
+    by_stem: BTreeMap<String, Association>,
+}
 
-/// `stem weight other:strength other:strength…`
-fn read(line: &'static str) -> Option<(&'static str, Association)> {
+impl Associations {
+    /// Those that ship with the program.
+    pub fn built_in() -> Arc<Self> {
+        Arc::clone(&BUILT_IN)
+    }
+
+    /// Reads `stem weight other:strength other:strength…`, a word a line. What is no such line is passed over.
+    pub fn parse(text: &str) -> Self {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        Self { by_stem: lines.filter_map(read).collect() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_stem.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_stem.is_empty()
+    }
+
+    /// What is known of a stem.
+    pub(crate) fn get(&self, stem: &str) -> Option<&Association> {
+        self.by_stem.get(stem)
+    }
+}
+
+impl FromIterator<(String, Association)> for Associations {
+    fn from_iter<I: IntoIterator<Item = (String, Association)>>(pairs: I) -> Self {
+        Self { by_stem: pairs.into_iter().collect() }
+    }
+}
+
+/// The form that [`Associations::parse`] reads.
+impl fmt::Display for Associations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (stem, known) in &self.by_stem {
+            write!(f, "{stem} {:.2}", known.weight)?;
+            for (other, strength) in &known.stems {
+                write!(f, " {other}:{strength:.1}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+fn read(line: &str) -> Option<(String, Association)> {
     let mut fields = line.split(' ');
     let (stem, weight) = (fields.next()?, fields.next()?.parse().ok()?);
-    let pair = |field: &'static str| {
+    let pair = |field: &str| {
         let (other, strength) = field.split_once(':')?;
-        Some((other, strength.parse().ok()?))
+        Some((other.to_owned(), strength.parse().ok()?))
     };
-    Some((stem, Association { weight, stems: fields.filter_map(pair).collect() }))
-}
-
-/// What is known of a stem.
-pub(crate) fn association(stem: &str) -> Option<&'static Association> {
-    BY_STEM.get(stem)
+    Some((stem.to_owned(), Association { weight, stems: fields.filter_map(pair).collect() }))
 }
 
 #[cfg(test)]
@@ -42,13 +88,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_is_read() {
+    fn what_is_written_is_read_again() {
+        let text = "flight 1.10 travel:1.9 trip:0.4\ninterest 0.40\n";
+        let known = Associations::parse(&format!("# words\n{text}"));
+        assert_eq!(known.to_string(), text);
+        assert!(known.get("flight").is_some_and(|flight| flight.stems.len() == 2));
+        assert_eq!(known.get("zebrafish"), None);
+    }
+
+    #[test]
+    fn every_shipped_line_is_read_and_bounded() {
         let lines = LEARNT.lines().filter(|line| !line.starts_with('#')).count();
-        assert_eq!(BY_STEM.len(), lines);
-        assert!(BY_STEM.values().all(|known| (0.2..=1.4).contains(&known.weight)));
-        assert!(
-            association("flight").is_some_and(|known| known.stems.iter().any(|(stem, _)| *stem == "travel"))
-        );
-        assert_eq!(association("zebrafish"), None);
+        let known = Associations::built_in();
+        assert_eq!(known.len(), lines);
+        assert!(known.by_stem.values().all(|known| (0.2..=1.4).contains(&known.weight)));
+        assert!(known.by_stem.values().flat_map(|known| &known.stems).all(|(_, strength)| *strength <= 2.0));
     }
 }

@@ -7,6 +7,7 @@ use tantivy::query::FuzzyTermQuery;
 use tantivy::{Searcher, Term};
 
 use super::plan::PlanWord;
+use crate::analysis::is_stop_word;
 use crate::error::IndexError;
 use crate::index::Fields;
 
@@ -91,7 +92,10 @@ fn near_words(
             inverted.terms().search(automaton).into_stream().map_err(|error| failed(error.into()))?;
         for _ in 0..CANDIDATES_MAX {
             let Some((key, info)) = stream.next() else { break };
-            let Ok(text) = std::str::from_utf8(key) else { continue };
+            let text = match std::str::from_utf8(key) {
+                Ok(text) if !is_stop_word(text) => text,
+                _ => continue,
+            };
             let candidate = Candidate {
                 is_same_initial: text.chars().next() == word.chars().next(),
                 is_one_edit: distance == 1,

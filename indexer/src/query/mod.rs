@@ -7,6 +7,7 @@ mod parse;
 mod plan;
 mod synonyms;
 
+pub use associations::{Association, Associations};
 pub(crate) use correct::{Correction, corrections};
 pub(crate) use filter::{FilterPart, filter_parts};
 pub(crate) use parse::{Phrase, Wish, parse};

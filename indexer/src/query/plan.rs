@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::associations::association;
+use super::associations::Associations;
 use super::correct::Correction;
 use super::synonyms::synonyms;
 use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, words};
@@ -24,7 +24,7 @@ const SYNONYM_WEIGHT: f32 = 0.15;
 /// Weight of what goes with a word, times how strongly it does.
 const ASSOCIATION_WEIGHT: f32 = 0.1;
 /// Terms that go with the words of one request, the strongest first.
-const ASSOCIATIONS_MAX: usize = 120;
+const ASSOCIATIONS_MAX: usize = 40;
 
 /// Why a term is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +57,13 @@ pub(crate) struct Plan {
     pub(crate) words: Vec<PlanWord>,
 }
 
+/// How the words of one text are read.
+struct Reading<'a> {
+    stemming: Stemming,
+    keeps_chat: bool,
+    known: &'a Associations,
+}
+
 /// A word that counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlanWord {
@@ -67,15 +74,16 @@ pub(crate) struct PlanWord {
 
 impl Plan {
     /// Makes a plan of a text.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str, known: &Associations) -> Self {
         let stemming = detect(text).map_or(Stemming::English, Stemming::for_language);
         let keeps_chat = !words(text).any(|word| !is_stop_word(&word.text) && !is_chat_verb(&word.text));
+        let reading = Reading { stemming, keeps_chat, known };
         let mut plan = Self::default();
         let mut seen = HashSet::new();
         let mut parts: Vec<Vec<usize>> = Vec::new();
         for part in split_parts(text) {
             let first = plan.terms.len();
-            plan.add_part(part, stemming, keeps_chat, &mut seen);
+            plan.add_part(part, &reading, &mut seen);
             let places: Vec<usize> = (first..plan.terms.len()).collect();
             let is_small = plan.words_in(&places) < PART_WORDS_MIN;
             match parts.last_mut() {
@@ -103,16 +111,16 @@ impl Plan {
         places.iter().filter(|at| self.terms.get(**at).is_some_and(|term| term.role == Role::Word)).count()
     }
 
-    fn add_part(&mut self, part: &str, stemming: Stemming, keeps_chat: bool, seen: &mut HashSet<String>) {
+    fn add_part(&mut self, part: &str, reading: &Reading<'_>, seen: &mut HashSet<String>) {
         let mut before: Option<String> = None;
         for word in words(part) {
             if self.words.len() >= WORDS_MAX {
                 return;
             }
-            if is_stop_word(&word.text) || (!keeps_chat && is_chat_verb(&word.text)) {
+            if is_stop_word(&word.text) || (!reading.keeps_chat && is_chat_verb(&word.text)) {
                 continue;
             }
-            let stem = stemming.stem(&word.text).into_owned();
+            let stem = reading.stemming.stem(&word.text).into_owned();
             if let Some(before) = before.replace(stem.clone()) {
                 let joined = bigram(&before, &stem);
                 if seen.insert(joined.clone()) {
@@ -120,7 +128,7 @@ impl Plan {
                 }
             }
             if seen.insert(stem.clone()) {
-                let weight = association(&stem).map_or(1.0, |known| known.weight);
+                let weight = reading.known.get(&stem).map_or(1.0, |known| known.weight);
                 self.push(stem.clone(), Role::Word, weight, self.words.len());
                 self.words.push(PlanWord { said: word.text, stem });
             }
@@ -154,11 +162,11 @@ impl Plan {
     }
 
     /// Adds what goes with the words, each to the part of its word. A stem that goes with several words counts for each.
-    pub(crate) fn add_associations(&mut self) {
+    pub(crate) fn add_associations(&mut self, known: &Associations) {
         let part_of = |parts: &[Vec<usize>], term: usize| parts.iter().position(|part| part.contains(&term));
-        let mut found: HashMap<(Option<usize>, &'static str), (f32, usize)> = HashMap::new();
+        let mut found: HashMap<(Option<usize>, &str), (f32, usize)> = HashMap::new();
         for (at, term) in self.terms.iter().enumerate().filter(|(_, term)| term.role == Role::Word) {
-            let Some(known) = association(&term.text) else { continue };
+            let Some(known) = known.get(&term.text) else { continue };
             for (stem, strength) in &known.stems {
                 if !self.words.iter().any(|word| word.stem == *stem) {
                     found.entry((part_of(&self.parts, at), stem)).or_insert((0.0, term.word)).0 += strength;
@@ -216,27 +224,31 @@ fn split_parts(text: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
+    fn plan_of(text: &str) -> Plan {
+        Plan::of(text, &Associations::default())
+    }
+
     fn texts(plan: &Plan, role: Role) -> Vec<&str> {
         plan.terms.iter().filter(|term| term.role == role).map(|term| term.text.as_str()).collect()
     }
 
     #[test]
     fn words_of_conversation_are_left_out_unless_nothing_else_is_left() {
-        let plan = Plan::of("Could you please help me find a cheap flight?");
+        let plan = plan_of("Could you please help me find a cheap flight?");
         assert_eq!(texts(&plan, Role::Word), ["cheap", "flight"]);
         assert_eq!(texts(&plan, Role::Bigram), ["cheap_flight"]);
-        assert_eq!(texts(&Plan::of("find"), Role::Word), ["find"]);
-        assert!(Plan::of("the of and").terms.is_empty());
+        assert_eq!(texts(&plan_of("find"), Role::Word), ["find"]);
+        assert!(plan_of("the of and").terms.is_empty());
     }
 
     #[test]
     fn a_word_counts_once() {
-        assert_eq!(texts(&Plan::of("flights, flight and Flight!"), Role::Word), ["flight"]);
+        assert_eq!(texts(&plan_of("flights, flight and Flight!"), Role::Word), ["flight"]);
     }
 
     #[test]
     fn sentences_become_parts() {
-        let plan = Plan::of("Book a flight to Oslo. Then reserve a hotel room! Thanks.");
+        let plan = plan_of("Book a flight to Oslo. Then reserve a hotel room! Thanks.");
         assert_eq!(plan.parts.len(), 2);
         let second: Vec<&str> = plan.parts[1]
             .iter()
@@ -244,13 +256,13 @@ mod tests {
             .filter(|text| !text.contains('_'))
             .collect();
         assert_eq!(second, ["reserv", "hotel", "room"]);
-        assert!(Plan::of("version 2.5 of the book flight").parts.is_empty());
+        assert!(plan_of("version 2.5 of the book flight").parts.is_empty());
     }
 
     #[test]
     fn work_is_bounded() {
         let long = (0..2_000).map(|at| format!("word{at}x.")).collect::<Vec<_>>().join(" ");
-        let plan = Plan::of(&long);
+        let plan = plan_of(&long);
         assert!(plan.words.len() <= WORDS_MAX);
         assert!(plan.parts.len() <= PARTS_MAX);
     }

@@ -1,7 +1,6 @@
 //! One search from request to answer.
 
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -11,8 +10,10 @@ use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, Term};
 
-use super::candidates::{Conditions, Selected, add_phrases, phrase_query, select, selecting_query};
+use super::bare::BareSearch;
+use super::candidates::{Conditions, Selected, add_phrases, excluded_query, select, selecting_query};
 use super::cursor::{Cursor, short_tie};
+use super::deadline::{Deadline, Timed};
 use super::loaded::Loaded;
 use super::matrix::Matrix;
 use super::order::{By, Found, TopAfter};
@@ -39,7 +40,18 @@ const EXACT_MAX: usize = 50;
 
 pub(super) fn answer(loaded: &Loaded, request: &SearchRequest) -> Result<SearchAnswer, SearchError> {
     let wishes = read_wishes(&request.phrasings)?;
-    Answerer::prepare(loaded, request, wishes)?.answer()
+    let deadline = Deadline::after(request.time_max);
+    let answer = Answerer::prepare(loaded, request, wishes).and_then(|answerer| answerer.answer(deadline));
+    answer.map_err(|error| if deadline.is_over() { deadline.error() } else { error })
+}
+
+/// The query that a request selects its candidates with; `None` when it has no words.
+pub(super) fn bare(loaded: &Loaded, request: &SearchRequest) -> Result<Option<BareSearch>, SearchError> {
+    let answerer = Answerer::prepare(loaded, request, read_wishes(&request.phrasings)?)?;
+    let Some(text) = answerer.text.as_deref() else { return Ok(None) };
+    let query = answerer.conditions.apply(Some(text), None);
+    let terms = answerer.plans.iter().map(Plan::selecting).sum();
+    Ok(Some(BareSearch { searcher: loaded.searcher.clone(), query, terms }))
 }
 
 /// Counts everything that a search would find; where it finds nothing good, there is nothing to count.
@@ -51,7 +63,7 @@ pub(super) fn explore(loaded: &Loaded, request: &ExploreRequest) -> Result<Vec<F
         ..SearchRequest::default()
     };
     let answerer = Answerer::prepare(loaded, &search, read_wishes(&search.phrasings)?)?;
-    if answerer.answer()?.nothing_good {
+    if answerer.answer(Deadline::after(search.time_max))?.nothing_good {
         return Ok(vec![FacetBuckets::default(); request.facets.len()]);
     }
     let text = answerer.text.as_deref();
@@ -69,7 +81,8 @@ pub(super) fn similar(
     let text = [own.name.as_str(), description].join(". ");
     let wish = Wish { text: text.chars().take(SIMILAR_CHARS_MAX).collect(), ..Wish::default() };
     let request = SearchRequest { limit: max.saturating_add(1), ..SearchRequest::default() };
-    let answer = Answerer::prepare(loaded, &request, vec![wish])?.answer()?;
+    let answer =
+        Answerer::prepare(loaded, &request, vec![wish])?.answer(Deadline::after(request.time_max))?;
     let others = answer.hits.into_iter().filter(|hit| hit.id != *id);
     Ok(Some(others.take(max).collect()))
 }
@@ -96,14 +109,14 @@ impl<'a> Answerer<'a> {
     ) -> Result<Self, SearchError> {
         let query_number = query_number(request);
         let cursor = request.cursor.as_deref().map(|text| Cursor::read(text, query_number)).transpose()?;
-        let mut plans: Vec<Plan> =
-            wishes.iter().map(|wish| Plan::of(&wish.text)).filter(|plan| !plan.terms.is_empty()).collect();
+        let mut plans: Vec<Plan> = wishes.iter().map(|wish| Plan::of(&wish.text, &loaded.known)).collect();
+        plans.retain(|plan| !plan.terms.is_empty());
         let mut found_corrections = Vec::new();
         for plan in &mut plans {
             let found = corrections(&loaded.searcher, &loaded.fields, &plan.words)?;
             plan.add_corrections(&found);
             plan.add_synonyms();
-            plan.add_associations();
+            plan.add_associations(&loaded.known);
             found_corrections.push(found);
         }
         let conditions = conditions(loaded, &request.filters, &wishes)?;
@@ -132,26 +145,27 @@ impl<'a> Answerer<'a> {
         })
     }
 
-    fn answer(&self) -> Result<SearchAnswer, SearchError> {
+    fn answer(&self, deadline: Deadline) -> Result<SearchAnswer, SearchError> {
         let mut answer = match (self.request.sort, self.text.is_some()) {
-            (Sort::Relevance, true) => self.by_relevance()?,
-            (sort, _) => self.by_order(sort)?,
+            (Sort::Relevance, true) => self.by_relevance(deadline)?,
+            (sort, _) => self.by_order(sort, deadline)?,
         };
         if answer.nothing_good {
             return Ok(answer);
         }
         if !self.request.facets.is_empty() {
             let text = self.text.as_deref();
+            deadline.check()?;
             answer.facets = facets::count(self.loaded, &self.request.facets, text, &self.conditions)?;
         }
         Ok(answer)
     }
 
     /// The documents of the window, looked at closely; beyond them, the rest by the score of their text.
-    fn by_relevance(&self) -> Result<SearchAnswer, SearchError> {
+    fn by_relevance(&self, deadline: Deadline) -> Result<SearchAnswer, SearchError> {
         let Some(text) = self.text.as_deref() else { return Ok(SearchAnswer::default()) };
         let query = self.conditions.apply(Some(text), None);
-        let window = self.window(query.as_ref())?;
+        let window = self.window(query.as_ref(), deadline)?;
         let mut answer = SearchAnswer {
             total: window.total,
             total_is_exact: window.total_is_exact,
@@ -180,7 +194,7 @@ impl<'a> Answerer<'a> {
                 return Ok(answer);
             }
         }
-        self.add_rest(&mut answer, query.as_ref(), seen, &window)?;
+        self.add_rest(&mut answer, query.as_ref(), (seen, deadline), &window)?;
         Ok(answer)
     }
 
@@ -189,7 +203,7 @@ impl<'a> Answerer<'a> {
         &self,
         answer: &mut SearchAnswer,
         query: &dyn Query,
-        seen: Vec<u32>,
+        (seen, deadline): (Vec<u32>, Deadline),
         window: &Window,
     ) -> Result<(), SearchError> {
         let room = self.limit - answer.hits.len();
@@ -199,7 +213,7 @@ impl<'a> Answerer<'a> {
         }
         let skip = Arc::new(seen.iter().copied().collect::<HashSet<u32>>());
         let collector = TopAfter { by: By::Score, limit: room + 1, after: after.clone(), skip };
-        let found = self.collect(query, &collector)?;
+        let found = self.collect(query, collector, deadline)?;
         (answer.total, answer.total_is_exact) = (found.total, true);
         let highest = window.ranked.last().map_or(f32::MAX, |last| last.score);
         let marks = Marks::of(&self.plans);
@@ -220,7 +234,7 @@ impl<'a> Answerer<'a> {
     }
 
     /// Every order that no closer look changes.
-    fn by_order(&self, sort: Sort) -> Result<SearchAnswer, SearchError> {
+    fn by_order(&self, sort: Sort, deadline: Deadline) -> Result<SearchAnswer, SearchError> {
         let by = match sort {
             Sort::Relevance | Sort::Updated => By::Updated,
             Sort::FirstSeen => By::FirstSeen,
@@ -229,7 +243,7 @@ impl<'a> Answerer<'a> {
         let after = self.cursor.as_ref().and_then(|cursor| cursor.place.clone());
         let collector = TopAfter { by, limit: self.limit + 1, after, skip: Arc::default() };
         let query = self.conditions.apply(self.text.as_deref(), None);
-        let found = self.collect(query.as_ref(), &collector)?;
+        let found = self.collect(query.as_ref(), collector, deadline)?;
         let marks = Marks::of(&self.plans);
         let mut answer = SearchAnswer {
             total: found.total,
@@ -249,14 +263,22 @@ impl<'a> Answerer<'a> {
         Ok(answer)
     }
 
-    fn collect(&self, query: &dyn Query, collector: &TopAfter) -> Result<Found, IndexError> {
-        self.loaded.searcher.search(query, collector).map_err(IndexError::engine("search"))
+    fn collect(
+        &self,
+        query: &dyn Query,
+        collector: TopAfter,
+        deadline: Deadline,
+    ) -> Result<Found, IndexError> {
+        self.loaded
+            .searcher
+            .search(query, &Timed { collector, deadline })
+            .map_err(IndexError::engine("search"))
     }
 
     /// Selects and ranks the window.
-    fn window(&self, query: &dyn Query) -> Result<Window, IndexError> {
+    fn window(&self, query: &dyn Query, deadline: Deadline) -> Result<Window, SearchError> {
         let terms = self.plans.iter().map(Plan::selecting).sum();
-        let Selected { best, total, total_is_exact } = select(self.loaded, query, terms)?;
+        let Selected { best, total, total_is_exact } = select(self.loaded, query, terms, deadline)?;
         let is_everything = total_is_exact && total == best.len() as u64;
         let mut candidates: Vec<DocAddress> = best.into_iter().map(|(_, address)| address).collect();
         let exact = self.exact_documents()?;
@@ -268,6 +290,7 @@ impl<'a> Answerer<'a> {
         #[expect(clippy::cast_precision_loss, reason = "a handful of phrasings")]
         let share = 1.0 / self.plans.len() as f32;
         for plan in &self.plans {
+            deadline.check()?;
             let matrix = Matrix::of(self.loaded, plan, &candidates)?;
             let (scores, best) = text_scores(plan, &matrix, candidates.len());
             unit = unit.max(best);
@@ -276,7 +299,7 @@ impl<'a> Answerer<'a> {
             }
             matrices.push(matrix);
         }
-        let traits = self.traits(&candidates, &exact)?;
+        let traits = self.traits(&candidates, &exact);
         let ranked = rank(&candidates, &fused, &traits, unit.max(1.0));
         let coverage = self.coverage(&ranked, &matrices);
         Ok(Window { ranked, matrices, total, total_is_exact, coverage, is_everything })
@@ -316,41 +339,21 @@ impl<'a> Answerer<'a> {
         Ok(found)
     }
 
-    fn traits(
-        &self,
-        candidates: &[DocAddress],
-        exact: &HashSet<DocAddress>,
-    ) -> Result<Vec<Traits>, IndexError> {
-        let failed = IndexError::engine("read columns");
-        let mut columns = HashMap::new();
-        let mut traits = Vec::with_capacity(candidates.len());
-        for address in candidates {
-            if let Entry::Vacant(entry) = columns.entry(address.segment_ord) {
-                let fast = self.loaded.searcher.segment_reader(address.segment_ord).fast_fields();
-                let numbers = ["tie", "site_number", "text_number"].map(|name| fast.u64(name));
-                let [tie, site, text] = numbers;
-                let opened = (
-                    tie.map_err(&failed)?,
-                    site.map_err(&failed)?,
-                    text.map_err(&failed)?,
-                    fast.f64("prior").map_err(&failed)?,
-                );
-                entry.insert(opened);
-            }
-            let Some((tie, site, text, prior)) = columns.get(&address.segment_ord) else { continue };
-            let id = address.doc_id;
+    fn traits(&self, candidates: &[DocAddress], exact: &HashSet<DocAddress>) -> Vec<Traits> {
+        let traits = |address: &DocAddress| {
+            let columns = self.loaded.columns.get(address.segment_ord as usize)?;
+            let number = |column: &tantivy::columnar::Column<u64>| column.first(address.doc_id).unwrap_or(0);
             #[expect(clippy::cast_possible_truncation, reason = "a factor near one")]
-            let prior = prior.first(id).unwrap_or(1.0) as f32;
-            let number = |column: &tantivy::columnar::Column<u64>| column.first(id).unwrap_or(0);
-            traits.push(Traits {
-                tie: number(tie),
-                site: number(site),
-                text: number(text),
+            let prior = columns.prior.first(address.doc_id).unwrap_or(1.0) as f32;
+            Some(Traits {
+                tie: number(&columns.tie),
+                site: number(&columns.site),
+                text: number(&columns.text),
                 prior,
                 is_exact: exact.contains(address),
-            });
-        }
-        Ok(traits)
+            })
+        };
+        candidates.iter().filter_map(traits).collect()
     }
 
     fn hit(&self, ranked: &Ranked, window: &Window) -> Result<Hit, IndexError> {
@@ -414,7 +417,7 @@ fn conditions(loaded: &Loaded, filters: &Filters, wishes: &[Wish]) -> Result<Con
         parts.extend(filter_parts(searcher, fields, &wish.filters)?);
     }
     let excluded = wishes.iter().flat_map(|wish| &wish.excluded);
-    let excluded = excluded.filter_map(|text| phrase_query(fields, text)).collect();
+    let excluded = excluded.filter_map(|text| excluded_query(fields, text)).collect();
     let mut conditions = Conditions { filters: parts, required: Vec::new(), excluded };
     // Phrasings of one wish are alternatives: only a phrase of the single phrasing is required.
     if let [only] = wishes {

@@ -4,12 +4,13 @@
 //! match is scored, which also counts them.
 
 use tantivy::collector::{Count, TopDocs};
-use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, Occur, Query, TermQuery};
+use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, Score, Term};
 
+use super::deadline::{Deadline, Timed};
 use super::loaded::Loaded;
-use crate::analysis::{Stemming, bigram, terms};
+use crate::analysis::{Stemming, bigram, terms, words};
 use crate::error::IndexError;
 use crate::index::Fields;
 use crate::query::{FilterPart, Phrase, Plan, QueryTerm, Role};
@@ -72,6 +73,11 @@ fn weighted(term: Term, of: &QueryTerm) -> Box<dyn Query> {
     }
 }
 
+/// Whether a query of so many terms is searched by skipping.
+pub(super) fn is_skipping(terms: usize) -> bool {
+    terms <= SKIPPING_TERMS_MAX
+}
+
 /// The best documents by text, and how many match.
 pub(super) struct Selected {
     pub(super) best: Vec<(Score, DocAddress)>,
@@ -79,20 +85,44 @@ pub(super) struct Selected {
     pub(super) total_is_exact: bool,
 }
 
-pub(super) fn select(loaded: &Loaded, query: &dyn Query, terms: usize) -> Result<Selected, IndexError> {
+pub(super) fn select(
+    loaded: &Loaded,
+    query: &dyn Query,
+    terms: usize,
+    deadline: Deadline,
+) -> Result<Selected, IndexError> {
     let failed = IndexError::engine("search");
     let best = TopDocs::with_limit(WINDOW).order_by_score();
-    if terms > SKIPPING_TERMS_MAX {
-        let (best, total) = loaded.searcher.search(query, &(best, Count)).map_err(&failed)?;
+    if !is_skipping(terms) {
+        let (best, total) =
+            loaded.searcher.search(query, &Timed { collector: (best, Count), deadline }).map_err(&failed)?;
         return Ok(Selected { best, total: total as u64, total_is_exact: true });
     }
-    let best = loaded.searcher.search(query, &best).map_err(&failed)?;
+    let best = loaded.searcher.search(query, &Timed { collector: best, deadline }).map_err(&failed)?;
     let total = best.len() as u64;
     Ok(Selected { total_is_exact: best.len() < WINDOW, best, total })
 }
 
-/// Terms side by side, as far as the index knows: every neighbouring pair.
+/// Words side by side as they are written, stop words included; one word in any of its forms.
 pub(super) fn phrase_query(fields: &Fields, text: &str) -> Option<Box<dyn Query>> {
+    let written: Vec<String> = words(text).map(|word| word.text).collect();
+    let query: Box<dyn Query> = match (written.as_slice(), terms(text, Stemming::English).as_slice()) {
+        (_, []) => return None,
+        ([_], [only, ..]) => {
+            let term = Term::from_field_text(fields.all, only);
+            Box::new(TermQuery::new(term, IndexRecordOption::Basic))
+        }
+        _ => {
+            let written = written.iter().map(|word| Term::from_field_text(fields.word, word));
+            Box::new(PhraseQuery::new(written.collect()))
+        }
+    };
+    Some(Box::new(ConstScoreQuery::new(query, 0.0)))
+}
+
+/// What must not appear: a word in any of its forms, a phrase as its neighbouring pairs. (The engine's own phrases break
+/// an assertion of the engine where they exclude.)
+pub(super) fn excluded_query(fields: &Fields, text: &str) -> Option<Box<dyn Query>> {
     let terms = terms(text, Stemming::English);
     let basic = |term: Term| -> Box<dyn Query> {
         let query = TermQuery::new(term, IndexRecordOption::Basic);

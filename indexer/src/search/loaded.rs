@@ -2,13 +2,17 @@
 
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use tantivy::columnar::Column;
 use tantivy::{Index, IndexReader, ReloadPolicy};
 
 use super::IndexGeneration;
 use super::suggest::Kept;
 use crate::error::IndexError;
 use crate::index::{Fields, Generations, Payload, register_tokenizers};
+use crate::query::Associations;
+use crate::request::FacetKey;
 
 /// Times that an opening is tried anew when the writer commits or swaps in the middle of it.
 const ATTEMPTS_MAX: u32 = 5;
@@ -22,14 +26,42 @@ pub(crate) struct Loaded {
     pub(crate) fields: Fields,
     pub(crate) generation: IndexGeneration,
     pub(crate) suggestions: Kept,
+    pub(crate) known: Arc<Associations>,
+    /// Columns that every ranking reads, by segment.
+    pub(crate) columns: Vec<Columns>,
+}
+
+/// What is known of the documents of one segment beside their text.
+pub(crate) struct Columns {
+    pub(crate) tie: Column<u64>,
+    pub(crate) site: Column<u64>,
+    pub(crate) text: Column<u64>,
+    pub(crate) prior: Column<f64>,
+    pub(crate) first_seen_ms: Column<i64>,
+}
+
+impl Columns {
+    fn of(searcher: &tantivy::Searcher) -> tantivy::Result<Vec<Self>> {
+        let of_segment = |segment: &tantivy::SegmentReader| {
+            let fast = segment.fast_fields();
+            Ok(Self {
+                tie: fast.u64("tie")?,
+                site: fast.u64("site_number")?,
+                text: fast.u64("text_number")?,
+                prior: fast.f64("prior")?,
+                first_seen_ms: fast.i64("first_seen_ms")?,
+            })
+        };
+        searcher.segment_readers().iter().map(of_segment).collect()
+    }
 }
 
 impl Loaded {
-    pub(crate) fn open(generations: &Generations) -> Result<Self, IndexError> {
+    pub(crate) fn open(generations: &Generations, known: &Arc<Associations>) -> Result<Self, IndexError> {
         let mut last = None;
         for _ in 0..ATTEMPTS_MAX {
             let path = generations.current()?;
-            match Self::open_whole(generations.dir(), &path) {
+            match Self::open_whole(generations.dir(), &path, known) {
                 Ok(loaded) => return Ok(loaded),
                 Err(error @ IndexError::SchemaOther { .. }) => return Err(error),
                 Err(error) if path == generations.current()? => last = Some(error),
@@ -40,13 +72,13 @@ impl Loaded {
     }
 
     /// The engine panics on files that are shorter than their own footer.
-    fn open_whole(dir: &Path, path: &Path) -> Result<Self, IndexError> {
-        catch_unwind(|| Self::open_path(dir, path)).unwrap_or_else(|_| {
+    fn open_whole(dir: &Path, path: &Path, known: &Arc<Associations>) -> Result<Self, IndexError> {
+        catch_unwind(|| Self::open_path(dir, path, known)).unwrap_or_else(|_| {
             Err(IndexError::Corrupt { dir: dir.to_owned(), reason: "a file is cut short".to_owned() })
         })
     }
 
-    fn open_path(dir: &Path, path: &Path) -> Result<Self, IndexError> {
+    fn open_path(dir: &Path, path: &Path, known: &Arc<Associations>) -> Result<Self, IndexError> {
         let corrupt = |reason: String| IndexError::Corrupt { dir: dir.to_owned(), reason };
         let index = Index::open_in_dir(path).map_err(|error| corrupt(error.to_string()))?;
         let payload = Payload::read(dir, &index)?;
@@ -59,6 +91,7 @@ impl Loaded {
             .map_err(|error| corrupt(error.to_string()))?;
         let searcher = reader.searcher();
         let generation = generation(payload, opstamp(&index)?);
+        let columns = warm(&searcher, &fields).map_err(|error| corrupt(error.to_string()))?;
         Ok(Self {
             path: path.to_owned(),
             index,
@@ -67,13 +100,15 @@ impl Loaded {
             fields,
             generation,
             suggestions: Kept::default(),
+            known: Arc::clone(known),
+            columns,
         })
     }
 
     /// The state to use from now on, when there is a newer one.
     pub(crate) fn newer(&self, generations: &Generations) -> Result<Option<Self>, IndexError> {
         if generations.current()? != self.path {
-            return Self::open(generations).map(Some);
+            return Self::open(generations, &self.known).map(Some);
         }
         if opstamp(&self.index)? == self.generation.opstamp {
             return Ok(None);
@@ -84,19 +119,42 @@ impl Loaded {
             let payload = Payload::read(generations.dir(), &self.index)?;
             self.reader.reload().map_err(&failed)?;
             if opstamp(&self.index)? == before {
+                let searcher = self.reader.searcher();
+                let columns = warm(&searcher, &self.fields).map_err(&failed)?;
                 return Ok(Some(Self {
                     path: self.path.clone(),
                     index: self.index.clone(),
                     reader: self.reader.clone(),
-                    searcher: self.reader.searcher(),
+                    searcher,
                     fields: self.fields,
                     generation: generation(payload, before),
                     suggestions: Kept::default(),
+                    known: Arc::clone(&self.known),
+                    columns,
                 }));
             }
         }
         Ok(None)
     }
+}
+
+/// Opens what searches read of every segment, so that the first one after a commit is no slower than the next: the
+/// dictionaries of the text fields, the columns of ranking and facets, the first rows.
+fn warm(searcher: &tantivy::Searcher, fields: &Fields) -> tantivy::Result<Vec<Columns>> {
+    for segment in searcher.segment_readers() {
+        for field in fields.searched() {
+            let inverted = segment.inverted_index(field)?;
+            inverted.terms().stream()?.advance();
+            segment.get_fieldnorms_reader(field).ok();
+        }
+        for key in FacetKey::ALL {
+            segment.fast_fields().str(key.as_str())?;
+        }
+        if segment.num_docs() > 0 {
+            segment.get_store_reader(1)?.get::<tantivy::TantivyDocument>(0)?;
+        }
+    }
+    Columns::of(searcher)
 }
 
 fn generation(payload: Payload, opstamp: u64) -> IndexGeneration {

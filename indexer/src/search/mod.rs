@@ -1,8 +1,10 @@
 //! The read side: opens an index, follows its commits, and answers.
 
 mod answerer;
+mod bare;
 mod candidates;
 mod cursor;
+mod deadline;
 mod facets;
 mod loaded;
 mod matrix;
@@ -21,7 +23,9 @@ use store::FeedPosition;
 use crate::answer::{FacetBuckets, Hit, SearchAnswer, Suggestion};
 use crate::error::{IndexError, SearchError};
 use crate::index::Generations;
+use crate::query::Associations;
 use crate::request::{ExploreRequest, SearchRequest};
+pub use bare::BareSearch;
 use loaded::Loaded;
 
 /// Which state of the index answers; changes with every commit that is visible.
@@ -53,9 +57,14 @@ impl std::fmt::Debug for Searcher {
 impl Searcher {
     /// Opens the index below a directory.
     pub fn open(dir: &Path) -> Result<Self, IndexError> {
+        Self::open_with(dir, &Associations::built_in())
+    }
+
+    /// Opens the index below a directory, to be searched with other associations than those that ship.
+    pub fn open_with(dir: &Path, associations: &Arc<Associations>) -> Result<Self, IndexError> {
         let generations = Generations::new(dir);
-        let loaded = Loaded::open(&generations)?;
-        Ok(Self { inner: Arc::new(Inner { generations, loaded: RwLock::new(Arc::new(loaded)) }) })
+        let loaded = RwLock::new(Arc::new(Loaded::open(&generations, associations)?));
+        Ok(Self { inner: Arc::new(Inner { generations, loaded }) })
     }
 
     /// Looks for a newer commit, and for an index that was swapped in. True when what is seen has changed.
@@ -92,6 +101,12 @@ impl Searcher {
     /// Counts what a search would find, for each facet in turn. Blocking.
     pub fn explore(&self, request: &ExploreRequest) -> Result<Vec<FacetBuckets>, SearchError> {
         answerer::explore(&self.loaded(), request)
+    }
+
+    /// The same search as the engine alone would do it: for benchmarks.
+    #[doc(hidden)]
+    pub fn bare(&self, request: &SearchRequest) -> Result<Option<BareSearch>, SearchError> {
+        answerer::bare(&self.loaded(), request)
     }
 
     /// The row of one capability.

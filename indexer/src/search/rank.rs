@@ -22,6 +22,9 @@ const SITE_BEST: usize = 3;
 /// those of other sites.
 const SITE_CROWD: usize = 5;
 const CROWD_FACTOR: f32 = 0.8;
+/// Results of one site among so many results, while others are left to take their places.
+const SITE_CAP: usize = 6;
+const SITE_CAP_AMONG: usize = 10;
 /// What a copy of a text that stands higher is worth.
 const COPY_FACTOR: f32 = 0.7;
 /// Above every score of the text: exact matches come first.
@@ -128,10 +131,41 @@ pub(super) fn rank(candidates: &[DocAddress], text: &[f32], traits: &[Traits], u
     sort(&mut ranked);
     thin_crowds(&mut ranked, traits);
     sort(&mut ranked);
+    let mut ranked = spread(ranked, traits);
     for hit in &mut ranked {
         hit.score *= unit;
     }
     ranked
+}
+
+/// Holds back what exceeds a site's share of every ten results, and fills up with others while there are any.
+fn spread(ranked: Vec<Ranked>, traits: &[Traits]) -> Vec<Ranked> {
+    let mut spread: Vec<Ranked> = Vec::with_capacity(ranked.len());
+    let mut rest = ranked;
+    while !rest.is_empty() {
+        let mut of_site: HashMap<u64, usize> = HashMap::new();
+        let (mut here, mut later) = (Vec::with_capacity(SITE_CAP_AMONG), Vec::new());
+        for hit in rest {
+            let before = of_site.entry(traits.get(hit.candidate).map_or(0, |of| of.site)).or_default();
+            if here.len() < SITE_CAP_AMONG && (*before < SITE_CAP || hit.is_exact()) {
+                *before += 1;
+                here.push(hit);
+            } else {
+                later.push(hit);
+            }
+        }
+        let missing = SITE_CAP_AMONG.saturating_sub(here.len()).min(later.len());
+        here.extend(later.drain(..missing));
+        spread.extend(here);
+        rest = later;
+    }
+    // What was held back is worth no more than what it gave way to.
+    let mut highest = f32::MAX;
+    for hit in &mut spread {
+        hit.score = hit.score.min(highest);
+        highest = hit.score;
+    }
+    spread
 }
 
 fn thin_crowds(ranked: &mut [Ranked], traits: &[Traits]) {

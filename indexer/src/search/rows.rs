@@ -17,9 +17,9 @@ pub(super) fn row(loaded: &Loaded, address: DocAddress) -> Result<Hit, IndexErro
     let document: TantivyDocument = loaded.searcher.doc(address).map_err(&failed)?;
     let json = document.get_first(loaded.fields.row).and_then(|value| value.as_bytes()).unwrap_or_default();
     let mut hit: Hit = serde_json::from_slice(json).map_err(IndexError::Row)?;
-    let segment = loaded.searcher.segment_reader(address.segment_ord);
-    let column = segment.fast_fields().i64("first_seen_ms").map_err(&failed)?;
-    let first_seen_at = column.first(address.doc_id).and_then(DateTime::from_timestamp_millis);
+    let columns = loaded.columns.get(address.segment_ord as usize);
+    let first_seen_ms = columns.and_then(|columns| columns.first_seen_ms.first(address.doc_id));
+    let first_seen_at = first_seen_ms.and_then(DateTime::from_timestamp_millis);
     hit.first_seen_at = first_seen_at.unwrap_or_default();
     Ok(hit)
 }

@@ -1,0 +1,74 @@
+//! The time that one search may take.
+//!
+//! The engine cannot be stopped in the middle of a segment, but a search passes over several, one after the other, and
+//! goes on to candidates and facets: before each step it is asked whether there is time left.
+
+use std::time::{Duration, Instant};
+
+use tantivy::collector::{Collector, SegmentCollector};
+use tantivy::query::Weight;
+use tantivy::{SegmentOrdinal, SegmentReader, TantivyError};
+
+use crate::error::SearchError;
+
+/// When a search has to be over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deadline {
+    until: Option<Instant>,
+    time_max: Duration,
+}
+
+impl Deadline {
+    #[expect(clippy::disallowed_methods, reason = "the edge: a search is measured where it begins")]
+    pub(super) fn after(time_max: Duration) -> Self {
+        Self { until: Instant::now().checked_add(time_max), time_max }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the edge: a search is measured where it goes on")]
+    pub(super) fn is_over(self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    pub(super) fn check(self) -> Result<(), SearchError> {
+        if self.is_over() { Err(self.error()) } else { Ok(()) }
+    }
+
+    pub(super) fn error(self) -> SearchError {
+        SearchError::OutOfTime { time_max_ms: self.time_max.as_millis() }
+    }
+}
+
+/// A collector that takes up no further segment when time is over.
+pub(super) struct Timed<C> {
+    pub(super) collector: C,
+    pub(super) deadline: Deadline,
+}
+
+impl<C: Collector> Collector for Timed<C> {
+    type Fruit = C::Fruit;
+    type Child = C::Child;
+
+    fn for_segment(&self, ordinal: SegmentOrdinal, segment: &SegmentReader) -> tantivy::Result<C::Child> {
+        self.collector.for_segment(ordinal, segment)
+    }
+
+    fn requires_scoring(&self) -> bool {
+        self.collector.requires_scoring()
+    }
+
+    fn merge_fruits(&self, fruits: Vec<<C::Child as SegmentCollector>::Fruit>) -> tantivy::Result<C::Fruit> {
+        self.collector.merge_fruits(fruits)
+    }
+
+    fn collect_segment(
+        &self,
+        weight: &dyn Weight,
+        ordinal: SegmentOrdinal,
+        segment: &SegmentReader,
+    ) -> tantivy::Result<<C::Child as SegmentCollector>::Fruit> {
+        if self.deadline.is_over() {
+            return Err(TantivyError::InternalError("out of time".to_owned()));
+        }
+        self.collector.collect_segment(weight, ordinal, segment)
+    }
+}

@@ -1,0 +1,245 @@
+//! What a query means: phrases, exact names, languages, time, and a hundred thousand hostile texts, twenty thousand a seed.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is amiss")]
+
+mod support;
+
+use std::time::Duration;
+
+use indexer::{FacetKey, IndexBuilder, SearchError, SearchRequest, Searcher};
+use manifest::model::{SemanticType, TypeSource};
+use store::{FeedPosition, StoredManifest};
+use tempfile::TempDir;
+
+fn searcher(manifests: &[StoredManifest]) -> (TempDir, Searcher) {
+    let dir = tempfile::tempdir().unwrap();
+    let builder = IndexBuilder::begin(dir.path(), "feed").unwrap();
+    for stored in manifests {
+        builder.add(stored).unwrap();
+    }
+    builder.finish(FeedPosition(1)).unwrap();
+    let searcher = Searcher::open(dir.path()).unwrap();
+    (dir, searcher)
+}
+
+fn request(query: &str) -> SearchRequest {
+    SearchRequest { phrasings: vec![query.to_owned()], ..SearchRequest::default() }
+}
+
+fn found(searcher: &Searcher, query: &str) -> Vec<String> {
+    let answer = searcher.search(&request(query)).unwrap();
+    answer.hits.into_iter().map(|hit| hit.native_id).collect()
+}
+
+fn typed(name: &str) -> SemanticType {
+    SemanticType { name: name.to_owned(), source: TypeSource::Declared, confidence: 1.0, rule: None }
+}
+
+fn web() -> Vec<StoredManifest> {
+    let mut air = support::manifest("skyhop.example", "SkyHop");
+    support::add(&mut air, "book_seat", "Book a flight: reserves a seat and takes the payment.");
+    support::add(&mut air, "flight_status", "Tells whether a flight is on time, and at which gate.");
+    let mut shop = support::manifest("shop.example", "Corner Shop");
+    let cart = support::add(&mut shop, "cart_add", "Put a product into the cart.");
+    cart.semantic_types = vec![typed("commerce:cart-add")];
+    let order = support::add(&mut shop, "order", "Order what is in the cart. Time on the road: two days.");
+    order.semantic_types = vec![typed("commerce:order-create")];
+    support::add(
+        &mut shop,
+        "bookings",
+        "Talk about flight simulators and flights of stairs, flight after flight.",
+    );
+    let mut bahn = support::manifest("bahn.example", "Bahn");
+    bahn.manifest.language = Some("de".to_owned());
+    support::add(
+        &mut bahn,
+        "suche",
+        "Sucht freie Plätze in Zügen und bucht sie für die angegebenen Reisenden.",
+    );
+    vec![air, shop, bahn]
+}
+
+#[test]
+fn a_phrase_is_its_words_side_by_side_with_stop_words_and_in_one_text() {
+    let (_dir, searcher) = searcher(&web());
+    assert_eq!(found(&searcher, "\"on time\" flight"), ["flight_status"]);
+    assert_eq!(found(&searcher, "\"flight is on time\""), ["flight_status"]);
+    assert_eq!(found(&searcher, "\"in the cart\""), ["order"]);
+    assert!(found(&searcher, "\"time on a flight\"").is_empty());
+    // The end of one text and the beginning of the next are no phrase.
+    assert!(found(&searcher, "\"seat book\"").is_empty());
+    assert_eq!(found(&searcher, "cart -\"two days\""), ["cart_add"]);
+}
+
+#[test]
+fn an_exact_id_name_or_site_comes_first() {
+    let (_dir, searcher) = searcher(&web());
+    assert_eq!(found(&searcher, "bookings")[0], "bookings");
+    assert_eq!(found(&searcher, "Flight Status")[0], "flight_status");
+    let id = searcher.search(&request("book a flight")).unwrap().hits[0].id.clone();
+    assert_eq!(searcher.search(&request(id.as_str())).unwrap().hits[0].id, id);
+    let of_site = found(&searcher, "shop.example");
+    assert_eq!(of_site.len(), 3, "{of_site:?}");
+}
+
+#[test]
+fn a_namespace_stands_for_its_types() {
+    let (_dir, searcher) = searcher(&web());
+    let mut names = found(&searcher, "type:commerce:*");
+    names.sort();
+    assert_eq!(names, ["cart_add", "order"]);
+    assert_eq!(found(&searcher, "type:commerce:* site:shop.example order")[0], "order");
+    assert_eq!(found(&searcher, "type:commerce:cart-add"), ["cart_add"]);
+}
+
+#[test]
+fn words_of_other_languages_have_their_own_stems() {
+    let (_dir, searcher) = searcher(&web());
+    assert_eq!(
+        found(&searcher, "Ich suche einen freien Platz im Zug für zwei Reisende, bitte buchen")[0],
+        "suche"
+    );
+}
+
+#[test]
+fn one_site_gives_way_while_there_are_others() {
+    let mut crowd = support::manifest("crowd.example", "Crowd");
+    for at in 0..30 {
+        support::add(&mut crowd, &format!("tea_{at}"), &format!("Order tea, the best tea, number {at}."));
+    }
+    let mut all = vec![crowd];
+    for at in 0..10 {
+        let mut stored = support::manifest(&format!("shop{at}.example"), "Shop");
+        support::add(
+            &mut stored,
+            &format!("order_{at}"),
+            "Order tea and many other things from far away places.",
+        );
+        all.push(stored);
+    }
+    let (_dir, searcher) = searcher(&all);
+    let of_crowd = |query: &str, first: usize| {
+        let answer = searcher.search(&SearchRequest { limit: 40, ..request(query) }).unwrap();
+        let scores: Vec<f32> = answer.hits.iter().map(|hit| hit.score).collect();
+        assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
+        answer.hits.iter().take(first).filter(|hit| hit.site.as_str() == "crowd.example").count()
+    };
+    assert!(of_crowd("order tea", 10) <= 6);
+    assert_eq!(of_crowd("order tea", 40), 30, "nothing is lost");
+    assert_eq!(of_crowd("order tea site:crowd.example", 10), 10, "a site alone fills its page");
+}
+
+#[test]
+fn a_search_ends_when_its_time_is_over() {
+    let (_dir, searcher) = searcher(&web());
+    let error =
+        searcher.search(&SearchRequest { time_max: Duration::ZERO, ..request("flight") }).unwrap_err();
+    assert!(matches!(error, SearchError::OutOfTime { .. }), "{error}");
+}
+
+#[test]
+fn several_phrasings_of_one_wish_are_better_than_the_worst() {
+    let (_dir, searcher) = searcher(&web());
+    let phrasings = vec!["aeroplane punctuality".to_owned(), "is the flight on time".to_owned()];
+    let answer = searcher.search(&SearchRequest { phrasings, ..SearchRequest::default() }).unwrap();
+    assert_eq!(answer.hits[0].native_id, "flight_status");
+}
+
+/// A small generator with a seed (SplitMix64).
+struct Seeded(u64);
+
+impl Seeded {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((z ^ (z >> 31)) % bound as u64).unwrap()
+    }
+}
+
+/// A fifth of a hundred thousand texts, so that each run stays short.
+fn hostile_texts_are_answered_or_refused(seed: u64) {
+    const PIECES: [&str; 40] = [
+        "\"",
+        "'",
+        "-",
+        "--",
+        ":",
+        "site:",
+        "type:",
+        "type:*",
+        "type:commerce:*",
+        "format:",
+        "format:awp",
+        "method:get",
+        "safety:read",
+        "auth:",
+        "*",
+        "~",
+        "^2",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{",
+        "}",
+        "\\",
+        "/",
+        " ",
+        "  ",
+        "flight",
+        "book",
+        "AND",
+        "OR",
+        "NOT",
+        "\u{202e}",
+        "\u{0}",
+        "漢字",
+        "zurich\u{308}",
+        "🛫",
+        "a",
+        ".",
+        "é",
+    ];
+    let (_dir, searcher) = searcher(&web());
+    let (mut seeded, mut answered) = (Seeded(seed), 0);
+    for _ in 0..20_000 {
+        let pieces = 1 + seeded.below(12);
+        let query: String = (0..pieces).map(|_| PIECES[seeded.below(PIECES.len())]).collect();
+        let facets = if seeded.below(50) == 0 { FacetKey::ALL.to_vec() } else { Vec::new() };
+        match searcher.search(&SearchRequest { facets, limit: 3, ..request(&query) }) {
+            Ok(answer) => {
+                assert!(answer.hits.len() <= 3, "{query:?}");
+                answered += 1;
+            }
+            Err(error) => assert!(matches!(error, SearchError::UnknownValue(_)), "{query:?}: {error}"),
+        }
+    }
+    assert!(answered > 10_000, "only {answered} were answered");
+}
+
+#[test]
+fn hostile_texts_of_the_first_kind() {
+    hostile_texts_are_answered_or_refused(1);
+}
+
+#[test]
+fn hostile_texts_of_the_second_kind() {
+    hostile_texts_are_answered_or_refused(2);
+}
+
+#[test]
+fn hostile_texts_of_the_third_kind() {
+    hostile_texts_are_answered_or_refused(3);
+}
+
+#[test]
+fn hostile_texts_of_the_fourth_kind() {
+    hostile_texts_are_answered_or_refused(4);
+}
+
+#[test]
+fn hostile_texts_of_the_fifth_kind() {
+    hostile_texts_are_answered_or_refused(5);
+}

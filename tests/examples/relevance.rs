@@ -1,0 +1,99 @@
+//! Prints nDCG@10, Recall@10 and MRR of the public sets: our index through its own query path, beside FTS5 of SQLite and
+//! the full text of PostgreSQL over the same tools and requests, in the same run.
+//!
+//! `relevance [--postgres URL] [--json FILE] [--record]`; `--record` keeps our numbers as those that the gate compares with.
+
+#![expect(clippy::print_stdout, reason = "a program that prints its findings")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agentdex_tests::relevance::engines::{OwnIndex, Rankings, postgres, scores, sqlite};
+use agentdex_tests::relevance::judge::{Scores, mean};
+use agentdex_tests::relevance::labelled;
+use agentdex_tests::relevance::sets::{self, PublicSet};
+use anyhow::Context;
+use indexer::Associations;
+
+type Table = BTreeMap<String, BTreeMap<String, Scores>>;
+
+#[derive(Default)]
+struct Arguments {
+    postgres: Option<String>,
+    json: Option<PathBuf>,
+    is_recorded: bool,
+}
+
+fn arguments() -> anyhow::Result<Arguments> {
+    let mut found = Arguments::default();
+    let mut typed = std::env::args().skip(1);
+    while let Some(flag) = typed.next() {
+        let mut value = || typed.next().with_context(|| format!("{flag} needs a value"));
+        match flag.as_str() {
+            "--postgres" => found.postgres = Some(value()?),
+            "--json" => found.json = Some(value()?.into()),
+            "--record" => found.is_recorded = true,
+            _ => anyhow::bail!("unknown flag {flag}: known are --postgres URL, --json FILE, --record"),
+        }
+    }
+    Ok(found)
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let arguments = arguments()?;
+    let sets = sets::read_all()?.context("there are no shared/relevance sets beside the workspace")?;
+    let mut table = Table::new();
+    for set in &sets {
+        let index = OwnIndex::of(set)?;
+        add(&mut table, "agentdex", set, &index.rank(&set.requests, &Associations::built_in())?);
+        let none = Arc::new(Associations::default());
+        add(&mut table, "agentdex, nothing learnt", set, &index.rank(&set.requests, &none)?);
+        add(&mut table, "SQLite FTS5", set, &sqlite(set).await?);
+        if let Some(url) = &arguments.postgres {
+            add(&mut table, "PostgreSQL ts_rank", set, &postgres(url, set).await?);
+        }
+    }
+    for scores in table.values_mut() {
+        let all: Vec<Scores> = scores.values().copied().collect();
+        scores.insert("mean".to_owned(), mean(&all));
+    }
+    print(&table);
+    let judged = labelled::judge_all()?;
+    let of_demo: Vec<_> = judged.iter().filter(|of| of.request.is_of_demo()).cloned().collect();
+    let own = labelled::mean_of(&of_demo);
+    println!(
+        "own labelled requests over the demo: nDCG@10 {:.3}, Recall@10 {:.3}, MRR {:.3}",
+        own.ndcg, own.recall, own.mrr
+    );
+    if let Some(path) = arguments.json {
+        std::fs::write(path, serde_json::to_string_pretty(&table)?)?;
+    }
+    if arguments.is_recorded {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("relevance/recorded.json");
+        table.retain(|engine, _| engine.starts_with("agentdex"));
+        table.insert("own requests".to_owned(), BTreeMap::from([("mean".to_owned(), own)]));
+        std::fs::write(path, serde_json::to_string_pretty(&table)? + "\n")?;
+    }
+    Ok(())
+}
+
+fn add(table: &mut Table, engine: &str, set: &PublicSet, rankings: &Rankings) {
+    let scores = scores(&set.requests, rankings);
+    table.entry(engine.to_owned()).or_default().insert(set.name.to_owned(), scores);
+}
+
+fn print(table: &Table) {
+    let sets: Vec<&str> = sets::SETS.into_iter().chain(["mean"]).collect();
+    let heads: String = sets.iter().map(|set| format!(" {set:>16}")).collect();
+    println!("{:<26}{heads}", "nDCG@10 Recall@10 MRR");
+    for (engine, scores) in table {
+        let cell = |set: &&str| {
+            let of = scores.get(*set).copied().unwrap_or_default();
+            format!(" {:>6.3} {:.2} {:.2}", of.ndcg, of.recall, of.mrr)
+        };
+        let cells: String = sets.iter().map(cell).collect();
+        println!("{engine:<26}{cells}");
+    }
+}

@@ -1,0 +1,373 @@
+//! How fast searches are over many made capabilities: in process, over HTTP, and beside the bare engine, SQLite and
+//! PostgreSQL in the same run.
+//!
+//! `search_bench [--capabilities N] [--queries N] [--stored N] [--postgres URL] [--api PROGRAM] [--json FILE]`
+
+#![expect(clippy::print_stdout, reason = "a program that prints its findings")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use agentdex_tests::speed::made::{CAPABILITIES_PER_SITE, Seeded, Texts};
+use agentdex_tests::speed::measure::{Times, each, now};
+use agentdex_tests::speed::{peers, stored};
+use anyhow::Context;
+use indexer::{FacetKey, Filters, IndexBuilder, IndexConfig, Method, SearchRequest, Searcher};
+use serde::Serialize;
+use store::{FeedPosition, Store};
+
+/// Requests of a kind that a slow peer answers.
+const PEER_QUERIES_MAX: usize = 100;
+
+struct Arguments {
+    capabilities: usize,
+    queries: usize,
+    stored: usize,
+    postgres: Option<String>,
+    api: Option<PathBuf>,
+    json: Option<PathBuf>,
+}
+
+#[derive(Default, Serialize)]
+struct Report {
+    capabilities: usize,
+    /// Documents a second.
+    indexing: BTreeMap<String, f64>,
+    bytes_per_capability: f64,
+    times: BTreeMap<String, Times>,
+    /// Requests a second of a search against the bare engine with the same query objects and collector.
+    share_of_bare: BTreeMap<String, f64>,
+}
+
+fn arguments() -> anyhow::Result<Arguments> {
+    let mut found = Arguments {
+        capabilities: 200_000,
+        queries: 1_000,
+        stored: 200_000,
+        postgres: None,
+        api: None,
+        json: None,
+    };
+    let mut typed = std::env::args().skip(1);
+    while let Some(flag) = typed.next() {
+        let value = typed.next().with_context(|| format!("{flag} needs a value"))?;
+        match flag.as_str() {
+            "--capabilities" => found.capabilities = value.parse()?,
+            "--queries" => found.queries = value.parse()?,
+            "--stored" => found.stored = value.parse()?,
+            "--postgres" => found.postgres = Some(value),
+            "--api" => found.api = Some(value.into()),
+            "--json" => found.json = Some(value.into()),
+            _ => anyhow::bail!(
+                "unknown flag {flag}: known are --capabilities, --queries, --stored, --postgres, --api, --json"
+            ),
+        }
+    }
+    Ok(found)
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let arguments = arguments()?;
+    let texts = Texts::at_hand()?;
+    let dir = tempfile::tempdir()?;
+    let mut report = Report { capabilities: arguments.capabilities, ..Report::default() };
+    println!("{} capabilities made of {} texts", arguments.capabilities, texts.tools.len());
+    if arguments.stored > 0 {
+        from_the_store(&arguments, &texts, &mut report).await?;
+    }
+    let store = Store::open_in_data_dir(dir.path()).await?;
+    let index = IndexConfig::in_data_dir(dir.path()).dir;
+    let plain = build(&arguments, &texts, &index, &store.feed_id().await?, &mut report)?;
+    let searcher = Searcher::open(&index)?;
+    let mut seeded = Seeded::new(7);
+    let mut some = |make: &dyn Fn(&Texts, &mut Seeded) -> String, count: usize| -> Vec<String> {
+        (0..count).map(|_| make(&texts, &mut seeded)).collect()
+    };
+    let keywords = some(&Texts::keywords, arguments.queries);
+    let sentences = some(&Texts::sentence, arguments.queries);
+    let misspelt = some(&Texts::misspelt, arguments.queries);
+    let prefixes = some(&Texts::prefix, arguments.queries);
+    in_process(&searcher, (&keywords, &sentences, &misspelt, &prefixes), &mut report)?;
+    if let Some(program) = &arguments.api {
+        over_http(program, dir.path(), (&keywords, &sentences, &prefixes), &mut report).await?;
+    }
+    beside(&arguments, dir.path(), &plain, (&keywords, &sentences), &mut report).await?;
+    print(&report);
+    if let Some(path) = &arguments.json {
+        std::fs::write(path, serde_json::to_string_pretty(&report)? + "\n")?;
+    }
+    Ok(())
+}
+
+fn rate(count: usize, time: Duration) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "counts of documents are small")]
+    let count = count as f64;
+    (count / time.as_secs_f64().max(1e-9)).round()
+}
+
+/// Indexing end to end: a store of visits, read page by page, into a finished index.
+async fn from_the_store(arguments: &Arguments, texts: &Texts, report: &mut Report) -> anyhow::Result<()> {
+    let dir = tempfile::tempdir()?;
+    let store = Store::open_in_data_dir(dir.path()).await?;
+    let count = arguments.stored.min(arguments.capabilities);
+    for first in (0..count / CAPABILITIES_PER_SITE).step_by(500) {
+        let last = (first + 500).min(count / CAPABILITIES_PER_SITE);
+        let made = (first..last).map(|at| texts.site(at)).collect::<anyhow::Result<Vec<_>>>()?;
+        stored::fill(&store, &made).await?;
+    }
+    let start = now();
+    let summary = indexer::follow::rebuild(store, IndexConfig::in_data_dir(dir.path())).await?;
+    let indexed = usize::try_from(summary.capabilities)?;
+    report.indexing.insert("agentdex, from the store".to_owned(), rate(indexed, start.elapsed()));
+    Ok(())
+}
+
+/// Builds our index from memory, and keeps the texts for the peers.
+fn build(
+    arguments: &Arguments,
+    texts: &Texts,
+    index: &Path,
+    feed_id: &str,
+    report: &mut Report,
+) -> anyhow::Result<Vec<peers::PlainText>> {
+    let mut plain = Vec::with_capacity(arguments.capabilities);
+    let builder = IndexBuilder::begin(index, feed_id)?;
+    let mut time = Duration::ZERO;
+    for at in 0..arguments.capabilities / CAPABILITIES_PER_SITE {
+        let stored = texts.site(at)?;
+        plain.extend(peers::plain(&stored)?);
+        let start = now();
+        builder.add(&stored)?;
+        time += start.elapsed();
+    }
+    let start = now();
+    builder.finish(FeedPosition(0))?;
+    report.indexing.insert("agentdex, from memory".to_owned(), rate(plain.len(), time + start.elapsed()));
+    #[expect(clippy::cast_precision_loss, reason = "sizes are far below the precision")]
+    let per_capability = bytes_below(index)? as f64 / plain.len().max(1) as f64;
+    report.bytes_per_capability = per_capability.round();
+    Ok(plain)
+}
+
+fn bytes_below(dir: &Path) -> anyhow::Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() { bytes_below(&entry.path())? } else { metadata.len() };
+    }
+    Ok(bytes)
+}
+
+fn asked(text: &str) -> SearchRequest {
+    SearchRequest { phrasings: vec![text.to_owned()], ..SearchRequest::default() }
+}
+
+fn filtered(text: &str) -> SearchRequest {
+    let filters =
+        Filters { methods: vec![Method::Get], namespaces: vec!["travel".into()], ..Filters::default() };
+    SearchRequest { filters, ..asked(text) }
+}
+
+fn faceted(text: &str) -> SearchRequest {
+    let facets = vec![FacetKey::Format, FacetKey::Method, FacetKey::Safety, FacetKey::SemanticType];
+    SearchRequest { facets, ..asked(text) }
+}
+
+type Requests<'a> = (&'a [String], &'a [String], &'a [String], &'a [String]);
+
+fn in_process(
+    searcher: &Searcher,
+    (keywords, sentences, misspelt, prefixes): Requests<'_>,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let kinds: [(&str, &[String], fn(&str) -> SearchRequest); 5] = [
+        ("keyword", keywords, asked),
+        ("sentence", sentences, asked),
+        ("filtered", keywords, filtered),
+        ("faceted", keywords, faceted),
+        ("fuzzy", misspelt, asked),
+    ];
+    for (kind, texts, make) in kinds {
+        let requests: Vec<SearchRequest> = texts.iter().map(|text| make(text)).collect();
+        let ours = each(&requests, |request| {
+            searcher.search(request)?;
+            Ok(())
+        })?;
+        // The ten rows and snippets of a page, and what finds and ranks them, apart.
+        let no_rows: Vec<SearchRequest> =
+            requests.iter().map(|request| SearchRequest { limit: 1, ..request.clone() }).collect();
+        let ranked = each(&no_rows, |request| {
+            searcher.search(request)?;
+            Ok(())
+        })?;
+        let bare: Vec<_> = requests
+            .iter()
+            .filter_map(|request| searcher.bare(request).transpose())
+            .collect::<Result<_, _>>()?;
+        let bare = each(&bare, |bare| {
+            bare.run()?;
+            Ok(())
+        })?;
+        let share = |of: &Times| (of.per_second / bare.per_second * 100.0).round() / 100.0;
+        report.share_of_bare.insert(kind.to_owned(), share(&ours));
+        report.share_of_bare.insert(format!("{kind}, one row"), share(&ranked));
+        report.times.insert(format!("{kind}: agentdex"), ours);
+        report.times.insert(format!("{kind}: agentdex, one row"), ranked);
+        report.times.insert(format!("{kind}: bare tantivy, same query"), bare);
+    }
+    let suggested = each(prefixes, |prefix| {
+        searcher.suggest(prefix, 10)?;
+        Ok(())
+    })?;
+    report.times.insert("suggest: agentdex".to_owned(), suggested);
+    Ok(())
+}
+
+/// The program `api` while it serves.
+struct Served(Child);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.0.kill().and_then(|()| self.0.wait()).ok();
+    }
+}
+
+async fn over_http(
+    program: &Path,
+    data_dir: &Path,
+    (keywords, sentences, prefixes): (&[String], &[String], &[String]),
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let child = Command::new(program)
+        .args(["-q", "--listen", &format!("127.0.0.1:{port}"), "--data-dir"])
+        .arg(data_dir)
+        .stdout(Stdio::null())
+        .spawn()
+        .with_context(|| format!("{} cannot be started", program.display()))?;
+    let _served = Served(child);
+    let client = reqwest_client()?;
+    let base = format!("http://127.0.0.1:{port}");
+    ready(&client, &base).await?;
+    let path = |path: &str, pairs: &[(&str, &str)]| -> anyhow::Result<url::Url> {
+        Ok(url::Url::parse_with_params(&format!("{base}{path}"), pairs)?)
+    };
+    let facets = ("facets", "format,method,safety,semantic_type");
+    let of = |texts: &[String], facets: Option<(&str, &str)>| -> anyhow::Result<Vec<url::Url>> {
+        let one = |text: &String| {
+            let pairs: Vec<(&str, &str)> = [("q", text.as_str())].into_iter().chain(facets).collect();
+            path("/search", &pairs)
+        };
+        texts.iter().map(one).collect()
+    };
+    let suggest = prefixes
+        .iter()
+        .map(|prefix| path("/suggest", &[("q", prefix)]))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let kinds = [
+        ("keyword", of(keywords, None)?),
+        ("faceted", of(keywords, Some(facets))?),
+        ("sentence", of(sentences, None)?),
+        ("suggest", suggest),
+    ];
+    for (kind, urls) in kinds {
+        let mut times = Vec::with_capacity(urls.len());
+        for url in &urls {
+            let start = now();
+            if get(&client, url).await?.is_none() {
+                break;
+            }
+            times.push(start.elapsed());
+        }
+        if !times.is_empty() {
+            report.times.insert(format!("{kind}: agentdex over HTTP"), Times::of(times));
+        }
+    }
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "the benchmark asks its own server on loopback")]
+fn reqwest_client() -> anyhow::Result<reqwest::Client> {
+    // Another part of the program may have chosen one before.
+    rustls::crypto::ring::default_provider().install_default().ok();
+    Ok(reqwest::Client::builder().build()?)
+}
+
+/// The body of an answer; `None` where the path is not served.
+#[expect(clippy::disallowed_methods, reason = "the benchmark asks its own server on loopback")]
+async fn get(client: &reqwest::Client, url: &url::Url) -> anyhow::Result<Option<usize>> {
+    let answer = client.get(url.clone()).send().await?;
+    if answer.status() == 404 {
+        return Ok(None);
+    }
+    anyhow::ensure!(answer.status().is_success(), "{url}: {}", answer.status());
+    Ok(Some(answer.bytes().await?.len()))
+}
+
+async fn ready(client: &reqwest::Client, base: &str) -> anyhow::Result<()> {
+    let url = url::Url::parse(&format!("{base}/search?q=ready"))?;
+    let mut tick = tokio::time::interval(Duration::from_millis(100));
+    for _ in 0..600 {
+        tick.tick().await;
+        if get(client, &url).await.is_ok() {
+            return Ok(());
+        }
+    }
+    anyhow::bail!("the api does not answer")
+}
+
+async fn beside(
+    arguments: &Arguments,
+    dir: &Path,
+    plain: &[peers::PlainText],
+    (keywords, sentences): (&[String], &[String]),
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let bare = dir.join("bare");
+    std::fs::create_dir_all(&bare)?;
+    let time = peers::tantivy_filled(&bare, plain)?;
+    report.indexing.insert("bare tantivy, from memory".to_owned(), rate(plain.len(), time));
+    let (mut sqlite, time) = peers::Fts5::filled(&dir.join("fts5.db"), plain).await?;
+    report.indexing.insert("SQLite FTS5, from memory".to_owned(), rate(plain.len(), time));
+    for (kind, texts) in [("keyword", keywords), ("sentence", sentences)] {
+        let mut times = Vec::new();
+        for text in texts.iter().take(PEER_QUERIES_MAX) {
+            let start = now();
+            sqlite.search(text).await?;
+            times.push(start.elapsed());
+        }
+        report.times.insert(format!("{kind}: SQLite FTS5"), Times::of(times));
+    }
+    let Some(url) = &arguments.postgres else { return Ok(()) };
+    let (mut postgres, time) = peers::Postgres::filled(url, plain).await?;
+    report.indexing.insert("PostgreSQL, from memory".to_owned(), rate(plain.len(), time));
+    for (kind, texts) in [("keyword", keywords), ("sentence", sentences)] {
+        let mut times = Vec::new();
+        for text in texts.iter().take(PEER_QUERIES_MAX) {
+            let start = now();
+            postgres.search(text).await?;
+            times.push(start.elapsed());
+        }
+        report.times.insert(format!("{kind}: PostgreSQL ts_rank"), Times::of(times));
+    }
+    Ok(())
+}
+
+fn print(report: &Report) {
+    println!("{} bytes per capability", report.bytes_per_capability);
+    for (what, rate) in &report.indexing {
+        println!("{what:<40} {rate:>9} documents/s");
+    }
+    println!("{:<40} {:>9} {:>9} {:>9} {:>10}", "", "p50 ms", "p95 ms", "p99 ms", "per second");
+    for (what, Times { p50_ms, p95_ms, p99_ms, per_second, .. }) in &report.times {
+        println!("{what:<40} {p50_ms:>9.3} {p95_ms:>9.3} {p99_ms:>9.3} {per_second:>10}");
+    }
+    for (what, share) in &report.share_of_bare {
+        println!("{what:<40} {share:>9.2} of the throughput of bare tantivy");
+    }
+}

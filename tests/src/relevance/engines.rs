@@ -1,0 +1,189 @@
+//! Ranks the requests of a set: with our index, with FTS5 of SQLite, with the full text of PostgreSQL.
+//!
+//! The peers get the same words, identifiers split, in columns with weights, and OR queries with stemming; with AND, as
+//! both do by default, a request of a sentence finds nothing.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use anyhow::Context;
+use indexer::{Associations, IndexBuilder, SearchRequest, Searcher};
+use sqlx::{Connection, PgConnection, SqliteConnection};
+use store::FeedPosition;
+
+use super::judge::{CUT, Scores, judge, mean};
+use super::sets::{Field, PublicSet, Request, Tool};
+
+/// What one engine found for each request, best first, as ids of tools.
+pub type Rankings = Vec<Vec<String>>;
+
+/// Means over the requests of a set.
+pub fn scores(requests: &[Request], rankings: &Rankings) -> Scores {
+    let each = requests.iter().zip(rankings).map(|(request, found)| {
+        let grades: BTreeMap<&str, u32> = request.relevant.iter().map(|id| (id.as_str(), 1)).collect();
+        judge(found, &grades)
+    });
+    mean(&each.collect::<Vec<_>>())
+}
+
+/// An index of a set in a folder of its own.
+pub struct OwnIndex {
+    dir: tempfile::TempDir,
+}
+
+impl OwnIndex {
+    pub fn of(set: &PublicSet) -> anyhow::Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let builder = IndexBuilder::begin(dir.path(), "relevance")?;
+        for stored in set.manifests()? {
+            builder.add(&stored)?;
+        }
+        builder.finish(FeedPosition(1))?;
+        Ok(Self { dir })
+    }
+
+    /// Ranks requests as the search route does.
+    pub fn rank(&self, requests: &[Request], known: &Arc<Associations>) -> anyhow::Result<Rankings> {
+        let searcher = Searcher::open_with(self.dir.path(), known)?;
+        let one = |request: &Request| {
+            let phrasings = vec![request.text.clone()];
+            let asked = SearchRequest { phrasings, limit: CUT, ..SearchRequest::default() };
+            let answer = searcher.search(&asked).with_context(|| request.text.clone())?;
+            Ok(answer.hits.into_iter().map(|hit| hit.native_id).collect())
+        };
+        requests.iter().map(one).collect()
+    }
+}
+
+/// A tool as words for a peer: what matters most, what matters, the rest.
+struct Columns {
+    name: String,
+    about: String,
+    inputs: String,
+    rest: String,
+}
+
+impl Columns {
+    fn of(tool: &Tool) -> Self {
+        let names = |fields: &[Field]| joined(fields.iter().map(|field| field.name.as_str()));
+        let texts = |fields: &[Field]| joined(fields.iter().filter_map(|field| field.description.as_deref()));
+        let title = tool.title.as_deref().unwrap_or_default();
+        Self {
+            name: split(&format!("{} {title}", tool.name)),
+            about: split(&format!("{} {} {}", tool.description, tool.site, tool.category)),
+            inputs: split(&format!("{} {}", names(&tool.params), texts(&tool.params))),
+            rest: split(&format!(
+                "{} {} {} {}",
+                names(&tool.outputs),
+                texts(&tool.outputs),
+                tool.site_description,
+                tool.extra
+            )),
+        }
+    }
+}
+
+fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    texts.collect::<Vec<_>>().join(" ")
+}
+
+/// Splits identifiers: a space before a capital after a small letter, and for every character that is no letter or digit.
+pub fn split(text: &str) -> String {
+    let mut words = String::with_capacity(text.len() + 16);
+    let mut before = ' ';
+    for c in text.chars() {
+        if c.is_uppercase() && before.is_lowercase() {
+            words.push(' ');
+        }
+        words.push(if c.is_alphanumeric() { c } else { ' ' });
+        before = c;
+    }
+    words
+}
+
+/// The distinct words of a request.
+pub fn request_words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = split(text).split_whitespace().map(str::to_lowercase).collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// FTS5 with the Porter stemmer and weighted bm25.
+pub async fn sqlite(set: &PublicSet) -> anyhow::Result<Rankings> {
+    let mut db = SqliteConnection::connect("sqlite::memory:").await?;
+    sqlx::query(
+        "CREATE VIRTUAL TABLE tools USING fts5(id UNINDEXED, name, about, inputs, rest, tokenize='porter')",
+    )
+    .execute(&mut db)
+    .await?;
+    for tool in &set.tools {
+        let columns = Columns::of(tool);
+        sqlx::query("INSERT INTO tools VALUES (?, ?, ?, ?, ?)")
+            .bind(&tool.id)
+            .bind(columns.name)
+            .bind(columns.about)
+            .bind(columns.inputs)
+            .bind(columns.rest)
+            .execute(&mut db)
+            .await?;
+    }
+    let mut rankings = Vec::with_capacity(set.requests.len());
+    for request in &set.requests {
+        let any = fts5_query(&request.text);
+        let sql = "SELECT id FROM tools WHERE tools MATCH ? ORDER BY bm25(tools, 0, 4, 2, 2, 1) LIMIT 10";
+        rankings.push(sqlx::query_scalar(sql).bind(any).fetch_all(&mut db).await?);
+    }
+    Ok(rankings)
+}
+
+/// Any of the words.
+pub fn fts5_query(text: &str) -> String {
+    let words = request_words(text);
+    if words.is_empty() {
+        return "\"\"".to_owned();
+    }
+    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" OR ")
+}
+
+/// `ts_rank` with weights A to D and the English configuration.
+pub async fn postgres(url: &str, set: &PublicSet) -> anyhow::Result<Rankings> {
+    let mut db = PgConnection::connect(url).await.context("PostgreSQL cannot be reached")?;
+    sqlx::query("CREATE TEMPORARY TABLE tools (id text, words tsvector)").execute(&mut db).await?;
+    let insert = "INSERT INTO tools VALUES ($1, setweight(to_tsvector('english', $2), 'A') || \
+                  setweight(to_tsvector('english', $3), 'B') || setweight(to_tsvector('english', $4), 'C') || \
+                  setweight(to_tsvector('english', $5), 'D'))";
+    for tool in &set.tools {
+        let columns = Columns::of(tool);
+        sqlx::query(insert)
+            .bind(&tool.id)
+            .bind(columns.name)
+            .bind(columns.about)
+            .bind(columns.inputs)
+            .bind(columns.rest)
+            .execute(&mut db)
+            .await?;
+    }
+    sqlx::query("CREATE INDEX ON tools USING gin (words)").execute(&mut db).await?;
+    let mut rankings = Vec::with_capacity(set.requests.len());
+    for request in &set.requests {
+        let sql = "SELECT id FROM tools, to_tsquery('english', $1) AS wanted WHERE words @@ wanted \
+                   ORDER BY ts_rank(words, wanted, 1) DESC, id LIMIT 10";
+        rankings.push(sqlx::query_scalar(sql).bind(tsquery(&request.text)).fetch_all(&mut db).await?);
+    }
+    Ok(rankings)
+}
+
+/// Any of the words.
+pub fn tsquery(text: &str) -> String {
+    let mut any = String::new();
+    for word in request_words(text) {
+        let bar = if any.is_empty() { "" } else { " | " };
+        // Writing to a string does not fail.
+        if write!(any, "{bar}'{word}'").is_err() {
+            return any;
+        }
+    }
+    any
+}

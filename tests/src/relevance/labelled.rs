@@ -1,0 +1,213 @@
+//! Our own labelled requests: short ones, as people type them, over the demo's sites and over published manifests.
+//!
+//! `tests/relevance/requests.jsonl` has a line per request: `text`, and `grades`, from the key of a capability to 3 (this
+//! is it), 2 (does it too), or 1 (helps). A key is `SITE#NATIVE_ID` for a capability of the demo, and
+//! `FOLDER/FILE#NATIVE_ID` for one of the published files, which lie beside the workspace or not at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use chrono::DateTime;
+use indexer::{IndexBuilder, SearchRequest, Searcher};
+use manifest::{Discovery, Document, ManifestUrl};
+use policy::Status;
+use serde::Deserialize;
+use store::{FeedPosition, StoredManifest};
+
+use super::judge::{CUT, Scores, judge, mean};
+use super::sets::folder;
+
+/// Largest published file that is read, in bytes: beyond lie generated lists of thousands of entries.
+const FILE_BYTES_MAX: usize = 1 << 20;
+
+/// One labelled request.
+#[derive(Debug, Clone, Deserialize)]
+pub struct LabelledRequest {
+    pub text: String,
+    /// Empty where nothing in the pool answers the request.
+    pub grades: BTreeMap<String, u32>,
+}
+
+impl LabelledRequest {
+    /// Whether it can be judged on the demo alone.
+    pub fn is_of_demo(&self) -> bool {
+        self.grades.keys().all(|key| !key.contains('/'))
+    }
+}
+
+/// Capabilities by key, and the index over them.
+pub struct Pool {
+    _dir: tempfile::TempDir,
+    searcher: Searcher,
+    /// From the public id of a capability to its key.
+    keys: BTreeMap<String, String>,
+}
+
+/// What was found for a request.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    pub request: LabelledRequest,
+    /// Keys, best first.
+    pub found: Vec<String>,
+    /// Graded keys that the pool does not have.
+    pub unknown: Vec<String>,
+    pub scores: Scores,
+}
+
+/// Ranks every request for which there is a pool: those over the demo among the demo alone, those over published files
+/// among both, where the files are at hand.
+pub fn judge_all() -> anyhow::Result<Vec<Judged>> {
+    let demo = Pool::of(demo()?)?;
+    let published = match folder("corpus") {
+        Some(folder) => Some(Pool::of(demo_and(of_corpus(&folder)?)?)?),
+        None => None,
+    };
+    let mut judged = Vec::new();
+    for request in requests()? {
+        let pool = if request.is_of_demo() { Some(&demo) } else { published.as_ref() };
+        judged.extend(pool.map(|pool| pool.judge(request)).transpose()?);
+    }
+    Ok(judged)
+}
+
+fn demo_and(others: Vec<(String, StoredManifest)>) -> anyhow::Result<Vec<(String, StoredManifest)>> {
+    let mut all = demo()?;
+    all.extend(others);
+    Ok(all)
+}
+
+/// Their mean, over those that anything answers.
+pub fn mean_of(judged: &[Judged]) -> Scores {
+    let answered = judged.iter().filter(|of| !of.request.grades.is_empty());
+    mean(&answered.map(|of| of.scores).collect::<Vec<_>>())
+}
+
+/// The labelled requests.
+pub fn requests() -> anyhow::Result<Vec<LabelledRequest>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("relevance/requests.jsonl");
+    let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let read = |(at, line)| {
+        serde_json::from_str(line).with_context(|| format!("{} line {}", path.display(), at + 1))
+    };
+    text.lines().enumerate().map(read).collect()
+}
+
+impl Pool {
+    fn of(manifests: Vec<(String, StoredManifest)>) -> anyhow::Result<Self> {
+        let dir = tempfile::tempdir()?;
+        let builder = IndexBuilder::begin(dir.path(), "labelled")?;
+        let mut keys = BTreeMap::new();
+        for (prefix, stored) in &manifests {
+            builder.add(stored)?;
+            for capability in &stored.manifest.capabilities {
+                let key = format!("{prefix}#{}", capability.native_id);
+                keys.insert(capability.id.as_str().to_owned(), key);
+            }
+        }
+        builder.finish(FeedPosition(1))?;
+        let searcher = Searcher::open(dir.path())?;
+        Ok(Self { _dir: dir, searcher, keys })
+    }
+
+    fn judge(&self, request: LabelledRequest) -> anyhow::Result<Judged> {
+        let phrasings = vec![request.text.clone()];
+        let asked = SearchRequest { phrasings, limit: CUT, ..SearchRequest::default() };
+        let answer = self.searcher.search(&asked).with_context(|| request.text.clone())?;
+        let key = |id: &str| self.keys.get(id).cloned().unwrap_or_default();
+        let found: Vec<String> = answer.hits.iter().map(|hit| key(hit.id.as_str())).collect();
+        let known: BTreeSet<&String> = self.keys.values().collect();
+        let unknown = request.grades.keys().filter(|key| !known.contains(key)).cloned().collect();
+        let scores = judge(&found, &request.grades);
+        Ok(Judged { request, found, unknown, scores })
+    }
+}
+
+/// Every manifest at hand, of the demo and of published files.
+pub fn manifests_at_hand() -> anyhow::Result<Vec<StoredManifest>> {
+    let published = folder("corpus").map(|folder| of_corpus(&folder)).transpose()?.unwrap_or_default();
+    Ok(demo_and(published)?.into_iter().map(|(_, stored)| stored).collect())
+}
+
+/// Manifests of the demo with the site that their keys begin with.
+fn demo() -> anyhow::Result<Vec<(String, StoredManifest)>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/testweb/demo");
+    let mut found = Vec::new();
+    for path in files_below(&root)? {
+        let below = path.strip_prefix(&root)?;
+        let mut parts = below.components();
+        let Some(site) = parts.next().and_then(|site| site.as_os_str().to_str()) else { continue };
+        let site = format!("{site}.example");
+        let served = parts.as_path().to_str().unwrap_or_default();
+        if let Some(stored) = read(&path, &format!("https://{site}/{served}"))? {
+            found.push((site, stored));
+        }
+    }
+    Ok(found)
+}
+
+/// Manifests of the published files, with the file that their keys begin with. Each gets a site of its own.
+fn of_corpus(root: &Path) -> anyhow::Result<Vec<(String, StoredManifest)>> {
+    #[derive(Deserialize)]
+    struct Entry {
+        file: String,
+        path: String,
+    }
+    let mut found = Vec::new();
+    for (at, line) in std::fs::read_to_string(root.join("index.jsonl"))?.lines().enumerate() {
+        let entry: Entry = serde_json::from_str(line)?;
+        let path = entry.path.split('#').next().unwrap_or_default();
+        let served = path.find(".well-known").and_then(|at| path.get(at..));
+        let served = served.or_else(|| path.rsplit('/').next()).unwrap_or_default();
+        let url = format!("https://qz{}.example/{served}", super::sets::meaningless(at));
+        if let Some(stored) = read(&root.join(&entry.file), &url)? {
+            found.push((entry.file, stored));
+        }
+    }
+    Ok(found)
+}
+
+fn files_below(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+            let path = entry?.path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Reads a file as if it had been fetched; `None` when it declares nothing that is indexed.
+fn read(path: &Path, url: &str) -> anyhow::Result<Option<StoredManifest>> {
+    let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+    let Ok(url) = ManifestUrl::parse(url) else { return Ok(None) };
+    if bytes.len() > FILE_BYTES_MAX {
+        return Ok(None);
+    }
+    let document = Document {
+        bytes: &bytes,
+        url: &url,
+        final_url: None,
+        discovery: Discovery::WellKnown,
+        served: None,
+        linked: &[],
+        force: None,
+    };
+    let manifest = manifest::read(&document);
+    if manifest.capabilities.is_empty() {
+        return Ok(None);
+    }
+    let seen = DateTime::from_timestamp(1_790_000_000, 0).unwrap_or_default();
+    Ok(Some(StoredManifest {
+        manifest,
+        status: Status::Fresh,
+        first_seen_at: seen,
+        last_seen_at: seen,
+        changed_at: seen,
+        versions: 1,
+        body_kept: true,
+    }))
+}

@@ -1,0 +1,182 @@
+//! The public tool-retrieval sets, where they lie beside the workspace (`shared/relevance/SET/{tools,queries}.jsonl`).
+//!
+//! Each tool becomes one capability. Tools of one site become one manifest; a tool without a site gets one of its own,
+//! whose name is letters that mean nothing.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use chrono::DateTime;
+use manifest::model::{Capability, CapabilityKind, Format, Manifest};
+use manifest::{ContentHash, ManifestId, ManifestUrl};
+use policy::Status;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use store::StoredManifest;
+
+/// The sets that the mean is taken over.
+pub const SETS: [&str; 5] = ["metatool", "sealtools", "stabletoolbench", "bfcl", "livemcp"];
+
+/// A tool as the sets have it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Tool {
+    pub id: String,
+    pub name: String,
+    #[serde(default)]
+    pub title: Option<String>,
+    #[serde(default)]
+    pub description: String,
+    #[serde(default)]
+    pub extra: String,
+    #[serde(default)]
+    pub site: String,
+    #[serde(default)]
+    pub site_description: String,
+    #[serde(default)]
+    pub category: String,
+    #[serde(default)]
+    pub method: Option<String>,
+    #[serde(default)]
+    pub params: Vec<Field>,
+    #[serde(default)]
+    pub outputs: Vec<Field>,
+}
+
+/// A parameter or an output.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Field {
+    pub name: String,
+    #[serde(default)]
+    pub description: Option<String>,
+    #[serde(default, rename = "enum")]
+    pub values: Vec<Value>,
+}
+
+/// A request and the ids of the tools that answer it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Request {
+    pub text: String,
+    pub relevant: Vec<String>,
+}
+
+/// One set.
+#[derive(Debug, Clone)]
+pub struct PublicSet {
+    pub name: &'static str,
+    pub tools: Vec<Tool>,
+    pub requests: Vec<Request>,
+}
+
+/// The folder of a kind of data beside the workspace, where there is one.
+pub fn folder(kind: &str) -> Option<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().map(|parent| parent.join("shared").join(kind)).find(|path| path.is_dir())
+}
+
+/// All sets, or `None` where they are not at hand.
+pub fn read_all() -> anyhow::Result<Option<Vec<PublicSet>>> {
+    let Some(folder) = folder("relevance") else { return Ok(None) };
+    SETS.into_iter().map(|name| PublicSet::read(&folder, name)).collect::<anyhow::Result<_>>().map(Some)
+}
+
+impl PublicSet {
+    pub fn read(folder: &Path, name: &'static str) -> anyhow::Result<Self> {
+        let folder = folder.join(name);
+        let requests = lines(&folder.join("queries.jsonl"))?;
+        Ok(Self { name, tools: lines(&folder.join("tools.jsonl"))?, requests })
+    }
+
+    /// The tools as the store hands manifests over.
+    pub fn manifests(&self) -> anyhow::Result<Vec<StoredManifest>> {
+        let mut by_host: BTreeMap<String, StoredManifest> = BTreeMap::new();
+        for (at, tool) in self.tools.iter().enumerate() {
+            let host = host_of(at, &tool.site);
+            let stored = match by_host.entry(host) {
+                std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
+                std::collections::btree_map::Entry::Vacant(entry) => {
+                    let fresh = manifest(entry.key(), &tool.site)?;
+                    entry.insert(fresh)
+                }
+            };
+            let about = format!("{} {}", tool.site_description, tool.extra);
+            if !about.trim().is_empty() {
+                stored.manifest.description = Some(about.trim().to_owned());
+            }
+            let capability = capability(&stored.manifest, tool);
+            stored.manifest.capabilities.push(capability);
+        }
+        Ok(by_host.into_values().collect())
+    }
+}
+
+fn lines<T: for<'a> Deserialize<'a>>(path: &Path) -> anyhow::Result<Vec<T>> {
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let read = |(at, line)| {
+        serde_json::from_str(line).with_context(|| format!("{} line {}", path.display(), at + 1))
+    };
+    text.lines().enumerate().map(read).collect()
+}
+
+fn host_of(at: usize, site: &str) -> String {
+    let slug: String =
+        site.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    match slug.trim_matches('-') {
+        "" => format!("qx{}.example", meaningless(at)),
+        slug => format!("{slug}.example"),
+    }
+}
+
+/// A number in letters that are no word.
+pub fn meaningless(number: usize) -> String {
+    format!("{number:05}").bytes().map(|digit| char::from(b'q' + digit.wrapping_sub(b'0') % 10)).collect()
+}
+
+/// A manifest of a host, without capabilities.
+pub fn manifest(host: &str, name: &str) -> anyhow::Result<StoredManifest> {
+    let url = ManifestUrl::parse(&format!("https://{host}/agent.json"))?;
+    let manifest: Manifest = serde_json::from_value(json!({
+        "id": ManifestId::of(&url).as_str(), "content_hash": ContentHash::of(b"").as_str(), "url": url.as_str(),
+        "origin": url.origin(), "discovery": "root", "name": name,
+        "detection": {"format": "awp", "strength": "strong", "evidence": []},
+    }))?;
+    let seen = DateTime::from_timestamp(1_790_000_000, 0).unwrap_or_default();
+    Ok(StoredManifest {
+        manifest,
+        status: Status::Fresh,
+        first_seen_at: seen,
+        last_seen_at: seen,
+        changed_at: seen,
+        versions: 1,
+        body_kept: true,
+    })
+}
+
+/// A tool as a capability of a manifest.
+pub fn capability(manifest: &Manifest, tool: &Tool) -> Capability {
+    let pointer = format!("/actions/{}", manifest.capabilities.len());
+    let (url, kind) = (&manifest.url, CapabilityKind::Action);
+    let mut capability = Capability::new(url, Format::Awp, &tool.id, &tool.id, kind, pointer);
+    capability.description = Some(tool.description.clone());
+    capability.name.clone_from(&tool.name);
+    capability.title.clone_from(&tool.title);
+    capability.invocation.method.clone_from(&tool.method);
+    if !tool.category.is_empty() {
+        capability.tags = vec![tool.category.clone()];
+    }
+    capability.parameters = Some(schema(&tool.params));
+    capability.response = Some(schema(&tool.outputs));
+    capability
+}
+
+fn schema(fields: &[Field]) -> Value {
+    let property = |field: &Field| {
+        let mut property = Map::new();
+        property.insert("description".into(), json!(field.description.clone().unwrap_or_default()));
+        if !field.values.is_empty() {
+            property.insert("enum".into(), json!(field.values));
+        }
+        (field.name.clone(), Value::Object(property))
+    };
+    json!({"type": "object", "properties": fields.iter().map(property).collect::<Map<_, _>>()})
+}

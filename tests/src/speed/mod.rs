@@ -1,0 +1,7 @@
+//! What the speed benchmark is made of: many made capabilities ([`made`]), peers over the same words ([`peers`]), a store
+//! full of visits ([`stored`]), and stop-watches ([`measure`]).
+
+pub mod made;
+pub mod measure;
+pub mod peers;
+pub mod stored;
