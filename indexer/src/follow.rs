@@ -273,11 +273,30 @@ impl Follower {
 
     async fn commit(&mut self) -> Result<(), FollowError> {
         let position = self.summary.position;
-        self.with_writer(move |writer| writer.commit(position)).await?;
+        let began = tokio::time::Instant::now();
+        let documents = self
+            .with_writer(move |writer| {
+                writer.commit(position)?;
+                writer.documents()
+            })
+            .await?;
+        self.tell(began.elapsed(), documents).await?;
         tracing::debug!(feed.position = position.0, capabilities = self.uncommitted, "committed");
         self.uncommitted = 0;
         self.is_dirty = false;
         self.committed_at = tokio::time::Instant::now();
+        Ok(())
+    }
+
+    /// Tells the metrics how the index stands after a commit.
+    async fn tell(&self, commit: Duration, documents: u64) -> Result<(), FollowError> {
+        let behind = self.store.feed_head().await?.0 - self.summary.position.0;
+        metrics::histogram!("agentdex_indexer_commit_seconds").record(commit);
+        #[expect(clippy::cast_precision_loss, reason = "gauges are floats; counts are far below 2^52")]
+        {
+            metrics::gauge!("agentdex_indexer_documents").set(documents as f64);
+            metrics::gauge!("agentdex_indexer_feed_lag").set(behind.max(0) as f64);
+        }
         Ok(())
     }
 

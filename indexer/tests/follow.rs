@@ -118,6 +118,26 @@ async fn the_feed_is_followed_from_where_it_was_left() {
     assert!(finds(dir.path(), "somersault"));
 }
 
+#[test]
+fn a_commit_tells_how_the_index_stands() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    metrics::with_local_recorder(&recorder, || {
+        runtime.block_on(async {
+            let dir = tempfile::tempdir().unwrap();
+            let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+            once(&store, dir.path()).await;
+            visit(&store, "one.example", Some("juggle"), day(0)).await;
+            visit(&store, "two.example", Some("yodel"), day(0)).await;
+            once(&store, dir.path()).await;
+        });
+    });
+    let told = recorder.handle().render();
+    assert!(told.contains("agentdex_indexer_documents 2"), "{told}");
+    assert!(told.contains("agentdex_indexer_feed_lag 0"), "{told}");
+    assert!(told.contains("agentdex_indexer_commit_seconds"), "{told}");
+}
+
 #[tokio::test]
 async fn an_index_that_cannot_be_gone_on_with_is_rebuilt() {
     let dir = tempfile::tempdir().unwrap();

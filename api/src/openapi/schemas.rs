@@ -315,6 +315,8 @@ pub(crate) struct SearchQuery {
     facets: Option<FacetWords>,
     #[param(inline)]
     view: Option<ViewWord>,
+    /// Whether each result says how its score came about.
+    explain: Option<bool>,
 }
 
 /// The parameters of a search that is followed: those of a search but for `cursor`, `fields`, `facets` and `view`.

@@ -109,6 +109,13 @@ impl Writer {
         Ok(())
     }
 
+    /// Capabilities that the last commit holds.
+    pub(crate) fn documents(&self) -> Result<u64, IndexError> {
+        let segments = self.inner.index().searchable_segment_metas();
+        let segments = segments.map_err(IndexError::engine("count its documents"))?;
+        Ok(segments.iter().map(|segment| u64::from(segment.num_docs())).sum())
+    }
+
     /// Waits for merges that are under way, then closes.
     pub(crate) fn finish(self) -> Result<(), IndexError> {
         self.inner.wait_merging_threads().map_err(IndexError::engine("finish its merges"))
