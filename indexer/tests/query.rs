@@ -145,7 +145,7 @@ fn several_phrasings_of_one_wish_are_better_than_the_worst() {
     assert_eq!(answer.hits[0].native_id, "flight_status");
 }
 
-/// A small generator with a seed (SplitMix64).
+/// A small generator with a seed (`SplitMix64`).
 struct Seeded(u64);
 
 impl Seeded {

@@ -103,6 +103,6 @@ fn report(what: &str, scores: &[Scores]) {
 }
 
 fn print_row(what: &str, cells: &[String], last: &str) {
-    let cells: String = cells.iter().map(|cell| format!(" {cell:>15}")).collect();
-    println!("{what:<20}{cells} {last:>8}");
+    let cells: Vec<String> = cells.iter().map(|cell| format!("{cell:>15}")).collect();
+    println!("{what:<20} {} {last:>8}", cells.join(" "));
 }

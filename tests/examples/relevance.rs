@@ -86,14 +86,14 @@ fn add(table: &mut Table, engine: &str, set: &PublicSet, rankings: &Rankings) {
 
 fn print(table: &Table) {
     let sets: Vec<&str> = sets::SETS.into_iter().chain(["mean"]).collect();
-    let heads: String = sets.iter().map(|set| format!(" {set:>16}")).collect();
-    println!("{:<26}{heads}", "nDCG@10 Recall@10 MRR");
+    let heads: Vec<String> = sets.iter().map(|set| format!("{set:>16}")).collect();
+    println!("{:<26} {}", "nDCG@10 Recall@10 MRR", heads.join(" "));
     for (engine, scores) in table {
         let cell = |set: &&str| {
             let of = scores.get(*set).copied().unwrap_or_default();
-            format!(" {:>6.3} {:.2} {:.2}", of.ndcg, of.recall, of.mrr)
+            format!("{:>6.3} {:.2} {:.2}", of.ndcg, of.recall, of.mrr)
         };
-        let cells: String = sets.iter().map(cell).collect();
-        println!("{engine:<26}{cells}");
+        let cells: Vec<String> = sets.iter().map(cell).collect();
+        println!("{engine:<26} {}", cells.join(" "));
     }
 }

@@ -177,6 +177,8 @@ fn faceted(text: &str) -> SearchRequest {
     SearchRequest { facets, ..asked(text) }
 }
 
+/// A name, texts, and what makes a request of a text.
+type Kind<'a> = (&'a str, &'a [String], fn(&str) -> SearchRequest);
 type Requests<'a> = (&'a [String], &'a [String], &'a [String], &'a [String]);
 
 fn in_process(
@@ -184,7 +186,7 @@ fn in_process(
     (keywords, sentences, misspelt, prefixes): Requests<'_>,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let kinds: [(&str, &[String], fn(&str) -> SearchRequest); 5] = [
+    let kinds: [Kind<'_>; 5] = [
         ("keyword", keywords, asked),
         ("sentence", sentences, asked),
         ("filtered", keywords, filtered),

@@ -32,7 +32,7 @@ pub struct LabelledRequest {
 impl LabelledRequest {
     /// Whether it can be judged on the demo alone.
     pub fn is_of_demo(&self) -> bool {
-        self.grades.keys().all(|key| !key.contains('/'))
+        self.grades.keys().filter_map(|key| key.split('#').next()).all(|place| !place.contains('/'))
     }
 }
 
@@ -58,9 +58,9 @@ pub struct Judged {
 /// Ranks every request for which there is a pool: those over the demo among the demo alone, those over published files
 /// among both, where the files are at hand.
 pub fn judge_all() -> anyhow::Result<Vec<Judged>> {
-    let demo = Pool::of(demo()?)?;
+    let demo = Pool::of(&demo()?)?;
     let published = match folder("corpus") {
-        Some(folder) => Some(Pool::of(demo_and(of_corpus(&folder)?)?)?),
+        Some(folder) => Some(Pool::of(&demo_and(of_corpus(&folder)?)?)?),
         None => None,
     };
     let mut judged = Vec::new();
@@ -94,11 +94,11 @@ pub fn requests() -> anyhow::Result<Vec<LabelledRequest>> {
 }
 
 impl Pool {
-    fn of(manifests: Vec<(String, StoredManifest)>) -> anyhow::Result<Self> {
+    fn of(manifests: &[(String, StoredManifest)]) -> anyhow::Result<Self> {
         let dir = tempfile::tempdir()?;
         let builder = IndexBuilder::begin(dir.path(), "labelled")?;
         let mut keys = BTreeMap::new();
-        for (prefix, stored) in &manifests {
+        for (prefix, stored) in manifests {
             builder.add(stored)?;
             for capability in &stored.manifest.capabilities {
                 let key = format!("{prefix}#{}", capability.native_id);
