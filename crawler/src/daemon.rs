@@ -13,6 +13,7 @@ use crate::config::CrawlConfig;
 use crate::crontab::Crontab;
 use crate::egress::Egress;
 use crate::events::{Event, Events};
+use crate::priors::PathPriors;
 use crate::run::{CrawlError, seed};
 
 /// When a daemon does what.
@@ -20,7 +21,7 @@ use crate::run::{CrawlError, seed};
 pub struct Schedules {
     /// Reads every source of seeds again, stdin apart.
     pub seeds: Option<Crontab>,
-    /// Removes what nothing needs any more.
+    /// Removes what nothing needs any more, and ranks the paths by what was found.
     pub housekeeping: Option<Crontab>,
     /// Tells how the crawl stands.
     pub report: Option<Crontab>,
@@ -59,14 +60,18 @@ impl Schedules {
     }
 }
 
+/// What the tasks work on.
+pub(crate) struct Around {
+    pub(crate) config: CrawlConfig,
+    pub(crate) store: Store,
+    pub(crate) egress: Egress,
+    pub(crate) events: Events,
+    pub(crate) priors: PathPriors,
+}
+
 /// Does everything at its time, until stopped.
-pub(crate) async fn follow(
-    config: CrawlConfig,
-    store: Store,
-    egress: Egress,
-    events: Events,
-    stop: CancellationToken,
-) {
+pub(crate) async fn follow(around: Around, stop: CancellationToken) {
+    let Around { config, events, .. } = &around;
     let mut after = clock::now();
     while let Some((at, _)) = config.schedules.next_after(after) {
         let wait = (at - clock::now()).to_std().unwrap_or_default();
@@ -82,7 +87,7 @@ pub(crate) async fn follow(
             .collect();
         for task in due {
             let done = tokio::select! {
-                done = perform(task, &config, &store, &egress) => done,
+                done = perform(task, &around) => done,
                 () = stop.cancelled() => return,
             };
             let came_to = done.unwrap_or_else(|error| format!("failed: {error}"));
@@ -93,12 +98,8 @@ pub(crate) async fn follow(
     }
 }
 
-async fn perform(
-    task: ScheduledTask,
-    config: &CrawlConfig,
-    store: &Store,
-    egress: &Egress,
-) -> Result<String, CrawlError> {
+async fn perform(task: ScheduledTask, around: &Around) -> Result<String, CrawlError> {
+    let Around { config, store, egress, priors, .. } = around;
     match task {
         ScheduledTask::Seeds => {
             let report = seed(&config.without_stdin(), store, egress).await?;
@@ -106,8 +107,9 @@ async fn perform(
         }
         ScheduledTask::Housekeeping => {
             let kept = store.housekeeping(clock::now()).await?;
+            let sites = priors.re_estimate(store).await?;
             Ok(format!(
-                "{} clocks of addresses and {} broken-off visits forgotten",
+                "{} clocks of addresses and {} broken-off visits forgotten, paths ranked by {sites} sites with manifests",
                 kept.address_clocks, kept.broken_off
             ))
         }

@@ -8,13 +8,14 @@ use std::io;
 use chrono::{DateTime, Utc};
 use manifest::{Host, ManifestUrl, SiteName};
 use policy::Status;
-use policy::plan::ROBOTS_PATH;
+use policy::plan::{Priors, ROBOTS_PATH};
 use policy::robots::CopyUse;
 use serde::Serialize;
 use store::{HostState, PathSlots, Seed, SiteState, SitesRequest, Store};
 
 use crate::clock;
 use crate::config::{CrawlConfig, SeedSource};
+use crate::priors::PathPriors;
 use crate::run::CrawlError;
 use crate::seeds::{SeedError, SeedReader};
 use crate::visit;
@@ -67,9 +68,12 @@ pub async fn dry_run(config: &CrawlConfig, store: &Store) -> Result<DryRun, Craw
     if names.is_empty() && seeds.is_empty() {
         return Ok(DryRun::default());
     }
+    let known = PathPriors::default();
+    known.re_estimate(store).await?;
+    let priors = known.now();
     let mut plan = DryRun { sites_left_out: names.len().saturating_sub(SITES_MAX), ..DryRun::default() };
     for name in names.into_iter().take(SITES_MAX) {
-        let site = plan_site(store, name, &seeds, now).await?;
+        let site = plan_site(store, name, &seeds, &priors, now).await?;
         plan.requests += site.requests.iter().filter(|request| request.is_sent).count();
         plan.sites.push(site);
     }
@@ -101,6 +105,7 @@ async fn plan_site(
     store: &Store,
     name: SiteName,
     seeds: &[Seed],
+    priors: &Priors,
     now: DateTime<Utc>,
 ) -> Result<DrySite, CrawlError> {
     let known = store.site_story(&name, 0).await?;
@@ -128,13 +133,13 @@ async fn plan_site(
             .hints
             .extend(seed.url.clone().filter(|url| !state.resources.iter().any(|known| known.url == *url)));
     }
-    Ok(DrySite { site: name, when: "now".to_owned(), requests: requests(&state, now) })
+    Ok(DrySite { site: name, when: "now".to_owned(), requests: requests(&state, priors, now) })
 }
 
-fn requests(state: &SiteState, now: DateTime<Utc>) -> Vec<DryRequest> {
+fn requests(state: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Vec<DryRequest> {
     let mut requests = Vec::new();
     let mut greeted: BTreeSet<Host> = BTreeSet::new();
-    for url in visit::planned_urls(state, now) {
+    for url in visit::planned_urls(state, priors, now) {
         let host = url.host();
         if greeted.insert(host.clone())
             && let Ok(robots) = ManifestUrl::on_host(&host, ROBOTS_PATH)

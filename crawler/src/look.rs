@@ -13,6 +13,7 @@ use crate::config::{CrawlConfig, Mode, PARK_WAIT_DEFAULT, TextRecords};
 use crate::egress::Egress;
 use crate::events::Events;
 use crate::pace::Pace;
+use crate::priors::PathPriors;
 use crate::visit::{Outcome, Scope, Stop, Tools, visit};
 use crate::{CrawlError, clock};
 
@@ -33,7 +34,8 @@ pub async fn look(config: &CrawlConfig, store: &Store, url: &ManifestUrl) -> Res
     let tracker = TaskTracker::new();
     let pace = Pace::start(store.clone(), config.delay, config.rate, &tracker);
     let (events, text_records) = (Events::default(), TextRecords::Ignored);
-    let tools = Tools { egress, store: store.clone(), pace, events, text_records };
+    let priors = PathPriors::default();
+    let tools = Tools { egress, store: store.clone(), pace, events, text_records, priors };
     let looked = look_with(&tools, config, url).await;
     drop(tools);
     tracker.close();

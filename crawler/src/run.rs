@@ -12,10 +12,12 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{CrawlConfig, Mode, SeedSource};
+use crate::daemon::Around;
 use crate::egress::{Egress, TlsError};
 use crate::events::{Event, Events};
 use crate::fleet::{Cancel, Fleet, Progress};
 use crate::pace::Pace;
+use crate::priors::PathPriors;
 use crate::seeds::{SeedError, SeedReader, SeedReport, fetch_list, harvest_registry};
 use crate::sole::{SoleCrawler, SoleError};
 use crate::summary::Summary;
@@ -84,17 +86,21 @@ pub async fn run(
         store.sites_revisit(visited_before, now).await?;
     }
     progress(Progress::Seeded(&summary));
+    let priors = PathPriors::default();
+    priors.re_estimate(&store).await?;
     let tracker = TaskTracker::new();
     if config.mode == Mode::Daemon {
         let (store, egress, events) = (store.clone(), egress.clone(), events.clone());
-        tracker.spawn(daemon::follow(config.clone(), store, egress, events, cancel.soft.clone()));
+        let around = Around { config: config.clone(), store, egress, events, priors: priors.clone() };
+        tracker.spawn(daemon::follow(around, cancel.soft.clone()));
         for (task, schedule) in config.schedules.tasks() {
             let next = schedule.upcoming(clock::now(), TIMES_SHOWN);
             progress(Progress::Scheduled { task, next: &next });
         }
     }
     let pace = Pace::start(store.clone(), config.delay, config.rate, &tracker);
-    let tools = Tools { egress, store, pace, events: events.clone(), text_records: config.text_records };
+    let (events_too, text_records) = (events.clone(), config.text_records);
+    let tools = Tools { egress, store, pace, events: events_too, text_records, priors };
     let mut fleet = Fleet {
         tools,
         worker: config.worker,
@@ -148,8 +154,10 @@ pub async fn check(
     let tracker = TaskTracker::new();
     let pace = Pace::start(store.clone(), config.delay, config.rate, &tracker);
     let events = open_events(&config)?;
+    let priors = PathPriors::default();
+    priors.re_estimate(&store).await?;
     let mut fleet = Fleet {
-        tools: Tools { egress, store, pace, events, text_records: config.text_records },
+        tools: Tools { egress, store, pace, events, text_records: config.text_records, priors },
         worker: config.worker,
         concurrency: 1,
         lease: config.lease,

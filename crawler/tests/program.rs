@@ -31,9 +31,18 @@ async fn a_pass_prints_one_object_and_the_commands_explain_it() {
     assert!(summary["seconds"].is_number());
 
     let explained = text(&desk.run(&["explain", "shop.example"]).await.stdout);
-    for part in
-        ["everything planned was asked", "/agent.json  found 200 as awp", "Allow: /", "Next visit:", "etag:"]
-    {
+    for part in [
+        "everything planned was asked",
+        "/agent.json  found 200 as awp",
+        "Allow: /",
+        "1 rules concern agentdex",
+        "requests today: 20 of 40 at the most",
+        "Next visit:",
+        "etag:",
+        "decision: kept, and asked for with its validators at the next visit",
+        "decision: nothing is kept; what was known here is removed at the second such visit in a row",
+        "time: names",
+    ] {
         assert!(explained.contains(part), "{part} is missing:\n{explained}");
     }
     let status = text(&desk.run(&["status"]).await.stdout);
@@ -49,6 +58,120 @@ async fn a_pass_prints_one_object_and_the_commands_explain_it() {
     assert!(text(&check.stderr).contains("is blocked"), "{}", text(&check.stderr));
     assert!(text(&desk.run(&["unblock", "shop.example"]).await.stdout).contains("may be visited again"));
     assert_eq!(desk.web.log().hit_count(), 0);
+}
+
+/// A site's story over three visits: found, unchanged, gone and forbidden; robots.txt with a delay and a slip of the pen.
+#[tokio::test]
+async fn explain_tells_the_whole_story_of_a_site() {
+    let agent = testweb::Answer::json(AWP).header("cache-control", "max-age=3600");
+    let robots = "User-agent: *\nCrawl-delay: 0.01\nDisalow: /private\nAllow: /\n";
+    let desk = Desk::with([Host::new("shop.example").robots(robots).route("/agent.json", agent)]).await;
+    desk.file("seeds", "shop.example\n");
+    let crawl = ["--seeds", "seeds", "--delay", "0s", "--revisit", "0s", "--format", "json"];
+    desk.json(&crawl).await;
+    desk.json(&crawl).await;
+    let told = text(&desk.run(&["explain", "shop.example"]).await.stdout);
+    for part in [
+        "line 2: Crawl-delay of ",
+        "line 3: misspelt (/private)",
+        "2 rules concern agentdex",
+        "cache-control: max-age=3600",
+        "decision: kept, and not asked for again before ",
+        "decision: not asked for, since its copy is fresh",
+        "fresh until ",
+        "robots.txt: allowed by line 4: Allow: /",
+    ] {
+        assert!(told.contains(part), "{part} is missing:\n{told}");
+    }
+    assert_eq!(told.matches("Visit of ").count(), 2, "{told}");
+    let story = desk.json(&["explain", "shop.example", "--visits", "1", "--format", "json"]).await;
+    assert_eq!(story["visits"].as_array().unwrap().len(), 1, "{story}");
+    assert!(story["summary"]["next_visit_at"].is_string(), "{story}");
+    let unknown = text(&desk.run(&["explain", "nobody.example"]).await.stdout);
+    assert!(unknown.contains("neither seeded nor linked"), "{unknown}");
+}
+
+/// The queue, the lag, the outcomes, and the sites that fail or are slow.
+#[tokio::test]
+async fn status_tells_how_the_crawl_stands() {
+    let busy = testweb::Answer::retry_after(429, "3600");
+    let slow = testweb::Answer::raw("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+        .dripping(15, std::time::Duration::from_millis(100));
+    let desk = Desk::with([
+        shop(),
+        Host::new("gone.example").refusing_connections(),
+        Host::new("slow.example").robots("").route("/agent.json", slow.clone()).route("/agents.json", slow),
+        Host::new("busy.example").robots("").route("/.well-known/agent-card.json", busy),
+        Host::new("patient.example").robots("User-agent: *\nCrawl-delay: 3600\n"),
+    ])
+    .await;
+    desk.file("seeds", "shop.example\ngone.example\nslow.example\nbusy.example\npatient.example\n");
+    desk.json(&["--seeds", "seeds", "--delay", "0s", "--park-wait", "0s", "--format", "json"]).await;
+    let status = desk.json(&["status", "--format", "json"]).await;
+    for (what, count) in
+        [("sites", 5), ("sites_due", 0), ("sites_leased", 0), ("sites_parked", 1), ("lag_seconds", 0)]
+    {
+        assert_eq!(status[what], count, "{what}: {status}");
+    }
+    let ends = &status["ends_last_day"];
+    for end in ["completed", "unreachable", "rate_limited"] {
+        let told = ends.as_array().unwrap().iter().any(|row| row[0] == end);
+        assert!(told, "{end} is missing in {ends}");
+    }
+    let failing: Vec<&str> =
+        status["failing"].as_array().unwrap().iter().map(|row| row["site"].as_str().unwrap()).collect();
+    assert_eq!(failing, ["busy.example", "gone.example"], "{status}");
+    assert_eq!(status["slowest"][0]["site"], "slow.example", "{status}");
+    let told = text(&desk.run(&["status"]).await.stdout);
+    for part in [
+        "Sites: 5 (0 due, 0 being visited, 1 parked, 0 left out)",
+        "Manifests: 1 with 1 capabilities",
+        "By format: 1 awp",
+        "1 unreachable",
+        "1 found",
+        "Failing: gone.example, 1 times in a row: no connection to any address",
+        "Slow: slow.example, ",
+        "Parked: patient.example until ",
+    ] {
+        assert!(told.contains(part), "{part} is missing:\n{told}");
+    }
+}
+
+/// What was found moves the order of asking, here and after the next start.
+#[tokio::test]
+async fn paths_are_ranked_by_what_was_found() {
+    let hosts = (0..40).map(|index| {
+        Host::new(&format!("llms{index}.example")).file(
+            "/llms.txt",
+            "text/plain",
+            "# Shop\n\n> Sells books.\n",
+        )
+    });
+    let desk = Desk::with(hosts.chain([Host::new("later.example")])).await;
+    let seeds: Vec<String> = (0..40).map(|index| format!("llms{index}.example")).collect();
+    desk.file("seeds", &seeds.join("\n"));
+    let before = desk.json(&["paths", "--format", "json"]).await;
+    let position = |paths: &serde_json::Value| {
+        paths.as_array().unwrap().iter().position(|row| row["path"] == "/llms.txt").unwrap()
+    };
+    assert_eq!(position(&before), 17, "{before}");
+    let summary = desk.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
+    assert_eq!(summary["sites_visited"], 40, "{summary}");
+    let after = desk.json(&["paths", "--format", "json"]).await;
+    let row = &after[position(&after)];
+    assert_eq!(
+        (&row["asked"], &row["found"], &row["assumed"]),
+        (&40.into(), &40.into(), &500.into()),
+        "{row}"
+    );
+    assert!(position(&after) < 8 && row["estimated"].as_u64().unwrap() > 1_000, "{after}");
+    let shown = text(&desk.run(&["paths"]).await.stdout);
+    assert!(shown.contains("40      40  /llms.txt"), "{shown}");
+    desk.file("later", "later.example\n");
+    desk.json(&["--seeds", "later", "--delay", "0s", "--format", "json"]).await;
+    let asked = desk.web.log().hits_on("later.example");
+    let place = asked.iter().position(|hit| hit.path == "/llms.txt").unwrap();
+    assert_eq!(place, position(&after) + 1, "robots.txt, then the paths in their new order");
 }
 
 #[tokio::test]

@@ -1,11 +1,12 @@
 //! The parts of `tests/bench crawl` that are ours: the web that is crawled, a loop over a bare HTTP client, and the judge.
 //!
-//! `crawl_bench farm DIR SITES PROFILE` serves until its standard input ends, and leaves the log in DIR/log.jsonl.
+//! `crawl_bench farm DIR SITES PROFILE` serves until its standard input ends, and leaves the log in DIR/log.jsonl; a line
+//! `change` on its standard input changes the manifests of some sites.
 //! `crawl_bench loop DIR CONCURRENCY` asks every host of DIR/hosts for the nine paths, without any rule.
 //! `crawl_bench judge DIR DELAY_MS` counts the violations of politeness in DIR/log.jsonl.
 
-use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,6 +32,10 @@ const PATHS: [&str; 9] = [
 ];
 /// Of a hundred sites, how many publish something.
 const POSITIVES: usize = 30;
+/// Of a hundred sites, how many have another manifest after a change.
+const CHANGED: usize = 3;
+/// The share of sites that the sustained pace leaves out at either end, where a pass fills up and drains.
+const ENDS_PERCENT: usize = 20;
 const MANIFEST: &str = r#"{"awp_version":"0.1","domain":"site.test","intent":"Sell books and more","actions":[
     {"id":"buy_book","description":"Buy a book","method":"POST","endpoint":"/api/books"}]}"#;
 
@@ -64,9 +69,29 @@ async fn farm(dir: &Path, sites: usize, profile: &str) -> anyhow::Result<()> {
     std::fs::write(dir.join("paths.txt"), PATHS.join("\n"))?;
     std::fs::write(dir.join("port"), web.port().to_string())?;
     writeln!(std::io::stdout(), "ready")?;
-    tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await??;
+    let (sender, mut orders) = tokio::sync::mpsc::channel::<String>(1);
+    let listening = tokio::task::spawn_blocking(move || {
+        std::io::stdin().lines().map_while(Result::ok).all(|line| sender.blocking_send(line).is_ok())
+    });
+    while let Some(order) = orders.recv().await {
+        anyhow::ensure!(order == "change", "no such order: {order}");
+        let manifest = MANIFEST.replace("Buy a book", "Buy a book or two");
+        for index in (0..sites).filter(|index| is_changed(*index)) {
+            web.set_file(&format!("site{index}.test"), "/agent.json", "application/json", manifest.clone());
+        }
+        writeln!(std::io::stdout(), "changed")?;
+    }
+    listening.await?;
     web.stop().await;
     Ok(())
+}
+
+const fn is_positive(index: usize) -> bool {
+    index % 100 < POSITIVES
+}
+
+const fn is_changed(index: usize) -> bool {
+    index % 100 < CHANGED
 }
 
 fn site(index: usize, profile: &str) -> Host {
@@ -79,7 +104,7 @@ fn site(index: usize, profile: &str) -> Host {
             host.route(PATHS[1], Answer::json("x").dripping(1, Duration::from_secs(1)).claiming_length(9_000))
         }
         ("hostile", 8) => host.route(PATHS[1], Answer::retry_after(503, "120")),
-        _ if index % 100 < POSITIVES => host.file("/agent.json", "application/json", MANIFEST),
+        _ if is_positive(index) => host.file("/agent.json", "application/json", MANIFEST),
         _ => host,
     }
 }
@@ -134,20 +159,53 @@ fn judge(dir: &Path, delay_ms: u64) -> anyhow::Result<()> {
     }
     hits.sort_by_key(|hit| hit.id);
     let report = audit::check(&hits, &audit::Policy::with_delay(Duration::from_millis(delay_ms)));
-    let hosts: BTreeSet<&str> = hits.iter().map(|hit| hit.host.as_str()).collect();
+    let mut last_us: BTreeMap<&str, u64> = BTreeMap::new();
+    for hit in &hits {
+        let last = last_us.entry(hit.host.as_str()).or_default();
+        *last = hit.ended_us.max(*last);
+    }
     let counts = report.counts();
     // who says nothing about himself breaks a rule with every request, which would hide the others
     let telling = |rule: &audit::Rule| !matches!(rule, audit::Rule::UserAgent | audit::Rule::TellTale);
     let violations: usize = counts.iter().filter(|(rule, _)| telling(rule)).map(|(_, count)| count).sum();
     let found = hits.iter().filter(|hit| hit.path == "/agent.json" && hit.status == Some(200)).count();
-    let bytes: u64 = hits.iter().map(|hit| hit.body_bytes).sum();
+    let of_positives = || hits.iter().filter(|hit| index_of(&hit.host).is_some_and(is_positive));
+    let whole = hits.iter().filter(|hit| hit.path == "/agent.json" && hit.status == Some(200));
+    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    for hit in whole.filter(|hit| index_of(&hit.host).is_some_and(is_changed)) {
+        *times.entry(hit.host.as_str()).or_default() += 1;
+    }
     let seconds = match (hits.first(), hits.iter().map(|hit| hit.ended_us).max()) {
         (Some(first), Some(last)) => Duration::from_micros(last - first.started_us).as_secs_f64(),
         _ => 0.0,
     };
     let summary = serde_json::json!({
-        "requests": hits.len(), "hosts": hosts.len(), "found": found, "body_bytes": bytes, "server_seconds": seconds,
+        "requests": hits.len(), "hosts": last_us.len(), "found": found, "body_bytes": bytes(hits.iter()),
+        "positive": {"requests": of_positives().count(), "body_bytes": bytes(of_positives())},
+        "changes_seen": times.values().filter(|times| **times > 1).count(),
+        "server_seconds": seconds, "sustained_per_second": sustained(last_us.into_values().collect()),
         "violations": violations, "by_rule": counts,
     });
     Ok(writeln!(std::io::stdout(), "{summary}")?)
+}
+
+fn bytes<'a>(hits: impl Iterator<Item = &'a Hit>) -> u64 {
+    hits.map(|hit| hit.body_bytes).sum()
+}
+
+fn index_of(host: &str) -> Option<usize> {
+    host.strip_prefix("site")?.strip_suffix(".test")?.parse().ok()
+}
+
+/// Sites finished a second, without the first and the last of them.
+fn sustained(mut ends_us: Vec<u64>) -> f64 {
+    ends_us.sort_unstable();
+    let (first, last) = (ends_us.len() * ENDS_PERCENT / 100, ends_us.len() * (100 - ENDS_PERCENT) / 100);
+    match (ends_us.get(first), ends_us.get(last)) {
+        (Some(from), Some(to)) if to > from => {
+            let finished = u32::try_from(last - first).unwrap_or(u32::MAX);
+            f64::from(finished) / Duration::from_micros(to - from).as_secs_f64()
+        }
+        _ => 0.0,
+    }
 }

@@ -14,7 +14,7 @@ use super::flags::{Command, Flags, SharedFlags};
 use super::report::{self, Audience};
 use super::settings::{Settings, Verbosity, log_level, resolve};
 use super::watch::Watch;
-use super::{commands, explain, status};
+use super::{commands, explain, paths, status};
 use crate::fleet::Cancel;
 use crate::output::{self, OutputFormat};
 use crate::{CrawlError, UsageError};
@@ -60,6 +60,7 @@ async fn dispatch(command: Option<Command>, settings: Settings, flags: SharedFla
         Some(Command::Block { domains, reason }) => commands::block(&store, &domains, &reason).await,
         Some(Command::Unblock { domains }) => commands::unblock(&store, &domains).await,
         Some(Command::Status) => status::run(&store, settings.output).await,
+        Some(Command::Paths) => paths::run(&store, settings.output).await,
         Some(Command::Keys) => commands::keys(&settings),
     };
     store.close().await;

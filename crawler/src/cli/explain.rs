@@ -1,7 +1,14 @@
 //! `explain DOMAIN`: what was fetched, which rule decided, and what comes next, in words.
+//!
+//! The store keeps what happened; what it means for the next visit is told by the same rules that decide it.
 
-use policy::robots::CopyUse;
-use store::{FetchStory, RobotsRecord, SiteStory, Store, VisitStory};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use policy::FetchOutcome;
+use policy::delay::{Scope, day_of};
+use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsFile};
+use store::{FetchStory, HostState, RobotsRecord, SiteStory, Store, VisitStory};
 
 use super::duration;
 use crate::output::{self, OutputFormat};
@@ -41,10 +48,7 @@ fn lines(story: &SiteStory) -> Vec<String> {
     if let Some(until) = story.state.not_before.filter(|until| *until > clock::now()) {
         lines.push(format!("The site asked for a pause until {} (Retry-After).", time(until)));
     }
-    for host in &story.state.hosts {
-        let robots = host.robots.as_ref().map_or_else(|| "not asked yet".to_owned(), robots_in_words);
-        lines.push(format!("robots.txt of {}: {robots}", host.host));
-    }
+    lines.extend(story.state.hosts.iter().flat_map(host_lines));
     if story.visits.is_empty() {
         lines.push("Not visited yet.".to_owned());
     }
@@ -60,10 +64,52 @@ fn next_visit(story: &SiteStory) -> String {
         return format!("A visit is parked until {}: {}", time(parked.resume_at), parked.reason);
     }
     match (story.summary.next_visit_at, &story.summary.next_visit_reason) {
-        (Some(at), Some(reason)) => format!("Next visit: {} ({reason})", time(at)),
-        (Some(at), None) => format!("Next visit: {}", time(at)),
+        (Some(at), Some(reason)) => format!("Next visit: {}, {} ({reason})", time(at), from_now(at)),
+        (Some(at), None) => format!("Next visit: {}, {}", time(at), from_now(at)),
         (None, _) => "No visit is planned.".to_owned(),
     }
+}
+
+fn from_now(at: DateTime<Utc>) -> String {
+    match (at - clock::now()).to_std() {
+        Ok(wait) if wait >= Duration::from_secs(1) => format!("in {}", duration::in_words(wait)),
+        _ => "as soon as a crawler runs".to_owned(),
+    }
+}
+
+/// What a host's robots.txt says to us, and how much of the day's budget is used.
+fn host_lines(host: &HostState) -> Vec<String> {
+    let robots = host.robots.as_ref().map_or_else(|| "not asked yet".to_owned(), robots_in_words);
+    let mut lines = vec![format!("robots.txt of {}: {robots}", host.host)];
+    if let Some(body) = host.robots.as_ref().and_then(|record| record.body.as_ref()) {
+        lines.extend(file_lines(&RobotsFile::parse(body, PRODUCT_TOKEN)));
+    }
+    let now = clock::now();
+    if let (true, Some(budget)) =
+        (host.requests_day == day_of(now), Scope::Authority.limits().requests_per_day_max)
+    {
+        lines.push(format!("  requests today: {} of {budget} at the most", host.requests_today));
+    }
+    if let Some(at) = host.next_ok_at.filter(|at| *at > now) {
+        lines.push(format!("  next request not before {}, {}", time(at), from_now(at)));
+    }
+    lines
+}
+
+fn file_lines(file: &RobotsFile) -> Vec<String> {
+    let mut lines = vec![format!("  {} rules concern {PRODUCT_TOKEN}", file.rules_count())];
+    if let Some(delay) = file.crawl_delay() {
+        lines.push(format!(
+            "  line {}: Crawl-delay of {} is kept",
+            delay.line,
+            duration::in_words(delay.wait)
+        ));
+    }
+    lines.extend(file.notes().iter().map(|note| {
+        let place = note.line.map_or_else(|| "file".to_owned(), |line| format!("line {line}"));
+        format!("  {place}: {} ({})", note.kind, note.text)
+    }));
+    lines
 }
 
 fn robots_in_words(record: &RobotsRecord) -> String {
@@ -111,8 +157,12 @@ fn fetch_lines(fetch: &FetchStory) -> Vec<String> {
     let format = fetch.format.map(|format| format!(" as {format}")).unwrap_or_default();
     let reason = fetch.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let mut lines = vec![format!(
-        "  {}  {}{status}{format}{reason}  [{} ms]",
-        fetch.url, fetch.outcome, fetch.duration_ms
+        "  {} {}  {}{status}{format}{reason}  [{} ms, {} bytes]",
+        fetch.at.format("%H:%M:%S"),
+        fetch.url,
+        fetch.outcome,
+        fetch.duration_ms,
+        fetch.bytes
     )];
     let mut detail = |text: String| lines.push(format!("      {text}"));
     if let Some(to) = &fetch.final_url {
@@ -127,9 +177,38 @@ fn fetch_lines(fetch: &FetchStory) -> Vec<String> {
     for (name, value) in &fetch.headers {
         detail(format!("{name}: {value}"));
     }
+    detail(format!("decision: {}", decision(fetch)));
     lines
 }
 
-fn time(at: chrono::DateTime<chrono::Utc>) -> String {
+/// What the crawler made of an answer.
+fn decision(fetch: &FetchStory) -> String {
+    use FetchOutcome as Outcome;
+    match fetch.outcome {
+        Outcome::Fresh => "not asked for, since its copy is fresh".to_owned(),
+        outcome if outcome.is_present() => {
+            let what = if outcome == Outcome::NotModified { "its copy stands" } else { "kept" };
+            match (fetch.fresh_until, fetch.etag.is_some() || fetch.last_modified.is_some()) {
+                (Some(until), _) => format!("{what}, and not asked for again before {}", time(until)),
+                (None, true) => format!("{what}, and asked for with its validators at the next visit"),
+                (None, false) => format!("{what}, and asked for whole at the next visit"),
+            }
+        }
+        Outcome::Gone => "what was known here is removed at once".to_owned(),
+        Outcome::RobotsDenied => "not asked for; what was known here is removed".to_owned(),
+        Outcome::RateLimited => "the visit ends, and the pause that was asked for is kept".to_owned(),
+        outcome if outcome.is_absent() => {
+            let negative =
+                "nothing is kept; what was known here is removed at the second such visit in a row";
+            match fetch.fresh_until {
+                Some(until) => format!("{negative}; not asked for again before {}", time(until)),
+                None => negative.to_owned(),
+            }
+        }
+        _ => "what was known here stays, marked as not confirmed".to_owned(),
+    }
+}
+
+fn time(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }

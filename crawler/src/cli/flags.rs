@@ -165,6 +165,8 @@ pub enum Command {
     },
     /// The queue, the outcomes of the last day, and the slowest and failing hosts
     Status,
+    /// The path table in the order of asking, and what was found under each path
+    Paths,
     /// Print the key directory of --signing-key, to be served at --signature-agent
     Keys,
 }

@@ -6,6 +6,7 @@ mod duration;
 mod explain;
 mod file;
 mod flags;
+mod paths;
 mod report;
 mod settings;
 mod status;

@@ -48,6 +48,7 @@ pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<(
     Ok(())
 }
 
+/// For how long the oldest due visit has been due.
 fn lag(stats: &Stats, now: DateTime<Utc>) -> Duration {
     stats.oldest_due_at.map(|due| (now - due).to_std().unwrap_or_default()).unwrap_or_default()
 }
@@ -84,4 +85,24 @@ fn lines(told: &Status) -> Vec<String> {
         lines.push(format!("Slow: {site}, {first_byte_ms} ms to the first byte"));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_visit_that_is_late_is_told_and_one_to_come_is_not() {
+        let now = DateTime::<Utc>::UNIX_EPOCH + TimeDelta::days(20_000);
+        let due = |at| Stats { oldest_due_at: Some(at), ..Stats::default() };
+        assert_eq!(lag(&due(now - TimeDelta::hours(2)), now), Duration::from_hours(2));
+        assert_eq!(lag(&due(now + TimeDelta::hours(2)), now), Duration::ZERO);
+        assert_eq!(lag(&Stats::default(), now), Duration::ZERO);
+        let (failing, slowest) = (Vec::new(), Vec::new());
+        let told = lines(&Status { stats: Stats::default(), lag_seconds: 7_200, failing, slowest });
+        assert!(
+            told.iter().any(|line| line.starts_with("The oldest visit has been due for 2 h")),
+            "{told:?}"
+        );
+    }
 }

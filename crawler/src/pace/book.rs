@@ -1,6 +1,8 @@
 //! Clocks that visits share: one entry an address, one a public suffix under which anybody may register.
 //!
-//! A claim takes every key at once or none, so two visits cannot wait for each other.
+//! A claim takes every key at once or none, so two visits cannot wait for each other. Visits that want a key that is not
+//! free queue before its door, first come, first served: only the one at the door watches the clock, and it sleeps until
+//! the time that the clock tells. Keys are always queued for in the same order, addresses before suffixes.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,14 +14,15 @@ use ipnet::IpNet;
 use manifest::Host;
 use policy::address::budget_network;
 use policy::delay::{Pace, PlatformRate, RateChange, Sample, Scope, ScopeState, day_of, platform_of};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
 
-use crate::metrics;
+use crate::{clock, metrics};
 
 /// Entries after which idle ones are dropped; about 20 MB.
 const IDLE_ENTRIES_MAX: usize = 100_000;
-/// A release that nobody was told of (its waiter gave up) is found out after this.
-const RELEASE_POLL: Duration = Duration::from_secs(1);
+/// The longest that a visit keeps its connection for a turn at shared keys.
+pub(super) const TURN_WAIT_MAX: Duration = Duration::from_secs(15);
 
 /// What visits share.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,7 +46,7 @@ impl Key {
         is_private.then(|| Self::Suffix(text.to_owned()))
     }
 
-    const fn scope(&self) -> Scope {
+    pub(super) const fn scope(&self) -> Scope {
         match self {
             Self::Address(_) => Scope::Address,
             Self::Platform(_) => Scope::Platform,
@@ -58,19 +61,40 @@ struct Entry {
     /// Of a platform.
     rate: Option<Box<PlatformRate>>,
     released: Arc<Notify>,
+    /// Passed by one visit at a time, in the order of coming.
+    door: Arc<Semaphore>,
+    /// Visits before the door and at it.
+    queued: u32,
+    /// Until when turns were promised to visits that were sent away.
+    promised_until: Option<DateTime<Utc>>,
 }
 
 impl Entry {
     fn new(key: &Key) -> Self {
         let scope = key.scope();
         let rate = (scope == Scope::Platform).then(Box::default);
-        Self { state: ScopeState::idle(scope), rate, released: Arc::default() }
+        let (released, door) = (Arc::default(), Arc::new(Semaphore::new(1)));
+        Self { state: ScopeState::idle(scope), rate, released, door, queued: 0, promised_until: None }
     }
 
     /// From one request to the next.
     fn gap(&self) -> TimeDelta {
         let gap = self.rate.as_ref().map_or_else(|| self.state.scope.limits().gap, |rate| rate.gap());
         TimeDelta::from_std(gap).unwrap_or(TimeDelta::MAX)
+    }
+
+    /// Whether another visit in the queue would have to wait too long.
+    fn is_crowded(&self) -> bool {
+        let wait = self.gap().checked_mul(i32::try_from(self.queued).unwrap_or(i32::MAX));
+        wait.is_none_or(|wait| wait.to_std().unwrap_or_default() >= TURN_WAIT_MAX)
+    }
+
+    /// A time for a visit that is sent away: behind the queue, and one gap after the time given to the one before.
+    fn promise(&mut self, now: DateTime<Utc>) -> DateTime<Utc> {
+        let behind_queue = now + TimeDelta::from_std(TURN_WAIT_MAX).unwrap_or(TimeDelta::MAX);
+        let until = self.promised_until.map_or(behind_queue, |until| until.max(behind_queue)) + self.gap();
+        self.promised_until = Some(until);
+        until
     }
 
     fn rest_from(&mut self, now: DateTime<Utc>) {
@@ -89,9 +113,105 @@ pub(super) struct Claim {
     keys: Vec<Key>,
 }
 
+/// A place in the queues of some keys; given up when dropped.
+struct Place {
+    book: Book,
+    keys: Vec<Key>,
+    doors: Vec<OwnedSemaphorePermit>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut entries = self.book.lock();
+        for key in &self.keys {
+            let entry = entry(&mut entries, key);
+            entry.queued = entry.queued.saturating_sub(1);
+        }
+    }
+}
+
+/// What waiting for a turn at shared keys came to.
+#[derive(Debug)]
+pub(super) enum Taken {
+    Go(Claim),
+    /// Too many want the same; a time was kept for this visit.
+    Crowded {
+        until: DateTime<Utc>,
+        scope: Scope,
+    },
+    /// The clocks say that it takes longer than a connection is kept for, or that it is not for today.
+    Never(Pace),
+}
+
 impl Book {
+    /// Waits for a turn at every key, in the order of coming; `decide` looks at the states of the keys.
+    pub(super) async fn take(
+        &self,
+        keys: &[Key],
+        decide: impl Fn(&[ScopeState], DateTime<Utc>) -> Pace,
+    ) -> Taken {
+        let Some(mut place) = self.queue_up(keys) else { return self.send_away(keys) };
+        let deadline = Instant::now() + TURN_WAIT_MAX;
+        let doors: Vec<Arc<Semaphore>> = {
+            let mut entries = self.lock();
+            keys.iter().map(|key| Arc::clone(&entry(&mut entries, key).door)).collect()
+        };
+        for door in doors {
+            match timeout_at(deadline, door.acquire_owned()).await {
+                // doors are never closed
+                Ok(passed) => place.doors.extend(passed),
+                Err(_) => return self.send_away(keys),
+            }
+        }
+        loop {
+            let now = clock::now();
+            let (decision, claim) = self.claim(keys, now, |states| decide(states, now));
+            match (decision, claim) {
+                (_, Some(claim)) => return Taken::Go(claim),
+                (Pace::Wait { until, .. }, None) => {
+                    // one millisecond more, since the clock that is compared has finer steps than the timer
+                    let wait = (until - now).to_std().unwrap_or_default() + Duration::from_millis(1);
+                    tokio::time::sleep(wait).await;
+                }
+                (Pace::Busy { scope }, None) => {
+                    let Some(released) = self.released(keys, scope) else { return self.send_away(keys) };
+                    if timeout_at(deadline, released.notified()).await.is_err() {
+                        return self.send_away(keys);
+                    }
+                }
+                (never, None) => return Taken::Never(never),
+            }
+        }
+    }
+
+    /// A place at the end of each queue, unless one is too long.
+    fn queue_up(&self, keys: &[Key]) -> Option<Place> {
+        let mut entries = self.lock();
+        if keys.iter().any(|key| entry(&mut entries, key).is_crowded()) {
+            return None;
+        }
+        for key in keys {
+            entry(&mut entries, key).queued += 1;
+        }
+        Some(Place { book: self.clone(), keys: keys.to_vec(), doors: Vec::new() })
+    }
+
+    fn send_away(&self, keys: &[Key]) -> Taken {
+        let now = clock::now();
+        let mut entries = self.lock();
+        let promises = keys.iter().map(|key| (entry(&mut entries, key).promise(now), key.scope()));
+        let (until, scope) = promises.max_by_key(|(until, _)| *until).unwrap_or((now, Scope::Address));
+        Taken::Crowded { until, scope }
+    }
+
+    /// What tells that a request of the full key has ended. A release before this was called is told too.
+    fn released(&self, keys: &[Key], scope: Scope) -> Option<Arc<Notify>> {
+        let key = keys.iter().find(|key| key.scope() == scope)?;
+        Some(Arc::clone(&entry(&mut self.lock(), key).released))
+    }
+
     /// Lets `decide` look at the states of the keys, and claims them if it says go.
-    pub(super) fn claim(
+    fn claim(
         &self,
         keys: &[Key],
         now: DateTime<Utc>,
@@ -138,19 +258,8 @@ impl Book {
         }
         if entries.len() > IDLE_ENTRIES_MAX {
             let today = day_of(now);
-            entries.retain(|_, entry| entry.state.in_flight > 0 || entry.state.day == today);
-        }
-    }
-
-    /// Waits until one of the keys is released.
-    pub(super) async fn wait_for_release(&self, keys: &[Key]) {
-        let released = {
-            let mut entries = self.lock();
-            keys.iter().map(|key| Arc::clone(&entry(&mut entries, key).released)).next()
-        };
-        if let Some(released) = released {
-            // the time-out is no error: the states are looked at again either way
-            drop(tokio::time::timeout(RELEASE_POLL, released.notified()).await);
+            let is_used = |entry: &Entry| entry.state.in_flight > 0 || entry.queued > 0;
+            entries.retain(|_, entry| is_used(entry) || entry.state.day == today);
         }
     }
 

@@ -96,6 +96,68 @@ fn a_platform_that_answers_well_is_asked_faster_and_one_in_trouble_slower() {
     assert!(slowest <= 31, "one in two seconds: {slowest}");
 }
 
+/// Each visit that waits is woken once for its turn.
+#[tokio::test]
+async fn a_crowd_waits_in_a_queue() {
+    const VISITS: usize = 4;
+    let (book, looks) = (Book::default(), Arc::new(Mutex::new(0_usize)));
+    let mut visits = tokio::task::JoinSet::new();
+    for _ in 0..VISITS {
+        let (book, looks) = (book.clone(), Arc::clone(&looks));
+        visits.spawn(async move {
+            let keys = [Key::of_address("93.184.216.34".parse().unwrap())];
+            let taken = book.take(&keys, |states, now| {
+                *looks.lock().unwrap() += 1;
+                next_request_at(states, Network::Global, now)
+            });
+            let Taken::Go(claim) = taken.await else { panic!("four are no crowd") };
+            let started = clock::now();
+            tokio::task::yield_now().await;
+            book.finish(&keys, clock::now(), Some(fine(0)));
+            drop(claim);
+            started
+        });
+    }
+    let mut started = visits.join_all().await;
+    started.sort_unstable();
+    assert!(started.windows(2).all(|pair| pair[1] - pair[0] >= TimeDelta::milliseconds(500)));
+    let looks = *looks.lock().unwrap();
+    assert!(looks <= 3 * VISITS, "{looks} looks at the clocks for {VISITS} turns");
+}
+
+/// Visits that would wait too long are sent away at once, each with a time of its own.
+#[tokio::test]
+async fn a_larger_crowd_comes_back_by_appointment() {
+    const PLACES: usize = 30;
+    let (book, keys) = (Book::default(), [Key::of_address("93.184.216.34".parse().unwrap())]);
+    let places: Vec<Place> = std::iter::from_fn(|| book.queue_up(&keys)).take(1_000).collect();
+    assert_eq!(places.len(), PLACES, "as many gaps as a connection is kept for");
+    let decide = |states: &[ScopeState], now| next_request_at(states, Network::Global, now);
+    let mut sent_away = Vec::new();
+    for _ in 0..20 {
+        let Taken::Crowded { until, scope: Scope::Address } = book.take(&keys, decide).await else {
+            panic!("the queue is full")
+        };
+        sent_away.push(until);
+    }
+    assert!(sent_away.windows(2).all(|pair| pair[1] - pair[0] == TimeDelta::milliseconds(500)));
+    assert!(sent_away[0] - clock::now() > TimeDelta::seconds(14));
+    drop(places);
+    assert!(matches!(book.take(&keys, decide).await, Taken::Go(_)));
+}
+
+#[tokio::test]
+async fn who_gives_up_leaves_the_queue_to_the_next() {
+    let (book, keys) = (Book::default(), [Key::of_address("93.184.216.34".parse().unwrap())]);
+    let decide = |states: &[ScopeState], now| next_request_at(states, Network::Global, now);
+    let Taken::Go(first) = book.take(&keys, decide).await else { panic!("the address is free") };
+    let impatient = tokio::time::timeout(Duration::from_millis(50), book.take(&keys, decide)).await;
+    assert!(impatient.is_err(), "the first request is still under way");
+    book.finish(&keys, clock::now(), Some(fine(50)));
+    drop(first);
+    assert!(matches!(book.take(&keys, decide).await, Taken::Go(_)));
+}
+
 /// Twenty thousand hosts of one address that all want to be asked: the address keeps its gap, and deciding stays quick.
 #[test]
 fn a_crowd_on_one_address_keeps_the_gap_and_is_decided_quickly() {

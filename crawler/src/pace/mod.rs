@@ -22,7 +22,7 @@ use policy::delay::{
 use store::{ClockWrite, Store, StoreError, VisitProgress};
 use tokio::time::Instant;
 
-use self::book::{Book, Claim, Key};
+use self::book::{Book, Claim, Key, Taken};
 pub(crate) use self::writer::Cleared;
 use self::writer::ClockWriter;
 use crate::patience::patiently;
@@ -113,6 +113,11 @@ pub(crate) enum Asked {
         until: DateTime<Utc>,
         scope: Scope,
     },
+    /// Too many visits want the same address; this one is to come back then.
+    Crowded {
+        until: DateTime<Utc>,
+        scope: Scope,
+    },
     /// The day's budget is spent.
     OverBudget {
         scope: Scope,
@@ -146,7 +151,7 @@ impl Pace {
         Ok(())
     }
 
-    /// Asks for a turn; waits a moment while another request of the same address is under way.
+    /// Asks for a turn; where many want one address, waits in their queue.
     pub(crate) async fn ask(
         &self,
         target: &Target,
@@ -156,23 +161,27 @@ impl Pace {
         let after_last = authority.last_end_at.map(|at| later(at, self.gap(target, authority)));
         authority.next_ok_at = authority.next_ok_at.max(after_last);
         let own = own_scopes(authority, site);
-        let keys = shared_keys(target, &authority.host);
-        let now = clock::now();
-        let (decision, claim) = self.0.book.claim(&keys, now, |shared| {
+        let decide = |shared: &[ScopeState], now| {
             let scopes: Vec<ScopeState> = own.iter().chain(shared).copied().collect();
             next_request_at(&scopes, target.network, now)
-        });
-        match (decision, claim) {
-            (_, Some(claim)) => Asked::Go(Turn { _claim: claim }),
-            (Decision::Park { until, scope }, _) => Asked::Park { until, scope },
-            (Decision::OverBudget { scope, until }, _) => Asked::OverBudget { scope, until },
-            (Decision::Wait { until, scope }, _) => Asked::Wait { until, scope },
-            (Decision::Busy { scope }, None) => {
-                self.0.book.wait_for_release(&keys).await;
-                Asked::Wait { until: clock::now(), scope }
-            }
-            // nobody refuses a claim that was decided for
-            (Decision::Go, None) => Asked::Wait { until: now, scope: Scope::Node },
+        };
+        // the clocks of its own come first, so that nobody stands in a queue without being ready
+        let keys = shared_keys(target, &authority.host);
+        let now = clock::now();
+        match decide(&[], now) {
+            Decision::Go => {}
+            Decision::Busy { scope } => return Asked::Wait { until: now, scope },
+            later => return asked(later, now),
+        }
+        let began = Instant::now();
+        let taken = self.0.book.take(&keys, decide).await;
+        if let Some(key) = keys.first() {
+            metrics::waited(key.scope(), began.elapsed());
+        }
+        match taken {
+            Taken::Go(claim) => Asked::Go(Turn { _claim: claim }),
+            Taken::Crowded { until, scope } => Asked::Crowded { until, scope },
+            Taken::Never(later) => asked(later, clock::now()),
         }
     }
 
@@ -236,6 +245,17 @@ impl Pace {
             network: target.network,
         };
         pace.gap(Seed::of(authority.host.as_str()).turn(authority.turns)).wait
+    }
+}
+
+/// A decision that is not to go.
+const fn asked(decision: Decision, now: DateTime<Utc>) -> Asked {
+    match decision {
+        Decision::Park { until, scope } => Asked::Park { until, scope },
+        Decision::OverBudget { scope, until } => Asked::OverBudget { scope, until },
+        Decision::Wait { until, scope } => Asked::Wait { until, scope },
+        Decision::Busy { scope } => Asked::Wait { until: now, scope },
+        Decision::Go => Asked::Wait { until: now, scope: Scope::Node },
     }
 }
 

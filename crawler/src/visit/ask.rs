@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use http::HeaderMap;
 use http::header::RETRY_AFTER;
 use manifest::{Host, ManifestUrl, SiteName};
@@ -18,12 +18,8 @@ use crate::events::Event;
 use crate::pace::{Asked, AuthorityClock, Cleared, Target, Turn};
 use crate::{clock, metrics};
 
-/// An authority's own gap is shorter, or the visit is parked at once; a longer wait means that many visits want one address.
-const TURN_WAIT_MAX: Duration = Duration::from_secs(15);
 /// Below this a visit without delays would spend more time on writing down what it did than on doing it.
 const PROGRESS_EVERY: Duration = Duration::from_millis(50);
-/// How long a visit steps back from an address that many want.
-const CROWDED_PAUSE: TimeDelta = TimeDelta::minutes(1);
 
 /// What a request brought, and when.
 pub(super) struct Exchange {
@@ -93,7 +89,6 @@ impl Visit<'_> {
     }
 
     async fn take_turn(&mut self, host: &Host) -> Result<Turn, Interrupt> {
-        let started = Instant::now();
         loop {
             if self.stop.lost.is_cancelled() {
                 return Err(Interrupt::Lost);
@@ -104,7 +99,11 @@ impl Visit<'_> {
             let crawl_delay = self.verdicts.get(host).and_then(|verdict| verdict.crawl_delay());
             let Some(authority) = self.authorities.get_mut(host) else { return Err(Interrupt::Lost) };
             authority.target.crawl_delay = crawl_delay.map(|delay| delay.wait);
-            let asked = self.tools.pace.ask(&authority.target, &mut authority.clock, &self.site_clock).await;
+            let asked = tokio::select! {
+                asked = self.tools.pace.ask(&authority.target, &mut authority.clock, &self.site_clock) => asked,
+                () = self.stop.soft.cancelled() => continue,
+                () = self.stop.lost.cancelled() => continue,
+            };
             match asked {
                 Asked::Go(turn) => return Ok(turn),
                 Asked::Park { until, scope } => {
@@ -116,10 +115,10 @@ impl Visit<'_> {
                     let reason = format!("the day's budget of the {scope} is used up");
                     return Err(Interrupt::Park { until, reason });
                 }
-                Asked::Wait { scope, .. } if started.elapsed() > TURN_WAIT_MAX => {
+                Asked::Crowded { until, scope } => {
                     metrics::visit_parked(Some(scope));
                     let reason = "many sites wait for the same address".to_owned();
-                    return Err(Interrupt::Park { until: clock::now() + CROWDED_PAUSE, reason });
+                    return Err(Interrupt::Park { until, reason });
                 }
                 Asked::Wait { until, scope } => {
                     let began = Instant::now();

@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use manifest::{Host, ManifestUrl};
+use policy::plan::Priors;
 use policy::{NextStep, RobotsVerdict, VisitEnd};
 use store::{LeaseToken, LeasedSite, ParkedVisit, SiteState, Store, StoreError, VisitRecord};
 use tokio::time::Instant;
@@ -33,6 +34,7 @@ use crate::config::TextRecords;
 use crate::egress::{Egress, Failure, Session};
 use crate::events::Events;
 use crate::pace::{AuthorityClock, Pace, SiteClock, Target};
+use crate::priors::PathPriors;
 
 use self::progress::Progress;
 use self::task::{Role, Task};
@@ -45,6 +47,7 @@ pub(crate) struct Tools {
     pub(crate) pace: Pace,
     pub(crate) events: Events,
     pub(crate) text_records: TextRecords,
+    pub(crate) priors: PathPriors,
 }
 
 /// How a visit is stopped from outside.
@@ -111,8 +114,8 @@ struct Visit<'a> {
 }
 
 /// What a visit would set out to ask for, robots.txt apart.
-pub(crate) fn planned_urls(site: &SiteState, now: DateTime<Utc>) -> Vec<ManifestUrl> {
-    let progress = Progress::resume(site, now).unwrap_or_else(|| prepare::begin(site, now));
+pub(crate) fn planned_urls(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Vec<ManifestUrl> {
+    let progress = Progress::resume(site, now).unwrap_or_else(|| prepare::begin(site, priors, now));
     progress.queue.into_iter().map(|task| task.url).collect()
 }
 
@@ -163,7 +166,7 @@ impl<'a> Visit<'a> {
         let LeasedSite { token, site } = leased;
         let now = clock::now();
         let progress = Progress::resume(&site, now).unwrap_or_else(|| match &scope {
-            Scope::Site => prepare::begin(&site, now),
+            Scope::Site => prepare::begin(&site, &tools.priors.now(), now),
             Scope::Document(url) => prepare::only(url, now),
         });
         let requests_today = site.hosts.iter().map(|host| host.requests_today).sum();

@@ -16,12 +16,12 @@ const MISSES_MAX: u32 = 3;
 const HOSTS_MAX: usize = 50;
 
 /// A visit at its beginning.
-pub(crate) fn begin(site: &SiteState, now: DateTime<Utc>) -> Progress {
+pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Progress {
     let mut progress = Progress::new(now, site.paths_checked.clone());
     let mut pages = Vec::new();
     for state in hosts_in_turn(site) {
         let (last, first): (Vec<Task>, Vec<Task>) =
-            tasks_of(site, state).into_iter().partition(|task| task.role == Role::Page);
+            tasks_of(site, state, priors).into_iter().partition(|task| task.role == Role::Page);
         for task in first {
             progress.plan(task);
         }
@@ -61,7 +61,7 @@ pub(crate) fn canary(host: &Host) -> Option<Task> {
 }
 
 /// A host that was only met on the way (a redirect led there) is asked for what is known of it, never searched.
-fn tasks_of(site: &SiteState, state: &HostState) -> Vec<Task> {
+fn tasks_of(site: &SiteState, state: &HostState, priors: &Priors) -> Vec<Task> {
     let known = site.resources.iter().filter(|resource| resource.url.host() == state.host);
     let known = known.filter(|resource| is_asked_again(resource)).map(known_task);
     if !state.seeded {
@@ -71,7 +71,7 @@ fn tasks_of(site: &SiteState, state: &HostState) -> Vec<Task> {
         let check = site.paths_checked.get(slot)?;
         Some(LastCheck { class: PathClass::from_code(check.class)?, day: check.day })
     };
-    let planned = plan::paths(standing(site, &state.host), &Priors::default(), last);
+    let planned = plan::paths(standing(site, &state.host), priors, last);
     known.chain(planned.into_iter().filter_map(|row| planned_task(&state.host, row))).collect()
 }
 

@@ -6,6 +6,8 @@
 
 mod header;
 #[cfg(test)]
+mod situations_tests;
+#[cfg(test)]
 mod tests;
 
 use std::time::{Duration, SystemTime};

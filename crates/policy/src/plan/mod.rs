@@ -199,7 +199,8 @@ impl Priors {
         priors
     }
 
-    fn of(&self, row: &PlannedPath) -> u16 {
+    /// The prior of a path.
+    pub fn of(&self, row: &PlannedPath) -> u16 {
         self.0.get(usize::from(row.slot)).copied().unwrap_or_default()
     }
 }

@@ -10,6 +10,8 @@ mod pattern;
 mod reader;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vectors_tests;
 
 use std::time::Duration;
 

@@ -5,7 +5,9 @@ use manifest::SiteName;
 
 use super::{ATTEMPTS_MAX, Pools, Store};
 use crate::fault::Outcome;
-use crate::model::{BlockOutcome, FailingSite, SiteStory, SitesPage, SitesRequest, SlowSite, Stats};
+use crate::model::{
+    BlockOutcome, FailingSite, PathSlots, SiteStory, SitesPage, SitesRequest, SlowSite, Stats,
+};
 use crate::pack::{millis, names};
 use crate::{StoreError, postgres, sqlite};
 
@@ -18,6 +20,11 @@ impl Store {
     /// Sites that took longest to answer, in visits since a time.
     pub async fn sites_slowest(&self, since: DateTime<Utc>, max: u32) -> Result<Vec<SlowSite>, StoreError> {
         reading!(self, "sites_slowest", stats::sites_slowest(millis(since), i64::from(max)))
+    }
+
+    /// What each path of the path table came to at sites that have manifests, of so many sites.
+    pub async fn paths_of_positives(&self, max: u32) -> Result<Vec<PathSlots>, StoreError> {
+        reading!(self, "paths_of_positives", stats::paths_of_positives(i64::from(max)))
     }
 
     /// Blocks a site whose owner opted out: purges its content, takes it out of the index, and leaves a tombstone.

@@ -7,7 +7,7 @@ use policy::FetchOutcome;
 
 use super::{Connection, feed};
 use crate::fault::Outcome;
-use crate::model::{FailingSite, SlowSite, Stats};
+use crate::model::{FailingSite, PathSlots, SlowSite, Stats};
 use crate::pack::{NEVER_MS, Place, counted, sized};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -179,6 +179,25 @@ pub(crate) async fn sites_slowest(
         slowest.push(SlowSite { site, first_byte_ms: u32::try_from(ms).unwrap_or(u32::MAX) });
     }
     Ok(slowest)
+}
+
+/// What each path came to at sites that have manifests, of so many sites.
+pub(crate) async fn paths_of_positives(connection: &mut Connection, max: i64) -> Outcome<Vec<PathSlots>> {
+    let rows: Vec<(String, Vec<u8>)> = sqlx::query_as(
+        "SELECT name, paths_checked FROM site_state WHERE manifests > 0 AND paths_checked IS NOT NULL
+         ORDER BY name LIMIT $1",
+    )
+    .bind(max)
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut slots = Vec::with_capacity(rows.len());
+    for (name, bytes) in rows {
+        let damaged = || {
+            Place::new("site_state", &name).damaged("paths_checked", "its length is not a multiple of three")
+        };
+        slots.push(PathSlots::from_bytes(bytes).ok_or_else(damaged)?);
+    }
+    Ok(slots)
 }
 
 /// The earliest planned visit of a site that nobody holds, looked up class by class in the index of due sites.

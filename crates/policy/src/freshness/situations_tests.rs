@@ -1,0 +1,241 @@
+//! The situations of http-tests/cache-tests that concern a private cache which revalidates, as tables of ours.
+//!
+//! Each row: what the server sends, and how long the copy stands without asking. docs/POLITENESS.md says where that suite
+//! leaves a choice and what we chose: to ask.
+
+use chrono::{TimeDelta, TimeZone};
+
+use super::*;
+
+const HOUR_S: i64 = 3_600;
+/// The longest that any header makes a copy stand.
+const LONGEST_S: i64 = 365 * 86_400;
+
+fn now() -> DateTime<Utc> {
+    Utc.with_ymd_and_hms(2026, 7, 1, 12, 0, 0).unwrap()
+}
+
+fn at(seconds: i64) -> String {
+    httpdate::fmt_http_date(SystemTime::from(now() + TimeDelta::seconds(seconds)))
+}
+
+/// Lines of `name: value`.
+fn headers(lines: &str) -> HeaderMap {
+    let mut map = HeaderMap::new();
+    for line in lines.lines().filter(|line| !line.is_empty()) {
+        let (name, value) = line.split_once(": ").unwrap_or_else(|| (line.trim_end_matches(':'), ""));
+        map.append(
+            HeaderName::from_bytes(name.as_bytes()).unwrap(),
+            HeaderValue::from_bytes(value.as_bytes()).unwrap(),
+        );
+    }
+    map
+}
+
+/// For how long the copy of an answer stands unasked; 0 when it does not.
+fn stands_s(status: u16, lines: &str) -> i64 {
+    match CacheRecord::of(status, &headers(lines), now()).freshness(now()) {
+        Freshness::Fresh { until } => (until - now()).num_seconds(),
+        _ => 0,
+    }
+}
+
+#[track_caller]
+fn check(rows: &[(&str, i64)]) {
+    for (lines, wanted) in rows {
+        assert_eq!(stands_s(200, lines), *wanted, "{lines:?}");
+    }
+}
+
+#[test]
+fn cache_control_is_read_strictly() {
+    check(&[
+        ("cache-control: max-age=1800, max-age=1", 1),
+        ("cache-control: max-age=1800\ncache-control: max-age=1", 1),
+        ("cache-control: max-age=1, max-age=1800", 1_800),
+        ("cache-control: max-age=1\ncache-control: max-age=1800", 1_800),
+        ("cache-control: max-age=\"3600\"", HOUR_S),
+        ("cache-control: extension=\"max-age=3600\", max-age=1", 1),
+        ("cache-control: max-age=1, extension=\"max-age=3600\"", 1),
+        ("cache-control: max-age =3600", 0),
+        ("cache-control: max-age= 3600", 0),
+        ("cache-control: max-age=003600", HOUR_S),
+        ("cache-control: max-age='3600'", 0),
+        ("cache-control: max-age=3600.0", 0),
+        ("cache-control: max-age=3600.5", 0),
+        ("cache-control: max-age=a3600", 0),
+        ("cache-control: max-age=3600a", 0),
+        ("cache-control: max-age=-3600", 0),
+        ("cache-control: MAX-AGE=3600", HOUR_S),
+        ("cache-control: max-age=3600, something", HOUR_S),
+    ]);
+}
+
+#[test]
+fn lifetimes_of_every_kind() {
+    let hour = at(HOUR_S);
+    check(&[
+        ("", 0),
+        ("cache-control: max-age=3600", HOUR_S),
+        ("cache-control: max-age=0", 0),
+        ("cache-control: max-age=2147483647", LONGEST_S),
+        ("cache-control: max-age=2147483648", LONGEST_S),
+        ("cache-control: max-age=2147483649", LONGEST_S),
+        ("cache-control: max-age=99999999999", LONGEST_S),
+        ("cache-control: max-age=3600\nage: 7200", 0),
+        ("cache-control: max-age=3600\nexpires: Thu, 01 Jan 1970 00:00:00 GMT", HOUR_S),
+        ("cache-control: max-age=3600\nexpires: 0", HOUR_S),
+        // of a shared cache's business
+        ("cache-control: s-maxage=1, max-age=3600", HOUR_S),
+        ("cache-control: private, max-age=3600", HOUR_S),
+        ("cache-control: s-maxage=3600", 0),
+    ]);
+    check(&[
+        (&format!("expires: {hour}"), HOUR_S),
+        (&format!("cache-control: max-age=0\nexpires: {hour}"), 0),
+        (&format!("expires: {}", at(-60)), 0),
+        (&format!("expires: {}\ndate: {}", at(0), at(0)), 0),
+        ("expires: 0", 0),
+        ("expires: tomorrow", 0),
+        (&format!("expires: {hour}\ndate: {}", at(-2 * HOUR_S)), HOUR_S),
+        (&format!("expires: {hour}\nage: {}", 2 * HOUR_S), 0),
+    ]);
+}
+
+#[test]
+fn dates_are_read_in_their_three_forms_and_no_other() {
+    check(&[
+        ("expires: Wed, 01 Jul 2026 13:00:00 GMT", HOUR_S),
+        ("expires: Wednesday, 01-Jul-26 13:00:00 GMT", HOUR_S),
+        ("expires: Wed Jul  1 13:00:00 2026", HOUR_S),
+        ("expires: Tue, 19 Jan 2038 14:14:08 GMT", LONGEST_S),
+        ("expires: Sun, 21 Nov 2286 04:46:39 GMT", LONGEST_S),
+        ("expires: Wed, 01 Jul 2026 13:00:00 UTC", 0),
+        ("expires: Wed, 01 Jul 2026 13:00:00 AEST", 0),
+        ("expires: Wed, 01 Jul 26 13:00:00 GMT", 0),
+        ("expires: Wed 01 Jul 2026 13:00:00 GMT", 0),
+        ("expires: Wed,  01  Jul  2026  13:00:00  GMT", 0),
+        ("expires: Wed, 01-Jul-2026 13:00:00 GMT", 0),
+        ("expires: Wed, 01 Jul 2026 13.00.00 GMT", 0),
+        ("expires: Wed, 01 Jul 2026 3:00:00 GMT", 0),
+    ]);
+}
+
+#[test]
+fn ages_are_counted_where_they_are_numbers() {
+    let aged = |age: &str| stands_s(200, &format!("cache-control: max-age=3600\n{age}"));
+    for (age, wanted) in [
+        ("age: abc", HOUR_S),
+        ("age: -7200", HOUR_S),
+        ("age: 7200.0", HOUR_S),
+        ("age: 2147483647", 0),
+        ("age: 2147483648", 0),
+        ("age: 99999999999", 0),
+        ("age: 7200, 0", 0),
+        ("age: 0, 7200", HOUR_S),
+        ("age: 7200\nage: 0", 0),
+        ("age: 0\nage: 0", HOUR_S),
+    ] {
+        assert_eq!(aged(age), wanted, "{age:?}");
+    }
+}
+
+#[test]
+fn answers_of_every_status() {
+    for status in [200, 203, 204, 404, 410] {
+        assert_eq!(stands_s(status, "cache-control: max-age=3600"), HOUR_S, "{status}");
+    }
+    // never an answer that stands for the resource itself
+    for status in [400, 403, 429, 500, 502, 503, 504, 599] {
+        assert_eq!(stands_s(status, "cache-control: max-age=3600"), 0, "{status}");
+    }
+    let guessed = format!("last-modified: {}", at(-10 * HOUR_S));
+    for (status, wanted) in
+        [(200, HOUR_S), (203, HOUR_S), (404, HOUR_S), (410, HOUR_S), (201, 0), (202, 0), (403, 0), (599, 0)]
+    {
+        assert_eq!(stands_s(status, &guessed), wanted, "{status}");
+    }
+}
+
+#[test]
+fn what_must_be_asked_again_is() {
+    check(&[
+        ("cache-control: no-store, max-age=3600", 0),
+        ("cache-control: No-StOrE, max-age=3600", 0),
+        ("cache-control: no-cache, max-age=3600", 0),
+        ("cache-control: No-CaChE, max-age=3600", 0),
+        ("cache-control: no-cache=\"a\", max-age=3600", 0),
+        ("cache-control: must-revalidate, max-age=3600", HOUR_S),
+        ("cache-control: immutable, max-age=3600", HOUR_S),
+        ("cache-control: max-age=3600\npragma: no-cache", HOUR_S),
+        ("cache-control: max-age=3600\npragma: something", HOUR_S),
+        ("cache-control: max-age=3600\nset-cookie: a=b", HOUR_S),
+        ("cache-control: max-age=3600\ncontent-disposition: attachment; filename=a", HOUR_S),
+        ("cache-control: max-age=3600\nvary: *", 0),
+        ("cache-control: max-age=3600\nvary: *, *", 0),
+        ("cache-control: max-age=3600\nvary: *\nvary: *", 0),
+        ("cache-control: max-age=3600\nvary: , *", 0),
+        ("cache-control: max-age=3600\nvary:\nvary: *", 0),
+        ("cache-control: max-age=3600\nvary: *, accept", 0),
+        ("cache-control: max-age=3600\nvary: accept, *", 0),
+        // every request of ours carries the same headers
+        ("cache-control: max-age=3600\nvary: accept, accept-language", HOUR_S),
+    ]);
+}
+
+/// Nothing stale is served, whatever the answer would allow: it is asked for again.
+#[test]
+fn nothing_stale_stands() {
+    for extension in
+        ["stale-while-revalidate=3600", "stale-if-error=3600", "must-revalidate", "proxy-revalidate"]
+    {
+        let record = CacheRecord::of(200, &headers(&format!("cache-control: max-age=2, {extension}")), now());
+        let later = now() + TimeDelta::seconds(3);
+        assert!(!matches!(record.freshness(later), Freshness::Fresh { .. }), "{extension}");
+    }
+}
+
+#[test]
+fn both_validators_are_sent_as_they_came() {
+    let modified = at(-HOUR_S);
+    for etag in ["\"a\"", "W/\"a\"", "w/\"a\"", "W\\\"a\"", "W\"a\"", "a", "\"a, b\"", "\"\""] {
+        let lines = format!("etag: {etag}\nlast-modified: {modified}\ncache-control: max-age=1");
+        let sent = CacheRecord::of(200, &headers(&lines), now()).conditional_headers();
+        assert_eq!(sent.get(IF_NONE_MATCH).map(HeaderValue::as_bytes), Some(etag.as_bytes()));
+        assert_eq!(sent.get(IF_MODIFIED_SINCE).map(HeaderValue::as_bytes), Some(modified.as_bytes()));
+    }
+    let dated = CacheRecord::of(200, &headers("last-modified: Wednesday, 01-Jul-26 10:00:00 GMT"), now());
+    let sent = dated.conditional_headers();
+    assert_eq!(sent.get(IF_MODIFIED_SINCE).unwrap(), "Wednesday, 01-Jul-26 10:00:00 GMT");
+    assert!(sent.get(IF_NONE_MATCH).is_none());
+}
+
+/// Headers that a 304 brings replace those that are stored; those that it omits stay.
+#[test]
+fn a_304_updates_what_it_names() {
+    let stored = CacheRecord::of(
+        200,
+        &headers(&format!("etag: \"a\"\nlast-modified: {}\ncache-control: max-age=60", at(-86_400))),
+        now(),
+    );
+    let later = now() + TimeDelta::hours(1);
+    let expires = httpdate::fmt_http_date(SystemTime::from(later + TimeDelta::seconds(900)));
+    for (lines, fresh_s) in [
+        ("etag: \"a\"", 60),
+        ("etag: \"a\"\ncache-control: max-age=3600", HOUR_S),
+        ("cache-control: no-cache", 0),
+        ("cache-control: max-age=5\nage: 10", 0),
+        (&format!("cache-control: public\nexpires: {expires}"), 900),
+    ] {
+        let renewed = match on_not_modified(Some(&stored), Asked::WithValidators, &headers(lines), later) {
+            NotModified::Stands(record) => record,
+            NotModified::AskPlainly(trouble) => panic!("{lines:?}: {trouble}"),
+        };
+        let stands = match renewed.freshness(later) {
+            Freshness::Fresh { until } => (until - later).num_seconds(),
+            _ => 0,
+        };
+        assert_eq!(stands, fresh_s, "{lines:?}");
+        assert_eq!((renewed.etag(), renewed.last_modified()), (Some("\"a\""), stored.last_modified()));
+    }
+}

@@ -1,0 +1,98 @@
+//! How likely each path of the table is, as re-estimated from what was found so far.
+//!
+//! Read from the store at the start of a crawl and at each housekeeping; between these, visits plan with what is known.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use manifest::Format;
+use policy::PathClass;
+use policy::plan::{PATHS, PathCount, Priors};
+use serde::Serialize;
+use store::{PathSlots, Store, StoreError};
+
+/// Sites that the estimate is made from: beyond this it no longer moves.
+const SITES_MAX: u32 = 20_000;
+
+/// The priors of a process, shared by its visits.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PathPriors(Arc<RwLock<Priors>>);
+
+impl PathPriors {
+    pub(crate) fn now(&self) -> Priors {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes over what the store says now; returns how many sites that was.
+    pub(crate) async fn re_estimate(&self, store: &Store) -> Result<usize, StoreError> {
+        let sites = store.paths_of_positives(SITES_MAX).await?;
+        let priors = Priors::re_estimated(|slot| count(&sites, slot));
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = priors;
+        Ok(sites.len())
+    }
+}
+
+/// One row of the path table with what was found there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PathEstimate {
+    pub path: &'static str,
+    pub formats: &'static [Format],
+    /// Of 10,000 sites that publish anything, how many publish here: as assumed, and as found so far.
+    pub assumed: u16,
+    pub estimated: u16,
+    /// Sites with manifests that were asked for it, and those that had one there.
+    pub asked: u64,
+    pub found: u64,
+}
+
+/// The path table in the order of asking.
+pub async fn path_estimates(store: &Store) -> Result<Vec<PathEstimate>, StoreError> {
+    let sites = store.paths_of_positives(SITES_MAX).await?;
+    let priors = Priors::re_estimated(|slot| count(&sites, slot));
+    let mut estimates: Vec<PathEstimate> = PATHS
+        .iter()
+        .map(|row| {
+            let PathCount { asked, found } = count(&sites, row.slot);
+            let (assumed, estimated) = (row.prior, priors.of(row));
+            PathEstimate { path: row.path, formats: row.formats, assumed, estimated, asked, found }
+        })
+        .collect();
+    // the homepage comes last on every visit, whatever it is found to be worth
+    estimates.sort_by_key(|row| (row.path == "/", std::cmp::Reverse(row.estimated)));
+    Ok(estimates)
+}
+
+fn count(sites: &[PathSlots], slot: u8) -> PathCount {
+    let classes = sites.iter().filter_map(|site| PathClass::from_code(site.get(slot)?.class));
+    classes.fold(PathCount::default(), |count, class| match class {
+        PathClass::Present => PathCount { asked: count.asked + 1, found: count.found + 1 },
+        PathClass::Absent | PathClass::Html => PathCount { asked: count.asked + 1, ..count },
+        // no answer says nothing about what is published
+        PathClass::Refused | PathClass::Failed => count,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use store::PathCheck;
+
+    use super::*;
+
+    #[test]
+    fn answers_count_and_failures_do_not() {
+        let site = |classes: &[(u8, PathClass)]| {
+            let mut slots = PathSlots::new();
+            for (slot, class) in classes {
+                slots.set(*slot, PathCheck { class: class.code(), day: 20_000 });
+            }
+            slots
+        };
+        let sites = [
+            site(&[(0, PathClass::Present), (1, PathClass::Absent)]),
+            site(&[(0, PathClass::Html), (1, PathClass::Failed)]),
+            site(&[(1, PathClass::Refused)]),
+        ];
+        assert_eq!(count(&sites, 0), PathCount { asked: 2, found: 1 });
+        assert_eq!(count(&sites, 1), PathCount { asked: 1, found: 0 });
+        assert_eq!(count(&sites, 2), PathCount::default());
+    }
+}
