@@ -15,8 +15,10 @@ use crate::admin::AdminTokens;
 use crate::config::ApiConfig;
 use crate::guard::UNDER_WAY_MAX;
 use crate::index::{self, IndexHandle};
+use crate::kept::Kept;
 use crate::limits::{FORGET_EVERY, Limits};
 use crate::replica::{self, Replica};
+use crate::routes::crawl::CrawlAnswer;
 use crate::server::PATIENCE;
 use crate::slots::Slots;
 use crate::suppressed::Suppressed;
@@ -46,6 +48,7 @@ struct Shared {
     limits: Limits,
     admin_tokens: AdminTokens,
     suppressed: Suppressed,
+    crawl: Kept<CrawlAnswer>,
     /// Work that outlives its request: exports.
     tasks: TaskTracker,
     /// Set when the process stops, so that streams end.
@@ -73,6 +76,7 @@ impl App {
             limits: Limits::new(config.limits),
             admin_tokens: AdminTokens::in_file(config.admin_tokens.clone()),
             suppressed: Suppressed::default(),
+            crawl: Kept::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             under_way: Semaphore::new(UNDER_WAY_MAX),
@@ -133,6 +137,11 @@ impl App {
     /// Sites whose rows are left out of searches.
     pub(crate) fn suppressed(&self) -> &Suppressed {
         &self.0.suppressed
+    }
+
+    /// The last answer about the health of the crawl.
+    pub(crate) fn crawl(&self) -> &Kept<CrawlAnswer> {
+        &self.0.crawl
     }
 
     pub(crate) fn tasks(&self) -> &TaskTracker {

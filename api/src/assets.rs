@@ -43,10 +43,15 @@ pub(crate) static COPY: LazyLock<Asset> = LazyLock::new(|| script("copy", includ
 
 pub(crate) static DROP: LazyLock<Asset> = LazyLock::new(|| script("drop", include_str!("../assets/drop.js")));
 
+pub(crate) static LIVE: LazyLock<Asset> = LazyLock::new(|| script("live", include_str!("../assets/live.js")));
+
 pub(crate) static ICON: LazyLock<Asset> =
     LazyLock::new(|| Asset::new("icon", "svg", "image/svg+xml", include_str!("../assets/icon.svg")));
 
 /// The asset of this name, fingerprint included.
 pub(crate) fn find(name: &str) -> Option<&'static Asset> {
-    [&STYLE, &SEARCH, &COPY, &DROP, &ICON].into_iter().map(|asset| &**asset).find(|asset| asset.name == name)
+    [&STYLE, &SEARCH, &COPY, &DROP, &LIVE, &ICON]
+        .into_iter()
+        .map(|asset| &**asset)
+        .find(|asset| asset.name == name)
 }

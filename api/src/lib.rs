@@ -18,6 +18,7 @@ mod dashboard;
 mod diff;
 mod guard;
 mod index;
+mod kept;
 mod limits;
 mod mcp;
 mod metrics;

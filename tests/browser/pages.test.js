@@ -2,14 +2,18 @@
 // with and without scripts, judged by axe-core against WCAG 2.2 AA.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
+import { get } from "node:http";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { startBrowser, startDemo } from "./demo.js";
+import { difference, small } from "./snapshots.js";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 const DESKTOP = { width: 1280, height: 900 };
+// Fonts, times and counts differ from machine to machine; a lost style sheet or a column in the wrong place is far more.
+const DIFFERENCE_MAX = 0.1;
 const PHONE = { width: 390, height: 844 };
 
 let demo, browser, pages;
@@ -46,7 +50,8 @@ async function visit(path, options, look) {
   page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("request", (request) => request.url().startsWith(demo.url) || complaints.push(`asks a third party: ${request.url()}`));
-  const response = await page.goto(demo.url + path, { waitUntil: "networkidle" });
+  // a page that follows the crawl is never done with the network
+  const response = await page.goto(demo.url + path, { waitUntil: path === pages.crawl ? "load" : "networkidle" });
   assert.equal(response.status(), 200, path);
   await look(page, response);
   assert.deepEqual(complaints, [], path);
@@ -134,6 +139,27 @@ test("the owner of a site reads how to opt out", async () => {
   });
 });
 
+test("the page of the crawl shows what happens without being asked again", async () => {
+  await visit("/crawl", {}, async (page) => {
+    const numbers = page.locator("[data-live=queue] dl");
+    const before = await numbers.innerText();
+    await page.evaluate(() => (document.documentElement.dataset.same = "page"));
+    const submitted = await fetch(`${demo.url}/sites`, { method: "POST", body: JSON.stringify({ domain: "newcomer.example" }) });
+    assert.equal(submitted.status, 202);
+    await page.waitForFunction((text) => document.querySelector("[data-live=queue] dl").innerText !== text, before);
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.same), "page", "the page was loaded anew");
+  });
+});
+
+test("the description of the interface can be read and tried", async () => {
+  await visit("/docs", {}, async (page) => {
+    const operation = page.locator(".opblock", { hasText: "/semantic-types" }).first();
+    await operation.locator("button").first().click();
+    await operation.getByRole("button", { name: "Execute" }).click();
+    await operation.locator(".live-responses-table .response-col_status", { hasText: "200" }).waitFor();
+  });
+});
+
 test("a search without a good answer says so", async () => {
   await visit(pages.empty, {}, async (page) => {
     assert.match(await page.locator("main").innerText(), /nothing/i);
@@ -167,6 +193,42 @@ test("no page is wider than a phone, and each has a title of its own", async () 
   assert.equal(titles.size, Object.keys(pages).length);
 });
 
+test("nothing moves while a page loads", async () => {
+  for (const [name, path] of Object.entries(pages)) {
+    for (const viewport of [DESKTOP, PHONE]) {
+      await visit(path, { viewport }, async (page) => {
+        const shifted = await page.evaluate(
+          () =>
+            new Promise((resolve) => {
+              let sum = 0;
+              new PerformanceObserver((list) => list.getEntries().forEach((entry) => (sum += entry.value))).observe({ type: "layout-shift", buffered: true });
+              setTimeout(() => resolve(sum), 150);
+            }),
+        );
+        // half of what Web Vitals call good: a table that arrives in two parts may widen a column
+        assert.ok(shifted < 0.05, `${name} at ${viewport.width} px shifted by ${shifted}`);
+      });
+    }
+  }
+});
+
+test("the first page comes in 50 KB", async () => {
+  const compressed = async (path, accept) => {
+    const headers = { "accept-encoding": "gzip", accept };
+    const response = await new Promise((resolve, reject) => get(demo.url + path, { headers }, resolve).on("error", reject));
+    let bytes = 0;
+    for await (const chunk of response) bytes += chunk.length;
+    assert.equal(response.headers["content-encoding"], "gzip", path);
+    return bytes;
+  };
+  const page = await (await fetch(demo.url, { headers: { accept: "text/html" } })).text();
+  const assets = [...page.matchAll(/(?:href|src)="(\/assets\/[^"]+\.(?:css|js))"/g)].map((match) => match[1]);
+  assert.ok(assets.length >= 2, "no style sheet or no script");
+  let bytes = await compressed("/", "text/html");
+  for (const asset of new Set(assets)) bytes += await compressed(asset, "*/*");
+  assert.ok(bytes <= 50_000, `the first page takes ${bytes} bytes`);
+});
+
 test("pages carry a strict policy and stay small", async () => {
   for (const path of Object.values(pages)) {
     const response = await fetch(demo.url + path, { headers: { accept: "text/html" } });
@@ -175,6 +237,20 @@ test("pages carry a strict policy and stay small", async () => {
     assert.doesNotMatch(policy, /unsafe-inline|unsafe-eval/);
     assert.ok((await response.arrayBuffer()).byteLength < 200_000, `${path} is large`);
   }
+});
+
+test("pages look as they did when somebody looked", async () => {
+  const strangers = [];
+  for (const [name, path] of Object.entries(pages)) {
+    for (const [colorScheme, viewport] of [["light", DESKTOP], ["dark", DESKTOP], ["light", PHONE]]) {
+      await visit(path, { colorScheme, viewport }, async (page) => {
+        const file = new URL(`snapshots/${name}-${viewport === PHONE ? "phone" : colorScheme}.png`, import.meta.url).pathname;
+        const share = difference(file, small(await page.screenshot()), process.env.KEEP_SNAPSHOTS);
+        if (share > DIFFERENCE_MAX) strangers.push(`${name} in ${colorScheme} at ${viewport.width} px: ${Math.round(share * 100)} %`);
+      });
+    }
+  }
+  assert.deepEqual(strangers, [], "look at the pages (tests/browser/run screenshots DIR), then keep them with KEEP_SNAPSHOTS=1 tests/browser/run");
 });
 
 test("pictures of the pages", { skip: !process.env.SCREENSHOTS }, async () => {

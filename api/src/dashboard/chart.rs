@@ -1,4 +1,4 @@
-//! A series over time as SVG, in the colours of the page.
+//! Charts as SVG, in the colours of the page: a series over time, and parts of wholes.
 //!
 //! The drawing library writes fixed colours; they are placeholders here, exchanged for the style sheet's variables, so
 //! that one drawing serves the light and the dark theme. Its data stands in a table beside it.
@@ -15,21 +15,98 @@ const FONT: (&str, u32) = ("sans-serif", 12);
 const BAR: RGBColor = RGBColor(1, 2, 3);
 const INK: RGBColor = RGBColor(4, 5, 6);
 const LINE: RGBColor = RGBColor(7, 8, 9);
-const PLACEHOLDERS: [(&str, &str); 3] =
-    [("#010203", "var(--accent)"), ("#040506", "var(--soft)"), ("#070809", "var(--line)")];
+/// The parts of a whole, the best first.
+const PARTS: [RGBColor; 3] = [RGBColor(10, 11, 12), RGBColor(13, 14, 15), RGBColor(16, 17, 18)];
+const PLACEHOLDERS: [(&str, &str); 6] = [
+    ("#010203", "var(--accent)"),
+    ("#040506", "var(--soft)"),
+    ("#070809", "var(--line)"),
+    ("#0A0B0C", "var(--read)"),
+    ("#0D0E0F", "var(--write)"),
+    ("#101112", "var(--danger)"),
+];
+/// A stacked bar with the room around it.
+const ROW_HEIGHT: u32 = 24;
+const NAME_WIDTH: u32 = 150;
 
 /// Bars side by side, each with its label; none where there is nothing to draw.
 pub(crate) fn columns(series: &[(String, u64)]) -> Option<String> {
     let most = series.iter().map(|(_, value)| *value).max().filter(|most| *most > 0)?;
+    themed(|svg| draw_columns(svg, series, most))
+}
+
+/// A bar for each name, divided into its parts, all as long as their sums are large; none where there is nothing to draw.
+pub(crate) fn stacked(bars: &[(String, [u64; 3])]) -> Option<String> {
+    let most = bars.iter().map(|(_, parts)| parts.iter().sum()).max().filter(|most| *most > 0)?;
+    themed(|svg| draw_stacked(svg, bars, most))
+}
+
+/// What was drawn, with the page's colours for its own.
+fn themed(draw: impl FnOnce(&mut String) -> Result<(), Box<dyn std::error::Error>>) -> Option<String> {
     let mut svg = String::new();
-    draw(&mut svg, series, most).inspect_err(|error| tracing::error!(%error, "a chart failed")).ok()?;
+    draw(&mut svg).inspect_err(|error| tracing::error!(%error, "a chart failed")).ok()?;
     let themed =
         PLACEHOLDERS.iter().fold(svg, |svg, (placeholder, variable)| svg.replace(placeholder, variable));
     // scales with the page; what it shows is told by the table
     Some(themed.replacen("<svg ", "<svg class=\"chart\" aria-hidden=\"true\" ", 1))
 }
 
-fn draw(svg: &mut String, series: &[(String, u64)], most: u64) -> Result<(), Box<dyn std::error::Error>> {
+fn draw_stacked(
+    svg: &mut String,
+    bars: &[(String, [u64; 3])],
+    most: u64,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let rows = u32::try_from(bars.len()).unwrap_or(u32::MAX);
+    let root = SVGBackend::with_string(svg, (WIDTH, rows.saturating_mul(ROW_HEIGHT) + LABEL_HEIGHT + 16))
+        .into_drawing_area();
+    // the first bar stands at the top, so rows are counted from below
+    let row_of = |index: usize| i32::try_from(bars.len() - index).unwrap_or(0);
+    let mut chart = ChartBuilder::on(&root)
+        .x_label_area_size(LABEL_HEIGHT)
+        .y_label_area_size(NAME_WIDTH)
+        .margin(8)
+        .build_cartesian_2d(0..most, (1..row_of(0)).into_segmented())?;
+    let name = |at: &SegmentValue<i32>| match at {
+        SegmentValue::CenterOf(row) => usize::try_from(row_of(0) - row)
+            .ok()
+            .and_then(|index| bars.get(index))
+            .map(|(name, _)| name.clone())
+            .unwrap_or_default(),
+        SegmentValue::Exact(_) | SegmentValue::Last => String::new(),
+    };
+    chart
+        .configure_mesh()
+        .disable_y_mesh()
+        .y_labels(bars.len())
+        .x_labels(6)
+        .y_label_formatter(&name)
+        .axis_style(LINE)
+        .bold_line_style(LINE)
+        .light_line_style(TRANSPARENT)
+        .label_style(FONT.into_font().color(&INK))
+        .draw()?;
+    for (index, (_, parts)) in bars.iter().enumerate() {
+        let row = row_of(index);
+        let mut from = 0;
+        for (part, colour) in parts.iter().zip(PARTS) {
+            let corners = [(from, SegmentValue::Exact(row)), (from + part, SegmentValue::Exact(row + 1))];
+            let mut bar = Rectangle::new(corners, colour.filled());
+            bar.set_margin(4, 4, 0, 0);
+            if *part > 0 {
+                chart.draw_series(std::iter::once(bar))?;
+            }
+            from += part;
+        }
+    }
+    root.present()?;
+    Ok(())
+}
+
+fn draw_columns(
+    svg: &mut String,
+    series: &[(String, u64)],
+    most: u64,
+) -> Result<(), Box<dyn std::error::Error>> {
     let root = SVGBackend::with_string(svg, (WIDTH, HEIGHT)).into_drawing_area();
     let mut chart = ChartBuilder::on(&root)
         .x_label_area_size(LABEL_HEIGHT)
@@ -74,7 +151,21 @@ mod tests {
     }
 
     #[test]
+    fn a_stacked_bar_has_its_parts_and_its_name() {
+        let bars = [("AWP".to_owned(), [3, 2, 1]), ("WoA".to_owned(), [0, 4, 0])];
+        let svg = stacked(&bars).unwrap();
+        for (colour, parts) in [("read", 1), ("write", 2), ("danger", 1)] {
+            assert_eq!(svg.matches(&format!("fill=\"var(--{colour})\"")).count(), parts, "{colour} in {svg}");
+        }
+        for name in ["AWP", "WoA"] {
+            assert!(svg.contains(name), "{svg}");
+        }
+        assert!(!svg.contains("fill=\"#0"), "{svg}");
+    }
+
+    #[test]
     fn nothing_is_not_drawn() {
+        assert_eq!(stacked(&[("AWP".to_owned(), [0, 0, 0])]), None);
         assert_eq!(columns(&[]), None);
         assert_eq!(columns(&[("now".to_owned(), 0)]), None);
     }

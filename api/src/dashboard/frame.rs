@@ -1,6 +1,6 @@
 //! What surrounds every page: title, navigation, assets.
 
-use crate::assets::{COPY, DROP, ICON, SEARCH, STYLE};
+use crate::assets::{COPY, DROP, ICON, LIVE, SEARCH, STYLE};
 
 /// The part of the site that a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub(crate) struct Frame {
     pub(crate) copy_url: String,
     /// The script that reads dropped files.
     pub(crate) drop_url: String,
+    /// The script that keeps a page current.
+    pub(crate) live_url: String,
     pub(crate) icon_url: String,
 }
 
@@ -38,6 +40,7 @@ impl Frame {
             script_url: SEARCH.url(),
             copy_url: COPY.url(),
             drop_url: DROP.url(),
+            live_url: LIVE.url(),
             icon_url: ICON.url(),
         }
     }

@@ -7,6 +7,7 @@ use indexer::{FacetKey, SearchAnswer, SearchRequest};
 
 use super::card::{Card, card};
 use super::frame::{Frame, Section};
+use super::stats::{New, newest};
 use super::{links, words};
 use crate::answer::{Asked, Caching};
 use crate::app::App;
@@ -28,6 +29,8 @@ const FACETS: [FacetKey; 7] = [
 ];
 /// Values shown in one group; the JSON twin has more.
 const VALUES_MAX: usize = 8;
+/// New sites on the first page.
+const NEWEST_SHOWN: u32 = 5;
 /// What to try first.
 const EXAMPLES: [&str; 6] = [
     "book flight",
@@ -82,6 +85,7 @@ struct Landing {
     types: Vec<Bar>,
     formats: Vec<Bar>,
     safety: Vec<Bar>,
+    newest: Vec<New>,
     trouble: Option<String>,
 }
 
@@ -135,7 +139,8 @@ async fn landing(app: &App) -> Result<SearchPage, Problem> {
             (words::facet_value(key, &facet.value), href, facet.count)
         }))
     };
-    let stats = app.store().stats(clock::now()).await?;
+    let now = clock::now();
+    let stats = app.store().stats(now).await?;
     let summary = format!(
         "{} declared in {} of {}. Found politely, read as published, never called.",
         words::counted(stats.capabilities, "capability", "capabilities"),
@@ -150,6 +155,7 @@ async fn landing(app: &App) -> Result<SearchPage, Problem> {
         types: bars_of(FacetKey::SemanticType, "semantic_type"),
         formats: bars_of(FacetKey::Format, "format"),
         safety: bars_of(FacetKey::Safety, "safety"),
+        newest: newest(&app.store().sites_newest(NEWEST_SHOWN).await?, now),
         trouble,
     };
     Ok(SearchPage { landing: Some(landing), focus_box: true, ..blank("What can agents do on the web?") })
@@ -166,7 +172,10 @@ async fn overview(app: &App) -> Result<SearchAnswer, Problem> {
 async fn nearest(app: &App) -> Vec<Link> {
     let Ok(answer) = overview(app).await else { return Vec::new() };
     let types = answer.facets.get(&FacetKey::SemanticType).map(Vec::as_slice).unwrap_or_default();
-    let link = |value: &str| Link { text: value.to_owned(), href: links::search([("semantic_type", value)]) };
+    let link = |value: &str| Link {
+        text: words::facet_value(FacetKey::SemanticType, value),
+        href: links::search([("semantic_type", value)]),
+    };
     types.iter().take(VALUES_MAX).map(|facet| link(&facet.value)).collect()
 }
 

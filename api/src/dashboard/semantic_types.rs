@@ -1,19 +1,21 @@
-//! The page of semantic types, a panel for each namespace.
-
-use std::collections::BTreeMap;
+//! The page of semantic types: a tree, a branch for each namespace.
 
 use askama::Template;
 
 use super::frame::{Frame, Section};
 use super::search::{Bar, bars};
 use super::{links, words};
-use crate::routes::semantic_types::SemanticTypesAnswer;
+use crate::routes::semantic_types::{Namespace, SemanticTypesAnswer};
 
-struct Namespace {
+/// Types that a branch shows before it has to be opened: publishers may invent any number.
+const OPEN_MAX: usize = 12;
+
+struct Branch {
     name: String,
     href: String,
-    capabilities: u64,
+    count: String,
     types: Vec<Bar>,
+    is_open: bool,
 }
 
 #[derive(Template)]
@@ -21,7 +23,7 @@ struct Namespace {
 pub(crate) struct SemanticTypesPage {
     frame: Frame,
     summary: String,
-    namespaces: Vec<Namespace>,
+    branches: Vec<Branch>,
 }
 
 pub(crate) fn page(answer: &SemanticTypesAnswer) -> SemanticTypesPage {
@@ -35,31 +37,25 @@ pub(crate) fn page(answer: &SemanticTypesAnswer) -> SemanticTypesPage {
     SemanticTypesPage {
         frame: Frame::new("Semantic types", Section::Types),
         summary,
-        namespaces: namespaces(answer),
+        branches: answer.namespaces.iter().map(branch).collect(),
     }
 }
 
-/// The namespaces, that with the most capabilities first.
-fn namespaces(answer: &SemanticTypesAnswer) -> Vec<Namespace> {
-    let mut by_name: BTreeMap<&str, Vec<(String, String, u64)>> = BTreeMap::new();
-    for counted in &answer.semantic_types {
+fn branch(namespace: &Namespace) -> Branch {
+    let leaf = |name: &str| name.split_once(':').map_or(name, |(_, leaf)| leaf).replace('-', " ");
+    let types = namespace.types.iter().map(|counted| {
         let href = links::search([("semantic_type", counted.name.as_str())]);
-        let short = counted.name.split_once(':').map_or(counted.name.as_str(), |(_, short)| short);
-        let row = (short.replace('-', " "), href, counted.capabilities);
-        by_name.entry(&counted.namespace).or_default().push(row);
+        (leaf(&counted.name), href, counted.capabilities)
+    });
+    Branch {
+        name: namespace.namespace.clone(),
+        href: links::search([("namespace", namespace.namespace.as_str())]),
+        count: format!(
+            "{} of {}",
+            words::counted(namespace.capabilities, "capability", "capabilities"),
+            words::counted(namespace.sites, "site", "sites"),
+        ),
+        types: bars(types),
+        is_open: namespace.types.len() <= OPEN_MAX,
     }
-    let mut namespaces: Vec<Namespace> = by_name
-        .into_iter()
-        .map(|(name, mut rows)| {
-            rows.sort_by_key(|(_, _, count)| std::cmp::Reverse(*count));
-            Namespace {
-                name: name.to_owned(),
-                href: links::search([("namespace", name)]),
-                capabilities: rows.iter().map(|(_, _, count)| count).sum(),
-                types: bars(rows),
-            }
-        })
-        .collect();
-    namespaces.sort_by_key(|namespace| std::cmp::Reverse(namespace.capabilities));
-    namespaces
 }

@@ -2,12 +2,16 @@
 
 use askama::Template;
 use chrono::{DateTime, Utc};
+use store::{Adoption, NewSite};
 
 use super::frame::{Frame, Section};
 use super::search::{Bar, bars};
 use super::time::Moment;
-use super::{links, words};
+use super::{chart, links, words};
 use crate::routes::stats::{Count, StatsAnswer};
+
+/// Dialects that the chart of conformance has room for; its table has all.
+const DIALECTS_DRAWN: usize = 16;
 
 struct Number {
     name: &'static str,
@@ -19,6 +23,22 @@ struct Chart {
     rows: Vec<Bar>,
 }
 
+/// How well one dialect is kept to.
+struct Kept {
+    dialect: &'static str,
+    href: String,
+    conforms: String,
+    minor: String,
+    major: String,
+}
+
+/// A site that is new in the index.
+pub(crate) struct New {
+    pub(crate) site: String,
+    pub(crate) since: Moment,
+    pub(crate) capabilities: String,
+}
+
 #[derive(Template)]
 #[template(path = "stats.html")]
 pub(crate) struct StatsPage {
@@ -27,6 +47,9 @@ pub(crate) struct StatsPage {
     index_words: String,
     numbers: Vec<Number>,
     charts: Vec<Chart>,
+    conformance_svg: Option<String>,
+    conformance: Vec<Kept>,
+    newest: Vec<New>,
 }
 
 pub(crate) fn page(answer: &StatsAnswer, now: DateTime<Utc>) -> StatsPage {
@@ -36,6 +59,41 @@ pub(crate) fn page(answer: &StatsAnswer, now: DateTime<Utc>) -> StatsPage {
         index_words: index_words(answer),
         numbers: numbers(answer),
         charts: charts(answer),
+        conformance_svg: conformance_chart(&answer.adoption),
+        conformance: answer.adoption.iter().map(kept).collect(),
+        newest: newest(&answer.sites_newest, now),
+    }
+}
+
+/// New sites in words.
+pub(crate) fn newest(sites: &[NewSite], now: DateTime<Utc>) -> Vec<New> {
+    let new = |new: &NewSite| New {
+        site: new.site.to_string(),
+        since: Moment::new(new.since, now),
+        capabilities: words::counted(new.capabilities, "capability", "capabilities"),
+    };
+    sites.iter().map(new).collect()
+}
+
+/// A bar for each dialect: its manifests without a fault, with small ones, with grave ones.
+fn conformance_chart(adoption: &[Adoption]) -> Option<String> {
+    let bars: Vec<(String, [u64; 3])> = adoption
+        .iter()
+        .take(DIALECTS_DRAWN)
+        .map(|dialect| {
+            (words::format(dialect.format).to_owned(), [dialect.conforms, dialect.minor, dialect.major])
+        })
+        .collect();
+    chart::stacked(&bars)
+}
+
+fn kept(dialect: &Adoption) -> Kept {
+    Kept {
+        dialect: words::format(dialect.format),
+        href: links::search([("format", dialect.format.as_str())]),
+        conforms: words::grouped(dialect.conforms),
+        minor: words::grouped(dialect.minor),
+        major: words::grouped(dialect.major),
     }
 }
 
@@ -77,7 +135,12 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
         |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |e| words::visit_end(e).to_owned());
     let outcome_words =
         |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |o| words::outcome(o).to_owned());
+    let adopted = answer.adoption.iter().map(|dialect| {
+        let slug = dialect.format.as_str();
+        (words::format_of_slug(slug), links::search([("format", slug)]), dialect.sites)
+    });
     vec![
+        Chart { title: "Sites by dialect", rows: bars(adopted) },
         Chart {
             title: "Manifests by dialect",
             rows: rows(&answer.manifests_by_format, words::format_of_slug, |v| {

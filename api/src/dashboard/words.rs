@@ -274,6 +274,8 @@ pub(crate) fn facet_value(key: indexer::FacetKey, value: &str) -> String {
     use indexer::FacetKey;
     let known = match key {
         FacetKey::Format => return format_of_slug(value),
+        // with room to break a line: `scheduling: appointment create`
+        FacetKey::SemanticType => return value.replacen(':', ": ", 1).replace('-', " "),
         FacetKey::Safety => value.parse().map(safety).ok(),
         FacetKey::Auth => value.parse().map(auth).ok(),
         FacetKey::Status => value.parse().map(status).ok(),

@@ -221,6 +221,31 @@ pub(crate) struct SemanticTypeCount {
     sites: u64,
 }
 
+/// How widely and how well a dialect is used.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes store::Adoption")]
+pub(crate) struct Adoption {
+    format: String,
+    /// Sites that publish it.
+    sites: u64,
+    manifests: u64,
+    /// Of these, without a finding above `may`.
+    conforms: u64,
+    /// Breaking a `should`.
+    minor: u64,
+    /// Breaking a `must`.
+    major: u64,
+}
+
+/// A site that has come into the index.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes store::NewSite")]
+pub(crate) struct NewSite {
+    site: String,
+    since: chrono::DateTime<chrono::Utc>,
+    capabilities: u64,
+}
+
 /// One version of a manifest.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes store::VersionRecord")]

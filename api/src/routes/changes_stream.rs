@@ -53,16 +53,29 @@ pub(crate) async fn stream(
         Some(cursor) => position(&feed_id, cursor)?,
         None => app.store().feed_head().await?,
     };
-    let permit = app.stream_permit().ok_or_else(|| {
-        Problem::unavailable("too many streams are open; poll /changes instead, or try again in a moment")
-    })?;
+    let permit = app.stream_permit().ok_or_else(|| too_many_streams("/changes"))?;
     let follower = Follower { app, feed_id, after, waiting: VecDeque::new(), _permit: permit };
+    Ok(event_stream(events(follower)))
+}
+
+/// Said to those who come when every place is taken.
+pub(super) fn too_many_streams(instead: &str) -> Problem {
+    Problem::unavailable(format!(
+        "too many streams are open; poll {instead} instead, or try again in a moment"
+    ))
+}
+
+/// Events as they are sent, with a word now and then where there are none.
+pub(super) fn event_stream<S>(events: S) -> Response
+where
+    S: Stream<Item = Result<Event, Infallible>> + Send + 'static,
+{
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
-    let mut response = Sse::new(events(follower)).keep_alive(keep_alive).into_response();
+    let mut response = Sse::new(events).keep_alive(keep_alive).into_response();
     // Proxies that gather answers would hold the events back.
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(response)
+    response
 }
 
 /// Where one stream stands.

@@ -1,5 +1,8 @@
 //! `GET /crawl`: the health of the crawl.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::response::Response;
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
@@ -14,6 +17,8 @@ use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::{clock, dashboard};
 
+/// How old an answer may be.
+const KEPT_FOR: Duration = Duration::from_secs(1);
 /// Hours that are told.
 const HOURS: i32 = 24;
 /// Sites in each list.
@@ -70,12 +75,16 @@ pub(crate) async fn show(
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
-    let now = clock::now();
-    let answer = gather(&app, now).await?;
+    let answer = current(&app).await?;
     if asked.wants_page() {
-        return asked.page(&dashboard::crawl::page(&answer, now), Caching::Search);
+        return asked.page(&dashboard::crawl::page(&answer, clock::now()), Caching::Search);
     }
-    asked.json(&answer, Caching::Search)
+    asked.json(&*answer, Caching::Search)
+}
+
+/// The health of this moment: whole tables are read for it, so one reading serves everybody for a second.
+pub(super) async fn current(app: &App) -> Result<Arc<CrawlAnswer>, Problem> {
+    app.crawl().get(KEPT_FOR, gather(app, clock::now())).await
 }
 
 async fn gather(app: &App, now: DateTime<Utc>) -> Result<CrawlAnswer, Problem> {

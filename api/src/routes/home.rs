@@ -35,6 +35,8 @@ pub(crate) async fn show(
         ("changes", "/changes"),
         ("changes_stream", "/changes/stream"),
         ("changes_atom", "/changes.atom"),
+        ("crawl", "/crawl"),
+        ("crawl_stream", "/crawl/stream"),
         ("export", "/export.jsonl"),
         ("mcp_servers", "/v0.1/servers"),
         ("validate", "/validate"),

@@ -8,6 +8,7 @@ mod capability;
 mod changes;
 mod changes_stream;
 pub(crate) mod crawl;
+mod crawl_stream;
 mod docs;
 mod export;
 mod feeds;
@@ -72,6 +73,7 @@ pub(crate) fn documented() -> OpenApiRouter<App> {
         .routes(routes!(semantic_types::list))
         .routes(routes!(stats::show))
         .routes(routes!(crawl::show))
+        .routes(routes!(crawl_stream::stream))
         .routes(routes!(validator::show, validate::check))
         .routes(routes!(changes::list))
         .routes(routes!(changes_stream::stream))

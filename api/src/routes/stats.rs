@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use store::Stats;
+use store::{Adoption, NewSite, Stats};
 use utoipa::ToSchema;
 
 use crate::answer::{Asked, Caching};
@@ -12,6 +12,9 @@ use crate::app::App;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::{clock, dashboard};
+
+/// New sites that are named.
+pub(crate) const NEWEST_MAX: u32 = 10;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct StatsAnswer {
@@ -26,6 +29,12 @@ pub(crate) struct StatsAnswer {
     pub(crate) documents: u64,
     pub(crate) document_bytes: u64,
     pub(crate) manifests_by_format: Vec<Count>,
+    /// How widely and how well each dialect is used, the most widely used first.
+    #[schema(value_type = Vec<crate::openapi::schemas::Adoption>)]
+    pub(crate) adoption: Vec<Adoption>,
+    /// Sites that came into the index last, the newest first.
+    #[schema(value_type = Vec<crate::openapi::schemas::NewSite>)]
+    pub(crate) sites_newest: Vec<NewSite>,
     pub(crate) sites_by_status: Vec<Count>,
     pub(crate) visit_ends_last_day: Vec<Count>,
     pub(crate) fetch_outcomes_last_day: Vec<Count>,
@@ -68,11 +77,15 @@ pub(crate) async fn show(
 pub(crate) async fn gather(app: &App, now: DateTime<Utc>) -> Result<StatsAnswer, Problem> {
     let stats = app.store().stats(now).await?;
     let index_position = app.index().searcher().ok().map(|searcher| searcher.generation().position.0);
-    Ok(answer(stats, index_position))
+    let adoption = app.store().adoption().await?;
+    let sites_newest = app.store().sites_newest(NEWEST_MAX).await?;
+    Ok(StatsAnswer { adoption, sites_newest, ..answer(stats, index_position) })
 }
 
 fn answer(stats: Stats, index_position: Option<i64>) -> StatsAnswer {
     StatsAnswer {
+        adoption: Vec::new(),
+        sites_newest: Vec::new(),
         sites: stats.sites,
         sites_due: stats.sites_due,
         sites_leased: stats.sites_leased,

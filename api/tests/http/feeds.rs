@@ -110,7 +110,7 @@ async fn events(body: &mut Body, count: usize) -> Vec<(String, String, Value)> {
                 let found = event.lines().find_map(|line| line.strip_prefix(name));
                 found.unwrap_or_default().trim().to_owned()
             };
-            if !line("id:").is_empty() {
+            if !line("event:").is_empty() {
                 events.push((line("id:"), line("event:"), serde_json::from_str(&line("data:")).unwrap()));
             }
             text = rest.to_owned();
@@ -165,6 +165,20 @@ async fn a_stream_without_a_cursor_tells_what_happens_next() {
         (name.as_str(), &data["site"], &data["reason"]),
         ("removed", &json!("weather.example"), &json!("opted_out"))
     );
+}
+
+#[tokio::test]
+async fn the_crawl_is_told_as_it_is_and_when_it_changes() {
+    let world = World::new().await;
+    let mut body = open(&world, "/crawl/stream", None).await;
+    let (_, name, before) = events(&mut body, 1).await.remove(0);
+    assert_eq!(name, "crawl");
+    assert_eq!(before["queue"], world.get("/crawl").await.json()["queue"]);
+    let site = manifest::SiteName::parse("weather.example").unwrap();
+    world.store.site_block(&site, "asked", crate::world::fetched_at()).await.unwrap();
+    let (_, _, after) = events(&mut body, 1).await.remove(0);
+    let blocked = |answer: &Value| answer["queue"]["blocked"].as_u64().unwrap();
+    assert_eq!(blocked(&after), blocked(&before) + 1);
 }
 
 fn lines(text: &str) -> Vec<Value> {

@@ -159,6 +159,7 @@ async fn what_is_not_there_is_a_404_and_what_is_no_id_a_400() {
         ("/docs/nothing.js", 404),
         ("/changes/stream?cursor=AAAA", 400),
         ("/changes/stream?limit=1", 400),
+        ("/crawl/stream?limit=1", 400),
         ("/changes.atom?limit=1", 400),
         ("/sites/unknown.example/changes.atom", 404),
         ("/search.atom", 400),

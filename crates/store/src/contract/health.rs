@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use super::{Pools, Store};
 use crate::fault::Outcome;
-use crate::model::{VisitsOfHour, WorkerLoad};
+use crate::model::{Adoption, NewSite, VisitsOfHour, WorkerLoad};
 use crate::pack::millis;
 use crate::{StoreError, postgres, sqlite};
 
@@ -18,5 +18,17 @@ impl Store {
     /// Workers that hold sites now, the busiest first.
     pub async fn workers_list(&self, now: DateTime<Utc>, max: u32) -> Result<Vec<WorkerLoad>, StoreError> {
         reading!(self, "workers_list", health::workers_list(millis(now), i64::from(max)))
+    }
+
+    /// How widely and how well each dialect is used in the index, the most widely used first. A manifest that was last
+    /// changed before its conformance was kept is counted without a verdict. Reads the whole table of manifests, so
+    /// callers keep the answer for some seconds.
+    pub async fn adoption(&self) -> Result<Vec<Adoption>, StoreError> {
+        reading!(self, "adoption", adoption::adoption())
+    }
+
+    /// The sites that came into the index last, the newest first.
+    pub async fn sites_newest(&self, max: u32) -> Result<Vec<NewSite>, StoreError> {
+        reading!(self, "sites_newest", adoption::sites_newest(i64::from(max)))
     }
 }

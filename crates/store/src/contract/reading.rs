@@ -5,7 +5,7 @@ use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
 
 use super::{Pools, Store};
 use crate::fault::Outcome;
-use crate::model::{SemanticTypeCount, StoredManifest, VersionRecord};
+use crate::model::{NamespaceCount, SemanticTypeCount, StoredManifest, VersionRecord};
 use crate::{StoreError, postgres, sqlite};
 
 impl Store {
@@ -71,8 +71,13 @@ impl Store {
         reading!(self, "document_find", document::document_find(hash))
     }
 
-    /// Every semantic type in the index, most frequent first.
+    /// The 5,000 most frequent semantic types in the index, most frequent first.
     pub async fn semantic_types(&self) -> Result<Vec<SemanticTypeCount>, StoreError> {
         reading!(self, "semantic_types", capability::semantic_types())
+    }
+
+    /// Those of the namespaces that are in the index, with what each holds in all, the largest first.
+    pub async fn semantic_namespaces(&self, namespaces: &[&str]) -> Result<Vec<NamespaceCount>, StoreError> {
+        reading!(self, "semantic_namespaces", capability::semantic_namespaces(namespaces))
     }
 }

@@ -10,7 +10,7 @@ pub(crate) mod stored;
 pub(crate) mod visit;
 
 pub use feed::{FeedChange, FeedEntry, FeedPosition};
-pub use health::{VisitsOfHour, WorkerLoad};
+pub use health::{Adoption, NewSite, VisitsOfHour, WorkerLoad};
 pub use lease::{LEASE_DURATION_DEFAULT, LeaseRequest, LeaseToken, LeasedSite, WorkerId};
 pub use seed::{Seed, SeedOrigin, SeedsAdded};
 pub use site::{
@@ -18,7 +18,7 @@ pub use site::{
     SiteSummary, SitesPage, SitesRequest, SlowSite,
 };
 pub use slots::{PathCheck, PathSlots};
-pub use stored::{SemanticTypeCount, Stats, StoredManifest, VersionRecord};
+pub use stored::{NamespaceCount, SemanticTypeCount, Stats, StoredManifest, VersionRecord};
 pub use visit::{
     ClockWrite, FetchRecord, FetchStory, Housekeeping, NextVisit, ParkedVisit, Phases, VisitProgress,
     VisitRecord, VisitSaved, VisitStory,

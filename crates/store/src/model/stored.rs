@@ -56,6 +56,17 @@ pub struct SemanticTypeCount {
     pub sites: u64,
 }
 
+/// A namespace of semantic types in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamespaceCount {
+    /// What is before the colon.
+    pub namespace: String,
+    /// Capabilities of any of its types, each counted once.
+    pub capabilities: u64,
+    /// Sites that have one.
+    pub sites: u64,
+}
+
 /// The store in numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {

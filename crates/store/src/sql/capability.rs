@@ -4,8 +4,8 @@ use manifest::ManifestId;
 
 use super::Connection;
 use crate::fault::Outcome;
-use crate::model::SemanticTypeCount;
-use crate::pack::sized;
+use crate::model::{NamespaceCount, SemanticTypeCount};
+use crate::pack::{names, sized};
 use crate::packed::CapabilityBatch;
 
 /// Replaces a manifest's capabilities.
@@ -50,12 +50,16 @@ pub(crate) async fn capabilities_remove(connection: &mut Connection, manifest: &
     Ok(())
 }
 
-/// Every semantic type in the index, most frequent first.
+/// Types told of: publishers invent names freely, and an answer has to end somewhere.
+const TYPES_MAX: i64 = 5_000;
+
+/// The semantic types in the index, most frequent first.
 pub(crate) async fn semantic_types(connection: &mut Connection) -> Outcome<Vec<SemanticTypeCount>> {
     let rows: Vec<(String, i64, i64, i64)> = sqlx::query_as(
         "SELECT name, COUNT(*) AS capabilities, CAST(SUM(declared) AS BIGINT), COUNT(DISTINCT site)
-         FROM capability_type GROUP BY name ORDER BY capabilities DESC, name",
+         FROM capability_type GROUP BY name ORDER BY capabilities DESC, name LIMIT $1",
     )
+    .bind(TYPES_MAX)
     .fetch_all(&mut *connection)
     .await?;
     let counts = rows.into_iter().map(|(name, capabilities, declared, sites)| SemanticTypeCount {
@@ -63,6 +67,29 @@ pub(crate) async fn semantic_types(connection: &mut Connection) -> Outcome<Vec<S
         name,
         capabilities: sized(capabilities),
         declared: sized(declared),
+        sites: sized(sites),
+    });
+    Ok(counts.collect())
+}
+
+/// Namespaces with their capabilities and sites, each counted once however many of its types they have.
+pub(crate) async fn semantic_namespaces(
+    connection: &mut Connection,
+    namespaces: &[&str],
+) -> Outcome<Vec<NamespaceCount>> {
+    // Between `travel:` and `travel;`, the next character, are all names of the namespace, so an index serves.
+    let rows: Vec<(String, i64, i64)> = sqlx::query_as(
+        "SELECT asked.value ->> 0, COUNT(DISTINCT capability_id), COUNT(DISTINCT site)
+         FROM json_each($1) asked
+         JOIN capability_type ON name >= (asked.value ->> 0) || ':' AND name < (asked.value ->> 0) || ';'
+         GROUP BY asked.value ->> 0 ORDER BY COUNT(DISTINCT capability_id) DESC, asked.value ->> 0",
+    )
+    .bind(names(namespaces.iter().copied())?)
+    .fetch_all(&mut *connection)
+    .await?;
+    let counts = rows.into_iter().map(|(namespace, capabilities, sites)| NamespaceCount {
+        namespace,
+        capabilities: sized(capabilities),
         sites: sized(sites),
     });
     Ok(counts.collect())

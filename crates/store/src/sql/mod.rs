@@ -6,6 +6,7 @@
 
 use super::{Connection, SEQUENCED_BY_WRITER, SEQUENCER_LOCK, skip_locked};
 
+pub(crate) mod adoption;
 pub(crate) mod block;
 pub(crate) mod capability;
 pub(crate) mod clock;

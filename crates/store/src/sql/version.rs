@@ -54,13 +54,13 @@ pub(crate) async fn version_add(
     }
     sqlx::query(
         "INSERT INTO manifest (id, site, url, format, status, version, content_hash, capabilities,
-                               first_seen_at_ms, last_seen_at_ms, changed_at_ms)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9)
+                               first_seen_at_ms, last_seen_at_ms, changed_at_ms, conformance)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9, $10)
          ON CONFLICT (id) DO UPDATE SET
              format = excluded.format, status = excluded.status, version = excluded.version,
              content_hash = excluded.content_hash, capabilities = excluded.capabilities,
              last_seen_at_ms = excluded.last_seen_at_ms, changed_at_ms = excluded.changed_at_ms,
-             removed_at_ms = NULL",
+             conformance = excluded.conformance, removed_at_ms = NULL",
     )
     .bind(new.manifest.id.as_str())
     .bind(site.as_str())
@@ -71,6 +71,7 @@ pub(crate) async fn version_add(
     .bind(new.manifest.content_hash.as_str())
     .bind(len(new.manifest.capabilities.len()))
     .bind(at_ms)
+    .bind(new.manifest.level().as_str())
     .execute(&mut *connection)
     .await?;
     sqlx::query(

@@ -71,7 +71,7 @@ macro_rules! contract_tests {
             },
             reading::{
                 manifests_are_paged_by_id, sites_are_paged_and_filtered, stats_count_what_is_there,
-                semantic_types_are_counted_once_a_capability, the_last_hours_and_the_workers_are_told, the_next_due_site_is_known,
+                dialects_and_new_sites_are_told, semantic_types_are_counted_once_a_capability, the_last_hours_and_the_workers_are_told, the_next_due_site_is_known,
                 what_is_not_there_is_none, a_damaged_row_is_named,
             },
         }

@@ -99,6 +99,32 @@ pub(crate) async fn stats_count_what_is_there(Db { store, .. }: Db) -> Result<()
     Ok(())
 }
 
+pub(crate) async fn dialects_and_new_sites_are_told(Db { store, .. }: Db) -> Result<()> {
+    let later = |index: i64| start() + TimeDelta::hours(index);
+    for (index, (name, paths)) in
+        [("a.example", &["agent.json"][..]), ("b.example", &["agent.json", "more.json"])]
+            .into_iter()
+            .enumerate()
+    {
+        let at = later(i64::try_from(index)?);
+        let found = paths.iter().map(|path| found(&format!("https://{name}/{path}"), name, &["book"], at));
+        visited(&store, name, at, found.collect()).await?;
+    }
+    visited(&store, "nothing.example", later(2), Vec::new()).await?;
+    let adoption = store.adoption().await?;
+    let told: Vec<_> =
+        adoption.iter().map(|dialect| (dialect.format, dialect.sites, dialect.manifests)).collect();
+    assert_eq!(told, [(Format::Awp, 2, 3)]);
+    let judged: u64 = adoption.iter().map(|dialect| dialect.conforms + dialect.minor + dialect.major).sum();
+    assert_eq!(judged, 3, "every manifest has its verdict");
+
+    let newest = store.sites_newest(10).await?;
+    let told: Vec<_> = newest.iter().map(|new| (new.site.as_str(), new.since, new.capabilities)).collect();
+    assert_eq!(told, [("b.example", later(1), 2), ("a.example", later(0), 1)]);
+    assert_eq!(store.sites_newest(1).await?.len(), 1);
+    Ok(())
+}
+
 pub(crate) async fn the_last_hours_and_the_workers_are_told(Db { store, .. }: Db) -> Result<()> {
     let hour = |index: i64| start() + TimeDelta::hours(index);
     for (name, at) in
@@ -131,6 +157,10 @@ pub(crate) async fn semantic_types_are_counted_once_a_capability(Db { store, .. 
         })
         .collect();
     assert_eq!(told, [("travel:book", "travel", 2, 2, 2), ("travel:cancel", "travel", 1, 1, 1)]);
+    let namespaces = store.semantic_namespaces(&["travel", "trav", "none"]).await?;
+    let told: Vec<_> =
+        namespaces.iter().map(|count| (count.namespace.as_str(), count.capabilities, count.sites)).collect();
+    assert_eq!(told, [("travel", 3, 2)]);
     Ok(())
 }
 

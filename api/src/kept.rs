@@ -1,0 +1,50 @@
+//! An answer that is dear to make, made once for all who ask within a moment.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Mutex;
+
+/// The last answer and when it was made. Those who ask while it is being made wait for it.
+pub(crate) struct Kept<T>(Mutex<Option<(Instant, Arc<T>)>>);
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<T> Kept<T> {
+    /// The kept answer where it is younger than `age`, else a new one; a failure is not kept.
+    pub(crate) async fn get<E>(
+        &self,
+        age: Duration,
+        make: impl Future<Output = Result<T, E>>,
+    ) -> Result<Arc<T>, E> {
+        let mut kept = self.0.lock().await;
+        if let Some((made_at, answer)) = &*kept
+            && made_at.elapsed() < age
+        {
+            return Ok(Arc::clone(answer));
+        }
+        let answer = Arc::new(make.await?);
+        *kept = Some((Instant::now(), Arc::clone(&answer)));
+        Ok(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_is_made_once_within_its_age() {
+        let kept = Kept::default();
+        let age = Duration::from_secs(60);
+        assert_eq!(kept.get(age, async { Err::<u8, _>("not now") }).await, Err("not now"));
+        for made in [1, 2] {
+            assert_eq!(*kept.get(age, async { Ok::<u8, &str>(made) }).await.unwrap(), 1);
+        }
+        assert_eq!(*kept.get(Duration::ZERO, async { Ok::<u8, &str>(3) }).await.unwrap(), 3);
+    }
+}

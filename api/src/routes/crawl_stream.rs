@@ -1,0 +1,64 @@
+//! `GET /crawl/stream`: the health of the crawl as server-sent events (WHATWG HTML §9.2), whenever it has changed.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::Response;
+use axum::response::sse::Event;
+use futures::Stream;
+use futures::stream::unfold;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::changes_stream::{event_stream, too_many_streams};
+use super::crawl::current;
+use crate::app::App;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+/// How often it is looked whether something has changed; all streams share one look.
+const POLL: Duration = Duration::from_secs(2);
+
+/// The health of the crawl as it changes: first as it is, then after every change.
+#[utoipa::path(
+    get,
+    path = "/crawl/stream",
+    tag = "service",
+    responses((status = 200, description = "Events named crawl, each with the answer of /crawl as data", body = String, content_type = "text/event-stream")),
+)]
+pub(crate) async fn stream(State(app): State<App>, query: QueryPairs) -> Result<Response, Problem> {
+    query.only(&[])?;
+    let permit = app.stream_permit().ok_or_else(|| too_many_streams("/crawl"))?;
+    Ok(event_stream(events(Watcher { app, told: None, _permit: permit })))
+}
+
+/// What one stream has told already.
+struct Watcher {
+    app: App,
+    told: Option<String>,
+    _permit: OwnedSemaphorePermit,
+}
+
+fn events(watcher: Watcher) -> impl Stream<Item = Result<Event, Infallible>> + Send {
+    unfold(watcher, |mut watcher| async move {
+        let data = watcher.next().await?;
+        let event = Event::default().event("crawl").data(&data);
+        watcher.told = Some(data);
+        Some((Ok(event), watcher))
+    })
+}
+
+impl Watcher {
+    /// The next state that differs, however long that takes; `None` when the process stops or the database fails.
+    async fn next(&self) -> Option<String> {
+        loop {
+            let answer = current(&self.app).await;
+            let answer = answer.inspect_err(|_| tracing::warn!("a stream of the crawl ends")).ok()?;
+            let data = serde_json::to_string(&*answer).ok()?;
+            if self.told.as_ref() != Some(&data) {
+                return Some(data);
+            }
+            self.app.closing().run_until_cancelled(tokio::time::sleep(POLL)).await?;
+        }
+    }
+}
