@@ -22,6 +22,7 @@ pub const PARK_WAIT_DEFAULT: Duration = Duration::from_mins(1);
 pub struct CrawlConfig {
     pub egress: EgressSettings,
     pub seeds: Vec<SeedSource>,
+    pub seed_lists: SeedLists,
     pub mode: Mode,
     /// Least gap between two requests to an authority; robots.txt may ask for more.
     pub delay: Duration,
@@ -50,6 +51,16 @@ impl CrawlConfig {
         let seeds = self.seeds.iter().filter(|source| **source != SeedSource::Stdin).cloned().collect();
         Self { seeds, ..self.clone() }
     }
+}
+
+/// What becomes of sites that the seed lists name no more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SeedLists {
+    /// They stay: lists only ever add.
+    #[default]
+    Added,
+    /// They are forgotten, unless somebody else asked for them or links to them.
+    Followed,
 }
 
 /// Whether `_atp` and `_agent` TXT records are asked for.

@@ -14,7 +14,8 @@ use crate::crontab::Crontab;
 use crate::egress::Egress;
 use crate::events::{Event, Events};
 use crate::priors::PathPriors;
-use crate::run::{CrawlError, seed};
+use crate::run::CrawlError;
+use crate::seeding::seed;
 
 /// When a daemon does what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -102,15 +103,19 @@ async fn perform(task: ScheduledTask, around: &Around) -> Result<String, CrawlEr
     let Around { config, store, egress, priors, .. } = around;
     match task {
         ScheduledTask::Seeds => {
-            let report = seed(&config.without_stdin(), store, egress).await?;
-            Ok(format!("{} seeds read, {} lines passed over", report.read, report.rejected_count))
+            let report = seed(&config.without_stdin(), store, egress, &|_| ()).await?;
+            Ok(format!(
+                "{} seeds read, {} lines passed over, {} sites forgotten",
+                report.read, report.rejected_count, report.sites_forgotten
+            ))
         }
         ScheduledTask::Housekeeping => {
             let kept = store.housekeeping(clock::now()).await?;
             let sites = priors.re_estimate(store).await?;
             Ok(format!(
-                "{} clocks of addresses and {} broken-off visits forgotten, paths ranked by {sites} sites with manifests",
-                kept.address_clocks, kept.broken_off
+                "{} clocks of addresses and {} broken-off visits forgotten, {} sites with nothing put to rest, \
+                 paths ranked by {sites} sites with manifests",
+                kept.address_clocks, kept.broken_off, kept.sites_rested
             ))
         }
         ScheduledTask::Report => Ok(in_one_line(&store.stats(clock::now()).await?)),

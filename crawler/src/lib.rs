@@ -19,6 +19,7 @@ mod pace;
 mod patience;
 mod priors;
 mod run;
+mod seeding;
 pub mod seeds;
 mod sole;
 pub mod summary;

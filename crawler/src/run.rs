@@ -1,31 +1,28 @@
 //! A whole crawl: seeds into the store, then visits until nothing is due.
 
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
 use manifest::SiteName;
 use policy::VisitEnd;
 use store::{Seed, Store, StoreError};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{CrawlConfig, Mode, SeedSource};
+use crate::config::{CrawlConfig, Mode};
 use crate::daemon::Around;
 use crate::egress::{Egress, TlsError};
 use crate::events::{Event, Events};
 use crate::fleet::{Cancel, Fleet, Progress};
 use crate::pace::Pace;
 use crate::priors::PathPriors;
-use crate::seeds::{SeedError, SeedReader, SeedReport, fetch_list, harvest_registry};
+use crate::seeding::seed;
+use crate::seeds::SeedError;
 use crate::sole::{SoleCrawler, SoleError};
 use crate::summary::Summary;
 use crate::visit::Tools;
 use crate::{clock, daemon};
 
-/// Seeds added by one call to the store.
-const SEED_BATCH: usize = 5_000;
 /// Times of a schedule that are shown at the start.
 const TIMES_SHOWN: usize = 3;
 
@@ -74,7 +71,8 @@ pub async fn run(
     let egress = Egress::new(config.egress.clone())?;
     let _sole = alone(&config, &store).await?;
     let events = open_events(&config)?;
-    let mut summary = Summary { seeds: seed(&config, &store, &egress).await?, ..Summary::default() };
+    let mut summary =
+        Summary { seeds: seed(&config, &store, &egress, &progress).await?, ..Summary::default() };
     let (read, rejected) = (summary.seeds.read, summary.seeds.rejected_count);
     events.tell(Event::Seeded { read, rejected });
     if config.seeds.is_empty() && store.next_due_at().await?.is_none() {
@@ -113,6 +111,9 @@ pub async fn run(
     };
     let ran = fleet.run(config.mode).await;
     summary = fleet.summary;
+    if matches!(config.mode, Mode::Once { .. }) && ran.is_ok() && !summary.interrupted {
+        fleet.tools.store.housekeeping(clock::now()).await?;
+    }
     drop(fleet.tools);
     tracker.close();
     tracker.wait().await;
@@ -178,74 +179,6 @@ pub async fn check(
     ran?;
     summary.end(started.elapsed());
     Ok(summary)
-}
-
-/// Reads every source, adding batch after batch. What is on the web is fetched first.
-pub(crate) async fn seed(
-    config: &CrawlConfig,
-    store: &Store,
-    egress: &Egress,
-) -> Result<SeedReport, CrawlError> {
-    if config.seeds.is_empty() {
-        return Ok(SeedReport::default());
-    }
-    let mut sources = Vec::with_capacity(config.seeds.len());
-    for source in &config.seeds {
-        let material = match source {
-            SeedSource::Url(url) => Material::Bytes(fetch_list(egress, url).await?),
-            SeedSource::Registry(url) => Material::Seeds(harvest_registry(egress, url, config.delay).await?),
-            SeedSource::File(path) => Material::File(path.clone()),
-            SeedSource::Stdin => Material::Stdin,
-            SeedSource::Text { text, .. } => Material::Bytes(text.clone().into_bytes()),
-        };
-        sources.push((source.name(), material));
-    }
-    let (sender, mut batches) = mpsc::channel::<Vec<Seed>>(2);
-    let reading = tokio::task::spawn_blocking(move || read_sources(sources, &sender));
-    while let Some(batch) = batches.recv().await {
-        store.seeds_add(&batch, clock::now()).await?;
-    }
-    let report = reading.await.unwrap_or_else(|error| {
-        Err(SeedError::Unreadable { name: "seeds".to_owned(), source: io::Error::other(error) })
-    })?;
-    Ok(report)
-}
-
-/// A source at hand.
-enum Material {
-    File(PathBuf),
-    Stdin,
-    Bytes(Vec<u8>),
-    Seeds(Vec<Seed>),
-}
-
-fn read_sources(
-    sources: Vec<(String, Material)>,
-    sender: &mpsc::Sender<Vec<Seed>>,
-) -> Result<SeedReport, SeedError> {
-    let mut reader = SeedReader::new();
-    for (name, material) in sources {
-        let mut batch = Vec::with_capacity(SEED_BATCH);
-        let mut add = |seed| {
-            batch.push(seed);
-            if batch.len() == SEED_BATCH {
-                // a receiver that is gone has met an error of its own
-                drop(sender.blocking_send(std::mem::take(&mut batch)));
-            }
-        };
-        match material {
-            Material::File(path) => {
-                let file = File::open(path)
-                    .map_err(|source| SeedError::Unreadable { name: name.clone(), source })?;
-                reader.read(&name, file, &mut add)?;
-            }
-            Material::Stdin => reader.read(&name, io::stdin().lock(), &mut add)?,
-            Material::Bytes(bytes) => reader.read(&name, bytes.as_slice(), &mut add)?,
-            Material::Seeds(seeds) => reader.take_all(seeds, &mut add),
-        }
-        drop(sender.blocking_send(batch));
-    }
-    Ok(reader.into_report())
 }
 
 /// How a visit of [`check`] ended, in words.

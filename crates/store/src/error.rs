@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use manifest::SiteName;
 
+use crate::model::FeedPosition;
+
 /// An operation on the store that failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -80,6 +82,31 @@ pub enum StoreError {
     DiskFull {
         /// The method that was called.
         operation: &'static str,
+    },
+    /// A dump is read into an empty database only.
+    #[error("the database is not empty: its table {table} has rows; import into a new one")]
+    NotEmpty {
+        /// The table.
+        table: &'static str,
+    },
+    /// A line of a dump cannot be read; nothing was imported.
+    #[error("line {line} of the dump cannot be read: {reason}")]
+    BadDump {
+        /// Its number, 1 the first.
+        line: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Entries of the change feed were removed before this reader came for them.
+    #[error(
+        "the change feed begins at {} and the reader has come to {}: what lies between was removed by age; \
+         begin anew from what is stored, and register the reader", first.0, after.0
+    )]
+    FeedOutrun {
+        /// Where the reader had come.
+        after: FeedPosition,
+        /// The first entry that is kept.
+        first: FeedPosition,
     },
     /// A row holds what this program cannot have written.
     #[error("the row {id} of table {table} is damaged in column {column}: {reason}")]

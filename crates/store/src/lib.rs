@@ -11,6 +11,7 @@
 
 mod config;
 mod contract;
+mod dump;
 mod error;
 mod fault;
 mod model;
@@ -18,6 +19,7 @@ mod pack;
 mod packed;
 mod plan;
 mod postgres;
+mod rest;
 mod schema;
 mod sqlite;
 

@@ -71,6 +71,11 @@ pub(crate) fn compressed_json(value: &impl Serialize, what: &'static str) -> Res
     compress(&bytes, what)
 }
 
+/// Bytes within a batch of JSON.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    data_encoding::HEXLOWER.encode(bytes)
+}
+
 /// A batch of names as the JSON that the statements take.
 pub(crate) fn names<'a>(values: impl IntoIterator<Item = &'a str>) -> Result<String, StoreError> {
     let rows: Vec<[&str; 1]> = values.into_iter().map(|value| [value]).collect();

@@ -14,6 +14,11 @@ use crate::fault::Outcome;
 #[path = "sql/mod.rs"]
 pub(crate) mod sql;
 
+#[path = "postgres_copy.rs"]
+mod copy;
+
+pub(crate) use copy::sites_put;
+
 pub(crate) type Connection = sqlx::PgConnection;
 
 /// Changes wait in `feed_pending` until a reader has them sequenced: transactions commit in any order here.
@@ -30,7 +35,38 @@ macro_rules! skip_locked {
 }
 pub(crate) use skip_locked;
 
+/// Rows that are read to be changed.
+macro_rules! for_update {
+    () => {
+        " FOR UPDATE"
+    };
+}
+pub(crate) use for_update;
+
+/// Bytes out of a batch of JSON.
+macro_rules! unhex {
+    ($digits:literal) => {
+        concat!("decode(", $digits, ", 'hex')")
+    };
+}
+pub(crate) use unhex;
+
+/// The same where the statement is put together.
+pub(crate) fn unhex_of(digits: &str) -> String {
+    format!("decode({digits}, 'hex')")
+}
+
+/// Numbers that are given by the server go on behind those of the dump.
+pub(crate) const AFTER_IMPORT: &[&str] = &[
+    "SELECT setval(pg_get_serial_sequence('visit', 'id'), (SELECT COALESCE(MAX(id), 0) + 1 FROM visit), false)",
+];
+
 static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/postgres");
+
+/// Statements look up batches by key, and the planner cannot know how few rows a batch has: left alone it reads and hashes
+/// whole tables beside them. Nested loops over an index cost the same however large a table is. Compiling a statement
+/// takes longer than any of them runs.
+const PLANNER: [(&str, &str); 3] = [("enable_hashjoin", "off"), ("enable_mergejoin", "off"), ("jit", "off")];
 
 /// A server that does not answer within this is not there; longer than any round trip, shorter than patience.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -47,7 +83,7 @@ impl Pool {
             url: shown.clone(),
             reason: error.to_string(),
         })?;
-        let options = options.application_name("agentdex");
+        let options = options.application_name("agentdex").options(PLANNER);
         let unreachable = |reason: String| StoreError::Unreachable { url: shown.clone(), reason };
         let mut connection = tokio::time::timeout(CONNECT_TIMEOUT, options.connect())
             .await
@@ -67,6 +103,11 @@ impl Pool {
 
     pub(crate) async fn write(&self) -> Outcome<Transaction<'static, Postgres>> {
         Ok(self.0.begin().await?)
+    }
+
+    /// A transaction that sees the database as it stands now, and writes nothing.
+    pub(crate) async fn snapshot(&self) -> Outcome<Transaction<'static, Postgres>> {
+        Ok(self.0.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
     }
 
     pub(crate) async fn close(&self) {

@@ -37,6 +37,33 @@ macro_rules! skip_locked {
 }
 pub(crate) use skip_locked;
 
+/// The write lock is held.
+macro_rules! for_update {
+    () => {
+        ""
+    };
+}
+pub(crate) use for_update;
+
+/// Bytes out of a batch of JSON.
+macro_rules! unhex {
+    ($digits:literal) => {
+        concat!("unhex(", $digits, ")")
+    };
+}
+pub(crate) use unhex;
+
+/// The same where the statement is put together.
+pub(crate) fn unhex_of(digits: &str) -> String {
+    format!("unhex({digits})")
+}
+
+/// The database counts on by itself.
+pub(crate) const AFTER_IMPORT: &[&str] = &[];
+
+/// New sites and what they are asked with; one writer needs no faster way than a batch of JSON.
+pub(crate) use sql::seed::sites_put_json as sites_put;
+
 static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/sqlite");
 
 /// How long a writer waits for another process; a visit's transaction takes milliseconds, a purge of a large site seconds.
@@ -95,6 +122,11 @@ impl Pool {
 
     pub(crate) async fn write(&self) -> Outcome<Transaction<'static, Sqlite>> {
         Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
+    }
+
+    /// A transaction that sees the database as it stands now.
+    pub(crate) async fn snapshot(&self) -> Outcome<Transaction<'static, Sqlite>> {
+        Ok(self.readers.begin().await?)
     }
 
     pub(crate) async fn close(&self) {

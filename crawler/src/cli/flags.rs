@@ -54,6 +54,9 @@ pub struct CrawlFlags {
     /// ard:https://registry to search another registry
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub seeds: Vec<PathBuf>,
+    /// Follow the lists of --seeds: forget the sites that they name no more, and let their ranks move sites back too
+    #[arg(long, requires = "seeds")]
+    pub follow_seeds: bool,
     /// Visit what is due once, and end (the default)
     #[arg(long, conflicts_with = "daemon")]
     pub once: bool,

@@ -56,6 +56,9 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         for rejected in summary.seeds.rejected.iter().take(SHOWN_MAX) {
             writeln!(out, "  {}, line {}: {}", rejected.source, rejected.line, rejected.reason)?;
         }
+        if summary.seeds.sites_forgotten > 0 {
+            writeln!(out, "  {} sites forgotten that no list names any more", summary.seeds.sites_forgotten)?;
+        }
         more(out, summary.seeds.rejected_count, summary.seeds.rejected.len().min(SHOWN_MAX))?;
     }
     counts(out, "Visits", &summary.ends)?;

@@ -18,14 +18,16 @@ use super::duration;
 use super::file::ConfigFile;
 use super::flags::{CrawlFlags, SharedFlags};
 use crate::config::{
-    CONCURRENCY_DEFAULT, CrawlConfig, Mode, PARK_WAIT_DEFAULT, RATE_DEFAULT, SeedSource, TextRecords,
-    worker_id,
+    CONCURRENCY_DEFAULT, CrawlConfig, Mode, PARK_WAIT_DEFAULT, RATE_DEFAULT, SeedLists, SeedSource,
+    TextRecords, worker_id,
 };
 use crate::crontab::Crontab;
 use crate::daemon::Schedules;
 use crate::egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules, Signer};
 use crate::output::OutputFormat;
 
+/// When a daemon does its housekeeping unless told otherwise: once an hour, a little after the hour.
+const HOUSEKEEPING_DEFAULT: &str = "23 * * * *";
 const DATA_DIR_DEFAULT: &str = "./agentdex-data";
 /// The gap that an authority gets unless told otherwise.
 const DELAY_DEFAULT: Duration = Duration::from_secs(3);
@@ -159,6 +161,7 @@ fn crawl_config(
     Ok(CrawlConfig {
         egress: egress_settings(flags, file, contact)?,
         seeds: seed_sources(seeds)?,
+        seed_lists: if flags.follow_seeds { SeedLists::Followed } else { SeedLists::Added },
         mode,
         delay: delay.unwrap_or(DELAY_DEFAULT),
         rate: rate(flags.rate.or(table.rate))?,
@@ -197,7 +200,8 @@ fn schedules(flags: &CrawlFlags, file: &ConfigFile) -> Result<Schedules, UsageEr
             "--schedule-housekeeping",
             flags.operator.schedule_housekeeping.as_ref(),
             table.schedule_housekeeping.as_ref(),
-        )?,
+        )?
+        .or_else(|| flags.daemon.then(|| Crontab::parse(HOUSEKEEPING_DEFAULT).ok()).flatten()),
         report: read(
             "--schedule-report",
             flags.operator.schedule_report.as_ref(),

@@ -40,6 +40,7 @@ impl Watch {
     /// Takes one piece of news.
     pub fn show(&self, news: &Progress<'_>) {
         match news {
+            Progress::Seeding { seeds_read } => self.tick(&format!("{seeds_read} seeds read")),
             Progress::Seeded(summary) => self.say(&format!(
                 "{} seeds read, {} lines passed over",
                 summary.seeds.read, summary.seeds.rejected_count

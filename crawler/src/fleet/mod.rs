@@ -52,6 +52,8 @@ pub struct Cancel {
 /// News of a crawl.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress<'a> {
+    /// Seeds are being added.
+    Seeding { seeds_read: u64 },
     /// Seeds were read and added.
     Seeded(&'a Summary),
     /// The next times of something that is done by schedule.

@@ -45,6 +45,8 @@ pub struct SeedReport {
     pub rejected_count: u64,
     /// The first of those rejected.
     pub rejected: Vec<Rejected>,
+    /// Sites that no list names any more, where lists are followed.
+    pub sites_forgotten: u64,
 }
 
 /// Why a source cannot be used at all.
@@ -212,7 +214,7 @@ fn damaged(name: &str, reason: String) -> SeedError {
 
 /// Eight bytes stand for a name, so that a list of a hundred million stays within memory; of as many names, one in
 /// several hundred lists would lose one to a collision.
-fn fingerprint(key: &str) -> u64 {
+pub(crate) fn fingerprint(key: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crawler::config::{CrawlConfig, Mode, SeedSource, TextRecords};
+use crawler::config::{CrawlConfig, Mode, SeedLists, SeedSource, TextRecords};
 use crawler::egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules};
 use crawler::{Cancel, Schedules, Summary};
 use manifest::SiteName;
@@ -45,6 +45,7 @@ impl Crawl {
             signer: None,
         };
         let config = CrawlConfig {
+            seed_lists: SeedLists::Added,
             lease: store::LEASE_DURATION_DEFAULT,
             egress,
             seeds: vec![SeedSource::Text { name: "seeds".to_owned(), text: seeds.to_owned() }],

@@ -14,6 +14,8 @@ const SEQUENCE_BATCHES_MAX: u32 = 20;
 
 impl Store {
     /// Entries after a position, in order and without holes. Committed changes get their positions first.
+    /// [`StoreError::FeedOutrun`] where the next entry was removed by age before the reader came for it; a position of 0
+    /// asks for whatever is kept.
     pub async fn feed_read(
         &self,
         after: FeedPosition,

@@ -4,13 +4,18 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{ATTEMPTS_MAX, Pools, Store};
 use crate::fault::Outcome;
 use crate::model::{ClockWrite, Housekeeping, LeaseRequest, LeaseToken, LeasedSite, ParkedVisit, WorkerId};
 use crate::pack::millis;
 use crate::{StoreError, postgres, sqlite};
+
+/// How long a site with nothing keeps the story of its last visits: long enough to be looked at on the day after.
+const REST_AFTER: TimeDelta = TimeDelta::days(2);
+/// Sites put to rest by one transaction: some tens of milliseconds.
+const REST_BATCH: i64 = 500;
 
 impl Store {
     /// Leases due sites, by priority and then by planned time, with everything that is known of them. A site is due
@@ -66,10 +71,19 @@ impl Store {
         writing!(self, "clocks_save", clock::clocks_save(writes))
     }
 
-    /// Removes what nothing needs any more: clocks of addresses that have long been free, and what visits had done that
-    /// were broken off days ago.
+    /// Removes what nothing needs any more: clocks of addresses that have long been free, what visits had done that
+    /// were broken off days ago, and the rows of sites on which nothing was found, but for one.
     pub async fn housekeeping(&self, now: DateTime<Utc>) -> Result<Housekeeping, StoreError> {
-        writing!(self, "housekeeping", clock::housekeeping(millis(now)))
+        let mut kept = writing!(self, "housekeeping", clock::housekeeping(millis(now)))?;
+        let visited_before = now - REST_AFTER;
+        loop {
+            let (before_ms, now_ms) = (millis(visited_before), millis(now));
+            let rested = writing!(self, "sites_rest", rest::sites_rest(before_ms, now_ms, REST_BATCH))?;
+            kept.sites_rested += rested;
+            if rested == 0 {
+                return Ok(kept);
+            }
+        }
     }
 
     /// The clocks of these addresses, where there are any.

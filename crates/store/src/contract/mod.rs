@@ -60,10 +60,12 @@ macro_rules! writing {
     }};
 }
 
+mod dump;
 mod feed;
 mod health;
 mod leases;
 mod reading;
+mod retention;
 mod seeds;
 mod sites;
 mod visits;

@@ -3,6 +3,7 @@
 pub(crate) mod feed;
 pub(crate) mod health;
 pub(crate) mod lease;
+pub(crate) mod retention;
 pub(crate) mod seed;
 pub(crate) mod site;
 pub(crate) mod slots;
@@ -12,6 +13,8 @@ pub(crate) mod visit;
 pub use feed::{FeedChange, FeedEntry, FeedPosition};
 pub use health::{Adoption, NewSite, VisitsOfHour, WorkerLoad};
 pub use lease::{LEASE_DURATION_DEFAULT, LeaseRequest, LeaseToken, LeasedSite, WorkerId};
+pub(crate) use retention::FeedTrimmed;
+pub use retention::{FeedReader, Retained, Retention};
 pub use seed::{Seed, SeedOrigin, SeedsAdded};
 pub use site::{
     BlockOutcome, BlockRecord, FailingSite, HostState, ResourceState, RobotsRecord, SiteState, SiteStory,

@@ -61,3 +61,33 @@ pub struct SeedsAdded {
     /// Belong to a site whose owner opted out.
     pub blocked: u64,
 }
+
+/// First class of the lease order for sites that a list names; below it are those that somebody asked for or linked to.
+pub(crate) const PRIORITY_LISTED: i32 = 2;
+
+/// What a seed's rank does to the place of a known site in the lease order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ranking {
+    /// A site only moves forward.
+    Raise,
+    /// A listed site goes where its list puts it.
+    Follow,
+}
+
+impl Ranking {
+    /// Class from which on a site follows its list.
+    pub(crate) const fn follows_from(self) -> i32 {
+        match self {
+            Self::Raise => i32::MAX,
+            Self::Follow => PRIORITY_LISTED,
+        }
+    }
+}
+
+/// A site as a batch asks for it.
+pub(crate) struct AskedSite<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) priority: i32,
+    /// What a site is that nobody knew before.
+    pub(crate) packed: Vec<u8>,
+}

@@ -40,6 +40,8 @@ pub struct Housekeeping {
     pub address_clocks: u64,
     /// Visits that were broken off.
     pub broken_off: u64,
+    /// Sites with nothing that were put to rest: what is known of them fits one row.
+    pub sites_rested: u64,
 }
 
 /// What a visit under way has done, so that another worker goes on with it when this one is killed.

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use manifest::SiteName;
 use policy::Status;
 
-use super::{Connection, document, feed, version};
+use super::{Connection, document, feed, rest, version};
 use crate::fault::Outcome;
 use crate::model::{BlockOutcome, BlockRecord, FeedChange};
 use crate::pack::{NEVER_MS, Place, millis, names, text};
@@ -44,7 +44,26 @@ pub(crate) async fn site_block(
     if inserted.rows_affected() == 0 {
         return Ok(BlockOutcome::AlreadyBlocked);
     }
+    rest::sites_wake(connection, &names([site.as_str()])?).await?;
     site_close(connection, site, now).await?;
+    let manifests_removed = removal_tell(connection, site, REASON, now).await?;
+    let documents = version::documents_of_site(connection, site).await?;
+    content_purge(connection, site).await?;
+    let listed = names(documents.iter().map(String::as_str))?;
+    let dropped = document::documents_drop_unused(connection, &listed).await?;
+    Ok(BlockOutcome::Blocked {
+        manifests_removed,
+        documents_removed: u32::try_from(dropped).unwrap_or(u32::MAX),
+    })
+}
+
+/// Tells the feed that everything of a site left the index; returns how many manifests that were.
+pub(crate) async fn removal_tell(
+    connection: &mut Connection,
+    site: &SiteName,
+    reason: &str,
+    now: DateTime<Utc>,
+) -> Outcome<u32> {
     let removed: Vec<Change> = version::manifests_known(connection, site)
         .await?
         .into_iter()
@@ -53,20 +72,19 @@ pub(crate) async fn site_block(
             what: FeedChange::Removed,
             manifest_id,
             at: now,
-            reason: Some(REASON.to_owned()),
+            reason: Some(reason.to_owned()),
         })
         .collect();
     feed::feed_append(connection, site, &removed).await?;
-    let documents = version::documents_of_site(connection, site).await?;
+    Ok(u32::try_from(removed.len()).unwrap_or(u32::MAX))
+}
+
+/// Removes everything of a site that is content or could become a request again.
+pub(crate) async fn content_purge(connection: &mut Connection, site: &SiteName) -> Outcome<()> {
     for purge in PURGES {
         sqlx::query(purge).bind(site.as_str()).execute(&mut *connection).await?;
     }
-    let listed = names(documents.iter().map(String::as_str))?;
-    let dropped = document::documents_drop_unused(connection, &listed).await?;
-    Ok(BlockOutcome::Blocked {
-        manifests_removed: u32::try_from(removed.len()).unwrap_or(u32::MAX),
-        documents_removed: u32::try_from(dropped).unwrap_or(u32::MAX),
-    })
+    Ok(())
 }
 
 /// No visit any more, and a higher fence for whoever is on the way. A site that was never seen is remembered too.

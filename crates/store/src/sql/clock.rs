@@ -1,11 +1,11 @@
 //! Politeness clocks: when a request may next be sent to an authority or an address.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 
-use super::Connection;
+use super::{Connection, rest};
 use crate::fault::Outcome;
 use crate::model::{ClockWrite, Housekeeping};
 use crate::pack::{Place, count, json, millis, millis_of, names};
@@ -50,6 +50,9 @@ pub(crate) async fn clocks_save(connection: &mut Connection, writes: &[ClockWrit
             *latest = (*latest).max(millis(at));
         }
     }
+    // A clock has its place in the row of a host.
+    let sites: BTreeSet<&str> = hosts.values().map(|clock| clock.site.as_str()).collect();
+    rest::sites_wake(connection, &names(sites)?).await?;
     hosts_save(connection, &hosts).await?;
     progress_save(connection, writes).await?;
     if addresses.is_empty() {
@@ -136,7 +139,11 @@ pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Ou
     .bind(now_ms - PROGRESS_KEPT_MS)
     .execute(&mut *connection)
     .await?;
-    Ok(Housekeeping { address_clocks: clocks.rows_affected(), broken_off: broken_off.rows_affected() })
+    Ok(Housekeeping {
+        address_clocks: clocks.rows_affected(),
+        broken_off: broken_off.rows_affected(),
+        ..Housekeeping::default()
+    })
 }
 
 /// The clocks of these addresses, where there are any.

@@ -7,7 +7,7 @@
 
 use manifest::SiteName;
 
-use super::{Connection, SEQUENCED_BY_WRITER, SEQUENCER_LOCK};
+use super::{Connection, SEQUENCED_BY_WRITER, SEQUENCER_LOCK, retention};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::{FeedEntry, FeedPosition};
@@ -145,6 +145,12 @@ pub(crate) async fn feed_read(
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
+    if after.0 > 0 && rows.first().is_none_or(|row| row.position > after.0 + 1) {
+        let first = retention::feed_first(connection).await?;
+        if first.0 > after.0 + 1 {
+            return Err(StoreError::FeedOutrun { after, first }.into());
+        }
+    }
     Ok(rows.into_iter().map(FeedEntry::try_from).collect::<Result<_, _>>()?)
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use manifest::SiteName;
 
-use super::{Connection, site, skip_locked};
+use super::{Connection, rest, site, skip_locked};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::{LeaseRequest, LeaseToken, LeasedSite, WorkerId};
@@ -19,6 +19,7 @@ struct TakenRow {
     fence: i64,
     priority: i32,
     next_visit_at_ms: i64,
+    packed: Option<Vec<u8>>,
 }
 
 /// Takes due sites by class and planned time. One statement a class walks the index in its order and stops as soon as
@@ -36,14 +37,19 @@ pub(crate) async fn sites_lease(
         return Ok(Vec::new());
     }
     rows.sort_by_key(|row| (row.priority, row.next_visit_at_ms));
-    let listed = names(rows.iter().map(|row| row.name.as_str()))?;
+    // Nothing is read of a site at rest but its row, and nothing is written before it is visited.
+    let awake = rows.iter().filter(|row| row.packed.is_none());
+    let listed = names(awake.map(|row| row.name.as_str()))?;
     let mut states = site::states_load(connection, &listed).await?;
     let until_ms = lease_until_ms(request, now_ms);
     let mut leased = Vec::with_capacity(rows.len());
     for row in rows {
         let place = Place::new("site", &row.name);
-        let site =
-            states.remove(&row.name).ok_or_else(|| place.damaged("name", "site_state has no such row"))?;
+        let state = match row.packed {
+            Some(packed) => Some(rest::state_at_rest(&row.name, &packed)?),
+            None => states.remove(&row.name),
+        };
+        let site = state.ok_or_else(|| place.damaged("name", "site_state has no such row"))?;
         let expires_at = place.time("lease_until_ms", until_ms)?;
         let token = LeaseToken {
             site: site.name.clone(),
@@ -84,7 +90,7 @@ async fn take_by_class(
             ")
              UPDATE site SET lease_owner = $5, lease_until_ms = $6, fence = fence + 1
              FROM due WHERE site.name = due.name
-             RETURNING site.name AS name, fence, priority, next_visit_at_ms"
+             RETURNING site.name AS name, fence, priority, next_visit_at_ms, site.packed AS packed"
         ))
         .bind(class)
         .bind(due_before_ms(request))
@@ -114,7 +120,7 @@ async fn take_among(
         ")
          UPDATE site SET lease_owner = $5, lease_until_ms = $6, fence = fence + 1
          FROM due WHERE site.name = due.name
-         RETURNING site.name AS name, fence, priority, next_visit_at_ms"
+         RETURNING site.name AS name, fence, priority, next_visit_at_ms, site.packed AS packed"
     ))
     .bind(names(sites.iter().map(SiteName::as_str))?)
     .bind(due_before_ms(request))

@@ -4,18 +4,25 @@
 //! arrays (`json_each`, which the PostgreSQL migration defines under SQLite's name). Where they differ, the back end's
 //! module above this one says how. Functions take a connection and leave the transaction to their caller.
 
-use super::{Connection, SEQUENCED_BY_WRITER, SEQUENCER_LOCK, skip_locked};
+use super::{
+    AFTER_IMPORT, Connection, SEQUENCED_BY_WRITER, SEQUENCER_LOCK, for_update, sites_put, skip_locked, unhex,
+    unhex_of,
+};
 
 pub(crate) mod adoption;
 pub(crate) mod block;
 pub(crate) mod capability;
 pub(crate) mod clock;
 pub(crate) mod document;
+pub(crate) mod dump;
 pub(crate) mod feed;
 pub(crate) mod health;
 pub(crate) mod lease;
+pub(crate) mod listing;
 pub(crate) mod manifest;
 pub(crate) mod resource;
+pub(crate) mod rest;
+pub(crate) mod retention;
 pub(crate) mod robots;
 pub(crate) mod seed;
 pub(crate) mod server;

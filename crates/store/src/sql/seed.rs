@@ -1,21 +1,32 @@
 //! Seeds: sites, hosts and hinted URLs, inserted in batches.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use manifest::{Discovery, ManifestId};
 
-use super::{Connection, block};
+use super::{Connection, block, rest, sites_put, unhex};
 use crate::fault::Outcome;
+use crate::model::seed::{AskedSite, PRIORITY_LISTED, Ranking};
 use crate::model::{Seed, SeedOrigin, SeedsAdded};
-use crate::pack::{NEVER_MS, json, names};
+use crate::pack::{NEVER_MS, hex, json, names};
+use crate::rest::{self as at_rest, SiteAtRest};
 
 /// A link from another site makes a site due at most once in this time.
 const HINT_INTERVAL_MS: i64 = 24 * 60 * 60 * 1_000;
+/// What a batch asks of one site.
+#[derive(Default)]
+struct Asked<'a> {
+    priority: i32,
+    hosts: BTreeSet<&'a str>,
+    names_urls: bool,
+}
 
-/// Adds a batch. Known sites keep their schedule, unless the seed brings something new or asks for a visit now.
+/// Adds a batch. Known sites keep their schedule, unless the seed brings something new or asks for a visit now. A new
+/// site of which only hosts are known rests in one row; a site at rest wakes where a seed brings more.
 pub(crate) async fn seeds_add(
     connection: &mut Connection,
     seeds: &[Seed],
+    ranking: Ranking,
     now_ms: i64,
 ) -> Outcome<SeedsAdded> {
     let sites: Vec<String> = seeds.iter().map(|seed| seed.host.site().as_str().to_owned()).collect();
@@ -26,9 +37,9 @@ pub(crate) async fn seeds_add(
         .filter(|(_, site)| !blocked.contains(*site))
         .map(|(seed, site)| (seed, site.as_str()))
         .collect();
-    sites_insert(connection, &open, now_ms).await?;
-    let mut new_hosts = hosts_insert(connection, &open).await?;
-    let mut new_urls = hints_insert(connection, &open).await?;
+    let (mut new_hosts, awake) = sites_insert(connection, &open, ranking, now_ms).await?;
+    new_hosts.extend(hosts_insert(connection, &awake).await?);
+    let mut new_urls = hints_insert(connection, &awake).await?;
     let (mut due, mut hinted) = (Vec::new(), Vec::new());
     let mut added = 0;
     for (seed, site) in &open {
@@ -60,50 +71,102 @@ const fn priority(seed: &Seed) -> i32 {
     match (&seed.origin, seed.rank) {
         (SeedOrigin::Submitted, _) => 0,
         (SeedOrigin::Linked { .. }, _) => 1,
-        (SeedOrigin::File, None | Some(0..=10_000)) => 2,
+        (SeedOrigin::File, None | Some(0..=10_000)) => PRIORITY_LISTED,
         (SeedOrigin::File, Some(10_001..=100_000)) => 3,
         (SeedOrigin::File, Some(100_001..=1_000_000)) => 4,
         (SeedOrigin::File, Some(_)) => 5,
     }
 }
 
-/// Rows go in sorted by key, so that concurrent batches lock them in the same order; rows that stay as they are are not
-/// locked at all, since visits that link to each other's sites are saved at the same time.
-async fn sites_insert(connection: &mut Connection, open: &[(&Seed, &str)], now_ms: i64) -> Outcome<()> {
-    let mut rows: BTreeMap<&str, i32> = BTreeMap::new();
+/// Returns the hosts of the new sites, and the seeds whose sites have rows of their own. Rows go in sorted by key, so that
+/// concurrent batches lock them in the same order; rows that stay as they are are not locked at all, since visits that
+/// link to each other's sites are saved at the same time.
+async fn sites_insert<'a>(
+    connection: &mut Connection,
+    open: &[(&'a Seed, &'a str)],
+    ranking: Ranking,
+    now_ms: i64,
+) -> Outcome<(HashSet<String>, Vec<(&'a Seed, &'a str)>)> {
+    let mut asked: BTreeMap<&str, Asked<'_>> = BTreeMap::new();
     for (seed, site) in open {
-        let class = rows.entry(site).or_insert_with(|| priority(seed));
-        *class = (*class).min(priority(seed));
+        let of_site =
+            asked.entry(site).or_insert_with(|| Asked { priority: priority(seed), ..Asked::default() });
+        of_site.priority = of_site.priority.min(priority(seed));
+        of_site.hosts.insert(seed.host.as_str());
+        of_site.names_urls |= seed.url.is_some();
     }
-    let batch = json(&rows.iter().collect::<Vec<_>>(), "batch of sites")?;
-    sqlx::query(
-        "INSERT INTO site (name, priority, next_visit_at_ms)
-         SELECT value ->> 0, CAST(value ->> 1 AS INTEGER), $2 FROM json_each($1) WHERE true
-         ON CONFLICT (name) DO NOTHING",
-    )
+    let mut rows = Vec::with_capacity(asked.len());
+    for (name, of_site) in &asked {
+        let site = SiteAtRest::pending(of_site.hosts.iter().map(|host| (*host).to_owned()), now_ms);
+        // A host that is new with its site is no news once more when the site wakes.
+        if let Some(packed) = site.pack(name) {
+            rows.push(AskedSite { name, priority: of_site.priority, packed });
+        }
+    }
+    let new: HashSet<String> = sites_put(connection, &rows, ranking, now_ms).await?.into_iter().collect();
+    let known = asked.keys().filter(|name| !new.contains(**name)).copied();
+    let resting = rest::packed_of(connection, &names(known)?).await?;
+    let mut new_hosts = HashSet::new();
+    let mut waking = Vec::new();
+    let mut asleep: HashSet<&str> = HashSet::new();
+    for (name, of_site) in &asked {
+        let is_new = new.contains(*name);
+        if is_new {
+            new_hosts.extend(of_site.hosts.iter().map(|host| (*host).to_owned()));
+        }
+        let brings_more = of_site.names_urls
+            || match resting.get(*name) {
+                Some(packed) => {
+                    let hosts = SiteAtRest::unpack(name, packed)?.hosts;
+                    let is_seeded =
+                        |wanted: &&str| hosts.iter().any(|host| host.seeded && host.host == **wanted);
+                    !of_site.hosts.iter().all(is_seeded)
+                }
+                None => !is_new,
+            };
+        if brings_more {
+            waking.push(*name);
+        } else {
+            asleep.insert(*name);
+        }
+    }
+    rest::sites_wake(connection, &names(waking)?).await?;
+    let awake = open.iter().filter(|(_, site)| !asleep.contains(site)).copied().collect();
+    Ok((new_hosts, awake))
+}
+
+/// Inserts the sites that are not known, and moves the others in the lease order; returns the new ones.
+pub(crate) async fn sites_put_json(
+    connection: &mut Connection,
+    sites: &[AskedSite<'_>],
+    ranking: Ranking,
+    now_ms: i64,
+) -> Outcome<Vec<String>> {
+    let rows: Vec<_> = sites.iter().map(|site| (site.name, site.priority, hex(&site.packed))).collect();
+    let batch = json(&rows, "batch of sites")?;
+    let new = sqlx::query_scalar(concat!(
+        "INSERT INTO site (name, priority, next_visit_at_ms, packed, visits_at_rest)
+         SELECT value ->> 0, CAST(value ->> 1 AS INTEGER), $2, ",
+        unhex!("value ->> 2"),
+        ", 0 FROM json_each($1) WHERE true
+         ON CONFLICT (name) DO NOTHING
+         RETURNING name"
+    ))
     .bind(&batch)
     .bind(now_ms)
-    .execute(&mut *connection)
+    .fetch_all(&mut *connection)
     .await?;
     sqlx::query(
         "UPDATE site SET priority = asked_priority
          FROM (SELECT value ->> 0 AS asked_name, CAST(value ->> 1 AS INTEGER) AS asked_priority FROM json_each($1))
               AS asked
-         WHERE name = asked_name AND priority > asked_priority",
+         WHERE name = asked_name AND (priority > asked_priority OR (priority >= $2 AND priority <> asked_priority))",
     )
     .bind(&batch)
+    .bind(ranking.follows_from())
     .execute(&mut *connection)
     .await?;
-    sqlx::query(
-        "INSERT INTO site_state (name, status, first_seen_at_ms)
-         SELECT value ->> 0, 'pending', $2 FROM json_each($1) WHERE true
-         ON CONFLICT (name) DO NOTHING",
-    )
-    .bind(&batch)
-    .bind(now_ms)
-    .execute(&mut *connection)
-    .await?;
-    Ok(())
+    Ok(new)
 }
 
 async fn hosts_insert(connection: &mut Connection, open: &[(&Seed, &str)]) -> Outcome<HashSet<String>> {
@@ -187,7 +250,7 @@ pub(crate) async fn sites_revisit(
     visited_before_ms: i64,
     now_ms: i64,
 ) -> Outcome<u64> {
-    let updated = sqlx::query(
+    let awake = sqlx::query(
         "UPDATE site SET next_visit_at_ms = $2
          WHERE next_visit_at_ms > $2 AND next_visit_at_ms < $3
          AND name IN (SELECT name FROM site_state WHERE last_visit_at_ms <= $1 AND parked_until_ms IS NULL)",
@@ -197,5 +260,15 @@ pub(crate) async fn sites_revisit(
     .bind(NEVER_MS)
     .execute(&mut *connection)
     .await?;
-    Ok(updated.rows_affected())
+    let at_rest = sqlx::query(
+        "UPDATE site SET next_visit_at_ms = $2
+         WHERE next_visit_at_ms > $2 AND next_visit_at_ms < $3 AND visits_at_rest > 0 AND packed IS NOT NULL
+         AND substr(packed, 5, 4) <= $1",
+    )
+    .bind(at_rest::seconds_bytes(visited_before_ms).as_slice())
+    .bind(now_ms)
+    .bind(NEVER_MS)
+    .execute(&mut *connection)
+    .await?;
+    Ok(awake.rows_affected() + at_rest.rows_affected())
 }

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::resource::{Known, resources_of};
 use super::robots::RobotsRow;
-use super::{Connection, lease};
+use super::{Connection, lease, rest};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::{HostState, LeaseToken, ParkedVisit, PathSlots, SiteState};
-use crate::pack::{Place, counted, json, millis, text};
+use crate::pack::{Place, counted, json, millis, names, text};
 
 #[derive(sqlx::FromRow)]
 struct StateRow {
@@ -96,6 +96,9 @@ pub(crate) async fn states_load(
     .fetch_all(&mut *connection)
     .await?;
     let mut states = HashMap::with_capacity(rows.len());
+    for (name, packed) in rest::packed_of(connection, sites).await? {
+        states.insert(name.clone(), rest::state_at_rest(&name, &packed)?);
+    }
     for row in rows {
         states.insert(row.name.clone(), SiteState::try_from(row)?);
     }
@@ -130,9 +133,13 @@ async fn hosts_add(
         let name = row.robots.host.clone();
         let place = Place::new("host", &name);
         state.not_before = state.not_before.max(place.time_of("not_before_ms", row.not_before_ms)?);
+        // A site at rest brings its hosts along; the row of one has its clock.
+        let seeded = row.seeded == 1
+            || state.hosts.iter().any(|known| known.seeded && known.host.as_str() == name.as_str());
+        state.hosts.retain(|known| known.host.as_str() != name.as_str());
         state.hosts.push(HostState {
             host: place.parse("host", &name)?,
-            seeded: row.seeded == 1,
+            seeded,
             robots: row.robots.into_record()?,
             next_ok_at: place.time_of("next_ok_at_ms", row.next_ok_at_ms)?,
             requests_today: counted(row.requests_today),
@@ -150,6 +157,7 @@ pub(crate) async fn visit_park(
 ) -> Outcome<()> {
     let resume_at_ms = millis(parked.resume_at);
     lease::lease_end(connection, token, Some(resume_at_ms)).await?;
+    rest::sites_wake(connection, &names([token.site.as_str()])?).await?;
     sqlx::query(
         "UPDATE site_state SET parked_until_ms = $2, parked_reason = $3, parked_progress = $4, next_visit_reason = $3
          WHERE name = $1",

@@ -7,6 +7,7 @@ use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::{SiteStory, SiteSummary, SitesPage, SitesRequest};
 use crate::pack::{NEVER_MS, Place, counted, names, sized, text};
+use crate::rest::{self as at_rest, SiteAtRest};
 
 #[derive(sqlx::FromRow)]
 struct SummaryRow {
@@ -90,8 +91,80 @@ pub(crate) async fn sites_page(connection: &mut Connection, request: &SitesReque
         .bind(prefix_end.as_deref())
         .fetch_one(&mut *connection)
         .await?;
-    let sites = rows.into_iter().map(SiteSummary::try_from).collect::<Result<_, _>>()?;
-    Ok(SitesPage { sites, total: sized(total) })
+    let mut sites: Vec<SiteSummary> =
+        rows.into_iter().map(SiteSummary::try_from).collect::<Result<_, _>>()?;
+    let mut total = sized(total);
+    if request.with_manifests != Some(true) {
+        total += at_rest_add(connection, request, prefix.zip(prefix_end.as_deref()), &mut sites).await?;
+    }
+    Ok(SitesPage { sites, total })
+}
+
+/// Conditions of a list on sites at rest.
+macro_rules! listed_at_rest {
+    () => {
+        "packed IS NOT NULL AND ($1 IS NULL OR substr(packed, 2, 1) = $1)
+         AND ($2 IS NULL OR (name >= $2 AND name < $3)) "
+    };
+}
+
+/// Puts the sites at rest of a page among the others; returns how many there are on all pages.
+async fn at_rest_add(
+    connection: &mut Connection,
+    request: &SitesRequest,
+    prefix: Option<(&str, &str)>,
+    sites: &mut Vec<SiteSummary>,
+) -> Outcome<u64> {
+    let code = match request.status {
+        None => None,
+        // A status that has no code is none that a site at rest can have.
+        Some(status) => match at_rest::status_code(status.as_str()) {
+            None => return Ok(0),
+            code => code.map(|code| vec![code]),
+        },
+    };
+    let (from, to) = prefix.unzip();
+    let rows: Vec<(String, i64, Vec<u8>)> = sqlx::query_as(concat!(
+        "SELECT name, next_visit_at_ms, packed FROM site WHERE ",
+        listed_at_rest!(),
+        "AND ($4 IS NULL OR name > $4) ORDER BY name LIMIT $5"
+    ))
+    .bind(code.as_deref())
+    .bind(from)
+    .bind(to)
+    .bind(request.after.as_ref().map(SiteName::as_str))
+    .bind(i64::from(request.max))
+    .fetch_all(&mut *connection)
+    .await?;
+    let total: i64 = sqlx::query_scalar(concat!("SELECT COUNT(*) FROM site WHERE ", listed_at_rest!()))
+        .bind(code.as_deref())
+        .bind(from)
+        .bind(to)
+        .fetch_one(&mut *connection)
+        .await?;
+    for (name, next_visit_at_ms, packed) in rows {
+        sites.push(summary_at_rest(name, next_visit_at_ms, &packed)?);
+    }
+    sites.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    sites.truncate(usize::try_from(request.max).unwrap_or(usize::MAX));
+    Ok(sized(total))
+}
+
+fn summary_at_rest(name: String, next_visit_at_ms: i64, packed: &[u8]) -> Result<SiteSummary, StoreError> {
+    let site = SiteAtRest::unpack(&name, packed)?;
+    SummaryRow {
+        name,
+        status: site.status,
+        manifests: 0,
+        capabilities: 0,
+        formats: String::new(),
+        last_visit_at_ms: site.last_visit_at_ms,
+        next_visit_at_ms,
+        next_visit_reason: site.next_visit_reason,
+        last_end: site.last_end,
+        first_seen_at_ms: site.first_seen_at_ms,
+    }
+    .try_into()
 }
 
 /// Everything that a site's owner may want to know.
@@ -104,11 +177,22 @@ pub(crate) async fn site_story(
         .bind(name.as_str())
         .fetch_optional(&mut *connection)
         .await?;
-    let Some(row) = row else { return Ok(None) };
+    let summary = if let Some(row) = row {
+        row.try_into()?
+    } else {
+        let resting: Option<(i64, Vec<u8>)> = sqlx::query_as(
+            "SELECT next_visit_at_ms, packed FROM site WHERE name = $1 AND packed IS NOT NULL",
+        )
+        .bind(name.as_str())
+        .fetch_optional(&mut *connection)
+        .await?;
+        let Some((next_visit_at_ms, packed)) = resting else { return Ok(None) };
+        summary_at_rest(name.as_str().to_owned(), next_visit_at_ms, &packed)?
+    };
     let mut states = site::states_load(connection, &names([name.as_str()])?).await?;
     let Some(state) = states.remove(name.as_str()) else { return Ok(None) };
     Ok(Some(SiteStory {
-        summary: row.try_into()?,
+        summary,
         state,
         blocked: block::block_find(connection, name.as_str()).await?,
         visits: visit::visits_of_site(connection, name.as_str(), i64::from(visits_max)).await?,

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use policy::FetchOutcome;
+use policy::{FetchOutcome, Status};
 
 use super::{Connection, feed};
 use crate::fault::Outcome;
 use crate::model::{FailingSite, PathSlots, SlowSite, Stats};
 use crate::pack::{NEVER_MS, Place, counted, sized};
+use crate::rest::{self as at_rest, SiteAtRest};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
@@ -56,6 +57,7 @@ pub(crate) async fn stats(connection: &mut Connection, now_ms: i64) -> Outcome<S
     )
     .fetch_one(&mut *connection)
     .await?;
+    let at_rest = at_rest_count(connection).await?;
     let formats = sqlx::query_as(
         "SELECT format, COUNT(*) FROM manifest WHERE removed_at_ms IS NULL AND $1 > 0
          GROUP BY format ORDER BY COUNT(*) DESC, format",
@@ -74,19 +76,65 @@ pub(crate) async fn stats(connection: &mut Connection, now_ms: i64) -> Outcome<S
         sites_leased: sized(queue.leased),
         sites_parked: sized(state.parked),
         sites_blocked: sized(content.blocked),
-        visits: sized(state.visits),
+        visits: sized(state.visits + at_rest.visits),
         manifests: sized(content.manifests),
         capabilities: sized(content.capabilities),
         documents: sized(content.documents),
         document_bytes: sized(content.document_bytes),
         feed_head: feed::feed_head(connection).await?,
         manifests_by_format: words(formats.bind(1_i64).fetch_all(&mut *connection).await?, "format")?,
-        sites_by_status: words(statuses.bind(1_i64).fetch_all(&mut *connection).await?, "status")?,
+        sites_by_status: at_rest
+            .add_to(words(statuses.bind(1_i64).fetch_all(&mut *connection).await?, "status")?)?,
         ends_last_day: words(ends.bind(day_ago_ms).fetch_all(&mut *connection).await?, "visit_end")?,
         outcomes_last_day: outcomes_count(connection, day_ago_ms).await?,
         oldest_due_at: place.time_of("next_visit_at_ms", queue.oldest_due_at_ms)?,
-        last_visit_at: place.time_of("last_visit_at_ms", state.last_visit_at_ms)?,
+        last_visit_at: place
+            .time_of("last_visit_at_ms", state.last_visit_at_ms.max(at_rest.last_visit_at_ms))?,
     })
+}
+
+/// Sites at rest, in numbers.
+struct AtRest {
+    visits: i64,
+    last_visit_at_ms: Option<i64>,
+    by_status: Vec<(Vec<u8>, i64)>,
+}
+
+impl AtRest {
+    /// Adds them to the sites with rows of their own, the most frequent status first.
+    fn add_to(&self, awake: Vec<(Status, u64)>) -> Outcome<Vec<(Status, u64)>> {
+        let mut counts: BTreeMap<Status, u64> = awake.into_iter().collect();
+        for (code, count) in &self.by_status {
+            let place = Place::new("site", "at rest");
+            let word = at_rest::status_of_code(code)
+                .ok_or_else(|| place.damaged("packed", "a status that this program does not know"))?;
+            *counts.entry(place.parse("packed", word)?).or_default() += sized(*count);
+        }
+        let mut counts: Vec<(Status, u64)> = counts.into_iter().collect();
+        counts.sort_by_key(|(status, count)| (std::cmp::Reverse(*count), status.as_str()));
+        Ok(counts)
+    }
+}
+
+async fn at_rest_count(connection: &mut Connection) -> Outcome<AtRest> {
+    let visits = sqlx::query_scalar("SELECT CAST(COALESCE(SUM(visits_at_rest), 0) AS BIGINT) FROM site")
+        .fetch_one(&mut *connection)
+        .await?;
+    let by_status = sqlx::query_as(
+        "SELECT substr(packed, 2, 1), COUNT(*) FROM site WHERE packed IS NOT NULL GROUP BY substr(packed, 2, 1)",
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let last: Option<(String, Vec<u8>)> = sqlx::query_as(
+        "SELECT name, packed FROM site WHERE visits_at_rest > 0 ORDER BY substr(packed, 5, 4) DESC LIMIT 1",
+    )
+    .fetch_optional(&mut *connection)
+    .await?;
+    let last_visit_at_ms = match last {
+        Some((name, packed)) => SiteAtRest::unpack(&name, &packed)?.last_visit_at_ms,
+        None => None,
+    };
+    Ok(AtRest { visits, last_visit_at_ms, by_status })
 }
 
 async fn queue_count(connection: &mut Connection, now_ms: i64) -> Outcome<QueueRow> {
@@ -156,7 +204,35 @@ pub(crate) async fn sites_failing(connection: &mut Connection, max: i64) -> Outc
             last_end: place.parse_of("last_end", last_end.as_ref())?,
         });
     }
+    failing_at_rest_add(connection, max, &mut failing).await?;
     Ok(failing)
+}
+
+async fn failing_at_rest_add(
+    connection: &mut Connection,
+    max: i64,
+    failing: &mut Vec<FailingSite>,
+) -> Outcome<()> {
+    let rows: Vec<(String, Vec<u8>)> = sqlx::query_as(
+        "SELECT name, packed FROM site WHERE visits_at_rest > 0 AND substr(packed, 3, 2) > $1
+         ORDER BY substr(packed, 3, 2) DESC, name LIMIT $2",
+    )
+    .bind([0_u8, 0].as_slice())
+    .bind(max)
+    .fetch_all(&mut *connection)
+    .await?;
+    for (name, packed) in rows {
+        let site = SiteAtRest::unpack(&name, &packed)?;
+        let place = Place::new("site", &name);
+        failing.push(FailingSite {
+            site: place.parse("name", &name)?,
+            failures_in_row: counted(site.failures_in_row),
+            last_end: place.parse_of("packed", site.last_end.as_ref())?,
+        });
+    }
+    failing.sort_by(|one, other| (other.failures_in_row, &one.site).cmp(&(one.failures_in_row, &other.site)));
+    failing.truncate(usize::try_from(max).unwrap_or(usize::MAX));
+    Ok(())
 }
 
 /// Sites that took longest to a first byte, a request, in visits since a time.

@@ -4,9 +4,10 @@ use manifest::ManifestId;
 
 use super::resource::{Known as KnownResource, part_keep, resources_of, resources_save};
 use super::version::{InIndex, index_count, manifest_remove, manifests_known, version_add, version_touch};
-use super::{Connection, feed, lease, robots, seed};
+use super::{Connection, feed, lease, rest, robots, seed};
 use crate::StoreError;
 use crate::fault::Outcome;
+use crate::model::seed::Ranking;
 use crate::model::{FeedChange, LeaseToken, NextVisit, Phases, VisitRecord, VisitSaved, VisitStory};
 use crate::pack::{Place, count, counted, millis, names, size, sized, text};
 use crate::packed::PackedVisit;
@@ -23,6 +24,7 @@ pub(crate) async fn visit_save(
     packed: &PackedVisit,
 ) -> Outcome<VisitSaved> {
     lease::lease_end(connection, token, Some(millis(visit.next_visit.at))).await?;
+    rest::sites_wake(connection, &names([visit.site.as_str()])?).await?;
     for (record, body) in visit.robots.iter().zip(&packed.robots) {
         robots::robots_save(connection, &visit.site, record, body.as_deref()).await?;
     }
@@ -37,7 +39,7 @@ pub(crate) async fn visit_save(
         visits_trim(connection, visit).await?;
     }
     if !visit.new_seeds.is_empty() {
-        seed::seeds_add(connection, &visit.new_seeds, millis(visit.ended_at)).await?;
+        seed::seeds_add(connection, &visit.new_seeds, Ranking::Raise, millis(visit.ended_at)).await?;
     }
     Ok(VisitSaved {
         manifests_added: plan.count(FeedChange::Added),

@@ -1,11 +1,13 @@
 //! A fresh database for each test.
 
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result};
 use futures::FutureExt;
+use sqlx::migrate::Migrator;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use store::{DatabaseUrl, Store, StoreConfig};
 
@@ -17,9 +19,80 @@ static DATABASES: AtomicU32 = AtomicU32::new(0);
 pub(crate) struct Db {
     pub(crate) store: Store,
     pub(crate) config: StoreConfig,
+    /// What the database takes before anything is in it.
+    pub(crate) bytes_when_empty: i64,
 }
 
 impl Db {
+    /// Makes it a database that nobody has migrated. The store on it must be closed.
+    pub(crate) async fn empty(&self) -> Result<()> {
+        match &self.config.url {
+            DatabaseUrl::Postgres(_) => {
+                self.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public").await?;
+            }
+            DatabaseUrl::Sqlite(path) => {
+                for suffix in ["", "-wal", "-shm"] {
+                    let mut name = path.as_os_str().to_owned();
+                    name.push(suffix);
+                    if Path::new(&name).exists() {
+                        std::fs::remove_file(name)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings an empty database to the schema that a program of long ago left.
+    pub(crate) async fn migrate_to(&self, version: i64) -> Result<()> {
+        let folder = match &self.config.url {
+            DatabaseUrl::Postgres(_) => "postgres",
+            DatabaseUrl::Sqlite(_) => "sqlite",
+        };
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../migrations").join(folder);
+        let mut migrator = Migrator::new(folder).await?;
+        migrator.migrations.to_mut().retain(|migration| migration.version <= version);
+        match &self.config.url {
+            DatabaseUrl::Postgres(url) => {
+                let mut connection = PgConnection::connect(url).await?;
+                migrator.run_direct(None, &mut connection, false).await?;
+                connection.close().await?;
+            }
+            DatabaseUrl::Sqlite(path) => {
+                let mut connection =
+                    SqliteConnection::connect(&format!("sqlite:{}?mode=rwc", path.display())).await?;
+                migrator.run_direct(None, &mut connection, false).await?;
+                connection.close().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What all tables and indexes take.
+    pub(crate) async fn bytes(&self) -> Result<i64> {
+        match &self.config.url {
+            DatabaseUrl::Postgres(_) => {
+                self.number(
+                    "SELECT CAST(SUM(pg_total_relation_size(oid)) AS BIGINT) FROM pg_class
+                     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')",
+                )
+                .await
+            }
+            DatabaseUrl::Sqlite(_) => {
+                self.number("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").await
+            }
+        }
+    }
+
+    /// Gives back what deleted rows took, as vacuum does over time.
+    pub(crate) async fn compact(&self) -> Result<()> {
+        self.execute(match &self.config.url {
+            DatabaseUrl::Postgres(_) => "VACUUM FULL",
+            DatabaseUrl::Sqlite(_) => "VACUUM",
+        })
+        .await
+    }
+
     /// Runs statements beside the store, as another program or a damaged disk would.
     pub(crate) async fn execute(&self, sql: &str) -> Result<()> {
         let statement = AssertSqlSafe(sql.to_owned());
@@ -67,7 +140,8 @@ where
         return;
     };
     let store = Store::open(&fresh.config).await.expect("an open store");
-    let db = Db { store: store.clone(), config: fresh.config.clone() };
+    let mut db = Db { store: store.clone(), config: fresh.config.clone(), bytes_when_empty: 0 };
+    db.bytes_when_empty = db.bytes().await.expect("the size of an empty database");
     let outcome = AssertUnwindSafe(case(db)).catch_unwind().await;
     store.close().await;
     fresh.remove().await.expect("the database is removed");

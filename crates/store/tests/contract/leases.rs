@@ -205,7 +205,10 @@ pub(crate) async fn housekeeping_forgets_what_has_passed(Db { store, .. }: Db) -
     store.clocks_save(std::slice::from_ref(&write)).await?;
     assert_eq!(store.housekeeping(later(60)).await?, Housekeeping::default());
     let days = |count: i64| later(count * 24 * 60);
-    assert_eq!(store.housekeeping(days(3)).await?, Housekeeping { address_clocks: 1, broken_off: 1 });
+    assert_eq!(
+        store.housekeeping(days(3)).await?,
+        Housekeeping { address_clocks: 1, broken_off: 1, sites_rested: 0 }
+    );
     assert_eq!(lease(&store, "shop.example", days(3)).await?.site.broken_off, None);
     Ok(())
 }

@@ -9,8 +9,10 @@ mod feed;
 mod harness;
 mod history;
 mod leases;
+mod moving;
 mod opening;
 mod reading;
+mod rest;
 mod seeds;
 mod visits;
 
@@ -32,7 +34,7 @@ macro_rules! contract_tests {
     ($backend:ident) => {
         tests_on! { $backend:
             opening::{
-                eight_opens_of_an_empty_database_migrate_it_once, a_newer_schema_is_refused,
+                eight_opens_of_an_empty_database_migrate_it_once, every_shipped_schema_is_brought_up_to_date, a_newer_schema_is_refused,
                 an_unreachable_place_is_told_with_what_to_do, what_was_stored_is_there_after_reopening,
                 lost_connections_and_other_writers_are_survived,
             },
@@ -60,6 +62,15 @@ macro_rules! contract_tests {
                 each_change_is_a_version, two_misses_remove_and_a_return_adds, gone_and_denied_remove_at_once,
                 errors_never_remove, a_dead_site_takes_its_manifests_along,
                 a_document_that_may_not_be_kept_is_not, documents_are_shared_by_content, parts_of_manifests_are_kept_while_they_may,
+            },
+            moving::{
+                a_dump_moves_everything_there_and_back, a_damaged_dump_leaves_nothing_behind,
+                retention_waits_for_registered_readers,
+            },
+            rest::{
+                a_site_with_nothing_rests_in_one_row_and_wakes, what_may_be_needed_does_not_rest,
+                seeds_rest_until_they_bring_more, a_refusal_is_remembered_at_rest,
+                a_negative_site_takes_few_bytes, a_list_that_is_read_again_is_followed,
             },
             blocks::{
                 a_block_purges_and_leaves_a_tombstone, a_block_beats_the_visit_under_way,

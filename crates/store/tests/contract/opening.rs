@@ -10,10 +10,7 @@ use crate::harness::Db;
 pub(crate) async fn eight_opens_of_an_empty_database_migrate_it_once(db: Db) -> Result<()> {
     // The database that was opened is emptied again, so that eight find it as a new one.
     db.store.close().await;
-    match &db.config.url {
-        DatabaseUrl::Postgres(_) => db.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public").await?,
-        DatabaseUrl::Sqlite(path) => std::fs::remove_file(path)?,
-    }
+    db.empty().await?;
     let opens = (0..8).map(|_| Store::open(&db.config));
     let stores = futures::future::try_join_all(opens).await?;
     for store in &stores {
@@ -27,6 +24,43 @@ pub(crate) async fn eight_opens_of_an_empty_database_migrate_it_once(db: Db) -> 
     let (Some(id), Some(other)) = (id, other) else { anyhow::bail!("eight stores") };
     assert_eq!(id.await?, other.await?);
     for store in stores {
+        store.close().await;
+    }
+    Ok(())
+}
+
+/// What a program of the first schema left behind: a site that was visited, one that is held, one that waits.
+const LEFT_BEHIND: &str = "
+    INSERT INTO site (name, priority, next_visit_at_ms, lease_owner, lease_until_ms, fence) VALUES
+        ('old.example', 2, 5, NULL, 0, 7), ('held.example', 0, 6, 'w', 9000000000000, 3),
+        ('new.example', 5, 7, NULL, 0, 0);
+    INSERT INTO site_state (name, status, first_seen_at_ms, visits, last_visit_at_ms, negatives_in_row, next_visit_reason)
+        VALUES ('old.example', 'fresh', 1000, 4, 2000, 4, 'nothing was found'),
+               ('held.example', 'pending', 1000, 0, NULL, 0, NULL), ('new.example', 'pending', 1000, 0, NULL, 0, NULL);
+    INSERT INTO host (host, site, seeded) VALUES ('old.example', 'old.example', 1),
+        ('held.example', 'held.example', 1), ('new.example', 'new.example', 1);
+    INSERT INTO feed (position, at_ms, change, site, manifest_id) VALUES (1, 5, 'added', 'old.example', 'maaaaaaaaaaaaaaaa');
+    UPDATE feed_state SET last_position = 1;";
+
+pub(crate) async fn every_shipped_schema_is_brought_up_to_date(db: Db) -> Result<()> {
+    let known = db.number("SELECT MAX(version) FROM _sqlx_migrations").await?;
+    assert!(known >= 3);
+    db.store.close().await;
+    for version in 1..=known {
+        db.empty().await?;
+        db.migrate_to(version).await?;
+        db.execute(LEFT_BEHIND).await?;
+        let store = Store::open(&db.config).await?;
+        let stats = store.stats(start()).await?;
+        assert_eq!((stats.sites, stats.visits, stats.sites_leased), (3, 4, 1), "from schema {version}");
+        assert_eq!(store.feed_read(store::FeedPosition(0), 9).await?.len(), 1);
+        let old = lease(&store, "old.example", start()).await?;
+        assert_eq!((old.token.fence, old.site.visits, old.site.negatives_in_row), (8, 4, 4));
+        store.lease_release(&old.token, start()).await?;
+        store.seeds_add(&[seed("new.example"), seed("later.example")], start()).await?;
+        assert_eq!(store.housekeeping(start()).await?.sites_rested, 2, "from schema {version}");
+        assert_eq!(lease(&store, "old.example", start()).await?.site.visits, 4);
+        assert_eq!(db.number("SELECT fence FROM site WHERE name = 'held.example'").await?, 3);
         store.close().await;
     }
     Ok(())

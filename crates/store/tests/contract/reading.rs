@@ -192,7 +192,8 @@ pub(crate) async fn what_is_not_there_is_none(Db { store, .. }: Db) -> Result<()
 }
 
 pub(crate) async fn a_damaged_row_is_named(db: Db) -> Result<()> {
-    db.store.seeds_add(&[seed("shop.example")], start()).await?;
+    let with_url = store::Seed { url: Some(url("https://shop.example/a.json")), ..seed("shop.example") };
+    db.store.seeds_add(&[with_url], start()).await?;
     db.execute("UPDATE site_state SET status = 'nonsense' WHERE name = 'shop.example'").await?;
     let error = db.store.site_story(&site("shop.example"), 1).await.err().context("a damaged row")?;
     let StoreError::BadRow { table: "site_state", column: "status", id, .. } = &error else {

@@ -1,0 +1,113 @@
+//! Dumping every table, and reading a dump into an empty database.
+
+use futures::TryStreamExt as _;
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Row as _};
+use tokio::sync::mpsc;
+
+use super::{AFTER_IMPORT, Connection, unhex_of};
+use crate::StoreError;
+use crate::dump::{BATCH_BYTES, BATCH_ROWS, FORM, Header, Kind, TABLES, Table, row_of};
+use crate::fault::Outcome;
+use crate::pack::{hex, json};
+
+/// Sends every row as a line; ends early when nobody takes them any more.
+pub(crate) async fn export(connection: &mut Connection, lines: &mpsc::Sender<String>) -> Outcome<u64> {
+    let mut rows = 0;
+    if lines.send(json(&Header { agentdex_dump: FORM }, "head of a dump")?).await.is_err() {
+        return Ok(rows);
+    }
+    for table in &TABLES {
+        let mut found = sqlx::query(AssertSqlSafe(table.select())).fetch(&mut *connection);
+        while let Some(row) = found.try_next().await? {
+            let mut values = Vec::with_capacity(table.columns.len());
+            for (at, (_, kind)) in table.columns.iter().enumerate() {
+                values.push(match kind {
+                    Kind::Text => Value::from(row.try_get::<Option<String>, _>(at)?),
+                    Kind::Integer | Kind::BigInt => Value::from(row.try_get::<Option<i64>, _>(at)?),
+                    Kind::Bytes => {
+                        Value::from(row.try_get::<Option<Vec<u8>>, _>(at)?.map(|bytes| hex(&bytes)))
+                    }
+                });
+            }
+            if lines.send(json(&(table.name, values), "row of a dump")?).await.is_err() {
+                return Ok(rows);
+            }
+            rows += 1;
+        }
+    }
+    Ok(rows)
+}
+
+/// Takes every line of a dump; the transaction is the caller's, so all of it counts or nothing.
+pub(crate) async fn import(connection: &mut Connection, lines: &mut mpsc::Receiver<String>) -> Outcome<u64> {
+    for table in &TABLES {
+        let is_counter = table.name == "feed_state";
+        let any = format!("SELECT COUNT(*) FROM (SELECT 1 AS one FROM {} LIMIT 1) AS first", table.name);
+        let rows: i64 = sqlx::query_scalar(AssertSqlSafe(any)).fetch_one(&mut *connection).await?;
+        if rows > 0 && !is_counter {
+            return Err(StoreError::NotEmpty { table: table.name }.into());
+        }
+    }
+    sqlx::query("DELETE FROM feed_state").execute(&mut *connection).await?;
+    let head: Option<Header> = lines.recv().await.and_then(|line| serde_json::from_str(&line).ok());
+    if head.is_none_or(|head| head.agentdex_dump != FORM) {
+        return Err(bad_dump(1, "it is not the first line of a dump that this program can read".to_owned()));
+    }
+    let (mut number, mut rows) = (1, 0);
+    let mut batch = Batch::default();
+    while let Some(line) = lines.recv().await {
+        number += 1;
+        let (table, values) = row_of(&line).map_err(|reason| bad_dump(number, reason))?;
+        if !batch.takes(table) {
+            rows += batch.write(connection).await?;
+        }
+        batch.push(table, values, line.len());
+    }
+    rows += batch.write(connection).await?;
+    for statement in AFTER_IMPORT.iter().copied() {
+        sqlx::query(statement).execute(&mut *connection).await?;
+    }
+    let counters: i64 =
+        sqlx::query_scalar("SELECT COUNT(*) FROM feed_state").fetch_one(&mut *connection).await?;
+    if counters != 1 {
+        return Err(bad_dump(number, "the dump ends before its feed_state".to_owned()));
+    }
+    Ok(rows)
+}
+
+fn bad_dump(line: u64, reason: String) -> crate::fault::Fault {
+    StoreError::BadDump { line, reason }.into()
+}
+
+/// Rows of one table that wait to be written together.
+#[derive(Default)]
+struct Batch {
+    table: Option<&'static Table>,
+    rows: Vec<Vec<Value>>,
+    bytes: usize,
+}
+
+impl Batch {
+    fn takes(&self, table: &Table) -> bool {
+        let is_same = self.table.is_none_or(|ours| ours.name == table.name);
+        is_same && self.rows.len() < BATCH_ROWS && self.bytes < BATCH_BYTES
+    }
+
+    fn push(&mut self, table: &'static Table, values: Vec<Value>, bytes: usize) {
+        self.table = Some(table);
+        self.rows.push(values);
+        self.bytes += bytes;
+    }
+
+    async fn write(&mut self, connection: &mut Connection) -> Outcome<u64> {
+        let Some(table) = self.table.take() else { return Ok(0) };
+        let written = sqlx::query(AssertSqlSafe(table.insert(unhex_of)))
+            .bind(json(&self.rows, "rows of a dump")?)
+            .execute(&mut *connection)
+            .await?;
+        self.rows.clear();
+        self.bytes = 0;
+        Ok(written.rows_affected())
+    }
+}

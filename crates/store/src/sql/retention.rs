@@ -1,0 +1,108 @@
+//! What is removed by age: entries of the feed that every reader has taken, and versions that are no longer current.
+
+use super::{Connection, document, for_update};
+use crate::fault::Outcome;
+use crate::model::{FeedPosition, FeedReader, FeedTrimmed};
+use crate::pack::{Place, names};
+
+/// Entries and versions removed by one transaction.
+const BATCH: i64 = 5_000;
+
+/// Says how far a reader has come; it never goes back.
+pub(crate) async fn feed_reader_save(
+    connection: &mut Connection,
+    name: &str,
+    position: FeedPosition,
+    now_ms: i64,
+) -> Outcome<()> {
+    sqlx::query(
+        "INSERT INTO feed_reader (name, position, seen_at_ms) VALUES ($1, $2, $3)
+         ON CONFLICT (name) DO UPDATE SET position = excluded.position, seen_at_ms = excluded.seen_at_ms",
+    )
+    .bind(name)
+    .bind(position.0)
+    .bind(now_ms)
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
+}
+
+/// Lets retention pass a reader; false where there is none of that name.
+pub(crate) async fn feed_reader_forget(connection: &mut Connection, name: &str) -> Outcome<bool> {
+    let gone =
+        sqlx::query("DELETE FROM feed_reader WHERE name = $1").bind(name).execute(&mut *connection).await?;
+    Ok(gone.rows_affected() > 0)
+}
+
+/// Every reader, the slowest first.
+pub(crate) async fn feed_readers(connection: &mut Connection) -> Outcome<Vec<FeedReader>> {
+    let rows: Vec<(String, i64, i64)> =
+        sqlx::query_as("SELECT name, position, seen_at_ms FROM feed_reader ORDER BY position, name")
+            .fetch_all(&mut *connection)
+            .await?;
+    let mut readers = Vec::with_capacity(rows.len());
+    for (name, position, seen_at_ms) in rows {
+        let seen_at = Place::new("feed_reader", &name).time("seen_at_ms", seen_at_ms)?;
+        readers.push(FeedReader { name, position: FeedPosition(position), seen_at });
+    }
+    Ok(readers)
+}
+
+/// Position of the first entry that is kept.
+pub(crate) async fn feed_first(connection: &mut Connection) -> Outcome<FeedPosition> {
+    let first = sqlx::query_scalar("SELECT first_position FROM feed_state WHERE id = 1")
+        .fetch_one(&mut *connection)
+        .await?;
+    Ok(FeedPosition(first))
+}
+
+/// Removes a batch of entries that happened before a time and that every registered reader has taken. Readers register and
+/// retention runs one after the other, by the lock on the row of `feed_state`.
+pub(crate) async fn feed_trim(connection: &mut Connection, before_ms: i64) -> Outcome<FeedTrimmed> {
+    let (first, last): (i64, i64) = sqlx::query_as(concat!(
+        "SELECT first_position, last_position FROM feed_state WHERE id = 1",
+        for_update!()
+    ))
+    .fetch_one(&mut *connection)
+    .await?;
+    // The first entry that is young enough ends what goes, whatever times stand behind it.
+    let young: Option<i64> = sqlx::query_scalar("SELECT MIN(position) FROM feed WHERE at_ms >= $1")
+        .bind(before_ms)
+        .fetch_one(&mut *connection)
+        .await?;
+    let old_until = young.map_or(last, |position| position - 1);
+    let slowest = feed_readers(connection).await?.into_iter().next();
+    let read_until = slowest.as_ref().map_or(i64::MAX, |reader| reader.position.0);
+    let until = old_until.min(read_until).min(first.saturating_add(BATCH - 1));
+    let held_back_by = slowest.filter(|reader| reader.position.0 < old_until).map(|reader| reader.name);
+    if until < first {
+        return Ok(FeedTrimmed { entries: 0, held_back_by });
+    }
+    let gone =
+        sqlx::query("DELETE FROM feed WHERE position <= $1").bind(until).execute(&mut *connection).await?;
+    sqlx::query("UPDATE feed_state SET first_position = $1 WHERE id = 1")
+        .bind(until + 1)
+        .execute(&mut *connection)
+        .await?;
+    Ok(FeedTrimmed { entries: gone.rows_affected(), held_back_by })
+}
+
+/// Removes a batch of versions that are not the current one and were last seen before a time, with the documents that
+/// nothing refers to any more.
+pub(crate) async fn versions_trim(connection: &mut Connection, before_ms: i64) -> Outcome<u64> {
+    let gone: Vec<(String, Option<String>)> = sqlx::query_as(
+        "DELETE FROM manifest_version WHERE (manifest_id, version) IN (
+             SELECT manifest_id, manifest_version.version FROM manifest_version
+             JOIN manifest ON manifest.id = manifest_version.manifest_id
+             WHERE manifest_version.last_seen_at_ms < $1 AND manifest_version.version < manifest.version
+             ORDER BY manifest_version.last_seen_at_ms LIMIT $2)
+         RETURNING manifest_id, document_hash",
+    )
+    .bind(before_ms)
+    .bind(BATCH)
+    .fetch_all(&mut *connection)
+    .await?;
+    let documents = gone.iter().filter_map(|(_, document)| document.as_deref());
+    document::documents_drop_unused(connection, &names(documents)?).await?;
+    Ok(gone.len() as u64)
+}

@@ -1,0 +1,181 @@
+//! Dumps that move a database, readers of the feed, and what is removed by age.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use policy::FetchOutcome;
+use store::{DatabaseUrl, FeedPosition, LeaseRequest, Retained, Retention, Store, StoreConfig, StoreError};
+use tokio::sync::mpsc;
+
+use crate::build::{fetch, found, later, leased, seed, site, start, url, visit, visited, worker};
+use crate::harness::Db;
+
+const DAY: Duration = Duration::from_hours(24);
+
+/// Manifests in several versions, one that left, a blocked site, seeds, a site that is held.
+async fn fill(store: &Store) -> Result<()> {
+    for round in 0..3 {
+        let now = later(round * 60);
+        let at = "https://shop.example/agent.json";
+        visited(
+            store,
+            "shop.example",
+            now,
+            vec![found(at, &format!("näh\u{1f6eb} {round}"), &["book", "pay"], now)],
+        )
+        .await?;
+    }
+    let at = "https://gone.example/agent.json";
+    visited(store, "gone.example", start(), vec![found(at, "gone", &["book"], start())]).await?;
+    visited(store, "gone.example", later(9), vec![fetch(at, FetchOutcome::Gone, later(9))]).await?;
+    store.site_block(&site("left.example"), "asked by mail", later(1)).await?;
+    store.seeds_add(&[seed("waits.example"), seed("www.waits.example")], start()).await?;
+    let held = leased(store, "held.example", later(2)).await?.token;
+    store.visit_save(&held, &visit("held.example", later(2), Vec::new())).await?;
+    let held = LeaseRequest {
+        only: Some(vec![site("waits.example")]),
+        ..LeaseRequest::due_now(worker("w"), 1, later(3))
+    };
+    store.sites_lease(&held, later(3)).await?.pop().context("a lease")?;
+    store.feed_reader_save("indexer", FeedPosition(2), later(4)).await?;
+    Ok(())
+}
+
+async fn dump(store: &Store) -> Result<Vec<String>> {
+    let (sender, mut lines) = mpsc::channel(16);
+    let reading = async {
+        let mut all = Vec::new();
+        while let Some(line) = lines.recv().await {
+            all.push(line);
+        }
+        all
+    };
+    let export = async {
+        let rows = store.export(&sender).await;
+        drop(sender);
+        rows
+    };
+    let (rows, all) = tokio::join!(export, reading);
+    assert_eq!(rows? + 1, all.len() as u64);
+    Ok(all)
+}
+
+async fn import(store: &Store, lines: &[String]) -> Result<u64, StoreError> {
+    let (sender, mut receiver) = mpsc::channel(16);
+    let lines = lines.to_vec();
+    let sending = tokio::spawn(async move {
+        for line in lines {
+            if sender.send(line).await.is_err() {
+                return;
+            }
+        }
+    });
+    let rows = store.import(&mut receiver).await;
+    sending.abort();
+    rows
+}
+
+pub(crate) async fn a_dump_moves_everything_there_and_back(db: Db) -> Result<()> {
+    fill(&db.store).await?;
+    let lines = dump(&db.store).await?;
+    let (feed_id, head) = (db.store.feed_id().await?, db.store.feed_head().await?);
+    let stats = db.store.stats(later(5)).await?;
+    db.store.close().await;
+
+    let dir = tempfile::tempdir()?;
+    let elsewhere = Store::open(&StoreConfig::new(DatabaseUrl::in_data_dir(dir.path()))).await?;
+    assert_eq!(import(&elsewhere, &lines).await? + 1, lines.len() as u64);
+    assert_eq!(dump(&elsewhere).await?, lines);
+    db.empty().await?;
+    let back = Store::open(&db.config).await?;
+    import(&back, &dump(&elsewhere).await?).await?;
+    elsewhere.close().await;
+    assert_eq!(dump(&back).await?, lines);
+    assert_eq!((back.feed_id().await?, back.feed_head().await?), (feed_id, head));
+    let moved = back.stats(later(5)).await?;
+    assert_eq!(
+        (stats.sites_leased, moved.sites_leased),
+        (1, 0),
+        "leases stay with the old database's workers"
+    );
+    assert_eq!(
+        store::Stats { sites_leased: 1, sites_due: stats.sites_due, ..moved },
+        store::Stats { oldest_due_at: moved.oldest_due_at, ..stats }
+    );
+
+    // Life goes on: numbers of visits and positions of the feed do not repeat.
+    let at = "https://shop.example/agent.json";
+    visited(&back, "shop.example", later(300), vec![found(at, "later", &["book"], later(300))]).await?;
+    let entries = back.feed_read(head, 9).await?;
+    assert_eq!(entries.iter().map(|entry| entry.position.0).collect::<Vec<_>>(), [head.0 + 1]);
+    assert!(matches!(import(&back, &lines).await, Err(StoreError::NotEmpty { .. })));
+    back.close().await;
+    Ok(())
+}
+
+pub(crate) async fn a_damaged_dump_leaves_nothing_behind(db: Db) -> Result<()> {
+    fill(&db.store).await?;
+    let lines = dump(&db.store).await?;
+    db.store.close().await;
+    db.empty().await?;
+    let store = Store::open(&db.config).await?;
+    let line = |error| match error {
+        Err(StoreError::BadDump { line, .. }) => line,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(line(import(&store, &[]).await), 1);
+    assert_eq!(line(import(&store, &["{\"agentdex_dump\":99}".into()]).await), 1);
+    assert_eq!(line(import(&store, lines.get(..1).context("a line")?).await), 1);
+    for broken in ["[\"site\",[1]]", "[\"nothing\",[]]", "[\"block\",[1,\"a\",2]]", "no JSON"] {
+        let mut lines = lines.clone();
+        lines[4] = broken.into();
+        assert_eq!(line(import(&store, &lines).await), 5);
+        assert_eq!(store.stats(start()).await?.sites, 0);
+    }
+    import(&store, &lines).await?;
+    store.close().await;
+    Ok(())
+}
+
+pub(crate) async fn retention_waits_for_registered_readers(Db { store, .. }: Db) -> Result<()> {
+    for round in 0..6 {
+        let now = start() + DAY * round;
+        let at = "https://shop.example/agent.json";
+        visited(&store, "shop.example", now, vec![found(at, &format!("{round}"), &["book"], now)]).await?;
+    }
+    let now = start() + DAY * 10;
+    assert_eq!(store.retain(&Retention::default(), now).await?, Retained::default());
+    store.feed_reader_save("slow", FeedPosition(2), now).await?;
+    store.feed_reader_save("fast", FeedPosition(6), now).await?;
+    // Older than seven days are the first three entries, of which the slow reader has taken two.
+    let week = Retention { feed: Some(DAY * 7 + Duration::from_secs(1)), versions: None };
+    let held = Some("slow".to_owned());
+    let cut = |feed_entries, feed_held_back_by| Retained { feed_entries, feed_held_back_by, versions: 0 };
+    assert_eq!(store.retain(&week, now).await?, cut(2, held.clone()));
+    assert_eq!(store.retain(&week, now).await?, cut(0, held));
+    assert_eq!(store.feed_first().await?, FeedPosition(3));
+    let positions = async |after| -> Result<Vec<i64>, StoreError> {
+        Ok(store.feed_read(FeedPosition(after), 9).await?.iter().map(|entry| entry.position.0).collect())
+    };
+    assert_eq!(positions(2).await?, [3, 4, 5, 6]);
+    assert_eq!(positions(0).await?, [3, 4, 5, 6]);
+    store.feed_reader_save("slow", FeedPosition(4), now).await?;
+    assert_eq!(store.retain(&week, now).await?, cut(1, None));
+    let outrun = positions(2).await;
+    assert!(matches!(outrun, Err(StoreError::FeedOutrun { first: FeedPosition(4), .. })), "{outrun:?}");
+    assert!(store.feed_reader_forget("slow").await? && !store.feed_reader_forget("slow").await?);
+    let readers = store.feed_readers().await?;
+    assert_eq!((readers.len(), readers[0].name.as_str()), (1, "fast"));
+    // What is cut off is cut off, and the next change goes on counting.
+    let all = Retention { feed: Some(Duration::ZERO), versions: Some(DAY * 7) };
+    assert_eq!(store.retain(&all, now).await?, Retained { versions: 3, ..cut(3, None) });
+    assert!(positions(6).await?.is_empty());
+    assert_eq!(store.feed_head().await?, FeedPosition(6));
+    let id = manifest::ManifestId::of(&url("https://shop.example/agent.json"));
+    assert_eq!(store.manifest_versions(&id).await?.len(), 3);
+    assert_eq!(store.stats(now).await?.documents, 3);
+    let never = Retention { feed: None, versions: Some(Duration::ZERO) };
+    assert_eq!(store.retain(&never, now).await?.versions, 2);
+    assert_eq!(store.manifest_versions(&id).await?.len(), 1, "the current version stays however old it is");
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! Seeds into the store: every source is read once, and added batch by batch while the next batch is read.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+use manifest::SiteName;
+use store::{Seed, Store, StoreError};
+use tokio::sync::mpsc;
+
+use crate::clock;
+use crate::config::{CrawlConfig, SeedLists, SeedSource};
+use crate::egress::Egress;
+use crate::fleet::Progress;
+use crate::run::CrawlError;
+use crate::seeds::{SeedError, SeedReader, SeedReport, fetch_list, fingerprint, harvest_registry};
+
+/// Seeds added by one call to the store.
+const SEED_BATCH: usize = 20_000;
+/// Listed sites that are compared at a time.
+const LISTED_PAGE: u32 = 20_000;
+
+/// Reads every source, adding batch after batch. What is on the web is fetched first.
+pub(crate) async fn seed(
+    config: &CrawlConfig,
+    store: &Store,
+    egress: &Egress,
+    progress: &impl Fn(Progress<'_>),
+) -> Result<SeedReport, CrawlError> {
+    if config.seeds.is_empty() {
+        return Ok(SeedReport::default());
+    }
+    let mut sources = Vec::with_capacity(config.seeds.len());
+    for source in &config.seeds {
+        let material = match source {
+            SeedSource::Url(url) => Material::Bytes(fetch_list(egress, url).await?),
+            SeedSource::Registry(url) => Material::Seeds(harvest_registry(egress, url, config.delay).await?),
+            SeedSource::File(path) => Material::File(path.clone()),
+            SeedSource::Stdin => Material::Stdin,
+            SeedSource::Text { text, .. } => Material::Bytes(text.clone().into_bytes()),
+        };
+        sources.push((source.name(), material));
+    }
+    let (sender, mut batches) = mpsc::channel::<Vec<Seed>>(2);
+    let reading = tokio::task::spawn_blocking(move || read_sources(sources, &sender));
+    let mut seeds_read = 0;
+    let mut named = HashSet::new();
+    while let Some(batch) = batches.recv().await {
+        seeds_read += batch.len() as u64;
+        match config.seed_lists {
+            SeedLists::Added => store.seeds_add(&batch, clock::now()).await?,
+            SeedLists::Followed => {
+                named.extend(batch.iter().map(|seed| fingerprint(seed.host.site().as_str())));
+                store.seeds_relist(&batch, clock::now()).await?
+            }
+        };
+        progress(Progress::Seeding { seeds_read });
+    }
+    let mut report = reading.await.unwrap_or_else(|error| {
+        Err(SeedError::Unreadable { name: "seeds".to_owned(), source: io::Error::other(error) })
+    })?;
+    if config.seed_lists == SeedLists::Followed {
+        report.sites_forgotten = unlist(store, &named).await?;
+    }
+    Ok(report)
+}
+
+/// Forgets the sites that only a list asked for and none names any more. Reached only when every list was read to its end.
+async fn unlist(store: &Store, named: &HashSet<u64>) -> Result<u64, StoreError> {
+    let mut forgotten = 0;
+    let mut after = None;
+    loop {
+        let page = store.sites_listed(after.as_ref(), LISTED_PAGE).await?;
+        let Some(last) = page.last().cloned() else { return Ok(forgotten) };
+        let gone: Vec<SiteName> =
+            page.into_iter().filter(|site| !named.contains(&fingerprint(site.as_str()))).collect();
+        forgotten += store.sites_unlist(&gone, clock::now()).await?;
+        after = Some(last);
+    }
+}
+
+/// A source at hand.
+enum Material {
+    File(PathBuf),
+    Stdin,
+    Bytes(Vec<u8>),
+    Seeds(Vec<Seed>),
+}
+
+fn read_sources(
+    sources: Vec<(String, Material)>,
+    sender: &mpsc::Sender<Vec<Seed>>,
+) -> Result<SeedReport, SeedError> {
+    let mut reader = SeedReader::new();
+    for (name, material) in sources {
+        let mut batch = Vec::with_capacity(SEED_BATCH);
+        let mut add = |seed| {
+            batch.push(seed);
+            if batch.len() == SEED_BATCH {
+                // a receiver that is gone has met an error of its own
+                drop(sender.blocking_send(std::mem::take(&mut batch)));
+            }
+        };
+        match material {
+            Material::File(path) => {
+                let file = File::open(path)
+                    .map_err(|source| SeedError::Unreadable { name: name.clone(), source })?;
+                reader.read(&name, file, &mut add)?;
+            }
+            Material::Stdin => reader.read(&name, io::stdin().lock(), &mut add)?,
+            Material::Bytes(bytes) => reader.read(&name, bytes.as_slice(), &mut add)?,
+            Material::Seeds(seeds) => reader.take_all(seeds, &mut add),
+        }
+        drop(sender.blocking_send(batch));
+    }
+    Ok(reader.into_report())
+}
