@@ -10,6 +10,7 @@ mod writer;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -28,8 +29,13 @@ use self::writer::ClockWriter;
 use crate::patience::patiently;
 use crate::{clock, metrics};
 
-/// Nearly every answer has come by then.
-const ANSWER_TIME_ASSUMED: Duration = Duration::from_millis(500);
+/// An answer whose reader was killed has come by then: the longest that headers are waited for.
+const ANSWER_TIME_ASSUMED: Duration = Duration::from_secs(10);
+/// The same in the operator's own networks, where nearly every answer has.
+const ANSWER_TIME_ASSUMED_OWN: Duration = Duration::from_millis(500);
+/// What a clock may be late by when it is written and the request leaves: this, or twice what the last one took.
+const WRITE_TIME_MIN: Duration = Duration::from_millis(100);
+const WRITE_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The pace of a process; cheap to clone.
 #[derive(Clone)]
@@ -42,6 +48,16 @@ struct Shared {
     store: Store,
     /// `--delay`.
     configured: Duration,
+    /// How long the last clock took to be written.
+    last_write_ms: AtomicU64,
+}
+
+impl Shared {
+    /// What is allowed for the writing of a clock.
+    fn write_time(&self) -> Duration {
+        let last = Duration::from_millis(self.last_write_ms.load(Ordering::Relaxed));
+        last.saturating_mul(2).clamp(WRITE_TIME_MIN, WRITE_TIME_MAX)
+    }
 }
 
 /// The clocks of one authority within a visit.
@@ -135,7 +151,8 @@ impl Pace {
     ) -> Self {
         let writer = ClockWriter::start(store.clone(), tracker);
         let rate = RateLimiter::direct(Quota::per_second(rate));
-        Self(Arc::new(Shared { book: Book::default(), writer, rate, store, configured }))
+        let (book, last_write_ms) = (Book::default(), AtomicU64::default());
+        Self(Arc::new(Shared { book, writer, rate, store, configured, last_write_ms }))
     }
 
     /// Loads what other processes wrote about addresses.
@@ -185,7 +202,8 @@ impl Pace {
         }
     }
 
-    /// Writes the clocks of the request that is about to be sent, and waits for the node's own rate.
+    /// Waits for the node's own rate, and writes the clocks of the request that is about to be sent. The next request is
+    /// counted from when this one leaves: where the database took longer than was allowed for, a later clock is written.
     pub(crate) async fn clear(
         &self,
         target: &Target,
@@ -193,18 +211,30 @@ impl Pace {
         site: &mut SiteClock,
         progress: Option<VisitProgress>,
     ) -> Result<Cleared, StoreError> {
+        let began = Instant::now();
+        self.0.rate.until_ready().await;
+        metrics::waited(Scope::Node, began.elapsed());
         let now = clock::now();
         authority.turns += 1;
         count_request(&mut authority.requests_today, &mut authority.day, now);
         count_request(&mut site.requests_today, &mut site.day, now);
         let gap = self.gap(target, authority);
-        authority.next_ok_at = Some(later(now, gap.saturating_add(until_answered(gap, authority))));
-        let write = ClockWrite { progress, ..write_of(target, authority, site, now, 1) };
-        let cleared = self.0.writer.write(write).await?;
-        let began = Instant::now();
-        self.0.rate.until_ready().await;
-        metrics::waited(Scope::Node, began.elapsed());
-        Ok(cleared)
+        let ahead = gap.saturating_add(until_answered(gap, target.network, authority));
+        let (mut requests_add, mut progress) = (1, progress);
+        loop {
+            let (now, began, allowed) = (clock::now(), Instant::now(), self.0.write_time());
+            authority.next_ok_at = Some(later(now, ahead.saturating_add(allowed)));
+            let write = write_of(target, authority, site, now, requests_add);
+            let cleared = self.0.writer.write(ClockWrite { progress, ..write }).await?;
+            let took = began.elapsed();
+            self.0
+                .last_write_ms
+                .store(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+            if gap.is_zero() || took <= allowed || cleared == Cleared::OptedOut {
+                return Ok(cleared);
+            }
+            (requests_add, progress) = (0, None);
+        }
     }
 
     /// After the answer: the gap is counted from here.
@@ -286,8 +316,12 @@ fn shared_keys(target: &Target, host: &Host) -> Vec<Key> {
 }
 
 /// The gap counts from the answer. Whoever goes on after a kill does not know when that came, and leaves it this long.
-fn until_answered(gap: Duration, authority: &AuthorityClock) -> Duration {
-    if gap.is_zero() { gap } else { authority.last_latency.unwrap_or_default().max(ANSWER_TIME_ASSUMED) }
+fn until_answered(gap: Duration, network: Network, authority: &AuthorityClock) -> Duration {
+    let assumed = match network {
+        Network::Global => ANSWER_TIME_ASSUMED,
+        Network::Own => ANSWER_TIME_ASSUMED_OWN,
+    };
+    if gap.is_zero() { gap } else { authority.last_latency.unwrap_or_default().max(assumed) }
 }
 
 fn count_request(requests_today: &mut u32, day: &mut i32, now: DateTime<Utc>) {

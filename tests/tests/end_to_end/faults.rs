@@ -114,6 +114,35 @@ pub(crate) async fn an_outage_of_the_database_is_waited_out() {
     world.assert_polite();
 }
 
+/// A clock that waited for the database is not the one that counts: killed right after an outage, the crawler still keeps
+/// the gap to the requests that it sent last.
+pub(crate) async fn an_outage_and_a_kill_shorten_no_gap() {
+    const FEW: usize = 3;
+    let robots = "User-agent: *\nAllow: /agent.json$\nAllow: /agents.json$\nDisallow: /\n";
+    let names: Vec<String> = (0..FEW).map(|index| format!("shop{index}.test")).collect();
+    let web = Web::builder().hosts(names.iter().map(|name| Host::new(name).robots(robots)));
+    let mut world = World::start(Backend::Postgres, web).await;
+    // longer than a killed crawler takes to be back
+    world.delay = Duration::from_secs(4);
+    world.kills = 1;
+    world.write_seeds(&names);
+    let mut url = url::Url::parse(world.database_url.as_deref().unwrap()).unwrap();
+    let mut proxy = Proxy::before(SocketAddr::from(([127, 0, 0, 1], url.port().unwrap()))).await;
+    url.set_port(Some(proxy.address.port())).unwrap();
+    world.database_url = Some(url.to_string());
+    let flags = ["--lease", "1s"];
+    let mut child = world.crawler(&flags).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    world.web.log().wait_until(|log| log.hit_count() >= FEW).await;
+    proxy.cut().await;
+    tokio::time::sleep(2 * world.delay).await;
+    proxy.restore().await;
+    world.web.log().wait_until(|log| log.hit_count() > FEW).await;
+    crate::world::kill(&mut child);
+    let summary = tokio::task::block_in_place(|| world.crawl(&flags));
+    assert_eq!((&summary["parked"], &summary["failed"]), (&serde_json::json!([]), &0.into()), "{summary}");
+    world.assert_polite();
+}
+
 /// Fails over as a client sees it: every connection breaks, those made next lead to a server that takes no writes, and
 /// later ones to one that does. Pass marks as for an outage.
 pub(crate) async fn a_fail_over_of_the_database_is_waited_out() {

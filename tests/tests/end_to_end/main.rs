@@ -53,6 +53,11 @@ async fn postgres_an_outage_of_the_database_is_waited_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn postgres_an_outage_and_a_kill_shorten_no_gap() {
+    faults::an_outage_and_a_kill_shorten_no_gap().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn postgres_a_fail_over_of_the_database_is_waited_out() {
     faults::a_fail_over_of_the_database_is_waited_out().await;
 }
