@@ -1,9 +1,10 @@
 //! An answer that is dear to make, made once for all who ask within a moment.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 /// The last answer and when it was made. Those who ask while it is being made wait for it.
 pub(crate) struct Kept<T>(Mutex<Option<(Instant, Arc<T>)>>);
@@ -40,7 +41,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_is_made_once_within_its_age() {
         let kept = Kept::default();
-        let age = Duration::from_secs(60);
+        let age = Duration::from_mins(1);
         assert_eq!(kept.get(age, async { Err::<u8, _>("not now") }).await, Err("not now"));
         for made in [1, 2] {
             assert_eq!(*kept.get(age, async { Ok::<u8, &str>(made) }).await.unwrap(), 1);

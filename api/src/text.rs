@@ -19,6 +19,14 @@ pub(crate) fn one_line(text: &str, chars_max: usize) -> String {
     cut
 }
 
+/// At most so many characters of a text, and a mark where there were more.
+pub(crate) fn cut(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -27,5 +35,6 @@ mod tests {
     fn a_line_is_visible_and_bounded() {
         assert_eq!(one_line(" Book\u{202e} a\n\tseat\u{7} ", 80), "Book a seat");
         assert_eq!(one_line("déjà vu", 5), "déjà…");
+        assert_eq!((cut("déjà vu", 4), cut("déjà", 4)), ("déjà…".to_owned(), "déjà".to_owned()));
     }
 }

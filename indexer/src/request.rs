@@ -83,6 +83,8 @@ pub struct Filters {
     pub auth: Vec<AuthScheme>,
     /// Sites or hosts.
     pub sites: Vec<String>,
+    /// Sites of which nothing is wanted.
+    pub without_sites: Vec<String>,
     pub statuses: Vec<Status>,
     pub sources: Vec<SourceKind>,
     /// Primary subtags of BCP 47, `en`.

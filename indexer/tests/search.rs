@@ -137,6 +137,11 @@ fn filters_are_or_inside_and_and_across() {
     assert_eq!(total(Filters { safety, statuses, ..Filters::default() }), 1);
     assert_eq!(total(Filters { namespaces: vec!["travel".into()], ..Filters::default() }), 3);
     assert_eq!(total(Filters { semantic_types: vec!["nowhere:*".into()], ..Filters::default() }), 0);
+    let everything = total(Filters::default());
+    let of_one = total(Filters { sites: vec!["skyhop.example".into()], ..Filters::default() });
+    let without = total(Filters { without_sites: vec!["SKYHOP.example".into()], ..Filters::default() });
+    assert!(of_one > 0);
+    assert_eq!(without, everything - of_one);
     assert_eq!(total(Filters { invocable: Some(true), ..Filters::default() }), 1);
     let since = Some(DateTime::<Utc>::from_timestamp(1_790_000_001, 0).unwrap());
     assert_eq!(total(Filters { updated_since: since, ..Filters::default() }), 0);

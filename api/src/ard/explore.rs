@@ -14,7 +14,7 @@ use super::search::Query;
 use crate::app::App;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::routes::search::search_problem;
+use crate::routes::search::explore;
 
 /// Facets of one request: each is a pass over what matches.
 const FACETS_MAX: usize = 16;
@@ -82,8 +82,7 @@ pub(super) async fn answer(
     let facets = asked.iter().map(wanted).collect::<Result<Vec<_>, _>>()?;
     let request =
         ExploreRequest { phrasings: body.query.phrasings(), filters: body.query.filters()?, facets };
-    let counted = app.index().run(move |searcher| searcher.explore(&request)).await?;
-    let counted = counted.map_err(|error| search_problem(&error))?;
+    let counted = explore(&app, request).await?;
     let fields = asked.into_iter().map(|facet| facet.field);
     let facets = fields.zip(counted.into_iter().map(Buckets::from)).collect();
     Ok(fresh(&ExploreAnswer { result_type: "facets", facets }))

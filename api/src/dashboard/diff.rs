@@ -11,6 +11,7 @@ use super::links;
 use super::time::Moment;
 use crate::diff::{Changed, Difference, Named};
 use crate::routes::manifest_diff::DiffAnswer;
+use crate::text;
 
 /// Longest value that is shown, in characters; the JSON twin has it all.
 const VALUE_CHARS_MAX: usize = 600;
@@ -104,9 +105,5 @@ fn shown(value: &Value) -> Option<String> {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let mut shown: String = text.chars().take(VALUE_CHARS_MAX).collect();
-    if text.chars().nth(VALUE_CHARS_MAX).is_some() {
-        shown.push('…');
-    }
-    Some(shown)
+    Some(text::cut(&text, VALUE_CHARS_MAX))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use manifest::{Capability, Manifest};
 
 use super::links;
+use crate::text;
 
 /// Boxes in one column; a longer list is told in words beside the drawing.
 const COLUMN_MAX: usize = 6;
@@ -83,7 +84,7 @@ impl Graph {
             let node = |(row, native_id): (usize, &&str)| Node {
                 x,
                 y: top + row * (BOX_HEIGHT + GAP_Y),
-                text: shortened(native_id),
+                text: text::cut(native_id, NAME_CHARS_MAX),
                 href: manifest
                     .capabilities
                     .iter()
@@ -120,12 +121,4 @@ fn sentence(name: &str, before: &BTreeSet<&str>, after: &[&str]) -> String {
         (true, _) => format!("{name} is called before {}.", after.join(", ")),
         (false, false) => format!("Call {first} before {name}, and {name} before {}.", after.join(", ")),
     }
-}
-
-fn shortened(name: &str) -> String {
-    let mut shown: String = name.chars().take(NAME_CHARS_MAX).collect();
-    if name.chars().nth(NAME_CHARS_MAX).is_some() {
-        shown.push('…');
-    }
-    shown
 }

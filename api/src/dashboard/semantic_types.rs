@@ -5,7 +5,7 @@ use askama::Template;
 use super::frame::{Frame, Section};
 use super::search::{Bar, bars};
 use super::{links, words};
-use crate::routes::semantic_types::{Namespace, SemanticTypesAnswer};
+use crate::routes::semantic_types::{Branch as Namespace, SemanticTypesAnswer};
 
 /// Types that a branch shows before it has to be opened: publishers may invent any number.
 const OPEN_MAX: usize = 12;

@@ -10,6 +10,7 @@ use super::capability::FindingView;
 use super::frame::{Frame, Section};
 use super::words;
 use crate::routes::validate::{PlacedFinding, ValidateAnswer};
+use crate::text;
 
 /// Lines of a document that are shown: more than a person scrolls through, few enough for a browser.
 const LINES_MAX: usize = 2_000;
@@ -121,7 +122,7 @@ fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
     }
     let lines = document.lines().take(LINES_MAX).enumerate().map(|(index, text)| Line {
         number: index + 1,
-        text: shortened(text),
+        text: text::cut(text, LINE_CHARS_MAX),
         findings: by_line.remove(&(index + 1)).unwrap_or_default(),
     });
     let left_out = document.lines().count().saturating_sub(LINES_MAX);
@@ -184,14 +185,6 @@ fn capabilities(answer: &ValidateAnswer) -> Vec<(String, String)> {
         (name, format!("{} · {types}", words::safety(capability.safety.class)))
     };
     listed.map(line).collect()
-}
-
-fn shortened(text: &str) -> String {
-    let mut shown: String = text.chars().take(LINE_CHARS_MAX).collect();
-    if text.chars().nth(LINE_CHARS_MAX).is_some() {
-        shown.push('…');
-    }
-    shown
 }
 
 fn count(number: usize) -> u64 {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{Definition, UNTRUSTED, object, words};
 use crate::app::App;
 use crate::problem::Problem;
-use crate::routes::search::search_problem;
+use crate::routes::search::explore;
 
 /// Values of one facet, unless asked otherwise.
 const VALUES_DEFAULT: usize = 10;
@@ -72,8 +72,7 @@ pub(super) async fn call(app: &App, arguments: Arguments) -> Result<Value, Probl
         filters: Filters { formats: arguments.format, sites: arguments.site, ..Filters::default() },
         facets: keys.iter().map(|key| FacetWanted { key: *key, values_max, count_min: 1 }).collect(),
     };
-    let counted = app.index().run(move |searcher| searcher.explore(&request)).await?;
-    let counted = counted.map_err(|error| search_problem(&error))?;
+    let counted = explore(app, request).await?;
     let facets: Map<String, Value> = keys
         .iter()
         .zip(counted)

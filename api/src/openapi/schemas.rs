@@ -291,7 +291,7 @@ pub(crate) struct Tombstone {
     at: chrono::DateTime<chrono::Utc>,
 }
 
-/// The parameters of a search. Repeats and commas mean OR within a key, keys mean AND.
+/// What is looked for. Repeats and commas mean OR within a key, keys mean AND.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "describes routes::search_parameters")]
@@ -329,6 +329,13 @@ pub(crate) struct SearchQuery {
     sort: Option<SortWord>,
     #[param(minimum = 1, maximum = 100)]
     limit: Option<u32>,
+}
+
+/// How the results are told: the parameters of a search beside [`SearchQuery`] that a followed search does not have.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes routes::search_parameters")]
+pub(crate) struct ResultsQuery {
     /// `next_cursor` of the page before.
     #[param(max_length = 1024)]
     cursor: Option<String>,
@@ -342,46 +349,6 @@ pub(crate) struct SearchQuery {
     view: Option<ViewWord>,
     /// Whether each result says how its score came about.
     explain: Option<bool>,
-}
-
-/// The parameters of a search that is followed: those of a search but for `cursor`, `fields`, `facets` and `view`.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "describes routes::search_parameters")]
-pub(crate) struct FeedQuery {
-    /// Words; may be left out when a filter is given. Knows "phrases", -word, site:, type:, format: and method:.
-    /// Repeats are phrasings of one wish.
-    #[param(max_length = 1024)]
-    q: Option<String>,
-    #[param(style = Form, explode = false, inline)]
-    format: Option<FormatWords>,
-    /// `namespace:type`; a `*` at the end stands for any continuation.
-    #[param(style = Form, explode = false)]
-    semantic_type: Option<Vec<String>>,
-    #[param(style = Form, explode = false)]
-    namespace: Option<Vec<String>>,
-    #[param(style = Form, explode = false, inline)]
-    method: Option<MethodWords>,
-    #[param(style = Form, explode = false, inline)]
-    safety: Option<SafetyWords>,
-    #[param(style = Form, explode = false, inline)]
-    auth: Option<AuthWords>,
-    /// Sites or hosts.
-    #[param(style = Form, explode = false)]
-    site: Option<Vec<String>>,
-    #[param(style = Form, explode = false, inline)]
-    status: Option<StatusWords>,
-    #[param(style = Form, explode = false, inline)]
-    source: Option<SourceWords>,
-    /// Primary subtags, as `en`.
-    #[param(style = Form, explode = false)]
-    language: Option<Vec<String>>,
-    /// A date or a time.
-    updated_since: Option<String>,
-    #[param(inline)]
-    sort: Option<SortWord>,
-    #[param(minimum = 1, maximum = 100)]
-    limit: Option<u32>,
 }
 
 /// The list of the official MCP registry.

@@ -70,7 +70,7 @@ pub(crate) async fn site_changes(
 }
 
 /// What answers a search, the latest first among the best.
-#[utoipa::path(get, path = "/search.atom", tag = "feed", params(crate::openapi::schemas::FeedQuery),
+#[utoipa::path(get, path = "/search.atom", tag = "feed", params(crate::openapi::schemas::SearchQuery),
     responses((status = 200, description = "The best answers, the latest first", body = String, content_type = "application/atom+xml")))]
 pub(crate) async fn search(
     State(app): State<App>,

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use axum::extract::State;
 use axum::response::Response;
 use indexer::{
-    CursorProblem, FacetCount, FacetKey, Hit, IndexError, SearchAnswer, SearchError, SearchRequest,
+    CursorProblem, ExploreRequest, FacetBuckets, FacetCount, FacetKey, Hit, IndexError, SearchAnswer,
+    SearchError, SearchRequest,
 };
 use manifest::ManifestId;
 use serde::Serialize;
@@ -49,7 +50,7 @@ pub(crate) struct Found {
     get,
     path = "/search",
     tag = "search",
-    params(crate::openapi::schemas::SearchQuery),
+    params(crate::openapi::schemas::SearchQuery, crate::openapi::schemas::ResultsQuery),
     responses((status = 200, description = "A page of results", body = SearchPage)),
 )]
 pub(crate) async fn show(
@@ -85,11 +86,12 @@ pub(crate) async fn show(
     Ok(unchanged.unwrap_or_else(|| answer::tagged(body, "application/json", &tag, Caching::Search)))
 }
 
-/// The same query over the same commit has the same answer, but for the time it took.
+/// The same query over the same commit, with the same sites left out, has the same answer, but for the time it took.
 fn tag(app: &App, asked: &Asked) -> Result<EntityTag, Problem> {
     let generation = format!("{:?}", app.index().searcher()?.generation());
     let query = asked.uri.query().unwrap_or_default();
-    Ok(EntityTag::of(&[b"search", generation.as_bytes(), query.as_bytes()]))
+    let left_out = app.suppressed().names().join(" ");
+    Ok(EntityTag::of(&[b"search", generation.as_bytes(), left_out.as_bytes(), query.as_bytes()]))
 }
 
 /// Searches on the blocking pool.
@@ -102,6 +104,12 @@ pub(crate) async fn find(app: &App, request: SearchRequest) -> Result<Found, Pro
     answer.total = answer.total.saturating_sub((found - answer.hits.len()) as u64);
     let took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 1e2;
     Ok(Found { answer, took_ms })
+}
+
+/// Counts on the blocking pool.
+pub(crate) async fn explore(app: &App, mut request: ExploreRequest) -> Result<Vec<FacetBuckets>, Problem> {
+    request.filters.without_sites = app.suppressed().names();
+    app.index().run(move |searcher| searcher.explore(&request)).await?.map_err(|error| search_problem(&error))
 }
 
 pub(crate) fn search_problem(error: &SearchError) -> Problem {

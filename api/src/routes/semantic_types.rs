@@ -21,12 +21,12 @@ pub(crate) struct SemanticTypesAnswer {
     pub(crate) semantic_types: Vec<SemanticTypeCount>,
     pub(crate) total: usize,
     /// The largest first.
-    pub(crate) namespaces: Vec<Namespace>,
+    pub(crate) namespaces: Vec<Branch>,
 }
 
 /// A branch of the tree.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Namespace {
+pub(crate) struct Branch {
     pub(crate) namespace: String,
     /// Capabilities of any of its types, each counted once.
     pub(crate) capabilities: u64,
@@ -65,13 +65,13 @@ pub(crate) async fn list(
 }
 
 /// Each namespace with its types, both in the order they come.
-fn tree(namespaces: Vec<NamespaceCount>, types: &[SemanticTypeCount]) -> Vec<Namespace> {
+fn tree(namespaces: Vec<NamespaceCount>, types: &[SemanticTypeCount]) -> Vec<Branch> {
     let mut leaves: BTreeMap<&str, Vec<TypeOfNamespace>> = BTreeMap::new();
     for counted in types {
         let leaf = TypeOfNamespace { name: counted.name.clone(), capabilities: counted.capabilities };
         leaves.entry(&counted.namespace).or_default().push(leaf);
     }
-    let branch = |count: NamespaceCount| Namespace {
+    let branch = |count: NamespaceCount| Branch {
         types: leaves.remove(count.namespace.as_str()).unwrap_or_default(),
         namespace: count.namespace,
         capabilities: count.capabilities,

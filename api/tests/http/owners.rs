@@ -6,8 +6,9 @@ use manifest::SiteName;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use crate::answer::Answer;
 use crate::documents::{self, body_of};
-use crate::world::{Answer, Settings, World};
+use crate::world::{Settings, World};
 
 const TOKEN: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778";
 
@@ -189,6 +190,9 @@ async fn a_block_takes_effect_at_once() {
     assert_eq!(world.get(&capability).await.status, StatusCode::NOT_FOUND);
     assert_eq!(world.get(&format!("{capability}/tool")).await.status, StatusCode::NOT_FOUND);
     assert_eq!(found("site=skyhop.example").await, json!([]), "the index has not followed yet");
+    let explored = post(&world, "/explore", r#"{"resultType": {"facets": [{"field": "publisher"}]}}"#).await;
+    assert_eq!(explored.status, StatusCode::OK, "{}", explored.text());
+    assert!(!explored.text().contains("skyhop.example"), "{}", explored.text());
     let story = world.get("/sites/skyhop.example").await.json();
     assert_eq!(
         (&story["status"], &story["blocked"]["reason"]),

@@ -10,7 +10,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::world::{Answer, Settings, World};
+use crate::answer::Answer;
+use crate::world::{Settings, World};
 
 async fn from(world: &World, peer: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
     let peer: SocketAddr = format!("{peer}:4711").parse().unwrap();

@@ -3,19 +3,17 @@
 use api::{ApiConfig, App, LimitsConfig};
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, Request, StatusCode};
+use axum::http::Request;
 use chrono::{DateTime, TimeDelta, Utc};
-use http_body_util::BodyExt;
 use indexer::{IndexBuilder, IndexConfig};
 use manifest::{Discovery, Host, Manifest, ManifestUrl, SiteName};
 use policy::{FetchOutcome, RobotsKind, Status, VisitEnd};
-use serde_json::Value;
 use store::{
     DatabaseUrl, FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, RobotsRecord, Seed, Store,
     StoreConfig, VisitRecord, WorkerId,
 };
-use tower::ServiceExt;
 
+use crate::answer::Answer;
 use crate::documents;
 
 /// When everything was fetched.
@@ -38,27 +36,6 @@ pub(crate) struct Settings {
     pub(crate) limits: LimitsConfig,
     pub(crate) trusted_proxies: Vec<ipnet::IpNet>,
     pub(crate) admin_tokens: Option<std::path::PathBuf>,
-}
-
-/// An answer, read whole.
-pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Vec<u8>,
-}
-
-impl Answer {
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8(self.body.clone()).unwrap()
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
-    }
-
-    pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
-    }
 }
 
 impl World {
@@ -119,10 +96,7 @@ impl World {
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
-        let response = self.router.clone().oneshot(request).await.unwrap();
-        let (parts, body) = response.into_parts();
-        let body = body.collect().await.unwrap().to_bytes().to_vec();
-        Answer { status: parts.status, headers: parts.headers, body }
+        Answer::of(&self.router, request).await
     }
 
     /// As curl asks.

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
+#[path = "../support/answer.rs"]
+mod answer;
 mod ard;
 mod descriptions;
 mod hostile;

@@ -5,7 +5,8 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use serde_json::{Value, json};
 
-use crate::world::{Answer, World};
+use crate::answer::Answer;
+use crate::world::World;
 
 async fn post(world: &World, headers: &[(&str, &str)], body: &Value) -> Answer {
     let mut request = Request::post("/mcp")

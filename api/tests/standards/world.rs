@@ -3,9 +3,8 @@
 use api::{ApiConfig, App, LimitsConfig};
 use axum::Router;
 use axum::body::Body;
-use axum::http::{HeaderMap, Request, StatusCode};
+use axum::http::{Request, StatusCode};
 use chrono::{DateTime, TimeDelta, Utc};
-use http_body_util::BodyExt;
 use indexer::{IndexBuilder, IndexConfig};
 use manifest::{Discovery, Document, ManifestUrl};
 use policy::{FetchOutcome, Status, VisitEnd};
@@ -14,7 +13,8 @@ use store::{
     DatabaseUrl, FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, Seed, Store, StoreConfig,
     VisitRecord, WorkerId,
 };
-use tower::ServiceExt;
+
+use crate::answer::Answer;
 
 /// How the world reaches the interface under test.
 pub(crate) const PUBLIC_URL: &str = "https://dex.example";
@@ -30,26 +30,7 @@ pub(crate) struct World {
     _dir: tempfile::TempDir,
 }
 
-/// An answer, read whole.
-pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Vec<u8>,
-}
-
 impl Answer {
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8(self.body.clone()).unwrap()
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
-    }
-
-    pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
-    }
-
     /// The answer of a request that was well.
     pub(crate) fn ok(self) -> Value {
         assert_eq!(self.status, StatusCode::OK, "{}", self.text());
@@ -95,10 +76,7 @@ impl World {
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
-        let response = self.router.clone().oneshot(request).await.unwrap();
-        let (parts, body) = response.into_parts();
-        let body = body.collect().await.unwrap().to_bytes().to_vec();
-        Answer { status: parts.status, headers: parts.headers, body }
+        Answer::of(&self.router, request).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {

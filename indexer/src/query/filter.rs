@@ -2,7 +2,9 @@
 
 use std::ops::Bound;
 
-use tantivy::query::{BooleanQuery, ConstScoreQuery, Query, RangeQuery, TermQuery, TermSetQuery};
+use tantivy::query::{
+    AllQuery, BooleanQuery, ConstScoreQuery, Occur, Query, RangeQuery, TermQuery, TermSetQuery,
+};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Searcher, Term};
 
@@ -52,6 +54,13 @@ pub(crate) fn filter_parts(
         });
         let query = silent(Box::new(TermSetQuery::new(terms)));
         parts.push(FilterPart { facet: Some(FacetKey::Site), query });
+    }
+    if !filters.without_sites.is_empty() {
+        let sites = lower(&filters.without_sites);
+        let theirs = TermSetQuery::new(sites.iter().map(|site| Term::from_field_text(fields.site, site)));
+        let others: Vec<(Occur, Box<dyn Query>)> =
+            vec![(Occur::Must, Box::new(AllQuery)), (Occur::MustNot, Box::new(theirs))];
+        parts.push(FilterPart { facet: None, query: silent(Box::new(BooleanQuery::new(others))) });
     }
     if !filters.semantic_types.is_empty() {
         let query = types_query(searcher, fields, &filters.semantic_types)?;
