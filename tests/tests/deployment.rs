@@ -6,9 +6,19 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use cargo_metadata::MetadataCommand;
+use serde_json::Value;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn text(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The documents of a YAML file.
+fn yaml(path: &str) -> Vec<Value> {
+    text(path).split("\n---\n").map(|document| yaml_serde::from_str(document).unwrap()).collect()
 }
 
 /// Every file below a folder, as text.
@@ -28,10 +38,15 @@ fn texts(folder: &str) -> Vec<String> {
     texts
 }
 
+fn files_below(folder: &str) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(root().join(folder)).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
 #[test]
 fn the_image_builds_every_crate_with_the_toolchain_of_the_workspace() {
     let metadata = MetadataCommand::new().no_deps().other_options(["--locked".to_owned()]).exec().unwrap();
-    let dockerfile = std::fs::read_to_string(root().join("deploy/Dockerfile")).unwrap();
+    let dockerfile = text("deploy/Dockerfile");
     for package in metadata.workspace_packages() {
         let manifest = package.manifest_path.strip_prefix(&metadata.workspace_root).unwrap();
         let folder = manifest.parent().unwrap();
@@ -43,6 +58,128 @@ fn the_image_builds_every_crate_with_the_toolchain_of_the_workspace() {
     let toolchain = metadata.workspace_packages()[0].rust_version.clone().unwrap();
     let from = format!("FROM rust:{}.{}-", toolchain.major, toolchain.minor);
     assert!(dockerfile.contains(&from), "deploy/Dockerfile does not begin with {from}");
+    let version = metadata.workspace_packages()[0].version.to_string();
+    assert!(dockerfile.contains(&format!("ARG VERSION={version}\n")), "deploy/Dockerfile: another version");
+    let kustomization = &yaml("deploy/kubernetes/base/kustomization.yaml")[0];
+    assert_eq!(kustomization["images"][0]["newTag"], version.as_str());
+}
+
+#[test]
+fn compose_brings_up_the_whole_fleet() {
+    let compose: Value = {
+        let mut value: yaml_serde::Value = yaml_serde::from_str(&text("deploy/compose.yaml")).unwrap();
+        value.apply_merge().unwrap();
+        serde_json::to_value(value).unwrap()
+    };
+    let services = compose["services"].as_object().unwrap();
+    let names: BTreeSet<&str> = services.keys().map(String::as_str).collect();
+    assert_eq!(names, BTreeSet::from(["api", "crawler", "grafana", "indexer", "postgres", "prometheus"]));
+    for twice in ["crawler", "api"] {
+        assert_eq!(services[twice]["deploy"]["replicas"], 2, "{twice}");
+    }
+    for ours in ["crawler", "indexer", "api"] {
+        assert!(services[ours]["healthcheck"]["test"].is_array(), "{ours} has no health check");
+        assert_eq!(services[ours]["read_only"], true, "{ours}");
+        let is_outside = services[ours]["networks"].as_array().unwrap().contains(&Value::from("outside"));
+        assert_eq!(is_outside, ours == "crawler", "only the crawler may reach the world: {ours}");
+    }
+    assert_eq!(compose["networks"]["inside"]["internal"], true);
+}
+
+#[test]
+fn the_kubernetes_base_lists_every_file() {
+    let kustomization = &yaml("deploy/kubernetes/base/kustomization.yaml")[0];
+    let listed = kustomization["resources"].as_array().unwrap().iter();
+    let mut listed: BTreeSet<String> = listed.map(|name| name.as_str().unwrap().to_owned()).collect();
+    listed.insert("kustomization.yaml".to_owned());
+    assert_eq!(listed, files_below("deploy/kubernetes/base"));
+}
+
+#[test]
+fn in_kubernetes_only_the_crawler_may_reach_the_world() {
+    let policies = yaml("deploy/kubernetes/base/network-policies.yaml");
+    let nothing = policies.iter().find(|policy| policy["metadata"]["name"] == "nothing").unwrap();
+    assert_eq!(nothing["spec"]["podSelector"], serde_json::json!({}), "it must hold for every pod");
+    assert!(nothing["spec"].get("egress").is_none() && nothing["spec"].get("ingress").is_none());
+    let mut crawler_reaches_the_world = false;
+    for policy in &policies {
+        let rules = policy["spec"]["egress"].as_array().cloned().unwrap_or_default();
+        for rule in rules {
+            let to = rule["to"].as_array().expect("a rule without `to` lets a pod reach everything").clone();
+            for block in to.iter().filter(|to| to.get("ipBlock").is_some()) {
+                let pods = &policy["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/name"];
+                assert_eq!(pods, "crawler", "{} opens {block}", policy["metadata"]["name"]);
+                crawler_reaches_the_world |= block["ipBlock"]["cidr"] == "0.0.0.0/0";
+            }
+        }
+    }
+    assert!(crawler_reaches_the_world);
+}
+
+#[test]
+fn every_container_is_bounded_and_without_rights() {
+    for file in ["crawler.yaml", "api.yaml"] {
+        let path = format!("deploy/kubernetes/base/{file}");
+        let deployment = yaml(&path).into_iter().find(|document| document["kind"] == "Deployment").unwrap();
+        let pod = &deployment["spec"]["template"]["spec"];
+        assert_eq!(pod["securityContext"]["runAsNonRoot"], true, "{file}");
+        for container in pod["containers"].as_array().unwrap() {
+            let name = &container["name"];
+            assert!(container["resources"]["limits"]["memory"].is_string(), "{file}: {name} has no limit");
+            assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true, "{file}: {name}");
+            assert_eq!(container["securityContext"]["capabilities"]["drop"][0], "ALL", "{file}: {name}");
+            let is_probed = container["livenessProbe"].is_object() || name == "indexer";
+            assert!(is_probed, "{file}: {name} has no probe");
+        }
+    }
+}
+
+#[test]
+fn every_unit_is_hardened_alike() {
+    let hardening = |unit: &str| -> Vec<String> {
+        let unit = text(&format!("deploy/systemd/{unit}"));
+        let (_, rest) = unit.split_once("# What it may not do.\n").unwrap();
+        // who may be spoken to differs: some reach the world
+        let is_shared = |line: &&str| !line.starts_with('#') && !line.starts_with("IPAddress");
+        rest.lines().take_while(|line| !line.is_empty()).filter(is_shared).map(str::to_owned).collect()
+    };
+    let units = files_below("deploy/systemd");
+    assert_eq!(units.len(), 4, "{units:?}");
+    for unit in &units {
+        assert_eq!(hardening(unit), hardening("agentdex.service"), "{unit}");
+    }
+}
+
+#[test]
+fn the_starter_seeds_are_read_without_a_complaint() {
+    let path = root().join("deploy/seeds/starter.txt");
+    let mut reader = crawler::seeds::SeedReader::new();
+    let file = std::fs::File::open(path).unwrap();
+    let mut hosts = BTreeSet::new();
+    let each = |seed: store::Seed| hosts.extend([seed.host.to_string()]);
+    reader.read("starter.txt", file, each).unwrap();
+    let report = reader.into_report();
+    assert!(report.rejected.is_empty() && report.duplicates == 0, "{report:?}");
+    assert!(hosts.len() >= 50, "only {} hosts", hosts.len());
+    let elsewhere =
+        ["vercel.app", "netlify.app", "ngrok", "trycloudflare.com", "pages.dev", "example", "localhost"];
+    let stray: Vec<&String> =
+        hosts.iter().filter(|host| elsewhere.iter().any(|end| host.contains(end))).collect();
+    assert!(stray.is_empty(), "previews or placeholders: {stray:?}");
+}
+
+#[test]
+fn actions_are_pinned_by_commit() {
+    for file in files_below(".github/workflows") {
+        let workflow = text(&format!(".github/workflows/{file}"));
+        for line in workflow.lines().filter(|line| line.contains("uses:")) {
+            let pinned =
+                line.split('@').nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap_or_default();
+            let is_commit = pinned.len() == 40 && pinned.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(is_commit, "{file}: not pinned by commit: {}", line.trim());
+        }
+        assert!(workflow.contains("run: bash .ci/run"), "{file} does not run what CI runs");
+    }
 }
 
 #[test]
@@ -64,5 +201,22 @@ fn every_metric_that_is_watched_is_emitted() {
             sources.contains(&format!("\"{name}\"")),
             "{name} is watched below deploy/ and emitted nowhere"
         );
+    }
+}
+
+/// Programs of the version before have to go on with an expanded schema, and know a contraction by its name.
+#[test]
+fn migrations_that_take_something_away_are_named_so() {
+    for folder in ["migrations/postgres", "migrations/sqlite"] {
+        for file in files_below(folder) {
+            let statements = text(&format!("{folder}/{file}")).to_ascii_uppercase();
+            let takes_away =
+                ["DROP TABLE", "DROP COLUMN", "RENAME "].iter().any(|words| statements.contains(words));
+            let is_named = file.split_once('_').is_some_and(|(_, name)| name.starts_with("contract"));
+            assert!(
+                !takes_away || is_named,
+                "{folder}/{file} takes something away and is not named contract"
+            );
+        }
     }
 }

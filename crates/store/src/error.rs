@@ -53,7 +53,7 @@ pub enum StoreError {
     },
     /// The schema was written by a newer program.
     #[error(
-        "the database has schema {found}, which is newer than the {known} that this program knows: \
+        "the database has schema {found}, which no longer serves programs that know schema {known}: \
          use the newer program, or restore a backup made before it ran"
     )]
     SchemaNewer {

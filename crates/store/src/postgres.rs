@@ -9,6 +9,7 @@ use sqlx::{ConnectOptions, Postgres, Transaction};
 use crate::StoreError;
 use crate::config::DatabaseUrl;
 use crate::fault::Outcome;
+use crate::schema::Schema;
 
 #[expect(clippy::duplicate_mod, reason = "the statements are written once and compiled for each back end")]
 #[path = "sql/mod.rs"]
@@ -89,7 +90,11 @@ impl Pool {
             .await
             .map_err(|_| unreachable(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs())))?
             .map_err(|error| unreachable(error.to_string()))?;
-        crate::schema::migrate(&mut connection, &MIGRATIONS).await?;
+        let schema = crate::schema::migrate(&mut connection, &MIGRATIONS).await?;
+        if let Schema::Newer { known, .. } = schema {
+            let contractions = sql::server::contractions_after(&mut connection, known).await;
+            schema.serves(contractions.map_err(|fault| fault.during("contractions_after"))?)?;
+        }
         let pool = PgPoolOptions::new()
             .max_connections(connections_max.max(1))
             .acquire_timeout(ACQUIRE_TIMEOUT)

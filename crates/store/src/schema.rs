@@ -1,12 +1,45 @@
-//! Brings a database to the schema of this program, and refuses one that is newer.
+//! Brings a database to the schema of this program, and tells one that is newer: programs of the version before go on with
+//! it as long as it was only expanded, so that an upgrade can be taken back.
 
 use sqlx::migrate::{Migrate, MigrateError, Migration, Migrator};
 
 use crate::StoreError;
 use crate::fault::Fault;
 
+/// How the schema of a database compares with this program's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Schema {
+    Ours,
+    /// It has everything that this program knows, and more.
+    Newer {
+        found: i64,
+        known: i64,
+    },
+}
+
+impl Schema {
+    /// Whether this program can go on, by the number of migrations beyond its own that took something away.
+    pub(crate) fn serves(self, contractions: i64) -> Result<(), StoreError> {
+        match self {
+            Self::Newer { found, known } if contractions > 0 => Err(StoreError::SchemaNewer { found, known }),
+            Self::Newer { found, known } => {
+                tracing::warn!(
+                    schema.found = found,
+                    schema.known = known,
+                    "the database was upgraded: going on"
+                );
+                Ok(())
+            }
+            Self::Ours => Ok(()),
+        }
+    }
+}
+
 /// Migrates under the driver's lock. A database that is up to date is not written to at all, so that a replica serves.
-pub(crate) async fn migrate<C: Migrate>(connection: &mut C, migrations: &Migrator) -> Result<(), StoreError> {
+pub(crate) async fn migrate<C: Migrate>(
+    connection: &mut C,
+    migrations: &Migrator,
+) -> Result<Schema, StoreError> {
     let known = migrations.iter().map(|migration| migration.version).max().unwrap_or_default();
     // An empty database has no table of migrations to list.
     let applied = connection.list_applied_migrations(&migrations.table_name).await.unwrap_or_default();
@@ -14,14 +47,16 @@ pub(crate) async fn migrate<C: Migrate>(connection: &mut C, migrations: &Migrato
     let is_applied = |ours: &Migration| {
         applied.iter().any(|theirs| theirs.version == ours.version && theirs.checksum == ours.checksum)
     };
-    if found == known && migrations.iter().all(is_applied) {
-        return Ok(());
+    let has_all = migrations.iter().all(is_applied);
+    if found == known && has_all {
+        return Ok(Schema::Ours);
     }
     if found > known {
-        return Err(StoreError::SchemaNewer { found, known });
+        let newer = Schema::Newer { found, known };
+        return if has_all { Ok(newer) } else { Err(StoreError::SchemaNewer { found, known }) };
     }
     match migrations.run_direct(None, connection, false).await {
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(Schema::Ours),
         Err(MigrateError::VersionMissing(found)) => Err(StoreError::SchemaNewer { found, known }),
         Err(error) => Err(refused(error, found, known)),
     }

@@ -16,6 +16,7 @@ use sqlx::{ConnectOptions, Connection as _, Sqlite, Transaction};
 
 use crate::StoreError;
 use crate::fault::Outcome;
+use crate::schema::Schema;
 
 #[expect(clippy::duplicate_mod, reason = "the statements are written once and compiled for each back end")]
 #[path = "sql/mod.rs"]
@@ -110,7 +111,11 @@ impl Pool {
         };
         let lock = locked.map_err(|error| not_writable(path, &error))??;
         let mut connection = options.connect().await.map_err(|error| not_writable(path, &error))?;
-        crate::schema::migrate(&mut connection, &MIGRATIONS).await?;
+        let schema = crate::schema::migrate(&mut connection, &MIGRATIONS).await?;
+        if let Schema::Newer { known, .. } = schema {
+            let contractions = sql::server::contractions_after(&mut connection, known).await;
+            schema.serves(contractions.map_err(|fault| fault.during("contractions_after"))?)?;
+        }
         connection.close().await.map_err(|error| not_writable(path, &error))?;
         drop(lock);
         Ok(())

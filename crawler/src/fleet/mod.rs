@@ -171,8 +171,13 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         }
         // the queue is looked at every so often, and once more after the last lease has ended
         let leases_end_at = idle_since + delta(self.lease + 2 * IDLE_POLL);
-        if self.only.is_some() || clock::now() > leases_end_at {
+        if self.only.is_some() {
             return false;
+        }
+        if clock::now() > leases_end_at {
+            // what others held may have become free since the last look, which on a busy machine was long ago
+            work.next_look_at = Instant::now();
+            return std::mem::take(&mut work.others_held);
         }
         match self.tools.store.stats(clock::now()).await {
             // what others held is free now: one more look

@@ -98,9 +98,20 @@ impl Visit<'_> {
         let verdict = restore(&record);
         let (kind, cause, use_until) = (record.kind, record.cause.as_deref(), record.expires_at);
         self.tools.events.tell(Event::Robots { host, kind, cause, use_until });
+        if let Some(other) = file_of_other_host(host, &current, &record) {
+            self.adopt(&other, restore(&record));
+            self.progress.robots.insert(other.clone(), RobotsRecord { host: other, ..record.clone() });
+        }
         self.progress.robots.insert(host.clone(), record);
         Ok(Robots::Verdict(self.adopt(host, verdict)))
     }
+}
+
+/// The host of the same site whose own robots.txt a redirect led to: it need not be asked for once more.
+fn file_of_other_host(asked: &Host, read: &ManifestUrl, record: &RobotsRecord) -> Option<Host> {
+    let other = read.host();
+    let is_own_file = record.kind == RobotsKind::Rules && read.path_and_query() == ROBOTS_PATH;
+    (is_own_file && other != *asked && other.site() == asked.site()).then_some(other)
 }
 
 /// Where a redirect of robots.txt leads; it may lead to another site.

@@ -12,18 +12,31 @@ use crate::error::IndexError;
 /// How often is looked for a new state: replicas lag by this and their own pause, and small commits are put together.
 const PUBLISH_EVERY: Duration = Duration::from_secs(30);
 
+/// How often is looked for an index while there is none: replicas wait for its first snapshot.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// Publishes what is new until told to stop. What cannot be published is said and tried again.
 pub async fn keep_publishing(index_dir: PathBuf, to: PathBuf, cancel: CancellationToken) {
     loop {
-        publish_logged(index_dir.clone(), to.clone()).await;
-        if cancel.run_until_cancelled(tokio::time::sleep(PUBLISH_EVERY)).await.is_none() {
+        let pause = match publish_logged(index_dir.clone(), to.clone()).await {
+            Source::Index => PUBLISH_EVERY,
+            Source::Nothing => LOOK_EVERY,
+        };
+        if cancel.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
             return;
         }
     }
 }
 
+/// Whether there is something to publish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Index,
+    Nothing,
+}
+
 /// Publishes once and says what it came to.
-pub async fn publish_logged(index_dir: PathBuf, to: PathBuf) {
+pub async fn publish_logged(index_dir: PathBuf, to: PathBuf) -> Source {
     let published = tokio::task::spawn_blocking(move || publish(&index_dir, &to, now())).await;
     match published {
         Ok(Ok(Published::New { snapshot, bytes_new })) => tracing::info!(
@@ -35,10 +48,12 @@ pub async fn publish_logged(index_dir: PathBuf, to: PathBuf) {
         Ok(Ok(Published::Unchanged)) => {}
         Ok(Err(SnapshotError::Index(IndexError::Missing { .. }))) => {
             tracing::debug!("there is no index to publish yet");
+            return Source::Nothing;
         }
         Ok(Err(error)) => tracing::error!(%error, "the snapshot was not published"),
         Err(error) => tracing::error!(%error, "publishing broke off"),
     }
+    Source::Index
 }
 
 #[expect(clippy::disallowed_methods, reason = "the edge of the program, where time comes in")]

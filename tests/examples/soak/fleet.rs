@@ -175,7 +175,7 @@ impl Fleet {
             .arg(&self.hosts)
             .arg("--ca-file")
             .arg(&self.ca);
-        command.args(["--allow-addresses", "127.0.0.0/8", "--lease", "5s", "--quiet"]);
+        command.args(["--allow-addresses", "127.0.0.0/8", "--lease", "5s", "--concurrency", "12"]);
         command.args(["--contact-url", "https://crawler.example/about", "--contact-email", CONTACT_EMAIL]);
         command.arg("--delay").arg(format!("{}ms", DELAY.as_millis()));
         match name {
@@ -195,7 +195,7 @@ impl Fleet {
         self.note_the_fallen();
         if self.has_ended("crawler-pass")? {
             self.pass(weather)?;
-        } else if chance.below(12) == 0 {
+        } else if chance.below(4) == 0 {
             self.kill("crawler-pass")?;
             self.stopped.kills += 1;
             self.pass(weather)?;

@@ -62,7 +62,7 @@ impl Measurements {
         let text = String::from_utf8_lossy(&bytes);
         for name in names {
             let values = text.lines().filter_map(|line| value_of(line, name));
-            self.metrics.entry(name).or_default().push(values.sum());
+            self.metrics.entry(name).or_default().push(values.fold(0.0, |sum, value| sum + value));
         }
     }
 }

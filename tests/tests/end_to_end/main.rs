@@ -41,6 +41,7 @@ on_both_back_ends! {
     own::it_finds_itself_with_nothing_to_mend,
     restarts::nothing_is_lost_or_doubled_by_kills,
     restarts::a_rolling_restart_fails_no_request,
+    restarts::an_expanded_schema_serves_the_version_before,
     restarts::replicas_serve_published_snapshots,
     faults::every_scope_is_kept_at_once,
     faults::the_interface_serves_the_key_of_a_signing_crawler,

@@ -10,6 +10,7 @@ use std::time::Duration;
 use agentdex_tests::audit;
 use agentdex_tests::harness::{TestDatabase, binary};
 use serde_json::Value;
+use sqlx::Connection as _;
 use testweb::{Web, WebBuilder};
 
 /// Whom site owners would write to.
@@ -85,7 +86,12 @@ impl World {
 
     /// The crawler on the seeds, told how to reach the test web.
     pub(crate) fn crawler(&self, flags: &[&str]) -> Command {
-        let mut command = self.program("crawler");
+        self.crawling("crawler", flags)
+    }
+
+    /// The same for any program that crawls.
+    pub(crate) fn crawling(&self, program: &str, flags: &[&str]) -> Command {
+        let mut command = self.program(program);
         let files = self.web.write_files(self.dir.path()).unwrap();
         command.arg("--hosts").arg(files.hosts).arg("--ca-file").arg(files.ca);
         command.args(["--allow-addresses", "127.0.0.0/8", "--contact-url", "https://crawler.example/about"]);
@@ -94,6 +100,18 @@ impl World {
         command.arg("--seeds").arg(self.path("seeds.txt")).args(flags);
         self.passes_began_us.borrow_mut().push(self.web.log().now_us());
         command
+    }
+
+    /// Runs statements on the database, beside the programs.
+    pub(crate) async fn execute(&self, statements: &'static str) {
+        if let Some(url) = &self.database_url {
+            let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+            sqlx::raw_sql(statements).execute(&mut connection).await.unwrap();
+        } else {
+            let url = format!("sqlite:{}", self.path("data/agentdex.db").display());
+            let mut connection = sqlx::SqliteConnection::connect(&url).await.unwrap();
+            sqlx::raw_sql(statements).execute(&mut connection).await.unwrap();
+        }
     }
 
     /// One pass over the seeds; the summary that it printed.

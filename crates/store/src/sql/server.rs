@@ -16,3 +16,9 @@ pub(crate) async fn server_time(connection: &mut Connection) -> Outcome<Option<D
     let seconds = text.get(..TIME_LENGTH).unwrap_or_default();
     Ok(NaiveDateTime::parse_from_str(seconds, TIME).ok().map(|time| time.and_utc()))
 }
+
+/// How many migrations after a number took something away; their files are called so, see migrations/README.md.
+pub(crate) async fn contractions_after(connection: &mut Connection, known: i64) -> Outcome<i64> {
+    let count = "SELECT COUNT(*) FROM _sqlx_migrations WHERE version > $1 AND description LIKE 'contract%'";
+    Ok(sqlx::query_scalar(count).bind(known).fetch_one(&mut *connection).await?)
+}

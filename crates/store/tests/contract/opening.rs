@@ -69,14 +69,23 @@ pub(crate) async fn every_shipped_schema_is_brought_up_to_date(db: Db) -> Result
 pub(crate) async fn a_newer_schema_is_refused(db: Db) -> Result<()> {
     db.execute(
         "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
-         SELECT 9999, 'of the future', success, checksum, execution_time FROM _sqlx_migrations WHERE version = 1",
+         SELECT 9998, 'expand of the future', success, checksum, execution_time FROM _sqlx_migrations WHERE version = 1",
+    )
+    .await?;
+    // What was only expanded serves the program of the version before.
+    let store = Store::open(&db.config).await?;
+    store.ping().await?;
+    store.close().await;
+    db.execute(
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+         SELECT 9999, 'contract of the future', success, checksum, execution_time FROM _sqlx_migrations WHERE version = 1",
     )
     .await?;
     let error = Store::open(&db.config).await.err();
     let Some(StoreError::SchemaNewer { found: 9999, known }) = error else { anyhow::bail!("{error:?}") };
     assert!(known >= 1);
     // A migration that is not the one of this program: nobody knows what the schema looks like.
-    db.execute("DELETE FROM _sqlx_migrations WHERE version = 9999").await?;
+    db.execute("DELETE FROM _sqlx_migrations WHERE version >= 9998").await?;
     Store::open(&db.config).await?.close().await;
     let other = match db.store.backend() {
         Backend::Postgres => "UPDATE _sqlx_migrations SET checksum = decode('00', 'hex')",
