@@ -34,6 +34,11 @@ impl IndexBuilder {
         self.writer.replace(stored)
     }
 
+    /// Adds the capabilities of several manifests; returns how many.
+    pub fn add_all(&self, stored: &[StoredManifest]) -> Result<usize, IndexError> {
+        self.writer.replace_all(stored)
+    }
+
     /// Commits at a feed position and puts the index in the place of the one that served.
     pub fn finish(self, position: FeedPosition) -> Result<(), IndexError> {
         let (writer, _lock) = self.switch(position)?;

@@ -205,21 +205,18 @@ impl Follower {
         let dir = config.dir.clone();
         let mut builder = blocking(move || IndexBuilder::begin_locked(&dir, &feed_id, lock)).await?;
         let mut summary = Summary { position, was_rebuilt: true, ..Summary::default() };
-        let mut after: Option<ManifestId> = None;
-        loop {
-            let page = store.manifests_page(after.as_ref(), MANIFESTS_MAX).await?;
-            let Some(last) = page.last() else { break };
-            after = Some(last.manifest.id.clone());
+        let mut page = store.manifests_page(None, MANIFESTS_MAX).await?;
+        while let Some(last) = page.last() {
+            let after = last.manifest.id.clone();
             summary.manifests += page.len() as u64;
-            let (returned, capabilities) = blocking(move || {
-                let mut capabilities = 0;
-                for stored in &page {
-                    capabilities += builder.add(stored)? as u64;
-                }
-                Ok((builder, capabilities))
-            })
-            .await?;
-            builder = returned;
+            let built = blocking(move || {
+                let capabilities = builder.add_all(&page)?;
+                Ok((builder, capabilities as u64))
+            });
+            // The next page is read while this one is worked on.
+            let (next, built) = tokio::join!(store.manifests_page(Some(&after), MANIFESTS_MAX), built);
+            let (returned, capabilities) = built?;
+            (builder, page) = (returned, next?);
             summary.capabilities += capabilities;
         }
         let (writer, lock) = blocking(move || builder.switch(position)).await?;
@@ -259,11 +256,7 @@ impl Follower {
                 for (id, _) in &batch {
                     writer.remove(id);
                 }
-                let mut capabilities = 0;
-                for stored in &stored {
-                    capabilities += writer.replace(stored)? as u64;
-                }
-                Ok(capabilities)
+                Ok(writer.replace_all(&stored)? as u64)
             })
             .await?;
         self.summary.capabilities += capabilities;

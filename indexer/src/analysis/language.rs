@@ -11,8 +11,9 @@ use whatlang::Lang;
 use super::{is_stop_word, words};
 
 /// How words are reduced to stems.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Stemming {
+    #[default]
     English,
     Other(Algorithm),
     /// The language has no stemmer: words stay as they are.

@@ -4,7 +4,9 @@
 //! title three times, of parameter names and the site twice, everything else once. Text that tries to instruct the
 //! reader is indexed like any other and ranked a little lower.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use manifest::model::{Capability, ConformanceLevel, Manifest, SourceKind};
 use policy::Status;
@@ -50,6 +52,8 @@ pub(crate) struct ManifestText<'a> {
     stored: &'a StoredManifest,
     /// Words of the site's name, not stemmed.
     site_words: Vec<String>,
+    /// What the manifest says of itself, in the stems of the capability before, which mostly are those of the next.
+    about: RefCell<Option<(Stemming, Rc<str>)>>,
 }
 
 impl<'a> ManifestText<'a> {
@@ -59,7 +63,7 @@ impl<'a> ManifestText<'a> {
         if !is_present || !stored.manifest.format().is_indexable() {
             return None;
         }
-        Some(Self { stored, site_words: site_words(&stored.manifest) })
+        Some(Self { stored, site_words: site_words(&stored.manifest), about: RefCell::default() })
     }
 
     /// The document of one capability.
@@ -79,6 +83,18 @@ impl<'a> ManifestText<'a> {
         document.add_f64(fields.prior, self.prior(capability, &row));
         document.add_bytes(fields.row, &serde_json::to_vec(&row).map_err(IndexError::Row)?);
         Ok(document)
+    }
+
+    fn about(&self, stemming: Stemming) -> Rc<str> {
+        let mut kept = self.about.borrow_mut();
+        match &*kept {
+            Some((of, text)) if *of == stemming => Rc::clone(text),
+            _ => {
+                let text: Rc<str> = about(&self.stored.manifest, stemming).into();
+                *kept = Some((stemming, Rc::clone(&text)));
+                text
+            }
+        }
     }
 
     fn add_identity(&self, fields: &Fields, capability: &Capability, document: &mut TantivyDocument) {
@@ -248,7 +264,7 @@ impl<'a> CapabilityText<'a> {
         }
         let examples = &self.capability.examples;
         document.add_text(fields.example, joined_terms(examples.iter().map(String::as_str), stemming));
-        document.add_text(fields.about, about(&manifest.stored.manifest, stemming));
+        document.add_text(fields.about, manifest.about(stemming));
         self.add_suggestions(fields, document);
     }
 

@@ -15,4 +15,4 @@ pub(crate) use writer::{Opened, Writer, open_for_writing};
 /// Version of fields and analysis: an index of another version is rebuilt.
 pub const SCHEMA_VERSION: u32 = 3;
 /// Version of the ranking: a cursor of another version is gone.
-pub(crate) const RANKING_VERSION: u16 = 2;
+pub(crate) const RANKING_VERSION: u16 = 3;

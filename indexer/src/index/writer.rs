@@ -94,6 +94,22 @@ impl Writer {
         Ok(stored.manifest.capabilities.len())
     }
 
+    /// Does the same for several manifests, each of another id, on as many threads as write: making documents of texts
+    /// takes longer than what the engine does with them.
+    pub(crate) fn replace_all(&self, stored: &[StoredManifest]) -> Result<usize, IndexError> {
+        let of_share = |some: &[StoredManifest]| -> Result<usize, IndexError> {
+            some.iter().map(|stored| self.replace(stored)).sum()
+        };
+        let share = stored.len().div_ceil(WRITER_THREADS).max(1);
+        std::thread::scope(|scope| {
+            let of_share = &of_share;
+            let threads: Vec<_> =
+                stored.chunks(share).map(|some| scope.spawn(move || of_share(some))).collect();
+            let broken = || Err(IndexError::engine("make documents")(tantivy::TantivyError::Poisoned));
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| broken())).sum()
+        })
+    }
+
     /// Removes a manifest's capabilities.
     pub(crate) fn remove(&self, manifest: &ManifestId) {
         self.inner.delete_term(Term::from_field_text(self.fields.manifest, manifest.as_str()));

@@ -55,6 +55,8 @@ pub(crate) struct Plan {
     pub(crate) parts: Vec<Vec<usize>>,
     /// Words that count, distinct.
     pub(crate) words: Vec<PlanWord>,
+    /// How the words were stemmed.
+    pub(crate) stemming: Stemming,
 }
 
 /// How the words of one text are read.
@@ -78,7 +80,7 @@ impl Plan {
         let stemming = detect(text).map_or(Stemming::English, Stemming::for_language);
         let keeps_chat = !words(text).any(|word| !is_stop_word(&word.text) && !is_chat_verb(&word.text));
         let reading = Reading { stemming, keeps_chat, known };
-        let mut plan = Self::default();
+        let mut plan = Self { stemming, ..Self::default() };
         let mut seen = HashSet::new();
         let mut parts: Vec<Vec<usize>> = Vec::new();
         for part in split_parts(text) {

@@ -11,11 +11,13 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, Term};
 
 use super::bare::BareSearch;
-use super::candidates::{Conditions, Selected, add_phrases, excluded_query, select, selecting_query};
+use super::candidates::{
+    Conditions, Selected, add_phrases, excluded_query, is_scored_whole, select, selecting_query,
+};
 use super::cursor::{Cursor, short_tie};
 use super::deadline::{Deadline, Timed};
 use super::loaded::Loaded;
-use super::matrix::Matrix;
+use super::matrix::{Look, Matrix};
 use super::order::{By, Found, TopAfter};
 use super::rank::{Ranked, Traits, coverage, explained_terms, rank, text_scores};
 use super::snippet::Marks;
@@ -184,8 +186,9 @@ impl<'a> Answerer<'a> {
         if !is_beyond {
             let fresh: Vec<&Ranked> =
                 window.ranked.iter().filter(|hit| !seen_set.contains(&short_tie(hit.tie))).collect();
+            let marks = self.marks();
             for hit in fresh.iter().take(self.limit) {
-                answer.hits.push(self.hit(hit, &window)?);
+                answer.hits.push(self.hit(hit, &marks)?);
                 seen.push(short_tie(hit.tie));
             }
             if fresh.len() > self.limit {
@@ -216,9 +219,9 @@ impl<'a> Answerer<'a> {
         let found = self.collect(query, collector, deadline)?;
         (answer.total, answer.total_is_exact) = (found.total, true);
         let highest = window.ranked.last().map_or(f32::MAX, |last| last.score);
-        let marks = Marks::of(&self.plans);
+        let marks = self.marks();
         for (place, address) in found.documents.iter().take(room) {
-            let mut hit = self.marked(&marks, rows::row(self.loaded, *address)?);
+            let mut hit = marked(&marks, rows::row(self.loaded, *address)?);
             hit.score = place.key.score().min(highest);
             answer.hits.push(hit);
         }
@@ -244,7 +247,7 @@ impl<'a> Answerer<'a> {
         let collector = TopAfter { by, limit: self.limit + 1, after, skip: Arc::default() };
         let query = self.conditions.apply(self.text.as_deref(), None);
         let found = self.collect(query.as_ref(), collector, deadline)?;
-        let marks = Marks::of(&self.plans);
+        let marks = self.marks();
         let mut answer = SearchAnswer {
             total: found.total,
             total_is_exact: true,
@@ -253,7 +256,7 @@ impl<'a> Answerer<'a> {
             ..SearchAnswer::default()
         };
         for (_, address) in found.documents.iter().take(self.limit) {
-            answer.hits.push(self.marked(&marks, rows::row(self.loaded, *address)?));
+            answer.hits.push(marked(&marks, rows::row(self.loaded, *address)?));
         }
         if found.documents.len() > self.limit {
             let place = found.documents.get(self.limit - 1).map(|(place, _)| place.clone());
@@ -280,42 +283,49 @@ impl<'a> Answerer<'a> {
         let terms = self.plans.iter().map(Plan::selecting).sum();
         let Selected { best, total, total_is_exact } = select(self.loaded, query, terms, deadline)?;
         let is_everything = total_is_exact && total == best.len() as u64;
-        let mut candidates: Vec<DocAddress> = best.into_iter().map(|(_, address)| address).collect();
+        let (mut selected, mut candidates): (Vec<f32>, Vec<DocAddress>) = best.into_iter().unzip();
         let exact = self.exact_documents()?;
         let mut known: HashSet<DocAddress> = candidates.iter().copied().collect();
         candidates.extend(exact.iter().filter(|address| known.insert(**address)));
-        let mut matrices = Vec::with_capacity(self.plans.len());
+        let is_all_selected = candidates.len() == selected.len();
+        let look = match self.plans.as_slice() {
+            [only] if is_all_selected && is_scored_whole(only) => Look::Rest,
+            _ => {
+                selected = vec![0.0; candidates.len()];
+                Look::Everything
+            }
+        };
         let mut fused = vec![0.0_f32; candidates.len()];
         let mut unit = 0.0_f32;
         #[expect(clippy::cast_precision_loss, reason = "a handful of phrasings")]
         let share = 1.0 / self.plans.len() as f32;
         for plan in &self.plans {
             deadline.check()?;
-            let matrix = Matrix::of(self.loaded, plan, &candidates)?;
-            let (scores, best) = text_scores(plan, &matrix, candidates.len());
+            let matrix = Matrix::of(self.loaded, plan, &candidates, look)?;
+            let (scores, best) = text_scores(plan, &matrix, &selected);
             unit = unit.max(best);
             for (sum, score) in fused.iter_mut().zip(scores) {
                 *sum += share * score;
             }
-            matrices.push(matrix);
         }
         let traits = self.traits(&candidates, &exact);
         let ranked = rank(&candidates, &fused, &traits, unit.max(1.0));
-        let coverage = self.coverage(&ranked, &matrices);
-        Ok(Window { ranked, matrices, total, total_is_exact, coverage, is_everything })
+        let coverage = self.coverage(&ranked)?;
+        Ok(Window { ranked, total, total_is_exact, coverage, is_everything })
     }
 
-    fn coverage(&self, ranked: &[Ranked], matrices: &[Matrix]) -> f32 {
+    fn coverage(&self, ranked: &[Ranked]) -> Result<f32, IndexError> {
         if ranked.first().is_some_and(Ranked::is_exact) {
-            return 1.0;
+            return Ok(1.0);
         }
-        let hits = ranked.iter().take(COVERAGE_HITS);
-        let of_hit = |hit: &Ranked| {
-            let each =
-                self.plans.iter().zip(matrices).map(|(plan, matrix)| coverage(plan, matrix, hit.candidate));
-            each.fold(0.0, f32::max)
-        };
-        hits.map(of_hit).fold(0.0, f32::max)
+        let best: Vec<DocAddress> = ranked.iter().take(COVERAGE_HITS).map(|hit| hit.address).collect();
+        let mut largest = 0.0_f32;
+        for plan in &self.plans {
+            let matrix = Matrix::of(self.loaded, plan, &best, Look::Words)?;
+            let of_hits = (0..best.len()).map(|at| coverage(plan, &matrix, at));
+            largest = of_hits.fold(largest, f32::max);
+        }
+        Ok(largest)
     }
 
     /// Documents whose id, name or site is the whole of a phrasing.
@@ -329,6 +339,9 @@ impl<'a> Answerer<'a> {
             forms.dedup();
             for form in forms {
                 let term = Term::from_field_text(self.loaded.fields.exact, &form);
+                if self.loaded.searcher.doc_freq(&term).map_err(&failed)? == 0 {
+                    continue;
+                }
                 let query = TermQuery::new(term, IndexRecordOption::Basic);
                 let query = self.conditions.apply(Some(&query), None);
                 let top = tantivy::collector::TopDocs::with_limit(EXACT_MAX).order_by_score();
@@ -356,22 +369,22 @@ impl<'a> Answerer<'a> {
         candidates.iter().filter_map(traits).collect()
     }
 
-    fn hit(&self, ranked: &Ranked, window: &Window) -> Result<Hit, IndexError> {
-        let mut hit = self.marked(&Marks::of(&self.plans), rows::row(self.loaded, ranked.address)?);
+    fn hit(&self, ranked: &Ranked, marks: &Marks) -> Result<Hit, IndexError> {
+        let mut hit = marked(marks, rows::row(self.loaded, ranked.address)?);
         hit.score = ranked.score;
         if self.request.explain {
-            let of_phrasings = self.plans.iter().zip(&window.matrices);
-            let terms: Vec<Value> =
-                of_phrasings.map(|(plan, matrix)| explained_terms(plan, matrix, ranked.candidate)).collect();
+            let mut terms = Vec::with_capacity(self.plans.len());
+            for plan in &self.plans {
+                let matrix = Matrix::of(self.loaded, plan, &[ranked.address], Look::Everything)?;
+                terms.push(explained_terms(plan, &matrix, 0));
+            }
             hit.explanation = Some(ranked.explanation(&Value::Array(terms)));
         }
         Ok(hit)
     }
 
-    fn marked(&self, marks: &Marks, mut hit: Hit) -> Hit {
-        let text = hit.description.as_deref().unwrap_or(&hit.name);
-        hit.snippet = marks.snippet(self.loaded, text);
-        hit
+    fn marks(&self) -> Marks {
+        Marks::of(self.loaded, &self.plans)
     }
 
     /// The first phrasing with its misspelt words replaced.
@@ -392,12 +405,16 @@ impl<'a> Answerer<'a> {
 /// The window, ranked.
 struct Window {
     ranked: Vec<Ranked>,
-    matrices: Vec<Matrix>,
     total: u64,
     total_is_exact: bool,
     coverage: f32,
     /// Nothing matches beyond the window.
     is_everything: bool,
+}
+
+fn marked(marks: &Marks, mut hit: Hit) -> Hit {
+    hit.snippet = marks.snippet(hit.description.as_deref().unwrap_or(&hit.name));
+    hit
 }
 
 fn read_wishes(phrasings: &[String]) -> Result<Vec<Wish>, SearchError> {

@@ -64,6 +64,11 @@ pub(super) fn selecting_query(fields: &Fields, plan: &Plan) -> Option<Box<dyn Qu
     }
 }
 
+/// Whether the selection scores every term of a plan, and its sum is what ranking needs of them.
+pub(super) fn is_scored_whole(plan: &Plan) -> bool {
+    plan.parts.is_empty() && plan.selecting() <= SELECTING_TERMS_MAX
+}
+
 fn weighted(term: Term, of: &QueryTerm) -> Box<dyn Query> {
     let query = TermQuery::new(term, IndexRecordOption::WithFreqs);
     if (of.weight - 1.0).abs() < f32::EPSILON {

@@ -8,6 +8,7 @@ use tantivy::columnar::Column;
 use tantivy::{Index, IndexReader, ReloadPolicy};
 
 use super::IndexGeneration;
+use super::matrix::Statistics;
 use super::suggest::Kept;
 use crate::error::IndexError;
 use crate::index::{Fields, Generations, Payload, register_tokenizers};
@@ -26,6 +27,7 @@ pub(crate) struct Loaded {
     pub(crate) fields: Fields,
     pub(crate) generation: IndexGeneration,
     pub(crate) suggestions: Kept,
+    pub(crate) statistics: Statistics,
     pub(crate) known: Arc<Associations>,
     /// Columns that every ranking reads, by segment.
     pub(crate) columns: Vec<Columns>,
@@ -92,6 +94,7 @@ impl Loaded {
         let searcher = reader.searcher();
         let generation = generation(payload, opstamp(&index)?);
         let columns = warm(&searcher, &fields).map_err(|error| corrupt(error.to_string()))?;
+        let statistics = Statistics::of(&searcher, &fields).map_err(|error| corrupt(error.to_string()))?;
         Ok(Self {
             path: path.to_owned(),
             index,
@@ -100,6 +103,7 @@ impl Loaded {
             fields,
             generation,
             suggestions: Kept::default(),
+            statistics,
             known: Arc::clone(known),
             columns,
         })
@@ -121,6 +125,7 @@ impl Loaded {
             if opstamp(&self.index)? == before {
                 let searcher = self.reader.searcher();
                 let columns = warm(&searcher, &self.fields).map_err(&failed)?;
+                let statistics = Statistics::of(&searcher, &self.fields).map_err(&failed)?;
                 return Ok(Some(Self {
                     path: self.path.clone(),
                     index: self.index.clone(),
@@ -129,6 +134,7 @@ impl Loaded {
                     fields: self.fields,
                     generation: generation(payload, before),
                     suggestions: Kept::default(),
+                    statistics,
                     known: Arc::clone(&self.known),
                     columns,
                 }));

@@ -72,10 +72,12 @@ impl Ranked {
     }
 }
 
-/// Text scores of one phrasing between 0 and 1, and the best raw score.
-pub(super) fn text_scores(plan: &Plan, matrix: &Matrix, candidates: usize) -> (Vec<f32>, f32) {
+/// Text scores of one phrasing between 0 and 1, and the best raw score. What the selection has scored is added to what
+/// the matrix holds.
+pub(super) fn text_scores(plan: &Plan, matrix: &Matrix, selected: &[f32]) -> (Vec<f32>, f32) {
     let sum = |row: &[f32]| -> f32 { row.iter().sum() };
-    let whole: Vec<f32> = (0..candidates).map(|at| sum(matrix.row(at))).collect();
+    let rows = selected.iter().enumerate();
+    let whole: Vec<f32> = rows.map(|(at, selected)| selected + sum(matrix.row(at))).collect();
     let best = maximum(&whole);
     let mut scores: Vec<f32> = whole.iter().map(|score| ratio(*score, best)).collect();
     if !plan.parts.is_empty() {

@@ -6,8 +6,8 @@ use tantivy::snippet::{SnippetGenerator, collapse_overlapped_ranges};
 use tantivy::tokenizer::TextAnalyzer;
 
 use super::loaded::Loaded;
-use crate::analysis::{CapabilityTokenizer, Stemming, language_of};
-use crate::query::Plan;
+use crate::analysis::CapabilityTokenizer;
+use crate::query::{Plan, Role};
 
 /// Length of a snippet: two lines on a phone.
 const SNIPPET_CHARS_MAX: usize = 180;
@@ -15,24 +15,24 @@ const SNIPPET_CHARS_MAX: usize = 180;
 /// Characters that a cut word and its punctuation add at most.
 const TAIL_CHARS_MAX: usize = 12;
 
-/// The words to mark.
+/// The words to mark: those that were said and what may stand for them, stemmed as the request was.
 pub(super) struct Marks {
-    terms: BTreeMap<String, f32>,
+    generator: SnippetGenerator,
 }
 
 impl Marks {
-    pub(super) fn of(plans: &[Plan]) -> Self {
-        let terms = plans.iter().flat_map(|plan| &plan.terms).filter(|term| !term.text.contains('_'));
-        Self { terms: terms.map(|term| (term.text.clone(), term.weight)).collect() }
+    pub(super) fn of(loaded: &Loaded, plans: &[Plan]) -> Self {
+        let terms = plans.iter().flat_map(|plan| &plan.terms);
+        let terms = terms.filter(|term| !matches!(term.role, Role::Bigram | Role::Association));
+        let terms: BTreeMap<String, f32> = terms.map(|term| (term.text.clone(), term.weight)).collect();
+        let stemming = plans.first().map(|plan| plan.stemming).unwrap_or_default();
+        let analyzer = TextAnalyzer::from(CapabilityTokenizer { stemming });
+        Self { generator: SnippetGenerator::new(terms, analyzer, loaded.fields.all, SNIPPET_CHARS_MAX) }
     }
 
     /// A snippet of a text; its beginning when nothing in it is to be marked.
-    pub(super) fn snippet(&self, loaded: &Loaded, text: &str) -> String {
-        let stemming = Stemming::for_language(&language_of(None, text));
-        let analyzer = TextAnalyzer::from(CapabilityTokenizer { stemming });
-        let generator =
-            SnippetGenerator::new(self.terms.clone(), analyzer, loaded.fields.all, SNIPPET_CHARS_MAX);
-        let snippet = generator.snippet(text);
+    pub(super) fn snippet(&self, text: &str) -> String {
+        let snippet = self.generator.snippet(text);
         if snippet.is_empty() {
             return escape(&beginning(text));
         }
