@@ -324,9 +324,9 @@ def main():
     is_full = (asked.profile == "release" and asked.sites >= FULL["sites"] and asked.polite_sites >= FULL["polite_sites"]
                and memory_sites == FULL["memory_sites"])
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / asked.profile
-    flags = ["--release"] if asked.profile == "release" else []
-    # as tests/run builds them: the whole workspace, so that nothing is built twice with other features
-    subprocess.run(["cargo", "build", "--workspace", "--locked", "--quiet", *flags, "--bins", "--examples"], cwd=ROOT, check=True)
+    # a debug build is the one of tests/run, so that nothing is built twice with other features
+    parts = ["--release", "--bins", "--examples"] if asked.profile == "release" else ["--all-targets"]
+    subprocess.run(["cargo", "build", "--workspace", "--locked", "--quiet", *parts], cwd=ROOT, check=True)
     crawler, helper = target / "crawler", target / "examples" / "crawl_bench"
     found, missing = tools(asked.tools.split(","), crawler, helper)
     for name, why in missing.items():
