@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::build::IndexBuilder;
 use crate::error::IndexError;
 use crate::index::{Generations, Opened, Writer, WriterLock, open_for_writing};
+use crate::reader;
 
 /// Where the index is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,6 +140,8 @@ struct Follower {
     store: Store,
     writer: Option<Writer>,
     lock: WriterLock,
+    /// By which name the store knows this reader of the feed.
+    reader: String,
     summary: Summary,
     /// Capabilities since the last commit.
     uncommitted: u64,
@@ -156,7 +159,17 @@ impl Follower {
         match opened {
             Ok(Opened { writer, position }) => {
                 let summary = Summary { position, ..Summary::default() };
-                Ok(Self::over(store, writer, lock, summary))
+                let first = store.feed_first().await?;
+                let follower = Self::over(store, writer, lock, reader::name(&config.dir), summary);
+                if position.0 + 1 < first.0 {
+                    tracing::warn!(
+                        feed.position = position.0,
+                        feed.first = first.0,
+                        "the feed was cut behind this index: building it anew"
+                    );
+                    return follower.anew(config).await;
+                }
+                Ok(follower)
             }
             Err(FollowError::Index(
                 reason @ (IndexError::Missing { .. }
@@ -181,11 +194,12 @@ impl Follower {
         Ok(Self::rebuilt(self.store, config, self.lock).await?.0)
     }
 
-    fn over(store: Store, writer: Writer, lock: WriterLock, summary: Summary) -> Self {
+    fn over(store: Store, writer: Writer, lock: WriterLock, reader: String, summary: Summary) -> Self {
         Self {
             store,
             writer: Some(writer),
             lock,
+            reader,
             summary,
             uncommitted: 0,
             is_dirty: false,
@@ -221,7 +235,9 @@ impl Follower {
         }
         let (writer, lock) = blocking(move || builder.switch(position)).await?;
         tracing::info!(manifests = summary.manifests, capabilities = summary.capabilities, "index built");
-        Ok((Self::over(store, writer, lock, summary), position))
+        let reader = reader::name(&config.dir);
+        reader::register(&store, &reader, position).await;
+        Ok((Self::over(store, writer, lock, reader, summary), position))
     }
 
     /// Reads the feed to its end, or until it is cancelled, and commits.
@@ -275,6 +291,7 @@ impl Follower {
             .await?;
         self.tell(began.elapsed(), documents).await?;
         tracing::debug!(feed.position = position.0, capabilities = self.uncommitted, "committed");
+        reader::register(&self.store, &self.reader, position).await;
         self.uncommitted = 0;
         self.is_dirty = false;
         self.committed_at = tokio::time::Instant::now();

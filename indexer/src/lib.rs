@@ -13,6 +13,7 @@ pub mod follow;
 mod index;
 pub mod learning;
 mod query;
+mod reader;
 pub mod request;
 mod search;
 pub mod snapshot;

@@ -5,6 +5,7 @@ use std::io::Write;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use crawler::cli::{CrawlFlags, SharedFlags};
 
+use crate::db::DbArgs;
 use crate::doctor::DoctorArgs;
 use crate::manual::{CompletionsArgs, ManArgs};
 use crate::probe::ProbeArgs;
@@ -48,6 +49,8 @@ pub(crate) enum Command {
     Validate(ValidateArgs),
     /// Serve the index to one MCP client over standard input and output
     Mcp,
+    /// Look after the database, and move it
+    Db(DbArgs),
     /// The configuration file and the environment
     #[command(subcommand)]
     Config(ConfigCommand),

@@ -3,6 +3,7 @@
 
 mod cli;
 mod configuration;
+mod db;
 mod demo;
 mod doctor;
 mod manual;
@@ -54,6 +55,7 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Man(args)) => manual::pages(&args).map(|()| ExitCode::SUCCESS),
+        Some(Command::Db(args)) => runtime()?.block_on(db::run(&args, &flags.shared, &mut out)),
         Some(Command::Demo) => runtime()?.block_on(demo::run(&flags.shared, &flags.crawl, &flags.serve)),
         Some(Command::Mcp) => runtime()?.block_on(mcp::run(&flags.shared, &flags.serve)),
         None if flags.crawl.seeds.is_empty() && flags.shared.config.is_none() => {

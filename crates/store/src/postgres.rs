@@ -9,6 +9,7 @@ use sqlx::{ConnectOptions, Postgres, Transaction};
 use crate::StoreError;
 use crate::config::DatabaseUrl;
 use crate::fault::Outcome;
+use crate::model::SchemaState;
 use crate::schema::Schema;
 
 #[expect(clippy::duplicate_mod, reason = "the statements are written once and compiled for each back end")]
@@ -19,6 +20,11 @@ pub(crate) mod sql;
 mod copy;
 
 pub(crate) use copy::sites_put;
+
+#[path = "postgres_care.rs"]
+mod care;
+
+pub(crate) use care::space;
 
 pub(crate) type Connection = sqlx::PgConnection;
 
@@ -100,6 +106,18 @@ impl Pool {
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(options);
         Ok(Self(pool))
+    }
+
+    /// The schema of a database, which stays as it is.
+    pub(crate) async fn schema(url: &str) -> Result<SchemaState, StoreError> {
+        let shown = DatabaseUrl::Postgres(url.to_owned()).to_string();
+        let unreachable =
+            |error: sqlx::Error| StoreError::Unreachable { url: shown.clone(), reason: error.to_string() };
+        let options: PgConnectOptions = url.parse().map_err(unreachable)?;
+        let connecting = tokio::time::timeout(CONNECT_TIMEOUT, options.connect());
+        let mut connection =
+            connecting.await.map_err(|_| unreachable(sqlx::Error::PoolTimedOut))?.map_err(unreachable)?;
+        Ok(crate::schema::state(&mut connection, &MIGRATIONS).await)
     }
 
     pub(crate) async fn read(&self) -> Outcome<sqlx::pool::PoolConnection<Postgres>> {

@@ -5,6 +5,7 @@ use sqlx::migrate::{Migrate, MigrateError, Migration, Migrator};
 
 use crate::StoreError;
 use crate::fault::Fault;
+use crate::model::SchemaState;
 
 /// How the schema of a database compares with this program's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub(crate) async fn migrate<C: Migrate>(
     connection: &mut C,
     migrations: &Migrator,
 ) -> Result<Schema, StoreError> {
-    let known = migrations.iter().map(|migration| migration.version).max().unwrap_or_default();
+    let known = known(migrations);
     // An empty database has no table of migrations to list.
     let applied = connection.list_applied_migrations(&migrations.table_name).await.unwrap_or_default();
     let found = applied.iter().map(|migration| migration.version).max().unwrap_or_default();
@@ -60,6 +61,18 @@ pub(crate) async fn migrate<C: Migrate>(
         Err(MigrateError::VersionMissing(found)) => Err(StoreError::SchemaNewer { found, known }),
         Err(error) => Err(refused(error, found, known)),
     }
+}
+
+/// Number of the last migration that this program brings.
+pub(crate) fn known(migrations: &Migrator) -> i64 {
+    migrations.iter().map(|migration| migration.version).max().unwrap_or_default()
+}
+
+/// What a database has beside what this program brings. An empty database has no table of migrations to list.
+pub(crate) async fn state<C: Migrate>(connection: &mut C, migrations: &Migrator) -> SchemaState {
+    let applied = connection.list_applied_migrations(&migrations.table_name).await.unwrap_or_default();
+    let found = applied.iter().map(|migration| migration.version).max().unwrap_or_default();
+    SchemaState { found, known: known(migrations) }
 }
 
 fn refused(error: MigrateError, found: i64, needed: i64) -> StoreError {

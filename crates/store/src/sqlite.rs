@@ -16,6 +16,8 @@ use sqlx::{ConnectOptions, Connection as _, Sqlite, Transaction};
 
 use crate::StoreError;
 use crate::fault::Outcome;
+use crate::model::{SchemaState, Space};
+use crate::pack::sized;
 use crate::schema::Schema;
 
 #[expect(clippy::duplicate_mod, reason = "the statements are written once and compiled for each back end")]
@@ -121,6 +123,17 @@ impl Pool {
         Ok(())
     }
 
+    /// The schema of a database, which stays as it is; a file that is not there has none.
+    pub(crate) async fn schema(path: &Path) -> Result<SchemaState, StoreError> {
+        let options = SqliteConnectOptions::new().filename(path).busy_timeout(BUSY_TIMEOUT);
+        let known = crate::schema::known(&MIGRATIONS);
+        if !path.exists() {
+            return Ok(SchemaState { found: 0, known });
+        }
+        let mut connection = options.connect().await.map_err(|error| not_writable(path, &error))?;
+        Ok(crate::schema::state(&mut connection, &MIGRATIONS).await)
+    }
+
     pub(crate) async fn read(&self) -> Outcome<sqlx::pool::PoolConnection<Sqlite>> {
         Ok(self.readers.acquire().await?)
     }
@@ -138,6 +151,22 @@ impl Pool {
         self.readers.close().await;
         self.writer.close().await;
     }
+}
+
+/// The whole file: how large it is, and what of it nothing takes.
+pub(crate) async fn space(connection: &mut Connection) -> Outcome<Vec<Space>> {
+    let (pages, free, bytes_a_page): (i64, i64, i64) =
+        sqlx::query_as("SELECT page_count, freelist_count, page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size")
+            .fetch_one(&mut *connection)
+            .await?;
+    Ok(vec![Space {
+        name: "file".to_owned(),
+        bytes: sized(pages * bytes_a_page),
+        rows: None,
+        dead_rows: None,
+        free_bytes: Some(sized(free * bytes_a_page)),
+        vacuumed_at: None,
+    }])
 }
 
 fn not_writable(path: &Path, reason: &impl ToString) -> StoreError {

@@ -29,6 +29,7 @@ pub(crate) struct ConfigFile {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct CrawlerTable {
     pub(crate) seeds: Vec<PathBuf>,
+    pub(crate) follow_seeds: Option<bool>,
     pub(crate) park_wait: Option<String>,
     pub(crate) concurrency: Option<u32>,
     pub(crate) rate: Option<u32>,

@@ -55,7 +55,7 @@ pub struct CrawlFlags {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub seeds: Vec<PathBuf>,
     /// Follow the lists of --seeds: forget the sites that they name no more, and let their ranks move sites back too
-    #[arg(long, requires = "seeds")]
+    #[arg(long)]
     pub follow_seeds: bool,
     /// Visit what is due once, and end (the default)
     #[arg(long, conflicts_with = "daemon")]

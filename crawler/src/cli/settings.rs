@@ -161,7 +161,11 @@ fn crawl_config(
     Ok(CrawlConfig {
         egress: egress_settings(flags, file, contact)?,
         seeds: seed_sources(seeds)?,
-        seed_lists: if flags.follow_seeds { SeedLists::Followed } else { SeedLists::Added },
+        seed_lists: if flags.follow_seeds || table.follow_seeds == Some(true) {
+            SeedLists::Followed
+        } else {
+            SeedLists::Added
+        },
         mode,
         delay: delay.unwrap_or(DELAY_DEFAULT),
         rate: rate(flags.rate.or(table.rate))?,

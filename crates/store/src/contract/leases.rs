@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use manifest::SiteName;
 
 use super::{ATTEMPTS_MAX, Pools, Store};
 use crate::fault::Outcome;
@@ -44,6 +45,15 @@ impl Store {
     pub async fn lease_release(&self, token: &LeaseToken, now: DateTime<Utc>) -> Result<(), StoreError> {
         tracing::debug!(site.name = %token.site, at = %now, "lease released");
         writing!(self, "lease_release", lease::lease_end(token, None))
+    }
+
+    /// Gives leases back in one statement, each with the time of its next visit where it is given one; returns the sites that
+    /// were still held.
+    pub async fn leases_end(
+        &self,
+        ends: &[(LeaseToken, Option<DateTime<Utc>>)],
+    ) -> Result<Vec<SiteName>, StoreError> {
+        writing!(self, "leases_end", lease::leases_end(ends))
     }
 
     /// Gives back everything that a worker holds; returns how much that was. For a worker that stops, and for one that

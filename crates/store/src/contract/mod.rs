@@ -60,6 +60,7 @@ macro_rules! writing {
     }};
 }
 
+mod care;
 mod dump;
 mod feed;
 mod health;

@@ -157,6 +157,7 @@ pub(crate) const TABLES: [Table; 15] = [
             ("last_seen_at_ms", BigInt),
             ("changed_at_ms", BigInt),
             ("removed_at_ms", BigInt),
+            ("conformance", Text),
         ],
     },
     Table {

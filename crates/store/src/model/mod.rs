@@ -1,5 +1,6 @@
 //! The words of the store's contract: plain values, without SQL.
 
+pub(crate) mod care;
 pub(crate) mod feed;
 pub(crate) mod health;
 pub(crate) mod lease;
@@ -10,6 +11,7 @@ pub(crate) mod slots;
 pub(crate) mod stored;
 pub(crate) mod visit;
 
+pub use care::{SchemaState, Space};
 pub use feed::{FeedChange, FeedEntry, FeedPosition};
 pub use health::{Adoption, NewSite, VisitsOfHour, WorkerLoad};
 pub use lease::{LEASE_DURATION_DEFAULT, LeaseRequest, LeaseToken, LeasedSite, WorkerId};

@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
+use chrono::{DateTime, Utc};
 use manifest::SiteName;
 
 use super::{Connection, rest, site, skip_locked};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::{LeaseRequest, LeaseToken, LeasedSite, WorkerId};
-use crate::pack::{NEVER_MS, Place, json, millis, names};
+use crate::pack::{NEVER_MS, Place, json, millis, millis_of, names};
 
 /// Classes of the lease order, 0 first.
 pub(crate) const PRIORITY_CLASSES: i32 = 6;
@@ -161,6 +162,31 @@ pub(crate) async fn leases_renew(
         renewed.push(LeaseToken { expires_at, ..token.clone() });
     }
     Ok(renewed)
+}
+
+/// Gives leases back in one statement; returns the sites that were still held.
+pub(crate) async fn leases_end(
+    connection: &mut Connection,
+    ends: &[(LeaseToken, Option<DateTime<Utc>>)],
+) -> Outcome<Vec<SiteName>> {
+    let mut rows: Vec<_> = ends
+        .iter()
+        .map(|(token, next)| (token.site.as_str(), token.worker.as_str(), token.fence, millis_of(*next)))
+        .collect();
+    rows.sort_unstable();
+    let ended: Vec<String> = sqlx::query_scalar(
+        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0,
+                next_visit_at_ms = COALESCE(planned_at_ms, next_visit_at_ms)
+         FROM (SELECT value ->> 0 AS held_name, value ->> 1 AS held_by, CAST(value ->> 2 AS BIGINT) AS held_fence,
+                      CAST(value ->> 3 AS BIGINT) AS planned_at_ms FROM json_each($1)) AS held
+         WHERE name = held_name AND lease_owner = held_by AND fence = held_fence
+         RETURNING name",
+    )
+    .bind(json(&rows, "batch of leases")?)
+    .fetch_all(&mut *connection)
+    .await?;
+    let parsed = ended.iter().map(|name| Place::new("site", name).parse("name", name));
+    Ok(parsed.collect::<Result<_, _>>()?)
 }
 
 /// Gives a lease back; `next_visit_at_ms` replaces the planned time when it is given. Fenced: an older holder is told so.

@@ -257,3 +257,21 @@ pub(crate) async fn requests_are_counted_by_day(Db { store, .. }: Db) -> Result<
     assert_eq!(counted().await?, (17, 20_001));
     Ok(())
 }
+
+pub(crate) async fn leases_end_together(Db { store, .. }: Db) -> Result<()> {
+    let seeds: Vec<_> = (0..40).map(|number| seed(&format!("s{number}.example"))).collect();
+    store.seeds_add(&seeds, start()).await?;
+    let mut ends = Vec::new();
+    for (number, taken) in
+        store.sites_lease(&request("w", 40, start()), start()).await?.into_iter().enumerate()
+    {
+        ends.push((taken.token, (number % 2 == 0).then(|| later(60))));
+    }
+    ends[7].0.fence -= 1;
+    let ended = store.leases_end(&ends).await?;
+    assert!(ended.len() == 39 && !ended.contains(&ends[7].0.site), "an older holder ends nothing");
+    assert!(store.leases_end(&ends).await?.is_empty());
+    assert_eq!(store.sites_lease(&request("v", 40, later(1)), later(1)).await?.len(), 19);
+    assert_eq!(store.stats(later(60)).await?.sites_due, 40);
+    Ok(())
+}

@@ -36,7 +36,7 @@ macro_rules! contract_tests {
             opening::{
                 eight_opens_of_an_empty_database_migrate_it_once, every_shipped_schema_is_brought_up_to_date, a_newer_schema_is_refused,
                 an_unreachable_place_is_told_with_what_to_do, what_was_stored_is_there_after_reopening,
-                lost_connections_and_other_writers_are_survived,
+                lost_connections_and_other_writers_are_survived, the_schema_and_the_space_are_told,
             },
             seeds::{
                 the_same_seeds_change_nothing, a_large_file_is_added_in_batches,
@@ -49,7 +49,7 @@ macro_rules! contract_tests {
                 a_released_site_is_due_again_and_keeps_its_progress, a_parked_visit_goes_on_where_it_was,
                 a_killed_visit_leaves_its_progress_to_the_next,
                 a_thousand_sites_come_by_priority_and_time, only_the_listed_sites_are_leased,
-                a_killed_worker_is_forgotten, housekeeping_forgets_what_has_passed, clocks_move_forward_only, requests_are_counted_by_day,
+                leases_end_together, a_killed_worker_is_forgotten, housekeeping_forgets_what_has_passed, clocks_move_forward_only, requests_are_counted_by_day,
             },
             visits::{
                 a_visit_is_kept_with_all_it_found, a_visit_is_saved_whole_or_not_at_all,

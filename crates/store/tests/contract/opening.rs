@@ -167,3 +167,22 @@ pub(crate) async fn lost_connections_and_other_writers_are_survived(db: Db) -> R
     assert_eq!(db.store.stats(start()).await?.sites, 2);
     Ok(())
 }
+
+pub(crate) async fn the_schema_and_the_space_are_told(db: Db) -> Result<()> {
+    let known = db.number("SELECT MAX(version) FROM _sqlx_migrations").await?;
+    assert_eq!(Store::schema(&db.config).await?, store::SchemaState { found: known, known });
+    db.store.seeds_add(&[seed("one.example")], start()).await?;
+    let space = db.store.space().await?;
+    assert!(space.iter().all(|space| space.bytes > 0 && space.vacuum_advice().is_none()), "{space:?}");
+    let names: Vec<&str> = space.iter().map(|space| space.name.as_str()).collect();
+    match db.store.backend() {
+        Backend::Postgres => assert!(names.contains(&"site") && names.contains(&"feed"), "{names:?}"),
+        Backend::Sqlite => assert_eq!(names, ["file"]),
+    }
+    db.store.close().await;
+    db.empty().await?;
+    assert_eq!(Store::schema(&db.config).await?, store::SchemaState { found: 0, known });
+    db.migrate_to(2).await?;
+    assert_eq!(Store::schema(&db.config).await?, store::SchemaState { found: 2, known });
+    Ok(())
+}

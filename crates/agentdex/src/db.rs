@@ -1,0 +1,207 @@
+//! `agentdex db`: looking after the database, and moving it.
+
+use std::io::{BufRead as _, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use clap::{Args, Subcommand};
+use crawler::cli::SharedFlags;
+use store::{Retention, Store, StoreConfig, StoreError};
+use tokio::sync::mpsc;
+
+use crate::serve;
+
+/// Lines between the database and the file.
+const LINES_AHEAD: usize = 1_000;
+const SECONDS_A_DAY: u64 = 24 * 60 * 60;
+
+#[derive(Debug, Args)]
+pub(crate) struct DbArgs {
+    #[command(subcommand)]
+    command: DbCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum DbCommand {
+    /// Bring the schema up to date, as any program does when it starts
+    Migrate,
+    /// The schema, what takes how much space, the feed and its readers
+    Status,
+    /// What vacuum left undone, as statements to run
+    VacuumAdvice,
+    /// Write everything that is stored as lines of JSON
+    Export {
+        /// `-` for standard output
+        file: PathBuf,
+    },
+    /// Read an export into an empty database
+    Import {
+        /// `-` for standard input
+        file: PathBuf,
+    },
+    /// Remove what is older than this; the feed is never cut before a registered reader
+    Retain {
+        /// Days for which entries of the change feed are kept
+        #[arg(long, value_name = "DAYS")]
+        feed_days: Option<u64>,
+        /// Days for which versions are kept that are not the current one
+        #[arg(long, value_name = "DAYS")]
+        versions_days: Option<u64>,
+    },
+    /// Let retention pass a reader of the feed that will not come back
+    ForgetReader { name: String },
+}
+
+pub(crate) async fn run(
+    args: &DbArgs,
+    shared: &SharedFlags,
+    out: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
+    let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
+    settings.start_logging();
+    let config = &settings.store;
+    match &args.command {
+        DbCommand::Migrate => migrate(config, out).await?,
+        DbCommand::Status => status(config, out).await?,
+        DbCommand::VacuumAdvice => advise(config, out).await?,
+        DbCommand::Export { file } => export(config, file).await?,
+        DbCommand::Import { file } => import(config, file, out).await?,
+        DbCommand::Retain { feed_days, versions_days } => {
+            let days = |days: &Option<u64>| days.map(|days| Duration::from_secs(days * SECONDS_A_DAY));
+            let retention = Retention { feed: days(feed_days), versions: days(versions_days) };
+            retain(config, &retention, out).await?;
+        }
+        DbCommand::ForgetReader { name } => {
+            let store = Store::open(config).await?;
+            ensure!(
+                store.feed_reader_forget(name).await?,
+                "there is no reader {name}; see agentdex db status"
+            );
+            store.close().await;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn migrate(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()> {
+    let before = Store::schema(config).await?;
+    Store::open(config).await?.close().await;
+    let after = Store::schema(config).await?;
+    writeln!(out, "{}: schema {} is now schema {}", config.url, before.found, after.found)?;
+    Ok(())
+}
+
+async fn status(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()> {
+    let schema = Store::schema(config).await?;
+    writeln!(out, "{}: schema {}, this program brings {}", config.url, schema.found, schema.known)?;
+    if schema.found != schema.known {
+        writeln!(out, "run agentdex db migrate")?;
+        return Ok(());
+    }
+    let store = Store::open(config).await?;
+    for space in store.space().await? {
+        let rows = space.rows.map_or(String::new(), |rows| format!(", about {rows} rows"));
+        writeln!(out, "  {}: {} bytes{rows}", space.name, space.bytes)?;
+    }
+    let (first, head) = (store.feed_first().await?, store.feed_head().await?);
+    writeln!(out, "feed: {} to {}", first.0, head.0)?;
+    for reader in store.feed_readers().await? {
+        let behind = head.0.saturating_sub(reader.position.0);
+        let seen = reader.seen_at.format("%Y-%m-%d %H:%M UTC");
+        writeln!(out, "  {}: {behind} entries behind, last seen {seen}", reader.name)?;
+    }
+    store.close().await;
+    Ok(())
+}
+
+async fn advise(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()> {
+    let store = Store::open(config).await?;
+    let advice: Vec<String> = store.space().await?.iter().filter_map(store::Space::vacuum_advice).collect();
+    store.close().await;
+    if advice.is_empty() {
+        writeln!(out, "-- vacuum keeps up")?;
+    }
+    for statement in advice {
+        writeln!(out, "{statement}")?;
+    }
+    Ok(())
+}
+
+async fn export(config: &StoreConfig, file: &Path) -> anyhow::Result<()> {
+    let store = Store::open(config).await?;
+    let (sender, mut lines) = mpsc::channel::<String>(LINES_AHEAD);
+    let target = file.to_owned();
+    let writing = tokio::task::spawn_blocking(move || -> std::io::Result<()> {
+        let file: Box<dyn Write> = match target.to_str() {
+            Some("-") => Box::new(std::io::stdout()),
+            _ => Box::new(std::fs::File::create_new(&target)?),
+        };
+        let mut file = BufWriter::new(file);
+        while let Some(line) = lines.blocking_recv() {
+            writeln!(file, "{line}")?;
+        }
+        file.flush()
+    });
+    let rows = store.export(&sender).await;
+    drop(sender);
+    writing.await?.with_context(|| format!("cannot write {}", file.display()))?;
+    // Standard output may be the export itself.
+    writeln!(std::io::stderr(), "{} rows exported", rows?)?;
+    store.close().await;
+    Ok(())
+}
+
+async fn import(config: &StoreConfig, file: &Path, out: &mut impl Write) -> anyhow::Result<()> {
+    let store = Store::open(config).await?;
+    let (sender, mut lines) = mpsc::channel::<String>(LINES_AHEAD);
+    let source = file.to_owned();
+    let reading = tokio::task::spawn_blocking(move || -> std::io::Result<()> {
+        let file: Box<dyn std::io::Read> = match source.to_str() {
+            Some("-") => Box::new(std::io::stdin()),
+            _ => Box::new(std::fs::File::open(&source)?),
+        };
+        for line in BufReader::new(file).lines() {
+            // A receiver that is gone has met an error of its own.
+            if sender.blocking_send(line?).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    });
+    let rows = store.import(&mut lines).await;
+    drop(lines);
+    // A file that cannot be read explains best why its lines ended.
+    reading.await?.with_context(|| format!("cannot read {}", file.display()))?;
+    writeln!(out, "{} rows imported; build the index anew with indexer rebuild", rows?)?;
+    store.close().await;
+    Ok(())
+}
+
+async fn retain(
+    config: &StoreConfig,
+    retention: &Retention,
+    out: &mut impl Write,
+) -> Result<(), anyhow::Error> {
+    ensure!(*retention != Retention::default(), "say what to remove: --feed-days, --versions-days");
+    let store = Store::open(config).await?;
+    let now = chrono::DateTime::from(now());
+    let retained: Result<_, StoreError> = store.retain(retention, now).await;
+    let retained = retained?;
+    writeln!(
+        out,
+        "{} entries of the feed and {} versions removed",
+        retained.feed_entries, retained.versions
+    )?;
+    if let Some(reader) = retained.feed_held_back_by {
+        writeln!(out, "older entries are kept for the reader {reader}: see agentdex db status")?;
+    }
+    store.close().await;
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "the clock of a command that a person runs")]
+fn now() -> std::time::SystemTime {
+    std::time::SystemTime::now()
+}
