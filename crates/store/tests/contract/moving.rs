@@ -63,7 +63,8 @@ async fn dump(store: &Store) -> Result<Vec<String>> {
 async fn import(store: &Store, lines: &[String]) -> Result<u64, StoreError> {
     let (sender, mut receiver) = mpsc::channel(16);
     let lines = lines.to_vec();
-    let sending = tokio::spawn(async move {
+    let mut sending = tokio::task::JoinSet::new();
+    sending.spawn(async move {
         for line in lines {
             if sender.send(line).await.is_err() {
                 return;
@@ -71,7 +72,7 @@ async fn import(store: &Store, lines: &[String]) -> Result<u64, StoreError> {
         }
     });
     let rows = store.import(&mut receiver).await;
-    sending.abort();
+    sending.abort_all();
     rows
 }
 
