@@ -201,6 +201,8 @@ pub async fn bind(config: &ApiConfig) -> Result<TcpListener, ApiError> {
 
 /// Serves until `cancel`, then lets open requests finish for a few seconds.
 pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -> Result<(), ApiError> {
+    // An index that is there is open and warm before the first request is answered.
+    index::look(&app.0.index).await;
     let tasks = TaskTracker::new();
     let follow_until = cancel.child_token();
     tasks.spawn(app.clone().follow_index(follow_until.clone()));

@@ -79,16 +79,17 @@ fn away(error: &IndexError) -> String {
     error.to_string()
 }
 
-/// Keeps the index current until told to stop.
+/// Opens the index, or makes its newest commit visible.
+pub(crate) async fn look(index: &Arc<IndexHandle>) {
+    let handle = Arc::clone(index);
+    if let Err(error) = tokio::task::spawn_blocking(move || handle.refresh()).await {
+        tracing::error!(error = &error as &dyn std::error::Error, "index refresh failed");
+    }
+}
+
+/// Keeps an index that was looked at current until told to stop.
 pub(crate) async fn follow(index: Arc<IndexHandle>, cancel: CancellationToken) {
-    loop {
-        let handle = Arc::clone(&index);
-        if let Err(error) = tokio::task::spawn_blocking(move || handle.refresh()).await {
-            tracing::error!(error = &error as &dyn std::error::Error, "index refresh failed");
-        }
-        tokio::select! {
-            () = cancel.cancelled() => return,
-            () = tokio::time::sleep(RELOAD_EVERY) => {}
-        }
+    while cancel.run_until_cancelled(tokio::time::sleep(RELOAD_EVERY)).await.is_some() {
+        look(&index).await;
     }
 }

@@ -194,7 +194,10 @@ async fn ask(replicas: &[String], turn: usize) -> Result<(), String> {
                     .map(drop)
                     .map_err(|error| format!("{url}: cut short: {error:?}"));
             }
-            Ok(answer) => return Err(format!("{url}: {}", answer.status())),
+            Ok(answer) => {
+                let status = answer.status();
+                return Err(format!("{url}: {status}: {}", answer.text().await.unwrap_or_default()));
+            }
             Err(error) if error.is_connect() => last = format!("{url}: {error:?}"),
             Err(error) => return Err(format!("{url}: {error:?}")),
         }
