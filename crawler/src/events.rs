@@ -52,6 +52,8 @@ pub(crate) enum Event<'a> {
         next_visit_at: DateTime<Utc>,
         next_visit_reason: &'a str,
     },
+    /// The next address of the visit is another worker's, who goes on with it.
+    VisitHandedOver { site: &'a SiteName, address_group: u16 },
     /// Another worker has the site now.
     VisitDropped { site: &'a SiteName },
     /// A visit failed for a reason of ours.

@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::{CrawlConfig, Mode, PARK_WAIT_DEFAULT, TextRecords};
 use crate::egress::Egress;
 use crate::events::Events;
+use crate::groups::{self, Groups};
 use crate::pace::Pace;
 use crate::priors::PathPriors;
 use crate::visit::{Outcome, Scope, Stop, Tools, visit};
@@ -32,10 +33,12 @@ pub enum Look {
 pub async fn look(config: &CrawlConfig, store: &Store, url: &ManifestUrl) -> Result<Look, CrawlError> {
     let egress = Egress::new(config.egress.clone())?;
     let tracker = TaskTracker::new();
-    let pace = Pace::start(store.clone(), config.delay, config.rate, &tracker);
+    let pace = Pace::start(store.clone(), config.delay, config.rate, groups::life(config.lease), &tracker);
     let (events, text_records) = (Events::default(), TextRecords::Ignored);
     let priors = PathPriors::default();
-    let tools = Tools { egress, store: store.clone(), pace, events, text_records, priors };
+    // a request made by hand, on the store of whoever asks: as one that has it alone
+    let groups = Groups::sole();
+    let tools = Tools { egress, store: store.clone(), pace, groups, events, text_records, priors };
     let looked = look_with(&tools, config, url).await;
     drop(tools);
     tracker.close();
@@ -61,15 +64,16 @@ async fn look_with(tools: &Tools, config: &CrawlConfig, url: &ManifestUrl) -> Re
             duration: config.lease,
             due_before: now,
             only: Some(vec![site.clone()]),
+            groups: tools.groups.to_lease(),
         };
         let Some(leased) = tools.store.sites_lease(&request, now).await?.pop() else {
             return Ok(Look::Taken);
         };
         let token = leased.token.clone();
         let scope = Scope::Document(url.clone());
-        match visit(tools, leased, scope, &Stop::default()).await? {
+        match visit(tools, leased, scope, &Stop::default()).await?.outcome {
             Outcome::Ended(record) => return Ok(Look::Ended { end: record.end, fetches: record.fetches }),
-            Outcome::Dropped => return Ok(Look::Taken),
+            Outcome::Dropped | Outcome::HandedOver(_) => return Ok(Look::Taken),
             Outcome::Parked(parked) if parked.resume_at > patience_ends_at => {
                 return Ok(Look::Waits { until: parked.resume_at, reason: parked.reason });
             }

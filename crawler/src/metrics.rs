@@ -23,6 +23,9 @@ const BYTES_IN: &str = "agentdex_crawler_received_bytes_total";
 const MANIFESTS: &str = "agentdex_crawler_manifests_total";
 const PARKED: &str = "agentdex_crawler_visits_parked_total";
 const LEASES_LOST: &str = "agentdex_crawler_leases_lost_total";
+const HANDED_OVER: &str = "agentdex_crawler_visits_handed_over_total";
+const MEMBERSHIPS_LOST: &str = "agentdex_crawler_memberships_lost_total";
+const GROUPS: &str = "agentdex_crawler_address_groups";
 const OWN_FAILURES: &str = "agentdex_crawler_own_failures_total";
 const DATABASE_WAITS: &str = "agentdex_crawler_database_waits_total";
 const COPIES_USED: &str = "agentdex_crawler_copies_used_total";
@@ -74,6 +77,9 @@ fn describe() {
     describe_counter!(MANIFESTS, "manifests that were added, changed or removed");
     describe_counter!(PARKED, "visits parked, by the scope that they wait for");
     describe_counter!(LEASES_LOST, "visits that another worker took over");
+    describe_counter!(HANDED_OVER, "visits left to the worker that owns their next address");
+    describe_counter!(MEMBERSHIPS_LOST, "times that the fleet took this worker for dead");
+    describe_gauge!(GROUPS, "address groups that this worker of a fleet owns");
     describe_counter!(OWN_FAILURES, "visits that failed for a reason of ours");
     describe_counter!(DATABASE_WAITS, "attempts that found the database away");
     describe_counter!(COPIES_USED, "requests that a copy made unnecessary or cheap");
@@ -114,6 +120,18 @@ pub(crate) fn visit_parked(scope: Option<Scope>) {
 
 pub(crate) fn lease_lost() {
     counter!(LEASES_LOST).increment(1);
+}
+
+pub(crate) fn visit_handed_over() {
+    counter!(HANDED_OVER).increment(1);
+}
+
+pub(crate) fn membership_lost() {
+    counter!(MEMBERSHIPS_LOST).increment(1);
+}
+
+pub(crate) fn groups_owned(count: usize) {
+    gauge!(GROUPS).set(number(count));
 }
 
 pub(crate) fn own_failure() {
@@ -170,6 +188,8 @@ fn begin() {
         counter!(VISITS, "end" => end.as_str()).increment(0);
     }
     counter!(LEASES_LOST).increment(0);
+    counter!(HANDED_OVER).increment(0);
+    counter!(MEMBERSHIPS_LOST).increment(0);
     counter!(OWN_FAILURES).increment(0);
     counter!(DATABASE_WAITS).increment(0);
 }

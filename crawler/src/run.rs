@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use manifest::SiteName;
 use policy::VisitEnd;
-use store::{Seed, Store, StoreError};
+use store::{Backend, Seed, Share, SiteGroup, Store, StoreError};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -14,6 +14,7 @@ use crate::daemon::Around;
 use crate::egress::{Egress, TlsError};
 use crate::events::{Event, Events};
 use crate::fleet::{Cancel, Fleet, Progress};
+use crate::groups::Groups;
 use crate::pace::Pace;
 use crate::priors::PathPriors;
 use crate::seeding::seed;
@@ -21,7 +22,7 @@ use crate::seeds::SeedError;
 use crate::sole::{SoleCrawler, SoleError};
 use crate::summary::Summary;
 use crate::visit::Tools;
-use crate::{clock, daemon};
+use crate::{clock, daemon, groups};
 
 /// Times of a schedule that are shown at the start.
 const TIMES_SHOWN: usize = 3;
@@ -96,9 +97,10 @@ pub async fn run(
             progress(Progress::Scheduled { task, next: &next });
         }
     }
-    let pace = Pace::start(store.clone(), config.delay, config.rate, &tracker);
+    let pace = Pace::start(store.clone(), config.delay, config.rate, groups::life(config.lease), &tracker);
+    let groups = groups_of(&config, &store, Share::Full);
     let (events_too, text_records) = (events.clone(), config.text_records);
-    let tools = Tools { egress, store, pace, events: events_too, text_records, priors };
+    let tools = Tools { egress, store, pace, groups, events: events_too, text_records, priors };
     let mut fleet = Fleet {
         tools,
         worker: config.worker,
@@ -136,6 +138,14 @@ async fn alone(config: &CrawlConfig, store: &Store) -> Result<Option<SoleCrawler
     Ok(Some(sole))
 }
 
+/// On an embedded database every address is ours; on a server there may be others.
+fn groups_of(config: &CrawlConfig, store: &Store, share: Share) -> Groups {
+    match store.backend() {
+        Backend::Sqlite => Groups::sole(),
+        Backend::Postgres => Groups::of_fleet(config.worker.clone(), share, config.lease),
+    }
+}
+
 fn open_events(config: &CrawlConfig) -> Result<Events, CrawlError> {
     let Some(path) = &config.events else { return Ok(Events::default()) };
     Events::append(path).map_err(|source| CrawlError::Events { path: path.clone(), source })
@@ -153,12 +163,16 @@ pub async fn check(
     let site = seed.host.site();
     store.seeds_add(&[Seed { revisit_now: true, ..seed }], clock::now()).await?;
     let tracker = TaskTracker::new();
-    let pace = Pace::start(store.clone(), config.delay, config.rate, &tracker);
+    let pace = Pace::start(store.clone(), config.delay, config.rate, groups::life(config.lease), &tracker);
+    let groups = groups_of(&config, &store, Share::None);
+    if let Some(SiteGroup { group, owner: None }) = store.site_group(&site).await? {
+        groups.claim(&store, group).await?;
+    }
     let events = open_events(&config)?;
     let priors = PathPriors::default();
     priors.re_estimate(&store).await?;
     let mut fleet = Fleet {
-        tools: Tools { egress, store, pace, events, text_records: config.text_records, priors },
+        tools: Tools { egress, store, pace, groups, events, text_records: config.text_records, priors },
         worker: config.worker,
         concurrency: 1,
         lease: config.lease,

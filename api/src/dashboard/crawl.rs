@@ -60,10 +60,7 @@ pub(crate) fn page(answer: &CrawlAnswer, now: DateTime<Utc>) -> CrawlPage {
         workers: answer
             .workers
             .iter()
-            .map(|worker| Host {
-                site: worker.worker.to_string(),
-                text: words::counted(worker.sites, "site", "sites"),
-            })
+            .map(|worker| Host { site: worker.worker.to_string(), text: load(worker) })
             .collect(),
         slowest: answer
             .slowest
@@ -74,6 +71,14 @@ pub(crate) fn page(answer: &CrawlAnswer, now: DateTime<Utc>) -> CrawlPage {
             })
             .collect(),
         failing: answer.failing.iter().map(failing).collect(),
+    }
+}
+
+fn load(worker: &store::WorkerLoad) -> String {
+    let sites = words::counted(worker.sites, "site", "sites");
+    match worker.groups {
+        0 => sites,
+        groups => format!("{sites}, {}", words::counted(groups, "address group", "address groups")),
     }
 }
 

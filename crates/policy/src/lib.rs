@@ -9,6 +9,7 @@
 pub mod address;
 pub mod delay;
 pub mod freshness;
+pub mod groups;
 pub mod outcome;
 pub mod plan;
 pub mod redirect;

@@ -1,6 +1,7 @@
 //! Values as they lie in columns: times in milliseconds, counts, compressed bytes, batches as JSON.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -16,6 +17,11 @@ pub(crate) const NEVER_MS: i64 = 9_000_000_000_000_000;
 
 pub(crate) const fn millis(at: DateTime<Utc>) -> i64 {
     at.timestamp_millis()
+}
+
+/// When a duration that begins now ends.
+pub(crate) fn until_ms(now: DateTime<Utc>, duration: Duration) -> i64 {
+    millis(now).saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
 }
 
 pub(crate) fn millis_of(at: Option<DateTime<Utc>>) -> Option<i64> {

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use policy::FetchOutcome;
 use policy::delay::{Scope, day_of};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsFile};
-use store::{FetchStory, HostState, RobotsRecord, SiteStory, Store, VisitStory};
+use store::{FetchStory, HostState, RobotsRecord, SiteGroup, SiteStory, Store, VisitStory};
 
 use super::duration;
 use crate::output::{self, OutputFormat};
@@ -31,6 +31,9 @@ pub(super) async fn run(
     };
     for line in lines(&known) {
         output::line(&line)?;
+    }
+    if let Some(SiteGroup { group, owner: Some(owner) }) = store.site_group(&site).await? {
+        output::line(&format!("Its address is in group {group} of the fleet, which is visited by {owner}."))?;
     }
     Ok(())
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use policy::address::ADDRESS_GROUPS;
 use serde::Serialize;
-use store::{FailingSite, SlowSite, Stats, Store};
+use store::{FailingSite, SlowSite, Stats, Store, WorkerLoad};
 
 use super::duration::in_words;
 use crate::clock;
@@ -12,6 +13,8 @@ use crate::output::{self, OutputFormat};
 
 /// Parked visits shown.
 const PARKED_MAX: u32 = 10;
+/// Workers shown.
+const WORKERS_MAX: u32 = 100;
 /// Failing and slow sites shown, of each.
 const SITES_MAX: u32 = 10;
 
@@ -22,6 +25,7 @@ struct Status {
     stats: Stats,
     /// For how long the oldest due visit has been due.
     lag_seconds: u64,
+    workers: Vec<WorkerLoad>,
     failing: Vec<FailingSite>,
     slowest: Vec<SlowSite>,
 }
@@ -33,6 +37,7 @@ pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<(
     let told = Status {
         lag_seconds: lag(&stats, now).as_secs(),
         stats,
+        workers: store.workers_list(now, WORKERS_MAX).await?,
         failing: store.sites_failing(SITES_MAX).await?,
         slowest: store.sites_slowest(now - TimeDelta::days(1), SITES_MAX).await?,
     };
@@ -76,6 +81,12 @@ fn lines(told: &Status) -> Vec<String> {
         let late = in_words(Duration::from_secs(told.lag_seconds));
         lines.push(format!("The oldest visit has been due for {late}."));
     }
+    for WorkerLoad { worker, sites, groups } in &told.workers {
+        lines.push(match groups {
+            0 => format!("Worker: {worker}, {sites} sites"),
+            groups => format!("Worker: {worker}, {sites} sites, {groups} of {ADDRESS_GROUPS} address groups"),
+        });
+    }
     for failing in &told.failing {
         let end = failing.last_end.map(crate::end_in_words).unwrap_or_default();
         let FailingSite { site, failures_in_row, .. } = failing;
@@ -89,6 +100,8 @@ fn lines(told: &Status) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use store::WorkerId;
+
     use super::*;
 
     #[test]
@@ -99,7 +112,10 @@ mod tests {
         assert_eq!(lag(&due(now + TimeDelta::hours(2)), now), Duration::ZERO);
         assert_eq!(lag(&Stats::default(), now), Duration::ZERO);
         let (failing, slowest) = (Vec::new(), Vec::new());
-        let told = lines(&Status { stats: Stats::default(), lag_seconds: 7_200, failing, slowest });
+        let workers = vec![WorkerLoad { worker: WorkerId::new("here/1"), sites: 3, groups: 1_024 }];
+        let told = lines(&Status { stats: Stats::default(), lag_seconds: 7_200, workers, failing, slowest });
+        let worker = "Worker: here/1, 3 sites, 1024 of 4096 address groups";
+        assert!(told.iter().any(|line| line == worker), "{told:?}");
         assert!(
             told.iter().any(|line| line.starts_with("The oldest visit has been due for 2 h")),
             "{told:?}"

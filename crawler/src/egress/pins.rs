@@ -4,7 +4,7 @@
 //! the way into the connection, whatever was decided before.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use manifest::Host;
@@ -15,6 +15,8 @@ use super::failure::{Cause, Failure};
 
 /// Addresses tried for a name; a third would rarely answer when two did not.
 pub(crate) const ADDRESSES_MAX: u8 = 2;
+/// Addresses of a name that are looked at; those with more are served alike at any of them.
+const ADDRESSES_KNOWN_MAX: usize = 16;
 
 /// The resolver of one visit.
 #[derive(Clone)]
@@ -33,13 +35,13 @@ impl Pins {
         self.names.lock().unwrap_or_else(PoisonError::into_inner).get(host.as_str()).cloned()
     }
 
-    /// Judges addresses and pins the first ones. One address that is refused refuses the name: a name that leads
+    /// Judges addresses and pins them; the first ones are tried. One address that is refused refuses the name: a name that leads
     /// both outside and inside is an attack or a mistake.
     pub(crate) fn pin(&self, host: &Host, addresses: &[SocketAddr]) -> Result<Vec<SocketAddr>, Failure> {
         for address in addresses {
             judge(&self.own, *address)?;
         }
-        let pinned: Vec<SocketAddr> = addresses.iter().copied().take(usize::from(ADDRESSES_MAX)).collect();
+        let pinned: Vec<SocketAddr> = addresses.iter().copied().take(ADDRESSES_KNOWN_MAX).collect();
         if pinned.is_empty() {
             return Err(Failure::new(Cause::NameUnknown, "the name has no addresses"));
         }
@@ -48,6 +50,16 @@ impl Pins {
         Ok(pinned)
     }
 
+    /// Keeps of a name's addresses these alone, in this order.
+    pub(crate) fn narrow(&self, host: &Host, chosen: &[IpAddr]) {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pinned) = names.get_mut(host.as_str()) {
+            let of = |ip: &IpAddr| pinned.iter().find(|address| address.ip() == *ip).copied();
+            *pinned = chosen.iter().filter_map(of).collect();
+        }
+    }
+
+    /// The addresses that are tried.
     fn addresses(&self, name: &str) -> Result<Vec<SocketAddr>, Failure> {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let pinned = names
@@ -56,7 +68,7 @@ impl Pins {
         for address in pinned {
             judge(&self.own, *address)?;
         }
-        Ok(pinned.clone())
+        Ok(pinned.iter().copied().take(usize::from(ADDRESSES_MAX)).collect())
     }
 }
 
@@ -95,6 +107,17 @@ mod tests {
         assert!(pins.addresses("a.test").is_err());
         assert_eq!(pins.pin(&host, &mixed[..1]).unwrap().len(), 1);
         assert_eq!(pins.addresses("a.test").unwrap(), vec![mixed[0]]);
+    }
+
+    #[test]
+    fn what_was_chosen_is_tried_and_nothing_else() {
+        let pins = Pins::new(Arc::default());
+        let host = Host::parse("a.test").unwrap();
+        let all = ["9.9.9.9:1", "8.8.8.8:2", "1.1.1.1:3"].map(address);
+        assert_eq!(pins.pin(&host, &all).unwrap(), all);
+        assert_eq!(pins.addresses("a.test").unwrap(), all[..2], "two are tried");
+        pins.narrow(&host, &[all[2].ip()]);
+        assert_eq!(pins.addresses("a.test").unwrap(), [all[2]]);
     }
 
     #[test]

@@ -79,6 +79,21 @@ impl Session {
         Ok(Resolved { addresses, standing, took: started.elapsed() })
     }
 
+    /// Pins addresses that another visit has resolved; they are judged again.
+    pub(crate) fn adopt(&self, host: &Host, addresses: &[SocketAddr]) -> Result<(), Failure> {
+        self.pins.pin(host, addresses).map(drop)
+    }
+
+    /// Where a name leads in this visit, as far as that is known.
+    pub(crate) fn pinned(&self, host: &Host) -> Vec<SocketAddr> {
+        self.pins.find(host).unwrap_or_default()
+    }
+
+    /// Speaks to a host at these of its addresses alone.
+    pub(crate) fn narrow(&self, host: &Host, chosen: &[IpAddr]) {
+        self.pins.narrow(host, chosen);
+    }
+
     /// The TXT records of a label below a host: `_atp.example.org`.
     pub(crate) async fn texts(&self, label: &str, host: &Host) -> Vec<String> {
         match self.shared.dns() {

@@ -33,6 +33,8 @@ const LEASE_BATCH_MAX: usize = 200;
 const HEARTBEATS_PER_LEASE: u32 = 3;
 /// How often the queue is looked at when nothing was due.
 const IDLE_POLL: Duration = Duration::from_secs(1);
+/// Where nobody else could have an address, nobody waits for a sign of life.
+const BEAT_NEVER: Duration = Duration::from_hours(24);
 /// Pause after the database did not answer.
 const OUTAGE_PAUSE: Duration = Duration::from_secs(1);
 /// How long visits may take to end after a soft stop: the longest request and its saving.
@@ -92,6 +94,8 @@ struct Work {
     /// Sites that are due after this belong to the next pass.
     due_before: Option<DateTime<Utc>>,
     next_look_at: Instant,
+    /// When the fleet is given the next sign of life.
+    next_beat_at: Instant,
     /// Another process was seen to hold sites since the queue was last empty.
     others_held: bool,
 }
@@ -103,6 +107,9 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         let mut heartbeat = tokio::time::interval(self.lease / HEARTBEATS_PER_LEASE);
         let mut idle_since: Option<DateTime<Utc>> = None;
         while !self.cancel.soft.is_cancelled() {
+            if Instant::now() >= work.next_beat_at {
+                self.keep_addresses(&mut work).await;
+            }
             let leased = self.lease(&mut work).await?;
             if leased > 0 {
                 idle_since = None;
@@ -131,6 +138,37 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         Ok(())
     }
 
+    /// Tells the fleet that this worker is alive, and takes or gives up addresses. Visits that wait at an address that was
+    /// another worker's are ours to go on with.
+    async fn keep_addresses(&self, work: &mut Work) {
+        let (groups, store) = (&self.tools.groups, &self.tools.store);
+        let beat = groups.beat(store).await;
+        work.next_beat_at = Instant::now() + groups.beat_again_after().min(BEAT_NEVER);
+        let parked = match beat {
+            Ok(beat) if beat.gained => {
+                // their sites are looked for at once
+                work.next_look_at = Instant::now();
+                self.parked().await
+            }
+            Ok(_) => return,
+            Err(error) => Err(error),
+        };
+        match parked {
+            Ok(parked) => work.parked.extend(parked),
+            Err(error) => tracing::warn!(%error, "the fleet was not told that this worker is alive"),
+        }
+    }
+
+    /// Visits that wait, of this run and of others.
+    async fn parked(&self) -> Result<BTreeMap<SiteName, ParkedSite>, StoreError> {
+        let parked = self.tools.store.parked_list(PARKED_LISTED_MAX).await?;
+        let is_wanted = |site: &SiteName| self.only.as_ref().is_none_or(|only| only.contains(site));
+        let of_site = |(site, resume_at, reason): (SiteName, _, _)| {
+            (site.clone(), ParkedSite { site, resume_at, reason })
+        };
+        Ok(parked.into_iter().filter(|(site, ..)| is_wanted(site)).map(of_site).collect())
+    }
+
     /// Renews the leases, and tells how things stand.
     async fn beat(&self, work: &Work) {
         work.held.renew(&self.tools.store, self.lease).await;
@@ -140,17 +178,14 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
 
     async fn begin(&self, mode: Mode) -> Result<Work, StoreError> {
         let now = clock::now();
-        let parked = self.tools.store.parked_list(PARKED_LISTED_MAX).await?;
-        let parked =
-            parked.into_iter().filter(|(site, ..)| self.only.as_ref().is_none_or(|only| only.contains(site)));
+        self.tools.groups.beat(&self.tools.store).await?;
         Ok(Work {
             running: JoinSet::new(),
             held: Arc::new(Held::default()),
-            parked: parked
-                .map(|(site, resume_at, reason)| (site.clone(), ParkedSite { site, resume_at, reason }))
-                .collect(),
+            parked: self.parked().await?,
             due_before: matches!(mode, Mode::Once { .. }).then_some(now),
             next_look_at: Instant::now(),
+            next_beat_at: Instant::now() + self.tools.groups.beat_again_after().min(BEAT_NEVER),
             others_held: false,
         })
     }
@@ -181,7 +216,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         }
         match self.tools.store.stats(clock::now()).await {
             // what others held is free now: one more look
-            Ok(stats) if stats.sites_leased == 0 => {
+            Ok(stats) if stats.sites_leased == 0 && !self.others_have_due(work).await => {
                 work.next_look_at = Instant::now();
                 std::mem::take(&mut work.others_held)
             }
@@ -191,6 +226,17 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
                 (self.progress)(news);
                 true
             }
+            Err(error) => error.is_transient(),
+        }
+    }
+
+    /// Whether sites of this pass are due that were not leased: those at addresses of other workers, perhaps dead ones.
+    async fn others_have_due(&self, work: &Work) -> bool {
+        if self.tools.groups.is_sole() {
+            return false;
+        }
+        match self.tools.store.next_due_at().await {
+            Ok(next) => next.is_some_and(|at| work.due_before.is_some_and(|due_before| at <= due_before)),
             Err(error) => error.is_transient(),
         }
     }
@@ -234,6 +280,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
             duration: self.lease,
             due_before: now,
             only: None,
+            groups: self.tools.groups.to_lease(),
         };
         let ready: Vec<SiteName> = work.ready_parked().take(free).cloned().collect();
         if !ready.is_empty() {
@@ -292,6 +339,10 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
                 (self.progress)(Progress::Parked(&parked));
                 work.parked.insert(parked.site.clone(), parked);
             }
+            Done::HandedOver { site, group } => {
+                metrics::visit_handed_over();
+                self.tools.events.tell(Event::VisitHandedOver { site: &site, address_group: group });
+            }
             Done::Dropped(site) => {
                 tracing::info!(site.name = %site, "another worker goes on with the visit");
                 metrics::lease_lost();
@@ -317,6 +368,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
             }
         }
         work.running.shutdown().await;
+        self.tools.groups.leave();
         if let Err(error) = self.tools.store.worker_forget(&self.worker).await {
             tracing::warn!(%error, "leases end by themselves within three minutes");
         }
@@ -336,7 +388,7 @@ impl Work {
         let until_parked = first_parked.map(|at| (at - now).to_std().unwrap_or_default());
         let at_parked = until_parked.map(|wait| Instant::now() + wait + Duration::from_millis(1));
         let look_at = self.next_look_at.max(Instant::now() + Duration::from_millis(10));
-        at_parked.map_or(look_at, |at| at.min(look_at))
+        at_parked.map_or(look_at, |at| at.min(look_at)).min(self.next_beat_at)
     }
 }
 

@@ -2,22 +2,33 @@
 
 use chrono::TimeDelta;
 use manifest::SiteName;
-use store::{LeaseToken, LeasedSite, ParkedVisit, StoreError, VisitRecord, VisitSaved};
+use store::{HandOver, LeaseToken, LeasedSite, ParkedVisit, StoreError, VisitRecord, VisitSaved};
 use tokio_util::sync::CancellationToken;
 
 use super::Cancel;
 use crate::clock;
 use crate::patience::patiently;
 use crate::summary::{Counted, ParkedSite};
-use crate::visit::{Outcome, Scope, Stop, Tools, visit};
+use crate::visit::{Outcome, Scope, Stop, Tools, Visited, visit};
 
 /// What a visit came to.
 #[derive(Debug)]
 pub(super) enum Done {
-    Saved { counted: Box<Counted>, saved: VisitSaved },
+    Saved {
+        counted: Box<Counted>,
+        saved: VisitSaved,
+    },
     Parked(ParkedSite),
+    /// Another worker goes on with the visit, since the next address is that one's.
+    HandedOver {
+        site: SiteName,
+        group: u16,
+    },
     Dropped(SiteName),
-    Failed { site: SiteName, error: StoreError },
+    Failed {
+        site: SiteName,
+        error: StoreError,
+    },
 }
 
 impl Done {
@@ -25,7 +36,7 @@ impl Done {
         match self {
             Self::Saved { counted, .. } => &counted.site,
             Self::Parked(parked) => &parked.site,
-            Self::Dropped(site) | Self::Failed { site, .. } => site,
+            Self::Dropped(site) | Self::Failed { site, .. } | Self::HandedOver { site, .. } => site,
         }
     }
 }
@@ -42,14 +53,15 @@ pub(super) async fn visit_and_save(
 ) -> Done {
     let token = leased.token.clone();
     let stop = Stop { soft: cancel.soft, lost };
-    let outcome = match visit(&tools, leased, Scope::Site, &stop).await {
-        Ok(outcome) => outcome,
+    let Visited { outcome, token } = match visit(&tools, leased, Scope::Site, &stop).await {
+        Ok(visited) => visited,
         Err(error) => return fail(&tools, token, error).await,
     };
     let saved = match outcome {
         Outcome::Dropped => return Done::Dropped(token.site),
         Outcome::Ended(record) => save(&tools, &token, &record).await,
         Outcome::Parked(parked) => park(&tools, &token, &parked).await,
+        Outcome::HandedOver(hand_over) => pass_on(&tools, &token, &hand_over).await,
     };
     match saved {
         Ok(done) => done,
@@ -73,6 +85,11 @@ async fn save(tools: &Tools, token: &LeaseToken, record: &VisitRecord) -> Result
     let counted = Box::new(Counted::of(record));
     let saved = patiently("a visit to be saved", || tools.store.visit_save(token, record)).await?;
     Ok(Done::Saved { counted, saved })
+}
+
+async fn pass_on(tools: &Tools, token: &LeaseToken, hand_over: &HandOver) -> Result<Done, StoreError> {
+    patiently("a visit to be handed over", || tools.store.visit_hand_over(token, hand_over)).await?;
+    Ok(Done::HandedOver { site: token.site.clone(), group: token.address_group.unwrap_or_default() })
 }
 
 async fn park(tools: &Tools, token: &LeaseToken, parked: &ParkedVisit) -> Result<Done, StoreError> {

@@ -17,10 +17,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use manifest::Host;
 use policy::Seed;
+use policy::address::budget_network;
 use policy::delay::{
     AuthorityPace, Network, Pace as Decision, Sample, Scope, ScopeState, day_of, next_request_at,
 };
-use store::{ClockWrite, Store, StoreError, VisitProgress};
+use store::{ClockWrite, MemberId, Membership, Store, StoreError, VisitProgress};
 use tokio::time::Instant;
 
 use self::book::{Book, Claim, Key, Taken};
@@ -88,7 +89,8 @@ impl AuthorityClock {
 /// Clocks of the site as a whole, within a visit.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SiteClock {
-    next_ok_at: Option<DateTime<Utc>>,
+    /// The store does not know of it: it goes with the progress of a visit.
+    pub(crate) next_ok_at: Option<DateTime<Utc>>,
     requests_today: u32,
     day: i32,
     /// Retry-After.
@@ -142,14 +144,16 @@ pub(crate) enum Asked {
 }
 
 impl Pace {
-    /// Starts the task that writes clocks; it ends when the last clone is dropped.
+    /// Starts the task that writes clocks; it ends when the last clone is dropped. `life` is how long a membership of the
+    /// fleet lives from each clock on that is written under it.
     pub(crate) fn start(
         store: Store,
         configured: Duration,
         rate: NonZeroU32,
+        life: Duration,
         tracker: &tokio_util::task::TaskTracker,
     ) -> Self {
-        let writer = ClockWriter::start(store.clone(), tracker);
+        let writer = ClockWriter::start(store.clone(), life, tracker);
         let rate = RateLimiter::direct(Quota::per_second(rate));
         let (book, last_write_ms) = (Book::default(), AtomicU64::default());
         Self(Arc::new(Shared { book, writer, rate, store, configured, last_write_ms }))
@@ -160,8 +164,8 @@ impl Pace {
         if target.network == Network::Own {
             return Ok(());
         }
-        let clocks =
-            patiently("clocks to be read", || self.0.store.address_clocks(&target.addresses)).await?;
+        let addresses: Vec<IpAddr> = target.addresses.iter().copied().map(clock_address).collect();
+        let clocks = patiently("clocks to be read", || self.0.store.address_clocks(&addresses)).await?;
         for (address, at) in clocks {
             self.0.book.learn(&Key::of_address(address), at);
         }
@@ -204,12 +208,14 @@ impl Pace {
 
     /// Waits for the node's own rate, and writes the clocks of the request that is about to be sent. The next request is
     /// counted from when this one leaves: where the database took longer than was allowed for, a later clock is written.
+    /// In a fleet it is written under the membership by which the address is ours, or not at all.
     pub(crate) async fn clear(
         &self,
         target: &Target,
         authority: &mut AuthorityClock,
         site: &mut SiteClock,
         progress: Option<VisitProgress>,
+        member: Option<MemberId>,
     ) -> Result<Cleared, StoreError> {
         let began = Instant::now();
         self.0.rate.until_ready().await;
@@ -221,16 +227,17 @@ impl Pace {
         let gap = self.gap(target, authority);
         let ahead = gap.saturating_add(until_answered(gap, target.network, authority));
         let (mut requests_add, mut progress) = (1, progress);
+        let member = member.map(|member| Membership { member, alive_until: now });
         loop {
             let (now, began, allowed) = (clock::now(), Instant::now(), self.0.write_time());
             authority.next_ok_at = Some(later(now, ahead.saturating_add(allowed)));
             let write = write_of(target, authority, site, now, requests_add);
-            let cleared = self.0.writer.write(ClockWrite { progress, ..write }).await?;
+            let cleared = self.0.writer.write(ClockWrite { progress, member, ..write }).await?;
             let took = began.elapsed();
             self.0
                 .last_write_ms
                 .store(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
-            if gap.is_zero() || took <= allowed || cleared == Cleared::OptedOut {
+            if gap.is_zero() || took <= allowed || cleared != Cleared::Go {
                 return Ok(cleared);
             }
             (requests_add, progress) = (0, None);
@@ -339,7 +346,8 @@ fn write_of(
     now: DateTime<Utc>,
     requests_add: u32,
 ) -> ClockWrite {
-    let address = target.addresses.first().copied().filter(|_| target.network == Network::Global);
+    let first = target.addresses.first().filter(|_| target.network == Network::Global);
+    let address = first.copied().map(clock_address);
     ClockWrite {
         host: authority.host.clone(),
         address,
@@ -349,7 +357,13 @@ fn write_of(
         requests_add,
         day: day_of(now),
         progress: None,
+        member: None,
     }
+}
+
+/// Under which address a clock is kept: one for everything that shares a budget.
+fn clock_address(address: IpAddr) -> IpAddr {
+    budget_network(address).network()
 }
 
 fn later(now: DateTime<Utc>, wait: Duration) -> DateTime<Utc> {

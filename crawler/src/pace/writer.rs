@@ -3,11 +3,16 @@
 //! Whatever gathers while one statement is on its way goes into the next, so a slow database makes larger batches and a
 //! fast one adds no delay. While the database is away the batch is tried again, and the requests behind it wait.
 
+use std::collections::HashSet;
+use std::time::Duration;
+
+use chrono::TimeDelta;
 use manifest::SiteName;
-use store::{ClockWrite, Store, StoreError};
+use store::{ClockWrite, MemberId, Membership, Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
+use crate::clock;
 use crate::patience::patiently;
 
 /// Clocks written by one statement.
@@ -19,6 +24,8 @@ pub(crate) enum Cleared {
     Go,
     /// The owner asked to be left out.
     OptedOut,
+    /// The address is another worker's now.
+    Moved,
 }
 
 struct Waiting {
@@ -30,9 +37,10 @@ struct Waiting {
 pub(super) struct ClockWriter(mpsc::Sender<Waiting>);
 
 impl ClockWriter {
-    pub(super) fn start(store: Store, tracker: &TaskTracker) -> Self {
+    /// `life` is how long a membership of the fleet lives from each clock on that is written under it.
+    pub(super) fn start(store: Store, life: Duration, tracker: &TaskTracker) -> Self {
         let (sender, receiver) = mpsc::channel(BATCH_MAX);
-        tracker.spawn(write_all(store, receiver));
+        tracker.spawn(write_all(store, life, receiver));
         Self(sender)
     }
 
@@ -45,17 +53,16 @@ impl ClockWriter {
     }
 }
 
-async fn write_all(store: Store, mut receiver: mpsc::Receiver<Waiting>) {
+async fn write_all(store: Store, life: Duration, mut receiver: mpsc::Receiver<Waiting>) {
     let mut batch = Vec::new();
     while receiver.recv_many(&mut batch, BATCH_MAX).await > 0 {
         let (writes, waiting): (Vec<_>, Vec<_>) =
             batch.drain(..).map(|waiting| (waiting.write, waiting.done)).unzip();
-        match write_batch(&store, &writes).await {
-            Ok(blocked) => {
+        match write_batch(&store, life, &writes).await {
+            Ok(refused) => {
                 for (write, done) in writes.iter().zip(waiting) {
-                    let is_blocked = blocked.contains(&write.host.site());
                     // a visit that was cancelled no longer listens
-                    drop(done.send(Ok(if is_blocked { Cleared::OptedOut } else { Cleared::Go })));
+                    drop(done.send(Ok(refused.says_of(write))));
                 }
             }
             Err(error) => {
@@ -69,14 +76,39 @@ async fn write_all(store: Store, mut receiver: mpsc::Receiver<Waiting>) {
     }
 }
 
-/// Writes the batch, however long the database is away, and returns the sites that opted out.
-async fn write_batch(store: &Store, writes: &[ClockWrite]) -> Result<Vec<SiteName>, StoreError> {
+/// Whose requests of a batch may not be sent.
+struct Refused {
+    sites: Vec<SiteName>,
+    members: HashSet<MemberId>,
+}
+
+impl Refused {
+    fn says_of(&self, write: &ClockWrite) -> Cleared {
+        if self.sites.contains(&write.host.site()) {
+            Cleared::OptedOut
+        } else if write.member.is_some_and(|membership| self.members.contains(&membership.member)) {
+            Cleared::Moved
+        } else {
+            Cleared::Go
+        }
+    }
+}
+
+/// Writes the batch, however long the database is away.
+async fn write_batch(store: &Store, life: Duration, writes: &[ClockWrite]) -> Result<Refused, StoreError> {
     let mut sites: Vec<SiteName> = writes.iter().map(|write| write.host.site()).collect();
     sites.sort_unstable();
     sites.dedup();
     patiently("requests to be sent", || async {
-        store.clocks_save(writes).await?;
-        store.blocked_among(&sites).await
+        // after an outage a membership is renewed from now on, not from before it
+        let alive_until = clock::now() + TimeDelta::from_std(life).unwrap_or(TimeDelta::MAX);
+        let renewed = |membership: Membership| Membership { alive_until, ..membership };
+        let writes: Vec<ClockWrite> = writes
+            .iter()
+            .map(|write| ClockWrite { member: write.member.map(renewed), ..write.clone() })
+            .collect();
+        let members = store.clocks_save(&writes).await?;
+        Ok(Refused { members, sites: store.blocked_among(&sites).await? })
     })
     .await
 }

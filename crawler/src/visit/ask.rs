@@ -1,5 +1,6 @@
 //! One request under every rule: resolved and judged address, turn, written clock, opt-out; then what Retry-After says.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -7,14 +8,16 @@ use http::HeaderMap;
 use http::header::RETRY_AFTER;
 use manifest::{Host, ManifestUrl, SiteName};
 use policy::delay::{Network, Sample, Scope};
+use policy::groups::Choice;
 use policy::{BodyKind, FetchOutcome, RetryAfter, VisitEnd};
-use store::VisitProgress;
+use store::{MemberId, VisitProgress};
 use tokio::time::Instant;
 
 use super::judge::outcome_of_status;
 use super::{Authority, Interrupt, Visit};
 use crate::egress::{Cause, Failure, Reply, Standing, Timings};
 use crate::events::Event;
+use crate::groups::{InUse, Tenure};
 use crate::pace::{Asked, AuthorityClock, Cleared, Target, Turn};
 use crate::{clock, metrics};
 
@@ -44,7 +47,8 @@ impl Visit<'_> {
             return Ok(Exchange { answer: Err(failure), at: clock::now(), took: started.elapsed() });
         }
         let turn = self.take_turn(&host).await?;
-        self.clear(&host).await?;
+        let in_use = self.enter(&host)?;
+        self.clear(&host, in_use.as_ref().map(|in_use| in_use.member)).await?;
         let (at, sent) = (clock::now(), Instant::now());
         self.progress.requests += 1;
         let (events, site) = (&self.tools.events, &self.token.site);
@@ -54,7 +58,7 @@ impl Visit<'_> {
         events.tell(answer_event(site, url, &answer, took));
         metrics::answered(took);
         self.note(&host, &answer, took);
-        drop(turn);
+        drop((turn, in_use));
         if let Ok(reply) = &answer {
             self.heed_retry_after(&host, reply).await?;
         }
@@ -66,7 +70,13 @@ impl Visit<'_> {
         if self.authorities.contains_key(host) {
             return Ok(Ok(()));
         }
-        let resolved = match self.session.resolve(host).await {
+        let moved = self.progress.addresses_of(host, clock::now());
+        let adopted = moved.map_or(Ok(()), |addresses| self.session.adopt(host, addresses));
+        let resolved = match adopted {
+            Ok(()) => self.session.resolve(host).await,
+            Err(failure) => Err(failure),
+        };
+        let resolved = match resolved {
             Ok(resolved) => resolved,
             Err(failure) => return Ok(Err(failure)),
         };
@@ -75,7 +85,11 @@ impl Visit<'_> {
             Standing::Global => Network::Global,
             Standing::Own => Network::Own,
         };
-        let target = Target { addresses: resolved.addresses, network, crawl_delay: None };
+        let (addresses, tenure) = match network {
+            Network::Global => self.settle_on(host, resolved.addresses)?,
+            Network::Own => (resolved.addresses, None),
+        };
+        let target = Target { addresses, network, crawl_delay: None };
         self.tools.pace.learn(&target).await?;
         let known = self.site.hosts.iter().find(|state| state.host == *host);
         let clock = known.map_or_else(
@@ -84,8 +98,36 @@ impl Visit<'_> {
                 AuthorityClock::new(host.clone(), state.next_ok_at, state.requests_today, state.requests_day)
             },
         );
-        self.authorities.insert(host.clone(), Authority { clock, target });
+        self.authorities.insert(host.clone(), Authority { clock, target, tenure });
         Ok(Ok(()))
+    }
+
+    /// Chooses at which of its addresses a host is spoken to: one of ours, or it is for another worker.
+    fn settle_on(
+        &mut self,
+        host: &Host,
+        addresses: Vec<IpAddr>,
+    ) -> Result<(Vec<IpAddr>, Option<Tenure>), Interrupt> {
+        let groups = &self.tools.groups;
+        if groups.is_sole() {
+            return Ok((addresses, None));
+        }
+        let chosen = policy::groups::choose(&addresses, |group| groups.tenure(group).is_some());
+        let Some(Choice { addresses, group }) = chosen else { return Ok((addresses, None)) };
+        let Some(tenure) = groups.tenure(group) else { return Err(Interrupt::HandOver { group }) };
+        self.session.narrow(host, &addresses);
+        self.token.address_group = Some(group);
+        self.progress.first_group.get_or_insert(group);
+        Ok((addresses, Some(tenure)))
+    }
+
+    /// Begins a request at an address of ours; it may have become another worker's while this visit waited.
+    fn enter(&self, host: &Host) -> Result<Option<InUse>, Interrupt> {
+        let Some(tenure) = self.authorities.get(host).and_then(|authority| authority.tenure) else {
+            return Ok(None);
+        };
+        let in_use = self.tools.groups.enter(tenure);
+        in_use.map(Some).ok_or(Interrupt::HandOver { group: tenure.group })
     }
 
     async fn take_turn(&mut self, host: &Host) -> Result<Turn, Interrupt> {
@@ -141,12 +183,16 @@ impl Visit<'_> {
     }
 
     /// Writes the clock ahead of the request; the owner's opt-out is heard here too.
-    async fn clear(&mut self, host: &Host) -> Result<(), Interrupt> {
+    async fn clear(&mut self, host: &Host, member: Option<MemberId>) -> Result<(), Interrupt> {
         let progress = self.progress_to_keep();
         let Some(authority) = self.authorities.get_mut(host) else { return Err(Interrupt::Lost) };
         let (target, clock, site) = (&authority.target, &mut authority.clock, &mut self.site_clock);
-        match self.tools.pace.clear(target, clock, site, progress).await? {
+        match self.tools.pace.clear(target, clock, site, progress, member).await? {
             Cleared::Go => Ok(()),
+            Cleared::Moved => {
+                let group = authority.tenure.map(|tenure| tenure.group);
+                Err(group.map_or(Interrupt::Lost, |group| Interrupt::HandOver { group }))
+            }
             Cleared::OptedOut => Err(Interrupt::End(VisitEnd::OptedOut)),
         }
     }

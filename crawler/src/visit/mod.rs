@@ -25,7 +25,7 @@ use chrono::{DateTime, Utc};
 use manifest::{Host, ManifestUrl};
 use policy::plan::Priors;
 use policy::{NextStep, RobotsVerdict, VisitEnd};
-use store::{LeaseToken, LeasedSite, ParkedVisit, SiteState, Store, StoreError, VisitRecord};
+use store::{HandOver, LeaseToken, LeasedSite, ParkedVisit, SiteState, Store, StoreError, VisitRecord};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -33,6 +33,7 @@ use crate::clock;
 use crate::config::TextRecords;
 use crate::egress::{Egress, Failure, Session};
 use crate::events::Events;
+use crate::groups::{Groups, Tenure};
 use crate::pace::{AuthorityClock, Pace, SiteClock, Target};
 use crate::priors::PathPriors;
 
@@ -45,6 +46,8 @@ pub(crate) struct Tools {
     pub(crate) egress: Egress,
     pub(crate) store: Store,
     pub(crate) pace: Pace,
+    /// The addresses that this process speaks to.
+    pub(crate) groups: Groups,
     pub(crate) events: Events,
     pub(crate) text_records: TextRecords,
     pub(crate) priors: PathPriors,
@@ -66,15 +69,32 @@ pub(crate) enum Outcome {
     Ended(Box<VisitRecord>),
     /// To be parked.
     Parked(Box<ParkedVisit>),
+    /// Another worker goes on, whose address is next.
+    HandedOver(Box<HandOver>),
     /// Nobody's business any more: the lease is lost.
     Dropped,
+}
+
+/// What a visit came to, and where the site was found.
+#[derive(Debug)]
+pub(crate) struct Visited {
+    pub(crate) outcome: Outcome,
+    /// The lease, with the group of the address.
+    pub(crate) token: LeaseToken,
 }
 
 /// Why a visit does not go on.
 #[derive(Debug)]
 enum Interrupt {
-    Park { until: DateTime<Utc>, reason: String },
+    Park {
+        until: DateTime<Utc>,
+        reason: String,
+    },
     End(VisitEnd),
+    /// The next address is another worker's.
+    HandOver {
+        group: u16,
+    },
     Lost,
     Store(StoreError),
 }
@@ -93,6 +113,8 @@ impl From<StoreError> for Interrupt {
 struct Authority {
     clock: AuthorityClock,
     target: Target,
+    /// By which the address is ours, where it could be another worker's.
+    tenure: Option<Tenure>,
 }
 
 /// A visit under way.
@@ -111,6 +133,8 @@ struct Visit<'a> {
     /// When the progress was last written.
     written_at: Option<Instant>,
     scope: Scope,
+    /// The visit was begun by another worker, or the site was found in another group before: where it leads is kept.
+    has_history: bool,
 }
 
 /// What a visit would set out to ask for, robots.txt apart.
@@ -134,25 +158,37 @@ pub(crate) async fn visit(
     leased: LeasedSite,
     scope: Scope,
     stop: &Stop,
-) -> Result<Outcome, StoreError> {
+) -> Result<Visited, StoreError> {
     let session = match tools.egress.session() {
         Ok(session) => session,
-        Err(failure) => return Ok(Outcome::Parked(Box::new(unable(&failure)))),
+        Err(failure) => {
+            let outcome = Outcome::Parked(Box::new(unable(&failure)));
+            return Ok(Visited { outcome, token: leased.token });
+        }
     };
     let mut visit = Visit::new(tools, stop, leased, scope, session);
     let interrupt = match visit.work().await {
         Ok(end) => Interrupt::End(end),
         Err(interrupt) => interrupt,
     };
-    match interrupt {
-        Interrupt::Store(error) => Err(error),
-        Interrupt::Lost => Ok(Outcome::Dropped),
-        Interrupt::Park { until, reason } => Ok(visit.park(until, reason).await),
-        Interrupt::End(VisitEnd::Interrupted) => {
-            Ok(visit.park(clock::now(), "the crawler was stopped".to_owned()).await)
+    let mut token = visit.token.clone();
+    let outcome = match interrupt {
+        Interrupt::Store(error) => return Err(error),
+        Interrupt::Lost => Outcome::Dropped,
+        Interrupt::Park { until, reason } => visit.park(until, reason).await,
+        Interrupt::HandOver { group } => {
+            token.address_group = Some(group);
+            visit.hand_over().await
         }
-        Interrupt::End(end) => visit.finish(end).await,
-    }
+        Interrupt::End(VisitEnd::Interrupted) => {
+            visit.park(clock::now(), "the crawler was stopped".to_owned()).await
+        }
+        Interrupt::End(end) => {
+            token.address_group = visit.progress.first_group.or(token.address_group);
+            visit.finish(end).await?
+        }
+    };
+    Ok(Visited { outcome, token })
 }
 
 /// No client could be built: a fault of this machine, tried again soon.
@@ -163,15 +199,19 @@ fn unable(failure: &Failure) -> ParkedVisit {
 
 impl<'a> Visit<'a> {
     fn new(tools: &'a Tools, stop: &'a Stop, leased: LeasedSite, scope: Scope, session: Session) -> Self {
-        let LeasedSite { token, site } = leased;
+        let LeasedSite { token, site, due_at } = leased;
         let now = clock::now();
-        let progress = Progress::resume(&site, now).unwrap_or_else(|| match &scope {
+        let resumed = Progress::resume(&site, now);
+        let has_history = resumed.is_some() || token.address_group.is_some();
+        let mut progress = resumed.unwrap_or_else(|| match &scope {
             Scope::Site => prepare::begin(&site, &tools.priors.now(), now),
             Scope::Document(url) => prepare::only(url, now),
         });
+        progress.due_at.get_or_insert(due_at);
         let requests_today = site.hosts.iter().map(|host| host.requests_today).sum();
         let day = site.hosts.iter().map(|host| host.requests_day).max().unwrap_or_default();
-        let site_clock = SiteClock::new(requests_today, day, site.not_before);
+        let mut site_clock = SiteClock::new(requests_today, day, site.not_before);
+        site_clock.next_ok_at = progress.site_next_ok_at;
         Self {
             tools,
             stop,
@@ -185,6 +225,7 @@ impl<'a> Visit<'a> {
             greeted: HashSet::new(),
             written_at: None,
             scope,
+            has_history,
         }
     }
 
@@ -240,6 +281,7 @@ impl<'a> Visit<'a> {
 
     async fn park(mut self, until: DateTime<Utc>, reason: String) -> Outcome {
         self.persist_clocks().await;
+        self.progress.site_next_ok_at = self.site_clock.next_ok_at;
         match serde_json::to_value(&self.progress) {
             Ok(progress) => Outcome::Parked(Box::new(ParkedVisit { resume_at: until, reason, progress })),
             Err(error) => {
@@ -248,6 +290,28 @@ impl<'a> Visit<'a> {
                 Outcome::Parked(Box::new(ParkedVisit { resume_at: until, reason, progress }))
             }
         }
+    }
+
+    /// Leaves the visit to the worker whose address is next. What has been done goes along, and where names lead, so that
+    /// a name that leads elsewhere each time it is asked for does not send the visit round; but a visit that has only
+    /// learned where its site is leaves no trace of itself.
+    async fn hand_over(mut self) -> Outcome {
+        let due_at = self.progress.due_at.unwrap_or_else(clock::now);
+        if self.progress.requests == 0 && !self.has_history {
+            return Outcome::HandedOver(Box::new(HandOver { due_at, progress: None }));
+        }
+        self.persist_clocks().await;
+        self.progress.site_next_ok_at = self.site_clock.next_ok_at;
+        let current = self.progress.queue.front().map(|task| task.current().host());
+        let hops = self.progress.robots_hops.values().filter_map(|chain| Some(chain.last()?.host()));
+        let hosts: Vec<Host> = self.authorities.keys().cloned().chain(current).chain(hops).collect();
+        let known = hosts.into_iter().map(|host| (host.clone(), self.session.pinned(&host)));
+        let known: Vec<_> = known.filter(|(_, addresses)| !addresses.is_empty()).collect();
+        self.progress.keep_addresses(known.into_iter(), clock::now());
+        let progress = serde_json::to_value(&self.progress).inspect_err(
+            |error| tracing::error!(site.name = %self.token.site, %error, "progress cannot be kept"),
+        );
+        Outcome::HandedOver(Box::new(HandOver { due_at, progress: progress.ok() }))
     }
 
     /// The clock that was written ahead counted from the request; the one that counts is later.

@@ -1,6 +1,7 @@
 //! What a visit knows of itself: enough to be parked and to go on anywhere.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -22,6 +23,16 @@ const BROKEN_OFF_AGE_MAX: TimeDelta = TimeDelta::days(1);
 /// Documents that are written down again with each request; nearly all manifests are far smaller.
 const KEPT_BODY_BYTES_MAX: usize = 256 * 1024;
 
+/// Addresses are used for this long by the next worker too: a name that leads elsewhere each time would never arrive.
+const RESOLVED_AGE_MAX: TimeDelta = TimeDelta::minutes(10);
+
+/// The addresses that names led to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Resolved {
+    at: DateTime<Utc>,
+    addresses: BTreeMap<Host, Vec<SocketAddr>>,
+}
+
 /// A visit's memory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Progress {
@@ -40,6 +51,21 @@ pub(crate) struct Progress {
     pub(crate) rules: BTreeMap<Host, VisitRules>,
     pub(crate) ended: BTreeMap<Host, VisitEnd>,
     pub(crate) robots: BTreeMap<Host, RobotsRecord>,
+    /// Redirects of robots.txt files that were followed before the visit went on elsewhere.
+    #[serde(default)]
+    pub(crate) robots_hops: BTreeMap<Host, Vec<ManifestUrl>>,
+    /// When the site was due; it is until the visit has ended.
+    #[serde(default)]
+    pub(crate) due_at: Option<DateTime<Utc>>,
+    /// No request to any host of the site before this.
+    #[serde(default)]
+    pub(crate) site_next_ok_at: Option<DateTime<Utc>>,
+    /// Address group of the host that was asked first; the next visit will ask it first too.
+    #[serde(default)]
+    pub(crate) first_group: Option<u16>,
+    /// Where names led for the worker that handed the visit over.
+    #[serde(default)]
+    pub(crate) resolved: Option<Resolved>,
     pub(crate) fetched: Vec<Fetched>,
     pub(crate) seeds: Vec<Seed>,
     pub(crate) paths_checked: PathSlots,
@@ -60,6 +86,11 @@ impl Progress {
             rules: BTreeMap::new(),
             ended: BTreeMap::new(),
             robots: BTreeMap::new(),
+            robots_hops: BTreeMap::new(),
+            due_at: None,
+            site_next_ok_at: None,
+            first_group: None,
+            resolved: None,
             fetched: Vec::new(),
             seeds: Vec::new(),
             paths_checked,
@@ -95,6 +126,21 @@ impl Progress {
         }
         self.saved_at = Some(now);
         serde_json::to_string(self).ok()
+    }
+
+    /// Keeps where names lead, for the next worker.
+    pub(crate) fn keep_addresses(
+        &mut self,
+        addresses: impl Iterator<Item = (Host, Vec<SocketAddr>)>,
+        now: DateTime<Utc>,
+    ) {
+        self.resolved = Some(Resolved { at: now, addresses: addresses.collect() });
+    }
+
+    /// Where a name led a while ago for another worker.
+    pub(crate) fn addresses_of(&self, host: &Host, now: DateTime<Utc>) -> Option<&[SocketAddr]> {
+        let resolved = self.resolved.as_ref().filter(|resolved| now - resolved.at < RESOLVED_AGE_MAX)?;
+        resolved.addresses.get(host).map(Vec::as_slice)
     }
 
     /// Adds a task at the end, once.

@@ -61,9 +61,16 @@ impl Visit<'_> {
         let Ok(url) = ManifestUrl::on_host(host, ROBOTS_PATH) else { return Ok(Robots::NoName) };
         let kept = stored.as_ref().filter(|record| record.kind == RobotsKind::Rules && record.body.is_some());
         let mut conditions = kept.map(conditions_of).unwrap_or_default();
-        let (mut chain, mut current) = (vec![url.clone()], url);
+        let mut chain = self.progress.robots_hops.remove(host).unwrap_or_else(|| vec![url.clone()]);
+        let mut current = chain.last().cloned().unwrap_or(url);
         let record = loop {
-            let Exchange { answer, .. } = self.request(&current, BodyKind::Robots, &conditions).await?;
+            let Exchange { answer, .. } = match self.request(&current, BodyKind::Robots, &conditions).await {
+                Ok(exchange) => exchange,
+                Err(interrupt) => {
+                    self.progress.robots_hops.insert(host.clone(), chain);
+                    return Err(interrupt);
+                }
+            };
             let reply = match answer {
                 Err(failure) if failure.cause == Cause::NameUnknown && chain.len() == 1 => {
                     return Ok(Robots::NoName);

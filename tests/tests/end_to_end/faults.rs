@@ -25,15 +25,15 @@ const SITES: usize = 12;
 const SUFFIX_GAP_US: u64 = 400_000;
 
 /// A proxy in front of the database whose connections can be cut.
-struct Proxy {
-    address: SocketAddr,
+pub(crate) struct Proxy {
+    pub(crate) address: SocketAddr,
     target: SocketAddr,
     cut: CancellationToken,
     tasks: JoinSet<()>,
 }
 
 impl Proxy {
-    async fn before(target: SocketAddr) -> Self {
+    pub(crate) async fn before(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut proxy = Self { address, target, cut: CancellationToken::new(), tasks: JoinSet::new() };
@@ -61,12 +61,12 @@ impl Proxy {
     }
 
     /// Breaks every connection and refuses new ones.
-    async fn cut(&mut self) {
+    pub(crate) async fn cut(&mut self) {
         self.cut.cancel();
         while self.tasks.join_next().await.is_some() {}
     }
 
-    async fn restore(&mut self) {
+    pub(crate) async fn restore(&mut self) {
         self.cut = CancellationToken::new();
         let listener = TcpListener::bind(self.address).await.unwrap();
         self.serve(listener);

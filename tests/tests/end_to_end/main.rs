@@ -5,6 +5,7 @@
 mod bad_input;
 mod corpus;
 mod faults;
+mod fleet;
 mod flow;
 mod many;
 mod own;
@@ -66,4 +67,9 @@ async fn postgres_a_fail_over_of_the_database_is_waited_out() {
 #[tokio::test(flavor = "multi_thread")]
 async fn four_crawlers_share_one_queue_on_postgres() {
     flow::four_crawlers_share_one_queue(world::Backend::Postgres).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_a_fleet_survives_kills_and_a_cut() {
+    fleet::a_fleet_survives_kills_and_a_cut().await;
 }

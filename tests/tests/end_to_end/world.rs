@@ -143,14 +143,17 @@ impl World {
 
     /// Fails unless the test web's own log shows that every rule of politeness was kept, over every pass.
     pub(crate) fn assert_polite(&self) {
-        let passes_began_us = self.passes_began_us.borrow().clone();
-        let policy = audit::Policy {
-            passes_began_us,
+        audit::check(&self.web.log().hits(), &self.policy()).assert_clean();
+    }
+
+    /// The rules that every crawl of this world keeps.
+    pub(crate) fn policy(&self) -> audit::Policy {
+        audit::Policy {
+            passes_began_us: self.passes_began_us.borrow().clone(),
             repeats_forgiven: self.kills,
             from: Some(CONTACT_EMAIL.to_owned()),
             ..audit::Policy::with_delay(self.delay)
-        };
-        audit::check(&self.web.log().hits(), &policy).assert_clean();
+        }
     }
 
     pub(crate) fn requests(&self) -> usize {

@@ -15,7 +15,7 @@ impl Store {
         reading!(self, "visits_by_hour", health::visits_by_hour(millis(since)))
     }
 
-    /// Workers that hold sites now, the busiest first.
+    /// Workers that hold sites or own address groups now, the busiest first.
     pub async fn workers_list(&self, now: DateTime<Utc>, max: u32) -> Result<Vec<WorkerLoad>, StoreError> {
         reading!(self, "workers_list", health::workers_list(millis(now), i64::from(max)))
     }

@@ -1,6 +1,6 @@
 //! Leases and politeness clocks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -9,8 +9,10 @@ use manifest::SiteName;
 
 use super::{ATTEMPTS_MAX, Pools, Store};
 use crate::fault::Outcome;
-use crate::model::{ClockWrite, Housekeeping, LeaseRequest, LeaseToken, LeasedSite, ParkedVisit, WorkerId};
-use crate::pack::millis;
+use crate::model::{
+    ClockWrite, Housekeeping, LeaseRequest, LeaseToken, LeasedSite, MemberId, ParkedVisit, WorkerId,
+};
+use crate::pack::{millis, until_ms};
 use crate::{StoreError, postgres, sqlite};
 
 /// How long a site with nothing keeps the story of its last visits: long enough to be looked at on the day after.
@@ -36,8 +38,7 @@ impl Store {
         duration: Duration,
         now: DateTime<Utc>,
     ) -> Result<Vec<LeaseToken>, StoreError> {
-        let duration_ms = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
-        let until_ms = millis(now).saturating_add(duration_ms);
+        let until_ms = until_ms(now, duration);
         writing!(self, "leases_renew", lease::leases_renew(tokens, until_ms))
     }
 
@@ -56,7 +57,7 @@ impl Store {
         writing!(self, "leases_end", lease::leases_end(ends))
     }
 
-    /// Gives back everything that a worker holds; returns how much that was. For a worker that stops, and for one that
+    /// Gives back everything that a worker holds; returns how many sites that were. For a worker that stops, and for one that
     /// starts again under the name of a process that was killed.
     pub async fn worker_forget(&self, worker: &WorkerId) -> Result<u64, StoreError> {
         writing!(self, "worker_forget", lease::worker_forget(worker))
@@ -73,10 +74,12 @@ impl Store {
         writing!(self, "visit_park", site::visit_park(token, parked))
     }
 
-    /// Writes politeness clocks, in one batch, before the requests are sent. Clocks move forward, never back.
-    pub async fn clocks_save(&self, writes: &[ClockWrite]) -> Result<(), StoreError> {
+    /// Writes politeness clocks, in one batch, before the requests are sent. Clocks move forward, never back. Returns the
+    /// memberships among those of the clocks that have ended: nothing was written for these, and their requests may not
+    /// be sent. The others are renewed.
+    pub async fn clocks_save(&self, writes: &[ClockWrite]) -> Result<HashSet<MemberId>, StoreError> {
         if writes.is_empty() {
-            return Ok(());
+            return Ok(HashSet::new());
         }
         writing!(self, "clocks_save", clock::clocks_save(writes))
     }

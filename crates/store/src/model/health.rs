@@ -25,6 +25,8 @@ pub struct WorkerLoad {
     pub worker: WorkerId,
     /// Sites that it holds.
     pub sites: u64,
+    /// Address groups that it owns.
+    pub groups: u64,
 }
 
 /// How a dialect is used by those in the index: how widely, and how well.

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use manifest::SiteName;
 use serde::{Deserialize, Serialize};
 
+use super::groups::GroupSet;
 use super::site::SiteState;
 
 /// How long a lease lives by default: three times the interval at which workers renew.
@@ -57,12 +58,15 @@ pub struct LeaseRequest {
     pub due_before: DateTime<Utc>,
     /// Only these sites, when given.
     pub only: Option<Vec<SiteName>>,
+    /// Only sites whose address is in one of these groups, or of which that is not known.
+    pub groups: GroupSet,
 }
 
 impl LeaseRequest {
     /// Whatever is due now, for the default duration.
-    pub const fn due_now(worker: WorkerId, sites_max: u32, now: DateTime<Utc>) -> Self {
-        Self { worker, sites_max, duration: LEASE_DURATION_DEFAULT, due_before: now, only: None }
+    pub fn due_now(worker: WorkerId, sites_max: u32, now: DateTime<Utc>) -> Self {
+        let (duration, groups) = (LEASE_DURATION_DEFAULT, GroupSet::all());
+        Self { worker, sites_max, duration, due_before: now, only: None, groups }
     }
 }
 
@@ -77,6 +81,9 @@ pub struct LeaseToken {
     pub fence: i64,
     /// When it ends unless it is renewed.
     pub expires_at: DateTime<Utc>,
+    /// Group of the address at which the site was found the last time. A visit that finds it elsewhere says so here, and
+    /// it is kept when the lease is given back.
+    pub address_group: Option<u16>,
 }
 
 /// A site with the right to visit it and everything that is known of it.
@@ -86,4 +93,6 @@ pub struct LeasedSite {
     pub token: LeaseToken,
     /// What is known.
     pub site: SiteState,
+    /// When the visit was planned.
+    pub due_at: DateTime<Utc>,
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod care;
 pub(crate) mod feed;
+pub(crate) mod groups;
 pub(crate) mod health;
 pub(crate) mod lease;
 pub(crate) mod retention;
@@ -13,6 +14,7 @@ pub(crate) mod visit;
 
 pub use care::{SchemaState, Space};
 pub use feed::{FeedChange, FeedEntry, FeedPosition};
+pub use groups::{GroupSet, HandOver, Member, MemberId, Membership, Share, SiteGroup};
 pub use health::{Adoption, NewSite, VisitsOfHour, WorkerLoad};
 pub use lease::{LEASE_DURATION_DEFAULT, LeaseRequest, LeaseToken, LeasedSite, WorkerId};
 pub(crate) use retention::FeedTrimmed;

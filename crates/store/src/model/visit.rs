@@ -8,6 +8,7 @@ use policy::{FetchOutcome, Status, VisitEnd};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::groups::Membership;
 use super::seed::Seed;
 use super::site::RobotsRecord;
 use super::slots::PathSlots;
@@ -31,6 +32,8 @@ pub struct ClockWrite {
     pub day: i32,
     /// What the visit has done so far, where it is worth keeping.
     pub progress: Option<VisitProgress>,
+    /// Under which membership of the fleet the address is spoken to; none where nobody else could.
+    pub member: Option<Membership>,
 }
 
 /// What housekeeping removed.

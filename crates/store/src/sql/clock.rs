@@ -1,13 +1,13 @@
 //! Politeness clocks: when a request may next be sent to an authority or an address.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 
-use super::{Connection, rest};
+use super::{Connection, group, rest};
 use crate::fault::Outcome;
-use crate::model::{ClockWrite, Housekeeping};
+use crate::model::{ClockWrite, Housekeeping, MemberId};
 use crate::pack::{Place, count, json, millis, millis_of, names};
 
 /// A clock of an address is milliseconds ahead at most; a day covers any clock that was wrong.
@@ -40,7 +40,22 @@ impl HostClock {
 }
 
 /// Moves clocks forward, never back. Rows go in sorted by key, so that concurrent batches lock them in the same order.
-pub(crate) async fn clocks_save(connection: &mut Connection, writes: &[ClockWrite]) -> Outcome<()> {
+/// Returns the memberships that have ended, for whose clocks nothing is written.
+pub(crate) async fn clocks_save(
+    connection: &mut Connection,
+    writes: &[ClockWrite],
+) -> Outcome<HashSet<MemberId>> {
+    let ended = group::members_of_clocks(connection, writes).await?;
+    let is_lawful =
+        |write: &&ClockWrite| !write.member.is_some_and(|membership| ended.contains(&membership.member));
+    let writes: Vec<&ClockWrite> = writes.iter().filter(is_lawful).collect();
+    if !writes.is_empty() {
+        clocks_write(connection, &writes).await?;
+    }
+    Ok(ended)
+}
+
+async fn clocks_write(connection: &mut Connection, writes: &[&ClockWrite]) -> Outcome<()> {
     let mut hosts: BTreeMap<&str, HostClock> = BTreeMap::new();
     let mut addresses: BTreeMap<String, i64> = BTreeMap::new();
     for write in writes {
@@ -101,7 +116,7 @@ async fn hosts_save(connection: &mut Connection, hosts: &BTreeMap<&str, HostCloc
 }
 
 /// Keeps what visits have done so far, of each the latest. A visit that has lost its lease writes nothing.
-async fn progress_save(connection: &mut Connection, writes: &[ClockWrite]) -> Outcome<()> {
+async fn progress_save(connection: &mut Connection, writes: &[&ClockWrite]) -> Outcome<()> {
     let latest: BTreeMap<&str, (i64, &str)> = writes
         .iter()
         .filter_map(|write| write.progress.as_ref())

@@ -29,21 +29,29 @@ pub(crate) async fn visits_by_hour(connection: &mut Connection, since_ms: i64) -
     Ok(hours)
 }
 
-/// Workers that hold leases at a time, the busiest first.
+/// Workers that hold sites or own address groups at a time, the busiest first.
 pub(crate) async fn workers_list(
     connection: &mut Connection,
     now_ms: i64,
     max: i64,
 ) -> Outcome<Vec<WorkerLoad>> {
-    let rows: Vec<(String, i64)> = sqlx::query_as(
-        "SELECT lease_owner, COUNT(*) FROM site WHERE lease_owner IS NOT NULL AND lease_until_ms > $1
-         GROUP BY lease_owner ORDER BY COUNT(*) DESC, lease_owner LIMIT $2",
+    let rows: Vec<(String, i64, i64)> = sqlx::query_as(
+        "SELECT name, CAST(SUM(sites) AS BIGINT) AS sites, CAST(SUM(groups_owned) AS BIGINT) AS groups_owned FROM (
+             SELECT lease_owner AS name, COUNT(*) AS sites, 0 AS groups_owned FROM site
+             WHERE lease_owner IS NOT NULL AND lease_until_ms > $1 GROUP BY lease_owner
+             UNION ALL
+             SELECT name, 0, (SELECT COUNT(*) FROM group_owner WHERE worker_id = worker.id) FROM worker
+             WHERE alive_until_ms > $1) AS load
+         GROUP BY name ORDER BY 2 DESC, 3 DESC, name LIMIT $2",
     )
     .bind(now_ms)
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    let load =
-        |(worker, sites): (String, i64)| WorkerLoad { worker: WorkerId::new(&worker), sites: sized(sites) };
+    let load = |(worker, sites, groups): (String, i64, i64)| WorkerLoad {
+        worker: WorkerId::new(&worker),
+        sites: sized(sites),
+        groups: sized(groups),
+    };
     Ok(rows.into_iter().map(load).collect())
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use manifest::SiteName;
 
-use super::{Connection, rest, site, skip_locked};
+use super::{Connection, group, rest, site, skip_locked};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::{LeaseRequest, LeaseToken, LeasedSite, WorkerId};
@@ -21,7 +21,12 @@ struct TakenRow {
     priority: i32,
     next_visit_at_ms: i64,
     packed: Option<Vec<u8>>,
+    address_group: Option<i16>,
 }
+
+/// What the octet of a group is that is not asked for. Compared by "is not", so that the planner expects to find most rows
+/// wanted and goes on walking the index in its order.
+const NOT_WANTED: &[u8] = &[0];
 
 /// Takes due sites by class and planned time. One statement a class walks the index in its order and stops as soon as
 /// the batch is full.
@@ -52,13 +57,15 @@ pub(crate) async fn sites_lease(
         };
         let site = state.ok_or_else(|| place.damaged("name", "site_state has no such row"))?;
         let expires_at = place.time("lease_until_ms", until_ms)?;
+        let due_at = place.time("next_visit_at_ms", row.next_visit_at_ms)?;
         let token = LeaseToken {
             site: site.name.clone(),
             worker: request.worker.clone(),
             fence: row.fence,
             expires_at,
+            address_group: row.address_group.and_then(|group| u16::try_from(group).ok()),
         };
-        leased.push(LeasedSite { token, site });
+        leased.push(LeasedSite { token, site, due_at });
     }
     Ok(leased)
 }
@@ -86,12 +93,13 @@ async fn take_by_class(
             "WITH due AS MATERIALIZED (
                  SELECT name FROM site
                  WHERE priority = $1 AND next_visit_at_ms <= $2 AND lease_until_ms <= $3
+                   AND (address_group IS NULL OR substr($7, address_group + 1, 1) <> $8)
                  ORDER BY next_visit_at_ms LIMIT $4",
             skip_locked!(),
             ")
              UPDATE site SET lease_owner = $5, lease_until_ms = $6, fence = fence + 1
              FROM due WHERE site.name = due.name
-             RETURNING site.name AS name, fence, priority, next_visit_at_ms, site.packed AS packed"
+             RETURNING site.name AS name, fence, priority, next_visit_at_ms, site.packed AS packed, address_group"
         ))
         .bind(class)
         .bind(due_before_ms(request))
@@ -99,6 +107,8 @@ async fn take_by_class(
         .bind(wanted)
         .bind(request.worker.as_str())
         .bind(lease_until_ms(request, now_ms))
+        .bind(request.groups.as_bytes())
+        .bind(NOT_WANTED)
         .fetch_all(&mut *connection)
         .await?;
         taken.extend(rows);
@@ -116,12 +126,13 @@ async fn take_among(
         "WITH due AS MATERIALIZED (
              SELECT name FROM site
              WHERE name IN (SELECT value ->> 0 FROM json_each($1)) AND next_visit_at_ms <= $2 AND lease_until_ms <= $3
+               AND (address_group IS NULL OR substr($7, address_group + 1, 1) <> $8)
              ORDER BY priority, next_visit_at_ms LIMIT $4",
         skip_locked!(),
         ")
          UPDATE site SET lease_owner = $5, lease_until_ms = $6, fence = fence + 1
          FROM due WHERE site.name = due.name
-         RETURNING site.name AS name, fence, priority, next_visit_at_ms, site.packed AS packed"
+         RETURNING site.name AS name, fence, priority, next_visit_at_ms, site.packed AS packed, address_group"
     ))
     .bind(names(sites.iter().map(SiteName::as_str))?)
     .bind(due_before_ms(request))
@@ -129,6 +140,8 @@ async fn take_among(
     .bind(i64::from(request.sites_max))
     .bind(request.worker.as_str())
     .bind(lease_until_ms(request, now_ms))
+    .bind(request.groups.as_bytes())
+    .bind(NOT_WANTED)
     .fetch_all(&mut *connection)
     .await?;
     Ok(rows)
@@ -197,13 +210,15 @@ pub(crate) async fn lease_end(
 ) -> Outcome<()> {
     let ended = sqlx::query(
         "UPDATE site SET lease_owner = NULL, lease_until_ms = 0,
-                next_visit_at_ms = COALESCE(CAST($4 AS BIGINT), next_visit_at_ms)
+                next_visit_at_ms = COALESCE(CAST($4 AS BIGINT), next_visit_at_ms),
+                address_group = COALESCE(CAST($5 AS SMALLINT), address_group)
          WHERE name = $1 AND lease_owner = $2 AND fence = $3",
     )
     .bind(token.site.as_str())
     .bind(token.worker.as_str())
     .bind(token.fence)
     .bind(next_visit_at_ms)
+    .bind(token.address_group.and_then(|group| i16::try_from(group).ok()))
     .execute(&mut *connection)
     .await?;
     if ended.rows_affected() == 1 {
@@ -220,5 +235,6 @@ pub(crate) async fn worker_forget(connection: &mut Connection, worker: &WorkerId
         .bind(worker.as_str())
         .execute(&mut *connection)
         .await?;
+    group::worker_remove(connection, worker).await?;
     Ok(ended.rows_affected())
 }

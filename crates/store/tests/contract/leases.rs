@@ -177,6 +177,7 @@ fn clock(name: &str, minutes: i64, requests_add: u32, day: i32) -> ClockWrite {
         requests_add,
         day,
         progress: None,
+        member: None,
     }
 }
 

@@ -6,6 +6,7 @@
 mod blocks;
 mod build;
 mod feed;
+mod groups;
 mod harness;
 mod history;
 mod leases;
@@ -50,6 +51,13 @@ macro_rules! contract_tests {
                 a_killed_visit_leaves_its_progress_to_the_next,
                 a_thousand_sites_come_by_priority_and_time, only_the_listed_sites_are_leased,
                 leases_end_together, a_killed_worker_is_forgotten, housekeeping_forgets_what_has_passed, clocks_move_forward_only, requests_are_counted_by_day,
+            },
+            groups::{
+                a_group_has_one_owner, a_worker_that_gives_no_sign_of_life_loses_its_groups,
+                a_clock_is_not_written_under_a_membership_that_has_ended, clocks_keep_a_membership_alive,
+                a_clock_and_the_end_of_its_membership_exclude_each_other,
+                sites_are_leased_by_the_group_of_their_address, a_visit_is_handed_over_with_what_it_has_done,
+                a_site_at_rest_keeps_its_group, workers_are_told_with_their_groups,
             },
             visits::{
                 a_visit_is_kept_with_all_it_found, a_visit_is_saved_whole_or_not_at_all,

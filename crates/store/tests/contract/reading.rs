@@ -138,7 +138,7 @@ pub(crate) async fn the_last_hours_and_the_workers_are_told(Db { store, .. }: Db
 
     assert_eq!(store.workers_list(hour(2), 10).await?, [], "saved visits hold nothing");
     leased(&store, "held.example", hour(2)).await?;
-    let busy = WorkerLoad { worker: worker("w"), sites: 1 };
+    let busy = WorkerLoad { worker: worker("w"), sites: 1, groups: 0 };
     assert_eq!(store.workers_list(hour(2), 10).await?, [busy]);
     assert_eq!(store.workers_list(hour(3), 10).await?, [], "a lease that has ended holds nothing");
     Ok(())

@@ -5,8 +5,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use policy::{FetchOutcome, RobotsKind, Status, VisitEnd};
 use serde_json::json;
 use store::{
-    ClockWrite, Housekeeping, NextVisit, ParkedVisit, PathCheck, PathSlots, RobotsRecord, Seed, SeedOrigin,
-    SeedsAdded, SitesRequest, Store, StoreError, VisitRecord,
+    ClockWrite, Housekeeping, LeaseToken, NextVisit, ParkedVisit, PathCheck, PathSlots, RobotsRecord, Seed,
+    SeedOrigin, SeedsAdded, SitesRequest, Store, StoreError, VisitRecord,
 };
 
 use crate::build::{
@@ -149,6 +149,7 @@ pub(crate) async fn what_may_be_needed_does_not_rest(db: Db) -> Result<()> {
         address: None,
         address_next_ok_at: None,
         progress: None,
+        member: None,
     };
     store.clocks_save(&[write]).await?;
     let state = store.site_story(&site("clock.example"), 1).await?.context("a story")?.state;
@@ -228,17 +229,18 @@ pub(crate) async fn a_negative_site_takes_few_bytes(db: Db) -> Result<()> {
             break;
         }
         for taken in batch {
-            let name = taken.token.site.as_str();
-            store.visit_save(&taken.token, &nothing_found(name, start())).await?;
+            // as in a fleet, whose sites know their group
+            let token = LeaseToken { address_group: Some(4_000), ..taken.token };
+            store.visit_save(&token, &nothing_found(token.site.as_str(), start())).await?;
         }
     }
     assert_eq!(rested(store, days(3)).await?, NEGATIVES as u64);
     let copies: Vec<usize> = (1..NEGATIVES_OF_EACH).collect();
     let copies = serde_json::to_string(&copies)?;
     db.execute(&format!(
-        "INSERT INTO site (name, priority, next_visit_at_ms, fence, packed, visits_at_rest)
+        "INSERT INTO site (name, priority, next_visit_at_ms, fence, packed, visits_at_rest, address_group)
          SELECT 'c' || value || '-' || name, priority, next_visit_at_ms + CAST(CAST(value AS TEXT) AS INTEGER), fence,
-                packed, visits_at_rest FROM site, json_each('{copies}')"
+                packed, visits_at_rest, address_group FROM site, json_each('{copies}')"
     ))
     .await?;
     assert_eq!(store.sites_page(&SitesRequest { max: 1, ..SitesRequest::default() }).await?.total, 20_000);

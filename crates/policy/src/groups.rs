@@ -1,0 +1,113 @@
+//! Which worker of a fleet speaks to an address.
+//!
+//! Addresses are split into groups, and each group has one owner, so that the limits of an address are kept by one process
+//! however many there are. Who should own a group follows from the names of the workers alone (rendezvous hashing): a
+//! worker that joins or leaves moves its own share and nothing else. Who does own it is the store's to say.
+
+use std::net::IpAddr;
+
+use crate::address::{ADDRESS_GROUPS, address_group};
+use crate::delay::platform_of;
+use crate::spread::Seed;
+
+/// The group of an address. A platform's addresses are one group, since they are paced together.
+pub fn group_of(address: IpAddr) -> u16 {
+    platform_of(address).map_or_else(
+        || address_group(address),
+        |platform| u16::try_from(Seed::of(platform).below(ADDRESS_GROUPS.into())).unwrap_or_default(),
+    )
+}
+
+/// The place among `workers` of the one that should own a group: the one whose name and the group give the highest number.
+pub fn worker_for(group: u16, workers: &[Seed]) -> Option<usize> {
+    let highest = |worker: &Seed| worker.turn(group.into()).below(u64::MAX);
+    (0..workers.len()).max_by_key(|place| workers.get(*place).map(highest))
+}
+
+/// Where a visit speaks to a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// The address that is spoken to, and the others that may stand in for it.
+    pub addresses: Vec<IpAddr>,
+    /// The group of the first.
+    pub group: u16,
+}
+
+/// Chooses among the addresses of a host: one in a group of ours, or else the one that every worker would choose, so
+/// that they do not hand a site back and forth. IPv4 goes first, since not every machine has a way to IPv6. Only
+/// addresses in groups of ours may stand in for the first.
+pub fn choose(addresses: &[IpAddr], is_ours: impl Fn(u16) -> bool) -> Option<Choice> {
+    let first_family = |address: &&IpAddr| address.is_ipv4() || addresses.iter().all(IpAddr::is_ipv6);
+    let ours = |address: &IpAddr| is_ours(group_of(*address));
+    let candidates = || addresses.iter().filter(first_family).copied();
+    let chosen = candidates().find(|address| ours(address)).or_else(|| candidates().min())?;
+    let others = addresses.iter().copied().filter(|address| *address != chosen && ours(address));
+    Some(Choice { addresses: std::iter::once(chosen).chain(others).collect(), group: group_of(chosen) })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn addresses(texts: &[&str]) -> Vec<IpAddr> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    fn workers(count: usize) -> Vec<Seed> {
+        (0..count).map(|number| Seed::of(&format!("host{number}/1"))).collect()
+    }
+
+    #[test]
+    fn a_platform_is_one_group_and_neighbours_are_one() {
+        let group = |text: &str| group_of(text.parse().unwrap());
+        assert_eq!(group("104.16.1.1"), group("2606:4700::1111"));
+        assert_eq!(group("8.8.8.8"), group("8.8.8.4"));
+        assert_ne!(group("8.8.8.8"), group("8.8.4.4"));
+    }
+
+    #[test]
+    fn work_is_spread_evenly_and_a_newcomer_takes_its_share_alone() {
+        let (three, four) = (workers(3), workers(4));
+        let mut counts = [0_u32; 4];
+        for group in 0..ADDRESS_GROUPS {
+            let (before, after) = (worker_for(group, &three).unwrap(), worker_for(group, &four).unwrap());
+            assert!(after == before || after == 3, "group {group} moved from {before} to {after}");
+            counts[after] += 1;
+        }
+        assert!(counts.iter().all(|count| (900..1_150).contains(count)), "{counts:?}");
+        assert_eq!(worker_for(1, &[]), None);
+    }
+
+    #[test]
+    fn an_address_of_ours_is_preferred_and_strangers_agree_otherwise() {
+        let all = addresses(&["9.9.9.9", "8.8.8.8", "2a00:1::1", "2a00:1::2"]);
+        let ours = group_of(all[1]);
+        let choice = choose(&all, |group| group == ours).unwrap();
+        assert_eq!(choice, Choice { addresses: vec![all[1]], group: ours });
+        let turned: Vec<IpAddr> = all.iter().rev().copied().collect();
+        for order in [&all, &turned] {
+            let choice = choose(order, |_| false).unwrap();
+            assert_eq!(choice, Choice { addresses: vec![all[1]], group: ours }, "the lowest of IPv4");
+        }
+        let six = choose(&all[2..], |group| group == group_of(all[3])).unwrap();
+        assert_eq!(six.addresses, all[2..], "one /48");
+        assert_eq!(choose(&[], |_| true), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_ours_is_chosen_whenever_there_is_any_in_the_family(bits: Vec<u32>, ours: u16) {
+            let all: Vec<IpAddr> = bits.iter().map(|bits| IpAddr::from(bits.to_be_bytes())).collect();
+            let is_ours = |group: u16| group % 3 == ours % 3;
+            let choice = choose(&all, is_ours);
+            prop_assert_eq!(choice.is_some(), !all.is_empty());
+            if let Some(choice) = choice {
+                let has_ours = all.iter().any(|address| is_ours(group_of(*address)));
+                prop_assert_eq!(is_ours(choice.group), has_ours);
+                prop_assert_eq!(choice.group, group_of(choice.addresses[0]));
+            }
+        }
+    }
+}

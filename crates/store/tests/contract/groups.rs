@@ -1,0 +1,249 @@
+//! Address groups: one owner each, by a membership of the fleet that every clock is written under.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::json;
+use store::{
+    ClockWrite, GroupSet, HandOver, LeaseRequest, LeaseToken, MemberId, Membership, Share, SiteGroup, Store,
+    WorkerLoad,
+};
+
+use crate::build::{host, later, leased, request, seed, site, start, visit, worker};
+use crate::harness::Db;
+
+const LIFE: Duration = Duration::from_mins(1);
+const ADDRESS: [u8; 4] = [192, 0, 2, 7];
+
+async fn join(store: &Store, name: &str, now: DateTime<Utc>) -> Result<MemberId> {
+    Ok(store.worker_join(&worker(name), Share::Full, LIFE, now).await?)
+}
+
+fn clock(member: MemberId, at: DateTime<Utc>) -> ClockWrite {
+    ClockWrite {
+        host: host("shop.example"),
+        address: Some(ADDRESS.into()),
+        next_ok_at: at,
+        address_next_ok_at: Some(at),
+        not_before: None,
+        requests_add: 1,
+        day: 1,
+        progress: None,
+        member: Some(Membership { member, alive_until: at + TimeDelta::minutes(1) }),
+    }
+}
+
+fn only(group: u16) -> GroupSet {
+    GroupSet::of(|other| other == group)
+}
+
+async fn owned(store: &Store, member: MemberId) -> Result<Vec<u16>> {
+    let mut owned = store.groups_settle(member, &[], &[]).await?;
+    owned.sort_unstable();
+    Ok(owned)
+}
+
+pub(crate) async fn a_group_has_one_owner(Db { store, .. }: Db) -> Result<()> {
+    let mut members = Vec::new();
+    for number in 0..6 {
+        members.push(join(&store, &format!("w{number}"), start()).await?);
+    }
+    let wanted: Vec<u16> = (0..4_096).collect();
+    let races = members.iter().map(|member| store.groups_settle(*member, &[], &wanted));
+    let won = futures::future::try_join_all(races).await?;
+    let all: HashSet<u16> = won.iter().flatten().copied().collect();
+    assert_eq!((won.iter().map(Vec::len).sum::<usize>(), all.len()), (4_096, 4_096), "each group once");
+    let first = members.first().copied().context("a member")?;
+    let second = members.get(1).copied().context("another")?;
+    let mine = owned(&store, first).await?;
+    let given_up: Vec<u16> = mine.iter().copied().take(2).collect();
+    store.groups_settle(second, &mine, &[]).await?;
+    assert_eq!(owned(&store, first).await?, mine, "nobody gives up what another owns");
+    store.groups_settle(first, &given_up, &[]).await?;
+    let taken = store.groups_settle(second, &[], &wanted).await?;
+    assert!(given_up.iter().all(|group| taken.contains(group)), "what was given up is free");
+    Ok(())
+}
+
+pub(crate) async fn a_worker_that_gives_no_sign_of_life_loses_its_groups(Db { store, .. }: Db) -> Result<()> {
+    let (silent, alive) = (join(&store, "silent", start()).await?, join(&store, "alive", start()).await?);
+    store.groups_settle(silent, &[], &[1, 2, 3]).await?;
+    let late = start() + TimeDelta::seconds(50);
+    let members = store.member_beat(alive, LIFE, late).await?.context("a membership")?;
+    assert_eq!(members.iter().map(|member| member.name.as_str()).collect::<Vec<_>>(), ["alive", "silent"]);
+    assert_eq!(store.groups_settle(alive, &[], &[1, 4]).await?, [4]);
+    let members = store.member_beat(alive, LIFE, later(1) + TimeDelta::seconds(1)).await?.context("still")?;
+    assert_eq!(members.iter().map(|member| member.id).collect::<Vec<_>>(), [alive]);
+    assert_eq!(store.groups_settle(alive, &[], &[1, 2, 3]).await?.len(), 4);
+    assert_eq!(store.member_beat(silent, LIFE, later(2)).await?, None, "it has to join again");
+    assert_eq!(store.groups_settle(silent, &[], &[9]).await?, Vec::<u16>::new());
+    let back = join(&store, "silent", later(2)).await?;
+    assert!(back > silent);
+    let again = join(&store, "silent", later(2)).await?;
+    assert_eq!(store.member_beat(back, LIFE, later(2)).await?, None, "a name has one membership");
+    let guest = store.worker_join(&worker("guest"), Share::None, LIFE, later(2)).await?;
+    let members = store.member_beat(guest, LIFE, later(2)).await?.context("a guest")?;
+    assert!(members.iter().all(|member| member.id != guest), "a guest takes no share");
+    store.worker_forget(&worker("alive")).await?;
+    assert_eq!(store.groups_settle(again, &[], &[1]).await?, [1], "who leaves frees its groups");
+    Ok(())
+}
+
+pub(crate) async fn a_clock_is_not_written_under_a_membership_that_has_ended(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    let (old, new) = (join(&store, "old", start()).await?, join(&store, "new", start()).await?);
+    assert_eq!(store.clocks_save(&[clock(old, later(0))]).await?, HashSet::new());
+    store.member_beat(new, LIFE, later(5)).await?.context("a membership")?;
+    let refused = store.clocks_save(&[clock(old, later(9)), clock(new, later(6))]).await?;
+    assert_eq!(refused, HashSet::from([old]));
+    let clocks = store.address_clocks(&[ADDRESS.into()]).await?;
+    assert_eq!(clocks.get(&ADDRESS.into()), Some(&later(6)), "of the batch, what is lawful is written");
+    let without = ClockWrite { member: None, ..clock(old, later(7)) };
+    assert_eq!(store.clocks_save(&[without]).await?, HashSet::new(), "who has the database alone needs none");
+    Ok(())
+}
+
+pub(crate) async fn clocks_keep_a_membership_alive(Db { store, .. }: Db) -> Result<()> {
+    let (busy, other) = (join(&store, "busy", start()).await?, join(&store, "other", start()).await?);
+    store.groups_settle(busy, &[], &[7]).await?;
+    store.clocks_save(&[clock(busy, later(3))]).await?;
+    store.member_beat(other, LIFE, later(3) + TimeDelta::seconds(59)).await?.context("a membership")?;
+    assert_eq!(owned(&store, busy).await?, [7], "its clock was a sign of life");
+    store.clocks_save(&[clock(busy, later(1))]).await?;
+    store.member_beat(other, LIFE, later(3) + TimeDelta::seconds(59)).await?.context("a membership")?;
+    assert_eq!(owned(&store, busy).await?, [7], "an older one shortens no life");
+    Ok(())
+}
+
+/// However a take-over and a clock meet: either the clock is refused, or the new owner finds it.
+pub(crate) async fn a_clock_and_the_end_of_its_membership_exclude_each_other(
+    Db { store, .. }: Db,
+) -> Result<()> {
+    let new = join(&store, "new", start()).await?;
+    let mut found = 0;
+    for round in 1..=40 {
+        let now = later(10 * round);
+        let old = join(&store, "old", now - TimeDelta::minutes(5)).await?;
+        store.groups_settle(old, &[], &[7]).await?;
+        let late = ClockWrite {
+            member: Some(Membership { member: old, alive_until: now + TimeDelta::minutes(1) }),
+            ..clock(old, now)
+        };
+        let take_over = async {
+            store.member_beat(new, LIFE, now).await?;
+            let taken = store.groups_settle(new, &[], &[7]).await?;
+            Ok::<_, anyhow::Error>((taken, store.address_clocks(&[ADDRESS.into()]).await?))
+        };
+        let write = async { Ok::<_, anyhow::Error>(store.clocks_save(&[late]).await?) };
+        let ((taken, clocks), refused) = tokio::try_join!(take_over, write)?;
+        let is_written = refused.is_empty();
+        found += u32::from(is_written);
+        if taken.contains(&7) && is_written {
+            assert_eq!(clocks.get(&ADDRESS.into()), Some(&now), "round {round}: a clock that nobody saw");
+        }
+        store.groups_settle(new, &[7], &[]).await?;
+        store.worker_forget(&worker("old")).await?;
+    }
+    assert!(found <= 40);
+    Ok(())
+}
+
+pub(crate) async fn sites_are_leased_by_the_group_of_their_address(Db { store, .. }: Db) -> Result<()> {
+    store.seeds_add(&[seed("a.example"), seed("b.example"), seed("new.example")], start()).await?;
+    for (name, group) in [("a.example", 5), ("b.example", 4_095)] {
+        let token = leased_again(&store, name).await?;
+        let record = visit(name, start(), Vec::new());
+        let token = LeaseToken { address_group: Some(group), ..token };
+        store.visit_save(&token, &record).await?;
+        assert_eq!(
+            store.site_group(&site(name)).await?,
+            Some(SiteGroup { group, owner: None }),
+            "the group is kept with the site"
+        );
+    }
+    let due = later(60 * 24 * 365);
+    let names = async |groups: GroupSet, only: Option<&str>| -> Result<Vec<String>> {
+        let only = only.map(|name| vec![site(name)]);
+        let request = LeaseRequest { groups, only, ..request("w", 9, due) };
+        let leased = store.sites_lease(&request, due).await?;
+        let mut names = Vec::new();
+        for leased in leased {
+            store.lease_release(&leased.token, due).await?;
+            names.push(leased.token.site.to_string());
+        }
+        names.sort_unstable();
+        Ok(names)
+    };
+    assert_eq!(names(only(5), None).await?, ["a.example", "new.example"]);
+    assert_eq!(names(only(4_095), None).await?, ["b.example", "new.example"]);
+    assert_eq!(names(only(6), None).await?, ["new.example"], "a group that nobody knows is for anybody");
+    assert_eq!(names(GroupSet::all(), None).await?.len(), 3);
+    assert_eq!(names(only(6), Some("a.example")).await?, Vec::<String>::new());
+    assert_eq!(names(only(5), Some("a.example")).await?, ["a.example"]);
+    let member = join(&store, "owner", due).await?;
+    store.groups_settle(member, &[], &[5]).await?;
+    let owner = Some(worker("owner"));
+    assert_eq!(store.site_group(&site("a.example")).await?, Some(SiteGroup { group: 5, owner }));
+    assert_eq!(store.site_group(&site("new.example")).await?, None);
+    Ok(())
+}
+
+async fn leased_again(store: &Store, name: &str) -> Result<LeaseToken> {
+    let request = LeaseRequest { only: Some(vec![site(name)]), ..request("w", 1, start()) };
+    Ok(store.sites_lease(&request, start()).await?.pop().context("a lease")?.token)
+}
+
+pub(crate) async fn a_visit_is_handed_over_with_what_it_has_done(Db { store, .. }: Db) -> Result<()> {
+    let first = leased(&store, "shop.example", start()).await?;
+    assert_eq!((first.due_at, first.token.address_group), (start(), None));
+    let token = LeaseToken { address_group: Some(9), ..first.token };
+    let merely_found = HandOver { due_at: first.due_at, progress: None };
+    store.visit_hand_over(&token, &merely_found).await?;
+    let again = store.visit_hand_over(&token, &merely_found).await;
+    assert!(matches!(again, Err(store::StoreError::LeaseLost { .. })), "{again:?}");
+    let next = LeaseRequest { groups: only(9), ..request("owner", 1, later(1)) };
+    let second = store.sites_lease(&next, later(1)).await?.pop().context("due as before")?;
+    assert_eq!((second.due_at, second.token.address_group), (start(), Some(9)));
+    assert_eq!((second.site.broken_off, second.site.parked), (None, None));
+    let token = LeaseToken { address_group: Some(10), ..second.token };
+    let progress = Some(json!({ "asked": ["/robots.txt"] }));
+    store.visit_hand_over(&token, &HandOver { due_at: start(), progress: progress.clone() }).await?;
+    assert!(store.sites_lease(&next, later(2)).await?.is_empty(), "it is another worker's");
+    let third = LeaseRequest { groups: only(10), ..request("third", 1, start()) };
+    let third =
+        store.sites_lease(&third, later(2)).await?.pop().context("within the pass that it began in")?;
+    assert_eq!((third.site.broken_off, third.site.parked), (progress, None));
+    Ok(())
+}
+
+pub(crate) async fn a_site_at_rest_keeps_its_group(Db { store, .. }: Db) -> Result<()> {
+    let token = leased(&store, "quiet.example", start()).await?.token;
+    let record = visit("quiet.example", start(), Vec::new());
+    store.visit_save(&LeaseToken { address_group: Some(77), ..token }, &record).await?;
+    let kept = store.housekeeping(later(60 * 24 * 5)).await?;
+    assert_eq!(kept.sites_rested, 1);
+    let quiet = site("quiet.example");
+    assert_eq!(store.site_group(&quiet).await?.map(|group| group.group), Some(77));
+    let due = later(60 * 24 * 365);
+    let request = LeaseRequest { groups: only(77), ..request("w", 1, due) };
+    let leased = store.sites_lease(&request, due).await?.pop().context("leased at rest")?;
+    let merely_found = HandOver { due_at: due, progress: None };
+    store.visit_hand_over(&LeaseToken { address_group: Some(78), ..leased.token }, &merely_found).await?;
+    assert_eq!(store.site_group(&quiet).await?.map(|group| group.group), Some(78));
+    Ok(())
+}
+
+pub(crate) async fn workers_are_told_with_their_groups(Db { store, .. }: Db) -> Result<()> {
+    leased(&store, "shop.example", start()).await?;
+    let (idle, guest) = (join(&store, "idle", start()).await?, worker("guest"));
+    store.worker_join(&guest, Share::None, LIFE, start()).await?;
+    store.groups_settle(idle, &[], &[1, 2]).await?;
+    let load = |name, sites, groups| WorkerLoad { worker: worker(name), sites, groups };
+    let told = [load("w", 1, 0), load("idle", 0, 2), load("guest", 0, 0)];
+    assert_eq!(store.workers_list(start(), 10).await?, told);
+    assert_eq!(store.workers_list(later(2), 10).await?, told[..1], "a life that has ended is not told");
+    Ok(())
+}

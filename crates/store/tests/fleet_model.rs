@@ -1,0 +1,443 @@
+//! A small model of the protocol by which a fleet shares sites and addresses, with every order of events tried.
+//!
+//! Two workers, two sites on one address. Each step is one transaction of the store or one thing that a worker does by
+//! itself; between any two steps the others may do theirs, time may pass, a worker may be killed and started, or simply
+//! not get on, as one does that is cut off from the database. What is left out of the protocol on purpose must be found:
+//! a model that cannot fail proves nothing.
+
+use stateright::{Checker, HasDiscoveries, Model, Property};
+
+const WORKERS: usize = 2;
+/// Between two requests to the address.
+const GAP: u8 = 1;
+/// The longest that a request takes.
+const REQUEST: u8 = 1;
+/// A membership without a sign of life; longer than a request.
+const LIFE: u8 = 2;
+/// A lease that is not renewed.
+const LEASE: u8 = 2;
+
+/// A part of the protocol, each of which can be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// No clock is written under a membership that has ended.
+    FenceOfClocks,
+    /// A clock renews the membership that it is written under.
+    RenewalByClocks,
+    /// Who takes a group over reads the clocks of its addresses.
+    ReadingOfClocks,
+    /// No visit is saved under a lease that has moved on.
+    FenceOfSaves,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Protocol {
+    sites: usize,
+    left_out: Option<Part>,
+}
+
+const WHOLE: Protocol = Protocol { sites: 2, left_out: None };
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Stage {
+    Leased,
+    /// The address is ours, and its clock was read.
+    Met,
+    /// The clock is written; the request leaves before anything else takes time.
+    Cleared,
+    /// Its answer comes within this.
+    InFlight(u8),
+    Answered,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Visit {
+    site: usize,
+    stage: Stage,
+    /// The lease has the highest fence.
+    is_current: bool,
+}
+
+/// What a worker has in memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Worker {
+    is_up: bool,
+    is_member: bool,
+    owns: bool,
+    /// How long the address rests, as far as this worker knows.
+    rests: u8,
+    visit: Option<Visit>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Site {
+    /// By whom, and for how long unless it is renewed.
+    held: Option<(usize, u8)>,
+    /// Its group is known: it is for the owner alone.
+    is_placed: bool,
+    saves: u8,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    workers: Vec<Worker>,
+    /// Rows of the store: members, by how long they live.
+    members: [Option<u8>; WORKERS],
+    owner: Option<usize>,
+    /// How long the address rests, by its clock in the store.
+    clock: u8,
+    sites: Vec<Site>,
+    /// What the address sees: since when it was not asked, and whether that was ever too short.
+    unasked: u8,
+    too_soon: bool,
+    overlapped: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Step {
+    TimePasses,
+    Kill(usize),
+    Start(usize),
+    Join(usize),
+    Beat(usize),
+    Take(usize),
+    GiveUp(usize),
+    Lease(usize, usize),
+    Renew(usize),
+    Meet(usize),
+    WriteClock(usize),
+    Send(usize),
+    Answer(usize),
+    Save(usize),
+}
+
+impl State {
+    fn worker(&mut self, worker: usize) -> &mut Worker {
+        &mut self.workers[worker]
+    }
+
+    fn stage(&self, worker: usize) -> Option<Stage> {
+        self.workers[worker].visit.map(|visit| visit.stage)
+    }
+
+    fn set_stage(&mut self, worker: usize, stage: Stage) {
+        if let Some(visit) = &mut self.workers[worker].visit {
+            visit.stage = stage;
+        }
+    }
+
+    /// The worker owns nothing any more; what a visit had learned of the address counts no more.
+    fn disown(&mut self, worker: usize) {
+        self.workers[worker].owns = false;
+        if self.stage(worker) == Some(Stage::Met) {
+            self.set_stage(worker, Stage::Leased);
+        }
+    }
+
+    fn end_membership(&mut self, worker: usize) {
+        self.members[worker] = None;
+        if self.owner == Some(worker) {
+            self.owner = None;
+        }
+    }
+
+    /// Gives the lease back, if it is still held.
+    fn release(&mut self, worker: usize) {
+        if let Some(visit) = self.workers[worker].visit.take()
+            && visit.is_current
+        {
+            self.sites[visit.site].held = None;
+        }
+    }
+
+    fn hand_over(&mut self, worker: usize) {
+        if let Some(visit) = self.workers[worker].visit
+            && visit.is_current
+        {
+            self.sites[visit.site].is_placed = true;
+        }
+        self.release(worker);
+    }
+
+    /// What is wrong once need not be followed further.
+    fn is_wrong(&self) -> bool {
+        self.too_soon || self.overlapped || self.sites.iter().any(|site| site.saves > 1)
+    }
+
+    fn allows(&self, step: Step) -> bool {
+        let in_use = |stage| matches!(stage, Some(Stage::Cleared | Stage::InFlight(_)));
+        match step {
+            Step::TimePasses => (0..WORKERS)
+                .all(|worker| !matches!(self.stage(worker), Some(Stage::Cleared | Stage::InFlight(0)))),
+            Step::Start(worker) => !self.workers[worker].is_up,
+            // the second worker is slow at times and never killed: each may be the one
+            Step::Kill(worker) => worker == 0 && self.workers[worker].is_up,
+            Step::Join(worker) => self.workers[worker].is_up && !self.workers[worker].is_member,
+            Step::Beat(worker) => self.workers[worker].is_member,
+            Step::Take(worker) => {
+                let here = &self.workers[worker];
+                here.is_member && !here.owns && self.members[worker].is_some() && self.owner.is_none()
+            }
+            Step::GiveUp(worker) => self.workers[worker].owns && !in_use(self.stage(worker)),
+            Step::Lease(worker, site) => {
+                let (here, site) = (&self.workers[worker], &self.sites[site]);
+                let is_free = site.held.is_none_or(|(_, left)| left == 0);
+                here.is_up
+                    && here.visit.is_none()
+                    && is_free
+                    && site.saves == 0
+                    && (!site.is_placed || here.owns)
+            }
+            Step::Renew(worker) => self.workers[worker].visit.is_some_and(|visit| visit.is_current),
+            Step::Meet(worker) => self.stage(worker) == Some(Stage::Leased),
+            Step::WriteClock(worker) => {
+                let here = &self.workers[worker];
+                self.stage(worker) == Some(Stage::Met) && here.owns && here.rests == 0
+            }
+            Step::Send(worker) => self.stage(worker) == Some(Stage::Cleared),
+            Step::Answer(worker) => matches!(self.stage(worker), Some(Stage::InFlight(_))),
+            Step::Save(worker) => self.stage(worker) == Some(Stage::Answered),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.sites.iter().all(|site| site.saves > 0)
+    }
+}
+
+impl Protocol {
+    fn has(self, part: Part) -> bool {
+        self.left_out != Some(part)
+    }
+
+    fn take(self, state: &mut State, step: Step) {
+        match step {
+            Step::TimePasses => pass_time(state),
+            Step::Start(worker) => state.worker(worker).is_up = true,
+            Step::Kill(worker) => *state.worker(worker) = Worker::default(),
+            Step::Join(worker) => {
+                state.end_membership(worker);
+                state.members[worker] = Some(LIFE);
+                state.worker(worker).is_member = true;
+            }
+            Step::Beat(worker) => beat(state, worker),
+            Step::Take(worker) => {
+                state.owner = Some(worker);
+                state.worker(worker).owns = true;
+            }
+            Step::GiveUp(worker) => {
+                state.disown(worker);
+                if state.owner == Some(worker) {
+                    state.owner = None;
+                }
+            }
+            Step::Lease(worker, site) => lease(state, worker, site),
+            Step::Renew(worker) => {
+                if let Some(visit) = state.workers[worker].visit {
+                    state.sites[visit.site].held = Some((worker, LEASE));
+                }
+            }
+            Step::Meet(worker) => {
+                if state.workers[worker].owns {
+                    let clock = if self.has(Part::ReadingOfClocks) { state.clock } else { 0 };
+                    let here = state.worker(worker);
+                    here.rests = here.rests.max(clock);
+                    state.set_stage(worker, Stage::Met);
+                } else {
+                    state.hand_over(worker);
+                }
+            }
+            Step::WriteClock(worker) => self.write_clock(state, worker),
+            Step::Send(worker) => {
+                let others = (0..WORKERS).filter(|other| *other != worker);
+                state.overlapped |=
+                    others.into_iter().any(|other| matches!(state.stage(other), Some(Stage::InFlight(_))));
+                state.too_soon |= state.unasked < GAP;
+                state.unasked = 0;
+                state.set_stage(worker, Stage::InFlight(REQUEST));
+            }
+            Step::Answer(worker) => state.set_stage(worker, Stage::Answered),
+            Step::Save(worker) => {
+                if let Some(visit) = state.workers[worker].visit
+                    && (visit.is_current || !self.has(Part::FenceOfSaves))
+                {
+                    state.sites[visit.site].saves += 1;
+                }
+                state.release(worker);
+            }
+        }
+    }
+
+    fn write_clock(self, state: &mut State, worker: usize) {
+        if self.has(Part::FenceOfClocks) && state.members[worker].is_none() {
+            state.hand_over(worker);
+            return;
+        }
+        if self.has(Part::RenewalByClocks) && state.members[worker].is_some() {
+            state.members[worker] = Some(LIFE);
+        }
+        state.clock = GAP;
+        state.worker(worker).rests = GAP;
+        state.set_stage(worker, Stage::Cleared);
+    }
+}
+
+fn pass_time(state: &mut State) {
+    for worker in &mut state.workers {
+        worker.rests = worker.rests.saturating_sub(1);
+        if let Some(Visit { stage: Stage::InFlight(left), .. }) = &mut worker.visit {
+            *left -= 1;
+        }
+    }
+    for left in state.members.iter_mut().flatten() {
+        *left = left.saturating_sub(1);
+    }
+    for (_, left) in state.sites.iter_mut().filter_map(|site| site.held.as_mut()) {
+        *left = left.saturating_sub(1);
+    }
+    state.clock = state.clock.saturating_sub(1);
+    state.unasked = (state.unasked + 1).min(GAP);
+}
+
+fn beat(state: &mut State, worker: usize) {
+    if state.members[worker].is_none() {
+        state.disown(worker);
+        state.worker(worker).is_member = false;
+        return;
+    }
+    state.members[worker] = Some(LIFE);
+    for other in 0..WORKERS {
+        if state.members[other] == Some(0) {
+            state.end_membership(other);
+        }
+    }
+}
+
+fn lease(state: &mut State, worker: usize, site: usize) {
+    for visit in state.workers.iter_mut().filter_map(|other| other.visit.as_mut()) {
+        visit.is_current &= visit.site != site;
+    }
+    state.sites[site].held = Some((worker, LEASE));
+    state.worker(worker).visit = Some(Visit { site, stage: Stage::Leased, is_current: true });
+}
+
+impl Model for Protocol {
+    type State = State;
+    type Action = Step;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![State {
+            workers: vec![Worker { is_up: true, ..Worker::default() }; WORKERS],
+            members: [None; WORKERS],
+            owner: None,
+            clock: 0,
+            sites: vec![Site::default(); self.sites],
+            unasked: GAP,
+            too_soon: false,
+            overlapped: false,
+        }]
+    }
+
+    fn actions(&self, state: &State, steps: &mut Vec<Step>) {
+        let of_worker = |worker| {
+            let each = [
+                Step::Kill,
+                Step::Start,
+                Step::Join,
+                Step::Beat,
+                Step::Take,
+                Step::GiveUp,
+                Step::Renew,
+                Step::Meet,
+                Step::WriteClock,
+                Step::Send,
+                Step::Answer,
+                Step::Save,
+            ];
+            each.map(|step| step(worker))
+                .into_iter()
+                .chain((0..self.sites).map(move |site| Step::Lease(worker, site)))
+        };
+        let all = std::iter::once(Step::TimePasses).chain((0..WORKERS).flat_map(of_worker));
+        steps.extend(all.filter(|step| !state.is_wrong() && state.allows(*step)));
+    }
+
+    fn next_state(&self, last: &State, step: Step) -> Option<State> {
+        let mut next = last.clone();
+        self.take(&mut next, step);
+        (next != *last).then_some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(RESTS, |_, state: &State| !state.too_soon),
+            Property::always(ALONE, |_, state: &State| !state.overlapped),
+            Property::always(ONCE, |_, state: &State| state.sites.iter().all(|site| site.saves <= 1)),
+            Property::sometimes(OVER, |_, state: &State| state.is_over()),
+        ]
+    }
+}
+
+const RESTS: &str = "an address rests between two requests";
+const ALONE: &str = "an address has one request at a time";
+const ONCE: &str = "a site is saved once";
+const OVER: &str = "every site is visited";
+
+/// Whether some order of events breaks a rule.
+fn breaks(protocol: Protocol, rule: &'static str) -> bool {
+    let enough = HasDiscoveries::AllOf([rule].into());
+    protocol.checker().threads(2).finish_when(enough).spawn_bfs().join().discovery(rule).is_some()
+}
+
+#[test]
+fn the_whole_protocol_holds() {
+    let checker = WHOLE.checker().threads(2).spawn_bfs().join();
+    for rule in [RESTS, ALONE, ONCE] {
+        assert!(checker.discovery(rule).is_none(), "{rule}: {:?}", checker.discovery(rule));
+    }
+    assert!(checker.discovery(OVER).is_some(), "the fleet gets nowhere");
+}
+
+#[test]
+fn each_part_of_the_protocol_is_needed() {
+    let parts = [
+        (Part::FenceOfClocks, RESTS),
+        (Part::RenewalByClocks, ALONE),
+        (Part::ReadingOfClocks, RESTS),
+        (Part::FenceOfSaves, ONCE),
+    ];
+    for (part, rule) in parts {
+        assert!(breaks(Protocol { left_out: Some(part), ..WHOLE }, rule), "without {part:?}: {rule}");
+    }
+}
+
+/// From wherever the fleet has come, with whatever kills and delays, there is a way to the end.
+#[test]
+fn no_site_is_ever_stuck() {
+    let model = Protocol { sites: 1, ..WHOLE };
+    let mut states = model.init_states();
+    let mut places: std::collections::HashMap<State, usize> = states.iter().cloned().zip(0..).collect();
+    let mut before: Vec<Vec<usize>> = vec![Vec::new()];
+    let mut at = 0;
+    while at < states.len() {
+        for next in model.next_states(&states[at].clone()) {
+            let place = *places.entry(next.clone()).or_insert_with(|| {
+                states.push(next);
+                before.push(Vec::new());
+                states.len() - 1
+            });
+            before[place].push(at);
+        }
+        at += 1;
+    }
+    let mut reaches = vec![false; states.len()];
+    let mut open: Vec<usize> = (0..states.len()).filter(|at| states[*at].is_over()).collect();
+    while let Some(place) = open.pop() {
+        if !std::mem::replace(&mut reaches[place], true) {
+            open.extend(&before[place]);
+        }
+    }
+    let stuck = reaches.iter().position(|reaches| !reaches);
+    assert!(states.len() > 1_000, "{} states", states.len());
+    assert_eq!(stuck.map(|at| &states[at]), None);
+}

@@ -1,0 +1,145 @@
+//! A fleet on one PostgreSQL: sites that share addresses, crawlers killed and started at random, one cut off.
+
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use agentdex_tests::audit;
+use sqlx::{Connection as _, PgConnection};
+use testweb::{Host, Web};
+use tokio::time::Instant;
+
+use crate::faults::Proxy;
+use crate::world::{Backend, World, kill};
+
+const SITES_DEFAULT: usize = 300;
+/// Each in a network of its own, so that each is in an address group of its own.
+const ADDRESSES: usize = 30;
+/// Sites of several hosts whose addresses have several owners, of each kind.
+const SPREAD: usize = 8;
+const CRAWLERS: usize = 4;
+const CONCURRENCY: usize = 32;
+/// Crawlers killed; the next starts at once.
+const KILLS: usize = 5;
+/// Longer than a lease: the others take over what the one that is cut off held.
+const CUT: Duration = Duration::from_secs(8);
+const LEASE: Duration = Duration::from_secs(4);
+/// What the rules hold two requests to one address apart by.
+const ADDRESS_GAP: Duration = Duration::from_millis(500);
+/// robots.txt, what it allows, and the same once more for a visit whose worker was killed.
+const REQUESTS_PER_SITE_MAX: usize = 8;
+/// What a busy machine adds.
+const GRACE: Duration = Duration::from_secs(40);
+/// Steps of a fixed sequence that looks random; a failure can be repeated.
+const STEP: usize = 7_919;
+/// A few paths of each site, so that an address is busy with its sites for a while and no longer.
+const ROBOTS: &str = "User-agent: *\nAllow: /agent.json$\nAllow: /agents.json$\nDisallow: /\n";
+
+/// `AGENTDEX_TEST_FLEET_SITES=5000` is the full measure.
+#[expect(clippy::disallowed_methods, reason = "the knob of one test, for its full measure")]
+fn sites() -> usize {
+    let wanted = std::env::var("AGENTDEX_TEST_FLEET_SITES").ok().and_then(|text| text.parse().ok());
+    wanted.unwrap_or(SITES_DEFAULT)
+}
+
+fn host(name: &str, index: usize) -> Host {
+    let network = u8::try_from(1 + index % ADDRESSES).expect("fewer addresses than networks");
+    Host::new(name).at([127, 0, network, 1].into())
+}
+
+/// Sites whose hosts are at addresses of several owners: two seeded ones, and one whose robots.txt is elsewhere.
+fn spread_sites(index: usize) -> [Host; 4] {
+    let robots = format!("https://www.apex{index}.test/robots.txt");
+    [
+        host(&format!("www.twin{index}.test"), index).robots(ROBOTS),
+        host(&format!("api.twin{index}.test"), index + 11).robots(ROBOTS),
+        host(&format!("apex{index}.test"), index + 5).redirect("/robots.txt", 301, &robots),
+        host(&format!("www.apex{index}.test"), index + 18).robots(ROBOTS),
+    ]
+}
+
+fn spawn(mut command: Command) -> Child {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Pass marks: no breach of politeness over the whole fleet's log, the rules that concern addresses included; no site lost,
+/// none held longer than a lease, and nothing left behind.
+pub(crate) async fn a_fleet_survives_kills_and_a_cut() {
+    let single = sites();
+    let sites = single + 2 * SPREAD;
+    let site = |index| host(&format!("site{index}.test"), index).robots(ROBOTS);
+    let spread = (0..SPREAD).flat_map(spread_sites);
+    let web = Web::builder().hosts((0..single).map(site)).hosts(spread);
+    let mut world = World::start(Backend::Postgres, web).await;
+    world.delay = Duration::from_secs(1);
+    let spread = (0..SPREAD).flat_map(|index| {
+        [format!("www.twin{index}.test"), format!("api.twin{index}.test"), format!("apex{index}.test")]
+    });
+    world.write_seeds((0..single).map(|index| format!("site{index}.test")).chain(spread));
+    let direct = world.database_url.clone().unwrap();
+    let mut url = url::Url::parse(&direct).unwrap();
+    let mut proxy = Proxy::before(SocketAddr::from(([127, 0, 0, 1], url.port().unwrap()))).await;
+    url.set_port(Some(proxy.address.port())).unwrap();
+
+    let (concurrency, lease) = (CONCURRENCY.to_string(), format!("{}s", LEASE.as_secs()));
+    let flags = ["--strict", "--concurrency", &concurrency, "--lease", &lease];
+    world.database_url = Some(url.into());
+    let behind_proxy = world.crawler(&flags);
+    world.database_url = Some(direct.clone());
+    // each command writes the files that the others read, so all are written before the first starts
+    let commands: Vec<Command> = (0..CRAWLERS - 1 + KILLS).map(|_| world.crawler(&flags)).collect();
+    let mut waiting = commands.into_iter();
+    let mut cut_off = spawn(behind_proxy);
+    let mut fleet: Vec<Child> = waiting.by_ref().take(CRAWLERS - 1).map(spawn).collect();
+
+    for (round, next) in waiting.enumerate() {
+        let hits = (round + 1) * 2 * sites / KILLS;
+        world.web.log().wait_until(|log| log.hit_count() >= hits).await;
+        if round == 1 {
+            proxy.cut().await;
+            tokio::time::sleep(CUT).await;
+            proxy.restore().await;
+        }
+        let victim = (round + 1) * STEP % fleet.len();
+        kill(&mut fleet[victim]);
+        world.kills += 1;
+        fleet[victim] = spawn(next);
+    }
+    // what the one that was cut off had asked last may be asked again by whoever took its sites over
+    world.kills += 1;
+    let began = Instant::now();
+    let ended = tokio::task::spawn_blocking(move || {
+        fleet.iter_mut().chain([&mut cut_off]).all(|crawler| crawler.wait().unwrap().success())
+    });
+    assert!(ended.await.unwrap(), "a crawler failed");
+    // what is left takes its time at the busiest address; beyond that nothing waits for more than dead holders' leases
+    let busy = ADDRESS_GAP * u32::try_from(REQUESTS_PER_SITE_MAX * sites.div_ceil(ADDRESSES)).unwrap();
+    let took = began.elapsed();
+    assert!(took < busy + 4 * LEASE + GRACE, "after the last kill it took {took:?}");
+
+    let mut database = PgConnection::connect(&direct).await.unwrap();
+    let rows = async |database: &mut PgConnection, sql: &'static str| -> i64 {
+        sqlx::query_scalar(sql).fetch_one(database).await.unwrap()
+    };
+    let visited = rows(&mut database, "SELECT COUNT(*) FROM site_state WHERE visits >= 1").await;
+    assert_eq!(visited, i64::try_from(sites).unwrap(), "a site was lost");
+    for left_behind in LEFT_BEHIND {
+        assert_eq!(rows(&mut database, left_behind).await, 0, "{left_behind}");
+    }
+    let policy = audit::Policy {
+        site_gap: Some(Duration::from_secs(1)),
+        address_gap: Some(ADDRESS_GAP),
+        site_in_flight_max: Some(2),
+        address_in_flight_max: Some(1),
+        authority_budget: Some(40),
+        ..world.policy()
+    };
+    audit::check(&world.web.log().hits(), &policy).assert_clean();
+}
+
+/// What nobody may hold any more after the last crawler.
+const LEFT_BEHIND: [&str; 3] = [
+    "SELECT COUNT(*) FROM site WHERE lease_owner IS NOT NULL",
+    "SELECT COUNT(*) FROM worker",
+    "SELECT COUNT(*) FROM group_owner",
+];
