@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use manifest::ManifestUrl;
-use store::WorkerId;
+use store::{Retention, WorkerId};
 
 use crate::daemon::Schedules;
 use crate::egress::EgressSettings;
@@ -39,6 +39,8 @@ pub struct CrawlConfig {
     pub lease: Duration,
     /// What a daemon does beside visiting.
     pub schedules: Schedules,
+    /// What housekeeping removes by age.
+    pub retention: Retention,
     /// Where each thing that happens is written, one JSON object a line.
     pub events: Option<PathBuf>,
     /// Whether names are asked for TXT records that lead to manifests.

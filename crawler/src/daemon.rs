@@ -5,7 +5,7 @@
 use std::fmt;
 
 use chrono::{DateTime, Utc};
-use store::{Stats, Store};
+use store::{Retained, Stats, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
@@ -22,7 +22,7 @@ use crate::seeding::seed;
 pub struct Schedules {
     /// Reads every source of seeds again, stdin apart.
     pub seeds: Option<Crontab>,
-    /// Removes what nothing needs any more, and ranks the paths by what was found.
+    /// Removes what nothing needs any more and what is older than is to be kept, and ranks the paths by what was found.
     pub housekeeping: Option<Crontab>,
     /// Tells how the crawl stands.
     pub report: Option<Crontab>,
@@ -112,14 +112,28 @@ async fn perform(task: ScheduledTask, around: &Around) -> Result<String, CrawlEr
         ScheduledTask::Housekeeping => {
             let kept = store.housekeeping(clock::now()).await?;
             let sites = priors.re_estimate(store).await?;
+            let retained = store.retain(&config.retention, clock::now()).await?;
             Ok(format!(
                 "{} clocks of addresses and {} broken-off visits forgotten, {} sites with nothing put to rest, \
-                 paths ranked by {sites} sites with manifests",
-                kept.address_clocks, kept.broken_off, kept.sites_rested
+                 paths ranked by {sites} sites with manifests, {}",
+                kept.address_clocks,
+                kept.broken_off,
+                kept.sites_rested,
+                told(&retained)
             ))
         }
         ScheduledTask::Report => Ok(in_one_line(&store.stats(clock::now()).await?)),
     }
+}
+
+/// What retention did; a reader that holds it back is never passed over in silence.
+fn told(retained: &Retained) -> String {
+    let Retained { feed_entries, versions, .. } = retained;
+    let waits = retained.feed_held_back_by.as_ref().map_or(String::new(), |reader| {
+        tracing::warn!(reader, "entries of the feed are kept for a reader that has not come for them");
+        format!("; older changes wait for the reader {reader}")
+    });
+    format!("{feed_entries} changes and {versions} versions removed by age{waits}")
 }
 
 fn in_one_line(stats: &Stats) -> String {

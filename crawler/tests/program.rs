@@ -197,6 +197,11 @@ async fn wrong_use_is_one_sentence_and_2() {
         (vec!["--seeds", "empty", "--delay", "fast"], "--delay"),
         (vec!["--seeds", "empty", "--config", "wrong.toml"], "delays"),
         (vec!["--seeds", "empty", "--daemon"], "--contact-url"),
+        (vec!["--seeds", "empty", "--retain-feed", "90d"], "--retain-feed is for --daemon"),
+        (
+            vec!["--daemon", "--contact-email", "me@crawler.example", "--retain-versions", "1h"],
+            "--retain-versions must be at least one day",
+        ),
         (vec![], "--seeds"),
     ] {
         let output = desk.run(&arguments).await;

@@ -4,11 +4,12 @@
 //! configuration file, the file over the default.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use serde::Deserialize;
 use settings::log::{LogFormat, LogLevel};
-use store::{DatabaseUrl, StoreConfig, StoreError};
+use store::{DatabaseUrl, SLOW_STATEMENT_DEFAULT, StoreConfig, StoreError};
 
 use crate::follow::{IndexConfig, Mode};
 
@@ -93,6 +94,7 @@ struct ConfigFile {
     database_url_file: Option<PathBuf>,
     log_format: Option<LogFormat>,
     log_level: Option<LogLevel>,
+    slow_statement_ms: Option<u64>,
     indexer: IndexerTable,
     #[serde(rename = "crawler")]
     _crawler: Option<toml::Table>,
@@ -128,7 +130,9 @@ impl SharedArguments {
         let index = index_dir.map_or_else(|| IndexConfig::in_data_dir(&data_dir), |dir| IndexConfig { dir });
         let log_format = self.log_format.or(file.log_format).unwrap_or_default();
         let publish = file.indexer.publish;
-        Ok(Settings { data_dir, store: StoreConfig::new(url), index, publish, log_format, log_level })
+        let slow_statement = file.slow_statement_ms.map_or(SLOW_STATEMENT_DEFAULT, Duration::from_millis);
+        let store = StoreConfig { slow_statement, ..StoreConfig::new(url) };
+        Ok(Settings { data_dir, store, index, publish, log_format, log_level })
     }
 
     /// How much is logged by what flags and file say now; asked again at SIGHUP.

@@ -96,7 +96,7 @@ async fn migrate(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<(
 async fn status(config: &StoreConfig, out: &mut impl Write) -> anyhow::Result<()> {
     let schema = Store::schema(config).await?;
     writeln!(out, "{}: schema {}, this program brings {}", config.url, schema.found, schema.known)?;
-    if schema.found != schema.known {
+    if schema.found < schema.known {
         writeln!(out, "run agentdex db migrate")?;
         return Ok(());
     }

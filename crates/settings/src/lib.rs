@@ -18,5 +18,5 @@ pub use secret::secret;
 /// The tables of the file, one for each program, after those inside them.
 pub const TABLES: [&str; 4] = ["crawler", "indexer", "api.limits", "api"];
 /// The keys above the tables, known to every program.
-pub const SHARED_KEYS: [&str; 5] =
-    ["data_dir", "database_url", "database_url_file", "log_format", "log_level"];
+pub const SHARED_KEYS: [&str; 6] =
+    ["data_dir", "database_url", "database_url_file", "log_format", "log_level", "slow_statement_ms"];

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::StoreError;
 
@@ -12,6 +13,8 @@ const SQLITE_FILE: &str = "agentdex.db";
 /// Connections of one process by default: a crawler needs one for each of its batched statements in flight, not one a
 /// visit, and a small PostgreSQL accepts 100 in all.
 pub const CONNECTIONS_DEFAULT: u32 = 8;
+/// How long a statement may take by default before the log names it: everything but the statistics takes milliseconds.
+pub const SLOW_STATEMENT_DEFAULT: Duration = Duration::from_secs(1);
 
 /// Which database serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -126,12 +129,14 @@ pub struct StoreConfig {
     pub url: DatabaseUrl,
     /// Connections that this process may hold.
     pub connections_max: u32,
+    /// A statement that takes this long is named in the log, as a warning.
+    pub slow_statement: Duration,
 }
 
 impl StoreConfig {
     /// The default number of connections.
     pub const fn new(url: DatabaseUrl) -> Self {
-        Self { url, connections_max: CONNECTIONS_DEFAULT }
+        Self { url, connections_max: CONNECTIONS_DEFAULT, slow_statement: SLOW_STATEMENT_DEFAULT }
     }
 }
 

@@ -23,7 +23,7 @@ mod rest;
 mod schema;
 mod sqlite;
 
-pub use config::{Backend, CONNECTIONS_DEFAULT, DatabaseUrl, StoreConfig};
+pub use config::{Backend, CONNECTIONS_DEFAULT, DatabaseUrl, SLOW_STATEMENT_DEFAULT, StoreConfig};
 pub use contract::Store;
 pub use error::StoreError;
 pub use model::*;

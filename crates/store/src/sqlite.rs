@@ -8,6 +8,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use log::LevelFilter;
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
@@ -15,6 +16,7 @@ use sqlx::sqlite::{
 use sqlx::{ConnectOptions, Connection as _, Sqlite, Transaction};
 
 use crate::StoreError;
+use crate::config::StoreConfig;
 use crate::fault::Outcome;
 use crate::model::{SchemaState, Space};
 use crate::pack::sized;
@@ -81,14 +83,15 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) async fn open(path: &Path, connections_max: u32) -> Result<Self, StoreError> {
+    pub(crate) async fn open(path: &Path, config: &StoreConfig) -> Result<Self, StoreError> {
         let options = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Normal)
             .busy_timeout(BUSY_TIMEOUT)
-            .foreign_keys(true);
+            .foreign_keys(true)
+            .log_slow_statements(LevelFilter::Warn, config.slow_statement);
         Self::prepare(path, &options).await?;
         let writer = SqlitePoolOptions::new()
             .max_connections(1)
@@ -98,7 +101,7 @@ impl Pool {
             .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
             .connect_lazy_with(options.clone());
         let readers = SqlitePoolOptions::new()
-            .max_connections(connections_max.clamp(1, READERS_MAX))
+            .max_connections(config.connections_max.clamp(1, READERS_MAX))
             .acquire_timeout(BUSY_TIMEOUT)
             .connect_lazy_with(options.pragma("query_only", "1"));
         Ok(Self { writer, readers })

@@ -16,6 +16,7 @@ pub(crate) struct ConfigFile {
     pub(crate) database_url_file: Option<PathBuf>,
     pub(crate) log_format: Option<LogFormat>,
     pub(crate) log_level: Option<LogLevel>,
+    pub(crate) slow_statement_ms: Option<u64>,
     pub(crate) crawler: CrawlerTable,
     /// Settings of the other programs; each checks its own table.
     #[serde(rename = "indexer")]
@@ -46,6 +47,8 @@ pub(crate) struct CrawlerTable {
     pub(crate) schedule_seeds: Option<String>,
     pub(crate) schedule_housekeeping: Option<String>,
     pub(crate) schedule_report: Option<String>,
+    pub(crate) retain_feed: Option<String>,
+    pub(crate) retain_versions: Option<String>,
     pub(crate) signing_key: Option<PathBuf>,
     pub(crate) signature_agent: Option<String>,
     pub(crate) contact_url: Option<String>,

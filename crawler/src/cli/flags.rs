@@ -134,6 +134,12 @@ pub struct OperatorFlags {
     /// When a daemon tells how the crawl stands
     #[arg(long, value_name = "CRONTAB")]
     pub schedule_report: Option<String>,
+    /// How long a daemon's housekeeping leaves changes in the feed that every registered reader has taken [default: for good]
+    #[arg(long, value_name = "DURATION")]
+    pub retain_feed: Option<String>,
+    /// How long it leaves versions of manifests that are no longer the current one [default: for good]
+    #[arg(long, value_name = "DURATION")]
+    pub retain_versions: Option<String>,
     /// Ed25519 key (PEM) that signs every request, for Web Bot Auth
     #[arg(long, global = true, value_name = "FILE")]
     pub signing_key: Option<PathBuf>,

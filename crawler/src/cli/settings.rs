@@ -12,7 +12,7 @@ use ::settings::log::{LogFormat, LogLevel};
 use ipnet::IpNet;
 use manifest::ManifestUrl;
 use policy::OwnNetworks;
-use store::{DatabaseUrl, LEASE_DURATION_DEFAULT, StoreConfig};
+use store::{DatabaseUrl, LEASE_DURATION_DEFAULT, Retention, SLOW_STATEMENT_DEFAULT, StoreConfig};
 
 use super::duration;
 use super::file::ConfigFile;
@@ -28,6 +28,8 @@ use crate::output::OutputFormat;
 
 /// When a daemon does its housekeeping unless told otherwise: once an hour, a little after the hour.
 const HOUSEKEEPING_DEFAULT: &str = "23 * * * *";
+/// Whoever reads the feed by polling comes by once a day.
+const RETAINED_MIN: Duration = Duration::from_hours(24);
 const DATA_DIR_DEFAULT: &str = "./agentdex-data";
 /// The gap that an authority gets unless told otherwise.
 const DELAY_DEFAULT: Duration = Duration::from_secs(3);
@@ -139,9 +141,10 @@ fn shared_settings(flags: &SharedFlags, file: &ConfigFile) -> Result<SharedSetti
         None => DatabaseUrl::in_data_dir(&data_dir),
     };
     let log_format = flags.log_format.or(file.log_format).unwrap_or_default();
+    let slow_statement = file.slow_statement_ms.map_or(SLOW_STATEMENT_DEFAULT, Duration::from_millis);
     Ok(SharedSettings {
         data_dir,
-        store: StoreConfig::new(url),
+        store: StoreConfig { slow_statement, ..StoreConfig::new(url) },
         log_format,
         log_level: level(flags, file),
         verbosity: verbosity(flags),
@@ -175,6 +178,7 @@ fn crawl_config(
         sole_on: None,
         lease: lease.unwrap_or(LEASE_DURATION_DEFAULT),
         schedules: schedules(flags, file)?,
+        retention: retention(flags, file)?,
         events: first(flags.operator.events.as_ref(), table.events.as_ref()),
         text_records: if flags.operator.text_records || table.text_records {
             TextRecords::Asked
@@ -210,6 +214,28 @@ fn schedules(flags: &CrawlFlags, file: &ConfigFile) -> Result<Schedules, UsageEr
             "--schedule-report",
             flags.operator.schedule_report.as_ref(),
             table.schedule_report.as_ref(),
+        )?,
+    })
+}
+
+fn retention(flags: &CrawlFlags, file: &ConfigFile) -> Result<Retention, UsageError> {
+    let read = |flag: &str, typed: Option<&String>, filed: Option<&String>| {
+        if typed.is_some() && !flags.daemon {
+            return Err(UsageError(format!("{flag} is for --daemon: agentdex db retain removes at once")));
+        }
+        let age = read_duration(flag, typed.or(filed).map(String::as_str))?;
+        if age.is_some_and(|age| age < RETAINED_MIN) {
+            return Err(UsageError(format!("{flag} must be at least one day (1d)")));
+        }
+        Ok(age)
+    };
+    let (operator, table) = (&flags.operator, &file.crawler);
+    Ok(Retention {
+        feed: read("--retain-feed", operator.retain_feed.as_ref(), table.retain_feed.as_ref())?,
+        versions: read(
+            "--retain-versions",
+            operator.retain_versions.as_ref(),
+            table.retain_versions.as_ref(),
         )?,
     })
 }

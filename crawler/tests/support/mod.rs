@@ -7,7 +7,7 @@ use crawler::egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules};
 use crawler::{Cancel, Schedules, Summary};
 use manifest::SiteName;
 use policy::{FetchOutcome, OwnNetworks};
-use store::{FetchStory, SiteStory, Store, WorkerId};
+use store::{FetchStory, Retention, SiteStory, Store, WorkerId};
 use testweb::{Hit, Host, Web};
 
 /// An AWP manifest with one action.
@@ -57,6 +57,7 @@ impl Crawl {
             worker: WorkerId::new("test"),
             sole_on: None,
             schedules: Schedules::default(),
+            retention: Retention::default(),
             events: None,
             text_records: TextRecords::Ignored,
         };

@@ -89,12 +89,8 @@ impl Store {
     /// Connects, and brings the schema up to date under a lock, so that several processes may start at once.
     pub async fn open(config: &StoreConfig) -> Result<Self, StoreError> {
         let pools = match &config.url {
-            DatabaseUrl::Postgres(url) => {
-                Pools::Postgres(postgres::Pool::open(url, config.connections_max).await?)
-            }
-            DatabaseUrl::Sqlite(path) => {
-                Pools::Sqlite(sqlite::Pool::open(path, config.connections_max).await?)
-            }
+            DatabaseUrl::Postgres(url) => Pools::Postgres(postgres::Pool::open(url, config).await?),
+            DatabaseUrl::Sqlite(path) => Pools::Sqlite(sqlite::Pool::open(path, config).await?),
         };
         tracing::debug!(database = %config.url, "store opened");
         Ok(Self(Arc::new(pools)))

@@ -149,7 +149,7 @@ pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Ou
     let broken_off = sqlx::query(
         "UPDATE site_state SET parked_progress = NULL
          WHERE parked_progress IS NOT NULL AND parked_until_ms IS NULL
-           AND name IN (SELECT name FROM site WHERE lease_until_ms > 0 AND lease_until_ms < $1)",
+           AND name IN (SELECT name FROM site WHERE lease_owner IS NOT NULL AND lease_until_ms < $1)",
     )
     .bind(now_ms - PROGRESS_KEPT_MS)
     .execute(&mut *connection)

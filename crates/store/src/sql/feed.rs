@@ -85,8 +85,9 @@ pub(crate) async fn feed_append(
 
 /// Whether committed changes wait for their positions.
 pub(crate) async fn feed_waits(connection: &mut Connection) -> Outcome<bool> {
-    let waiting: Option<i64> =
-        sqlx::query_scalar("SELECT id FROM feed_pending LIMIT 1").fetch_optional(&mut *connection).await?;
+    let waiting: Option<i64> = sqlx::query_scalar("SELECT id FROM feed_pending ORDER BY id LIMIT 1")
+        .fetch_optional(&mut *connection)
+        .await?;
     Ok(waiting.is_some())
 }
 
@@ -175,7 +176,15 @@ pub(crate) async fn feed_of_site(
 
 /// The position before the first entry at or after a time; the last position where there is none.
 pub(crate) async fn feed_position_at(connection: &mut Connection, at_ms: i64) -> Outcome<FeedPosition> {
-    let first: Option<i64> = sqlx::query_scalar("SELECT MIN(position) FROM feed WHERE at_ms >= $1")
+    let oldest: Option<(i64, i64)> =
+        sqlx::query_as("SELECT position, at_ms FROM feed ORDER BY position LIMIT 1")
+            .fetch_optional(&mut *connection)
+            .await?;
+    if let Some((position, _)) = oldest.filter(|(_, oldest_ms)| *oldest_ms >= at_ms) {
+        return Ok(FeedPosition(position - 1));
+    }
+    // The least position as such would be sought from the oldest entry on.
+    let first: Option<i64> = sqlx::query_scalar("SELECT MIN(position + 0) FROM feed WHERE at_ms >= $1")
         .bind(at_ms)
         .fetch_one(&mut *connection)
         .await?;

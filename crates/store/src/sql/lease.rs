@@ -116,6 +116,7 @@ async fn take_by_class(
     Ok(taken)
 }
 
+/// By name: the order is written so that no index has it, else the whole queue would be walked for a few sites.
 async fn take_among(
     connection: &mut Connection,
     request: &LeaseRequest,
@@ -127,7 +128,7 @@ async fn take_among(
              SELECT name FROM site
              WHERE name IN (SELECT value ->> 0 FROM json_each($1)) AND next_visit_at_ms <= $2 AND lease_until_ms <= $3
                AND (address_group IS NULL OR substr($7, address_group + 1, 1) <> $8)
-             ORDER BY priority, next_visit_at_ms LIMIT $4",
+             ORDER BY priority + 0, next_visit_at_ms LIMIT $4",
         skip_locked!(),
         ")
          UPDATE site SET lease_owner = $5, lease_until_ms = $6, fence = fence + 1
@@ -147,7 +148,8 @@ async fn take_among(
     Ok(rows)
 }
 
-/// Renews what is still held, also where the lease ran out and nobody else came.
+/// Renews what is still held, also where the lease ran out and nobody else came. By name: the owner is written so that its
+/// index is not used, in which all leases of the worker would be looked at for each.
 pub(crate) async fn leases_renew(
     connection: &mut Connection,
     tokens: &[LeaseToken],
@@ -160,7 +162,7 @@ pub(crate) async fn leases_renew(
         "UPDATE site SET lease_until_ms = $2
          FROM (SELECT value ->> 0 AS held_name, value ->> 1 AS held_by, CAST(value ->> 2 AS BIGINT) AS held_fence
                FROM json_each($1)) AS held
-         WHERE name = held_name AND lease_owner = held_by AND fence = held_fence
+         WHERE name = held_name AND COALESCE(lease_owner, '') = held_by AND fence = held_fence
          RETURNING name",
     )
     .bind(json(&rows, "batch of leases")?)
@@ -192,7 +194,7 @@ pub(crate) async fn leases_end(
                 next_visit_at_ms = COALESCE(planned_at_ms, next_visit_at_ms)
          FROM (SELECT value ->> 0 AS held_name, value ->> 1 AS held_by, CAST(value ->> 2 AS BIGINT) AS held_fence,
                       CAST(value ->> 3 AS BIGINT) AS planned_at_ms FROM json_each($1)) AS held
-         WHERE name = held_name AND lease_owner = held_by AND fence = held_fence
+         WHERE name = held_name AND COALESCE(lease_owner, '') = held_by AND fence = held_fence
          RETURNING name",
     )
     .bind(json(&rows, "batch of leases")?)

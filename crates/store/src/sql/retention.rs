@@ -65,21 +65,30 @@ pub(crate) async fn feed_trim(connection: &mut Connection, before_ms: i64) -> Ou
     ))
     .fetch_one(&mut *connection)
     .await?;
-    // The first entry that is young enough ends what goes, whatever times stand behind it.
-    let young: Option<i64> = sqlx::query_scalar("SELECT MIN(position) FROM feed WHERE at_ms >= $1")
-        .bind(before_ms)
-        .fetch_one(&mut *connection)
-        .await?;
-    let old_until = young.map_or(last, |position| position - 1);
+    // The first entry that is young enough ends what goes, whatever times stand behind it; what lies behind the batch is
+    // for the next one.
+    let batch_until = last.min(first.saturating_add(BATCH - 1));
+    let young: Option<i64> = sqlx::query_scalar(
+        "SELECT MIN(position + 0) FROM feed WHERE position >= $1 AND position <= $2 AND at_ms >= $3",
+    )
+    .bind(first)
+    .bind(batch_until)
+    .bind(before_ms)
+    .fetch_one(&mut *connection)
+    .await?;
+    let old_until = young.map_or(batch_until, |position| position - 1);
     let slowest = feed_readers(connection).await?.into_iter().next();
     let read_until = slowest.as_ref().map_or(i64::MAX, |reader| reader.position.0);
-    let until = old_until.min(read_until).min(first.saturating_add(BATCH - 1));
+    let until = old_until.min(read_until);
     let held_back_by = slowest.filter(|reader| reader.position.0 < old_until).map(|reader| reader.name);
     if until < first {
         return Ok(FeedTrimmed { entries: 0, held_back_by });
     }
-    let gone =
-        sqlx::query("DELETE FROM feed WHERE position <= $1").bind(until).execute(&mut *connection).await?;
+    let gone = sqlx::query("DELETE FROM feed WHERE position >= $1 AND position <= $2")
+        .bind(first)
+        .bind(until)
+        .execute(&mut *connection)
+        .await?;
     sqlx::query("UPDATE feed_state SET first_position = $1 WHERE id = 1")
         .bind(until + 1)
         .execute(&mut *connection)

@@ -1,6 +1,7 @@
 //! Sites as they are listed and told.
 
 use manifest::{Format, SiteName};
+use sqlx::QueryBuilder;
 
 use super::{Connection, block, site, visit};
 use crate::StoreError;
@@ -45,74 +46,70 @@ impl TryFrom<SummaryRow> for SiteSummary {
     }
 }
 
-/// Columns of a summary, and the conditions of a list on its own columns. `$2` is 1 for sites with manifests, 0 for
-/// those without, null for all; `$3` and `$4` bound the names.
+/// Columns of a summary.
 macro_rules! summaries {
     () => {
         "SELECT site.name, status, manifests, capabilities, formats, last_visit_at_ms, next_visit_at_ms,
-                next_visit_reason, last_end, first_seen_at_ms
-         FROM site_state JOIN site ON site.name = site_state.name "
-    };
-}
-macro_rules! listed {
-    () => {
-        "($1 IS NULL OR status = $1)
-         AND ($2 IS NULL OR ($2 = 1 AND manifests > 0) OR ($2 = 0 AND manifests = 0))
-         AND ($3 IS NULL OR (site_state.name >= $3 AND site_state.name < $4)) "
+                next_visit_reason, last_end, first_seen_at_ms FROM "
     };
 }
 
-/// A page of sites in the order of their names, and how many there are on all pages.
+type Database = <Connection as sqlx::Connection>::Database;
+
+/// What a list asks of names. Only conditions that are asked for are written: among those that may be null the database
+/// finds no index.
+fn names_push(query: &mut QueryBuilder<Database>, request: &SitesRequest) {
+    if let Some(prefix) = request.prefix.as_deref().map(text) {
+        // Names are ASCII, so everything that begins with the prefix lies below this.
+        let end = format!("{prefix}\u{7f}");
+        query.push(" AND name >= ").push_bind(prefix.into_owned()).push(" AND name < ").push_bind(end);
+    }
+}
+
+/// What a page asks beyond its list.
+fn page_push(query: &mut QueryBuilder<Database>, request: &SitesRequest) {
+    if let Some(after) = &request.after {
+        query.push(" AND name > ").push_bind(after.as_str().to_owned());
+    }
+    query.push(" ORDER BY name LIMIT ").push_bind(i64::from(request.max));
+}
+
+/// What a list asks of sites with rows of their own.
+fn awake_push(query: &mut QueryBuilder<Database>, request: &SitesRequest) {
+    if let Some(status) = request.status {
+        query.push(" AND status = ").push_bind(status.as_str());
+    }
+    match request.with_manifests {
+        Some(true) => query.push(" AND manifests > 0"),
+        Some(false) => query.push(" AND manifests = 0"),
+        None => query,
+    };
+    names_push(query, request);
+}
+
+/// A page of sites in the order of their names, and how many there are on all pages, which are counted one by one.
 pub(crate) async fn sites_page(connection: &mut Connection, request: &SitesRequest) -> Outcome<SitesPage> {
-    let status = request.status.map(policy::Status::as_str);
-    let with_manifests = request.with_manifests.map(i32::from);
-    let prefix = request.prefix.as_deref().map(text);
-    let prefix = prefix.as_deref();
-    // Names are ASCII, so everything that begins with the prefix lies below this.
-    let prefix_end = prefix.map(|prefix| format!("{prefix}\u{7f}"));
-    let rows: Vec<SummaryRow> = sqlx::query_as(concat!(
-        summaries!(),
-        "WHERE ",
-        listed!(),
-        "AND ($5 IS NULL OR site_state.name > $5) ORDER BY site_state.name LIMIT $6"
-    ))
-    .bind(status)
-    .bind(with_manifests)
-    .bind(prefix)
-    .bind(prefix_end.as_deref())
-    .bind(request.after.as_ref().map(SiteName::as_str))
-    .bind(i64::from(request.max))
-    .fetch_all(&mut *connection)
-    .await?;
-    let total: i64 = sqlx::query_scalar(concat!("SELECT COUNT(*) FROM site_state WHERE ", listed!()))
-        .bind(status)
-        .bind(with_manifests)
-        .bind(prefix)
-        .bind(prefix_end.as_deref())
-        .fetch_one(&mut *connection)
-        .await?;
+    let mut query = QueryBuilder::new(concat!(summaries!(), "(SELECT * FROM site_state WHERE true"));
+    awake_push(&mut query, request);
+    page_push(&mut query, request);
+    query.push(") AS state JOIN site ON site.name = state.name ORDER BY site.name");
+    let rows: Vec<SummaryRow> = query.build_query_as().fetch_all(&mut *connection).await?;
+    let mut query = QueryBuilder::new("SELECT COUNT(*) FROM site_state WHERE true");
+    awake_push(&mut query, request);
+    let total: i64 = query.build_query_scalar().fetch_one(&mut *connection).await?;
     let mut sites: Vec<SiteSummary> =
         rows.into_iter().map(SiteSummary::try_from).collect::<Result<_, _>>()?;
     let mut total = sized(total);
     if request.with_manifests != Some(true) {
-        total += at_rest_add(connection, request, prefix.zip(prefix_end.as_deref()), &mut sites).await?;
+        total += at_rest_add(connection, request, &mut sites).await?;
     }
     Ok(SitesPage { sites, total })
-}
-
-/// Conditions of a list on sites at rest.
-macro_rules! listed_at_rest {
-    () => {
-        "packed IS NOT NULL AND ($1 IS NULL OR substr(packed, 2, 1) = $1)
-         AND ($2 IS NULL OR (name >= $2 AND name < $3)) "
-    };
 }
 
 /// Puts the sites at rest of a page among the others; returns how many there are on all pages.
 async fn at_rest_add(
     connection: &mut Connection,
     request: &SitesRequest,
-    prefix: Option<(&str, &str)>,
     sites: &mut Vec<SiteSummary>,
 ) -> Outcome<u64> {
     let code = match request.status {
@@ -123,25 +120,20 @@ async fn at_rest_add(
             code => code.map(|code| vec![code]),
         },
     };
-    let (from, to) = prefix.unzip();
-    let rows: Vec<(String, i64, Vec<u8>)> = sqlx::query_as(concat!(
-        "SELECT name, next_visit_at_ms, packed FROM site WHERE ",
-        listed_at_rest!(),
-        "AND ($4 IS NULL OR name > $4) ORDER BY name LIMIT $5"
-    ))
-    .bind(code.as_deref())
-    .bind(from)
-    .bind(to)
-    .bind(request.after.as_ref().map(SiteName::as_str))
-    .bind(i64::from(request.max))
-    .fetch_all(&mut *connection)
-    .await?;
-    let total: i64 = sqlx::query_scalar(concat!("SELECT COUNT(*) FROM site WHERE ", listed_at_rest!()))
-        .bind(code.as_deref())
-        .bind(from)
-        .bind(to)
-        .fetch_one(&mut *connection)
-        .await?;
+    let at_rest_push = |query: &mut QueryBuilder<Database>| {
+        if let Some(code) = &code {
+            query.push(" AND substr(packed, 2, 1) = ").push_bind(code.clone());
+        }
+        names_push(query, request);
+    };
+    let mut query =
+        QueryBuilder::new("SELECT name, next_visit_at_ms, packed FROM site WHERE packed IS NOT NULL");
+    at_rest_push(&mut query);
+    page_push(&mut query, request);
+    let rows: Vec<(String, i64, Vec<u8>)> = query.build_query_as().fetch_all(&mut *connection).await?;
+    let mut query = QueryBuilder::new("SELECT COUNT(*) FROM site WHERE packed IS NOT NULL");
+    at_rest_push(&mut query);
+    let total: i64 = query.build_query_scalar().fetch_one(&mut *connection).await?;
     for (name, next_visit_at_ms, packed) in rows {
         sites.push(summary_at_rest(name, next_visit_at_ms, &packed)?);
     }
@@ -173,10 +165,13 @@ pub(crate) async fn site_story(
     name: &SiteName,
     visits_max: u32,
 ) -> Outcome<Option<SiteStory>> {
-    let row: Option<SummaryRow> = sqlx::query_as(concat!(summaries!(), "WHERE site.name = $1"))
-        .bind(name.as_str())
-        .fetch_optional(&mut *connection)
-        .await?;
+    let row: Option<SummaryRow> = sqlx::query_as(concat!(
+        summaries!(),
+        "site_state JOIN site ON site.name = site_state.name WHERE site.name = $1"
+    ))
+    .bind(name.as_str())
+    .fetch_optional(&mut *connection)
+    .await?;
     let summary = if let Some(row) = row {
         row.try_into()?
     } else {

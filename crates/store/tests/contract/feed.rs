@@ -43,8 +43,44 @@ async fn read_all(store: &Store, done: &AtomicBool) -> Result<Vec<FeedEntry>> {
     }
 }
 
-/// A few statements in one transaction that stays open for a while before it commits. One in ten is rolled back.
+/// A writer's connection to either back end.
+enum Writer {
+    Postgres(PgConnection),
+    Sqlite(SqliteConnection),
+}
+
+impl Writer {
+    async fn connect(url: &DatabaseUrl) -> Result<Self> {
+        Ok(match url {
+            DatabaseUrl::Postgres(url) => Self::Postgres(PgConnection::connect(url).await?),
+            DatabaseUrl::Sqlite(path) => {
+                let mut connection = SqliteConnection::connect(&format!("sqlite:{}", path.display())).await?;
+                let as_the_store = "PRAGMA busy_timeout = 30000; PRAGMA synchronous = NORMAL";
+                sqlx::raw_sql(as_the_store).execute(&mut connection).await?;
+                Self::Sqlite(connection)
+            }
+        })
+    }
+
+    /// Statements in one transaction, which stays open for a while where others may write meanwhile.
+    async fn write(&mut self, statements: &str, pause_s: f64, end: &str) -> Result<()> {
+        match self {
+            Self::Postgres(connection) => {
+                let script = format!("BEGIN; {statements} SELECT pg_sleep({pause_s}); {end}");
+                sqlx::raw_sql(AssertSqlSafe(script)).execute(connection).await?;
+            }
+            Self::Sqlite(connection) => {
+                let script = format!("BEGIN IMMEDIATE; {statements} {end}");
+                sqlx::raw_sql(AssertSqlSafe(script)).execute(connection).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A few statements in each transaction. One in ten is rolled back.
 async fn write_slowly(url: &DatabaseUrl, writer: u32, transactions: u32) -> Result<u32> {
+    let mut connection = Writer::connect(url).await?;
     let mut committed = 0;
     for number in 0..transactions {
         let mixed = (writer * 7919 + number * 104_729) % 97;
@@ -52,22 +88,7 @@ async fn write_slowly(url: &DatabaseUrl, writer: u32, transactions: u32) -> Resu
         let end = if mixed.is_multiple_of(10) { "ROLLBACK" } else { "COMMIT" };
         let inserts: Vec<String> =
             (0..rows).map(|row| format!("{INSERT}'{writer}:{number}:{row}');")).collect();
-        let inserts = inserts.concat();
-        match url {
-            DatabaseUrl::Postgres(url) => {
-                let pause = format!("SELECT pg_sleep({})", f64::from(mixed % 7) / 2_000.0);
-                let script = format!("BEGIN; {inserts} {pause}; {end}");
-                let mut connection = PgConnection::connect(url).await?;
-                sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut connection).await?;
-                connection.close().await?;
-            }
-            DatabaseUrl::Sqlite(path) => {
-                let script = format!("PRAGMA busy_timeout = 30000; BEGIN IMMEDIATE; {inserts} {end}");
-                let mut connection = SqliteConnection::connect(&format!("sqlite:{}", path.display())).await?;
-                sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut connection).await?;
-                connection.close().await?;
-            }
-        }
+        connection.write(&inserts.concat(), f64::from(mixed % 7) / 2_000.0, end).await?;
         committed += if end == "COMMIT" { rows } else { 0 };
     }
     Ok(committed)

@@ -12,9 +12,11 @@ mod history;
 mod leases;
 mod moving;
 mod opening;
+mod plans;
 mod reading;
 mod rest;
 mod seeds;
+mod slow;
 mod visits;
 
 /// One test for each case, on one back end.
@@ -39,6 +41,7 @@ macro_rules! contract_tests {
                 an_unreachable_place_is_told_with_what_to_do, what_was_stored_is_there_after_reopening,
                 lost_connections_and_other_writers_are_survived, the_schema_and_the_space_are_told,
             },
+            slow::{ slow_statements_are_named },
             seeds::{
                 the_same_seeds_change_nothing, a_large_file_is_added_in_batches,
                 a_new_url_makes_its_site_due_and_a_link_once_a_day, a_revisit_moves_the_next_visit_to_now,

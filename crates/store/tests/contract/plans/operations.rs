@@ -1,0 +1,254 @@
+//! Everything that the store is asked while it crawls, indexes and answers.
+//!
+//! Left out is what says of itself that it reads whole tables, since its callers keep the answer or a person waits for it:
+//! `stats`, `adoption`, `sites_failing`, `sites_slowest`, `semantic_types`, `semantic_namespaces`, `sites_revisit`, `export`.
+
+use anyhow::{Context as _, Result};
+use chrono::TimeDelta;
+use policy::FetchOutcome;
+use store::{
+    ClockWrite, FeedPosition, LeaseRequest, ParkedVisit, Retention, Seed, SitesRequest, Store, VisitProgress,
+    VisitRecord,
+};
+
+use super::fill::{
+    AWAKE, FEED, WITH_MANIFESTS, at_rest, awake, capability_id, document, in_vain, manifest_id, now,
+};
+use super::judge::Judge;
+use crate::build::{fetch, found, host, lease, seed, site, url, visit, worker};
+
+/// After five times the server may keep a plan for all values.
+const TIMES: u32 = 7;
+const LEASED: u32 = 200;
+
+pub(crate) async fn run_all(store: &Store, judge: &Judge) -> Result<()> {
+    leases(store, judge).await?;
+    visits(store, judge).await?;
+    clocks(store, judge).await?;
+    seeds(store, judge).await?;
+    feed(store, judge).await?;
+    sites(store, judge).await?;
+    manifests(store, judge).await?;
+    health(store, judge).await?;
+    care(store, judge).await
+}
+
+async fn leases(store: &Store, judge: &Judge) -> Result<()> {
+    let asked = LeaseRequest::due_now(worker("w"), LEASED, now());
+    for time in 0..TIMES {
+        let leased = store.sites_lease(&asked, now()).await?;
+        assert_eq!(leased.len(), LEASED as usize);
+        judge.judge("sites_lease", 20 * LEASED);
+        let tokens: Vec<_> = leased.into_iter().map(|leased| leased.token).collect();
+        assert_eq!(store.leases_renew(&tokens, asked.duration, now()).await?.len(), tokens.len());
+        judge.judge("leases_renew", 2 * LEASED);
+        store.lease_release(tokens.first().context("a lease")?, now()).await?;
+        judge.judge("lease_release", 1);
+        let next = Some(now() + TimeDelta::days(14));
+        let ends: Vec<_> = tokens.into_iter().skip(20).map(|token| (token, next)).collect();
+        store.leases_end(&ends).await?;
+        judge.judge("leases_end", 2 * LEASED);
+        store.worker_forget(&worker("w")).await?;
+        judge.judge("worker_forget", LEASED);
+        let some = [awake(time + 1), awake(time + 7_001), at_rest(time + 7), at_rest(time + 90_000)];
+        let only = Some(some.iter().map(|name| site(name)).collect());
+        let far = LeaseRequest { only, due_before: now() + TimeDelta::days(9_000), ..asked.clone() };
+        assert_eq!(store.sites_lease(&far, now()).await?.len(), 4);
+        judge.judge("sites_lease of listed sites", 100);
+    }
+    Ok(())
+}
+
+async fn visits(store: &Store, judge: &Judge) -> Result<()> {
+    for time in 0..TIMES {
+        let name = awake(301 + time);
+        let at = format!("https://{name}/agent.json");
+        let leased = lease(store, &name, now()).await?;
+        judge.forget();
+        let linked = Seed::linked(url(&format!("https://{}/agent.json", at_rest(500 + time))), url(&at));
+        let changed = found(&at, &format!("changed {time}"), &["book", "pay"], now());
+        let record = VisitRecord { new_seeds: vec![linked], fetches: vec![changed], ..in_vain(&name, now()) };
+        store.visit_save(&leased.token, &record).await?;
+        judge.judge("visit_save of a changed manifest", 300);
+
+        let leased = lease(store, &name, now()).await?;
+        judge.forget();
+        store
+            .visit_save(&leased.token, &visit(&name, now(), vec![fetch(&at, FetchOutcome::Gone, now())]))
+            .await?;
+        judge.judge("visit_save of a removed manifest", 300);
+
+        let name = at_rest(301 + time);
+        let leased = lease(store, &name, now()).await?;
+        judge.forget();
+        store.visit_save(&leased.token, &in_vain(&name, now())).await?;
+        judge.judge("visit_save of a site at rest", 300);
+
+        let name = awake(401 + time);
+        let token = lease(store, &name, now()).await?.token;
+        judge.forget();
+        let resume_at = now() + TimeDelta::hours(1);
+        let parked = ParkedVisit { resume_at, reason: "asked for".into(), progress: "x".into() };
+        store.visit_park(&token, &parked, now()).await?;
+        judge.judge("visit_park", 100);
+    }
+    Ok(())
+}
+
+async fn clocks(store: &Store, judge: &Judge) -> Result<()> {
+    for time in 0..TIMES {
+        let mut writes = Vec::new();
+        for number in (1 + time..AWAKE).step_by(600).take(50) {
+            let name = awake(number);
+            writes.push(ClockWrite {
+                host: host(&name),
+                address: Some([10, 0, 1, u8::try_from(time)?].into()),
+                next_ok_at: now(),
+                address_next_ok_at: Some(now()),
+                not_before: None,
+                requests_add: 1,
+                day: 20_000,
+                progress: Some(VisitProgress { site: site(&name), fence: 1, state: "{}".into() }),
+                member: None,
+            });
+        }
+        store.clocks_save(&writes).await?;
+        judge.judge("clocks_save", 500);
+        store.address_clocks(&[[10, 0, 0, 7].into(), [10, 0, 1, 7].into()]).await?;
+        judge.judge("address_clocks", 10);
+    }
+    Ok(())
+}
+
+async fn seeds(store: &Store, judge: &Judge) -> Result<()> {
+    for time in 0..TIMES {
+        let known = [awake(time + 1), at_rest(time + 1), format!("new{time}.example")];
+        let mut some: Vec<Seed> = known.iter().map(|name| seed(name)).collect();
+        some.push(Seed {
+            url: Some(url(&format!("https://{}/a.json", awake(time + 50)))),
+            ..seed(&awake(time + 50))
+        });
+        store.seeds_add(&some, now()).await?;
+        judge.judge("seeds_add", 200);
+        let many: Vec<Seed> = (0..2_000).map(|number| seed(&at_rest(number * 100 + time + 1))).collect();
+        store.seeds_relist(&many, now()).await?;
+        judge.judge("seeds_relist of a file", 12_000);
+        let after = site(&at_rest(time * 30_000 + 9));
+        assert_eq!(store.sites_listed(Some(&after), 100).await?.len(), 100);
+        judge.judge("sites_listed", 1_000);
+        let gone = [awake(601 + time), at_rest(601 + time)].map(|name| site(&name));
+        assert_eq!(store.sites_unlist(&gone, now()).await?, 2);
+        judge.judge("sites_unlist", 300);
+    }
+    Ok(())
+}
+
+async fn feed(store: &Store, judge: &Judge) -> Result<()> {
+    for time in 0..TIMES {
+        store.feed_head().await?;
+        judge.judge("feed_sequence", 12_000);
+        let after = FeedPosition(i64::from(FEED / TIMES * time));
+        assert_eq!(store.feed_read(after, 1_000).await?.len(), 1_000);
+        judge.judge("feed_read", 1_000);
+        store.feed_of_site(&site(&awake(77 + time)), FeedPosition::END, 50).await?;
+        judge.judge("feed_of_site", 50);
+        for (minutes, rows) in [(0, 10), (60, 4_000), (1_000_000, 10)] {
+            store.feed_position_at(now() - TimeDelta::minutes(minutes)).await?;
+            judge.judge("feed_position_at", rows);
+        }
+    }
+    Ok(())
+}
+
+async fn sites(store: &Store, judge: &Judge) -> Result<()> {
+    for time in 0..TIMES {
+        for name in [awake(1_000 + time), at_rest(1_000 + time)] {
+            store.site_story(&site(&name), 10).await?.context("a story")?;
+            judge.judge("site_story", 100);
+        }
+        let page = SitesRequest { max: 50, ..SitesRequest::default() };
+        let after = SitesRequest { after: Some(site(&awake(time + 5))), ..page.clone() };
+        let with = SitesRequest { with_manifests: Some(true), ..after.clone() };
+        let without = SitesRequest { with_manifests: Some(false), ..after.clone() };
+        let gone = SitesRequest { status: Some(policy::Status::Unreachable), ..after.clone() };
+        let begins = SitesRequest { prefix: Some(format!("{time}s1")), ..page.clone() };
+        let rests = SitesRequest { prefix: Some(format!("{time}r1")), ..page.clone() };
+        for (name, request) in [
+            ("sites_page", page),
+            ("sites_page after a name", after),
+            ("sites_page with manifests", with),
+            ("sites_page without manifests", without),
+            ("sites_page by status", gone),
+            ("sites_page by prefix", begins),
+            ("sites_page by prefix at rest", rests),
+        ] {
+            store.sites_page(&request).await?;
+            judge.judge(name, 500);
+        }
+        store.next_due_at().await?;
+        judge.judge("next_due_at", 100);
+        store.parked_list(50).await?;
+        judge.judge("parked_list", 50);
+        store.blocked_among(&[site("b7.example"), site(&awake(7))]).await?;
+        judge.judge("blocked_among", 10);
+        store.paths_of_positives(500).await?;
+        judge.judge("paths_of_positives", 500);
+        let opted_out = site(&awake(2_000 + time));
+        store.site_block(&opted_out, "asked", now()).await?;
+        judge.judge("site_block", 300);
+        assert!(store.site_unblock(&opted_out, now()).await?);
+        judge.judge("site_unblock", 10);
+    }
+    Ok(())
+}
+
+async fn manifests(store: &Store, judge: &Judge) -> Result<()> {
+    for time in 0..TIMES {
+        let number = 3_001 + time;
+        store.manifest_find(&manifest_id(number)).await?.context("a manifest")?;
+        judge.judge("manifest_find", 10);
+        let ids: Vec<_> = (number..WITH_MANIFESTS).step_by(700).map(manifest_id).collect();
+        store.manifests_load(&ids).await?;
+        judge.judge("manifests_load", 200);
+        let after = manifest_id(number * 5);
+        assert_eq!(store.manifests_page(Some(&after), 100).await?.len(), 100);
+        judge.judge("manifests_page", 400);
+        store.manifests_of_site(&site(&awake(number))).await?.first().context("a manifest")?;
+        judge.judge("manifests_of_site", 10);
+        store.manifest_of_capability(&capability_id(3 * number)).await?.context("a manifest")?;
+        judge.judge("manifest_of_capability", 10);
+        assert_eq!(store.manifest_versions(&manifest_id(number)).await?.len(), 2);
+        judge.judge("manifest_versions", 10);
+        store.version_find(&manifest_id(number), &document(number)).await?.context("a version")?;
+        judge.judge("version_find", 10);
+        store.document_find(&document(number)).await?.context("a document")?;
+        judge.judge("document_find", 10);
+        assert_eq!(store.sites_newest(20).await?.len(), 20);
+        judge.judge("sites_newest", 1_000);
+    }
+    Ok(())
+}
+
+async fn health(store: &Store, judge: &Judge) -> Result<()> {
+    for _ in 0..TIMES {
+        store.visits_by_hour(now() - TimeDelta::hours(1)).await?;
+        judge.judge("visits_by_hour", 6_000);
+        store.workers_list(now(), 20).await?;
+        judge.judge("workers_list", 1_000);
+        store.feed_readers().await?;
+        store.ping().await?;
+    }
+    Ok(())
+}
+
+async fn care(store: &Store, judge: &Judge) -> Result<()> {
+    let rested = store.housekeeping(now() + TimeDelta::days(3)).await?.sites_rested;
+    assert!(rested > 2_000, "{rested}");
+    judge.judge("housekeeping", 40_000);
+    let days = |count: u64| Some(std::time::Duration::from_hours(24 * count));
+    let retention = Retention { feed: days(0), versions: days(7) };
+    let retained = store.retain(&retention, now() + TimeDelta::days(1)).await?;
+    assert!(retained.feed_entries > u64::from(FEED / 2) && retained.versions > 5_000, "{retained:?}");
+    judge.judge("retain", 20_000);
+    Ok(())
+}
