@@ -82,7 +82,8 @@ pub(crate) async fn a_fleet_survives_kills_and_a_cut() {
     url.set_port(Some(proxy.address.port())).unwrap();
 
     let (concurrency, lease) = (CONCURRENCY.to_string(), format!("{}s", LEASE.as_secs()));
-    let flags = ["--strict", "--concurrency", &concurrency, "--lease", &lease];
+    // at full measure an address is busy for longer than a pass waits by default
+    let flags = ["--strict", "--concurrency", &concurrency, "--lease", &lease, "--park-wait", "30m"];
     world.database_url = Some(url.into());
     let behind_proxy = world.crawler(&flags);
     world.database_url = Some(direct.clone());

@@ -1,8 +1,8 @@
 //! A database as lines of JSON: the way from an embedded database to a server and back, feed positions included.
 //!
 //! The first line says what follows; every other line is one row: the table's name and the values of its columns in the
-//! order of [`TABLES`], bytes as hexadecimal digits. What belongs to running processes is left out: leases and clocks of
-//! addresses. The reader takes a dump into an empty database only, in one transaction.
+//! order of [`TABLES`], bytes as hexadecimal digits. What belongs to running processes is left out: leases, workers, clocks of
+//! addresses and the groups of these. The reader takes a dump into an empty database only, in one transaction.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
