@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use manifest::closed;
 
 use crate::delay::next_day;
@@ -27,6 +27,8 @@ pub const NEGATIVE_MAX: Duration = days(90);
 pub const NEGATIVE_SPREAD_PERCENT: u32 = 20;
 /// Dead names in a row after which a site counts as gone: by then the ladder has waited for 41 days.
 pub const TOMBSTONE_AFTER: u32 = 5;
+/// Over how much time the first visits of listed sites are spread; later seeds wait no longer than this behind them.
+const FIRST_VISIT_SPREAD_MS: u64 = 60_000;
 /// How often a hint may bring a visit forward.
 pub const HINT_EVERY: Duration = DAY;
 /// How far away the visit of a site that opted out is put; it is not leased while the block stands.
@@ -245,11 +247,11 @@ pub fn status_after(history: &SiteHistory, before: Status) -> Status {
     }
 }
 
-/// When a seed is visited for the first time: spread over the pass by the seed of its address group (or of its name,
-/// while the address is not known), so that no hoster is asked for all its sites at once.
-pub fn first_visit_at(group: Seed, pass: Duration, now: DateTime<Utc>) -> DateTime<Utc> {
-    let pass_ms = u64::try_from(pass.as_millis()).unwrap_or(u64::MAX);
-    later(now, Duration::from_millis(group.below(pass_ms)))
+/// When the first visit of a listed site is due: at once, but in an order of its own. Lists are sorted, and neighbours in
+/// them are often neighbours at one hoster; the seed of the name spreads them over the minute before now.
+pub fn first_visit_at(site: Seed, now: DateTime<Utc>) -> DateTime<Utc> {
+    let ahead = TimeDelta::milliseconds(i64::try_from(site.below(FIRST_VISIT_SPREAD_MS)).unwrap_or(0));
+    now.checked_sub_signed(ahead).unwrap_or(now)
 }
 
 /// Whether a hint (a submission, a link seen elsewhere) brings the next visit forward to now.

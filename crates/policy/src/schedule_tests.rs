@@ -169,16 +169,22 @@ fn hints_count_once_a_day() {
 }
 
 #[test]
-fn seeds_are_spread_over_the_pass() {
-    let pass = Duration::from_hours(24);
-    let mut by_quarter = [0_u32; 4];
-    for site in 0..4_000 {
-        let at = first_visit_at(Seed::of(&format!("site{site}.example")), pass, now());
-        let quarter = usize::try_from((at - now()).num_hours() / 6).unwrap();
-        by_quarter[quarter] += 1;
+fn neighbours_in_a_list_are_not_neighbours_in_the_queue() {
+    let mut queue: Vec<_> = (0..4_000)
+        .map(|index| {
+            // a sorted list: a thousand sites of each of four hosters
+            let hoster = index / 1_000;
+            (first_visit_at(Seed::of(&format!("site{index}.hoster{hoster}.example")), now()), hoster)
+        })
+        .collect();
+    assert!(queue.iter().all(|(at, _)| *at <= now() && *at > now() - TimeDelta::minutes(1)));
+    queue.sort_by_key(|(at, _)| *at);
+    for batch in queue.chunks(200) {
+        for hoster in 0..4 {
+            let count = batch.iter().filter(|(_, of)| *of == hoster).count();
+            assert!((20..=80).contains(&count), "{count} of a batch of 200 at one hoster");
+        }
     }
-    assert!(by_quarter.iter().all(|count| (900..1_100).contains(count)), "{by_quarter:?}");
-    assert_eq!(first_visit_at(seed(), Duration::ZERO, now()), now());
 }
 
 fn any_history() -> impl Strategy<Value = SiteHistory> {

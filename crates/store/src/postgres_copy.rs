@@ -14,27 +14,27 @@ pub(crate) async fn sites_put(
     connection: &mut Connection,
     sites: &[AskedSite<'_>],
     ranking: Ranking,
-    now_ms: i64,
 ) -> Outcome<Vec<String>> {
     if sites.len() < ROWS_MIN {
-        return sites_put_json(connection, sites, ranking, now_ms).await;
+        return sites_put_json(connection, sites, ranking).await;
     }
     sqlx::query(
-        "CREATE TEMPORARY TABLE asked_site (name TEXT COLLATE \"C\" NOT NULL, priority INTEGER NOT NULL, packed BYTEA)
-         ON COMMIT DROP",
+        "CREATE TEMPORARY TABLE asked_site (name TEXT COLLATE \"C\" NOT NULL, priority INTEGER NOT NULL,
+             next_visit_at_ms BIGINT NOT NULL, packed BYTEA) ON COMMIT DROP",
     )
     .execute(&mut *connection)
     .await?;
-    let mut copy = connection.copy_in_raw("COPY asked_site (name, priority, packed) FROM STDIN").await?;
+    let mut copy = connection
+        .copy_in_raw("COPY asked_site (name, priority, next_visit_at_ms, packed) FROM STDIN")
+        .await?;
     copy.send(lines(sites)).await?;
     copy.finish().await?;
     let new = sqlx::query_scalar(
         "INSERT INTO site (name, priority, next_visit_at_ms, packed, visits_at_rest)
-         SELECT name, priority, $1, packed, 0 FROM asked_site
+         SELECT name, priority, next_visit_at_ms, packed, 0 FROM asked_site
          ON CONFLICT (name) DO NOTHING
          RETURNING name",
     )
-    .bind(now_ms)
     .fetch_all(&mut *connection)
     .await?;
     if new.len() < sites.len() {
@@ -52,7 +52,9 @@ pub(crate) async fn sites_put(
 
 /// COPY's text format. Names are ASCII without anything that it would want escaped; bytes begin with an escaped `\\x`.
 fn lines(sites: &[AskedSite<'_>]) -> Vec<u8> {
-    let line =
-        |site: &AskedSite<'_>| format!("{}\t{}\t\\\\x{}\n", site.name, site.priority, hex(&site.packed));
+    let line = |site: &AskedSite<'_>| {
+        let AskedSite { name, priority, next_visit_at_ms, packed } = site;
+        format!("{name}\t{priority}\t{next_visit_at_ms}\t\\\\x{}\n", hex(packed))
+    };
     sites.iter().map(line).collect::<String>().into_bytes()
 }

@@ -88,6 +88,8 @@ impl Ranking {
 pub(crate) struct AskedSite<'a> {
     pub(crate) name: &'a str,
     pub(crate) priority: i32,
+    /// When the first visit of a site is due that nobody knew before.
+    pub(crate) next_visit_at_ms: i64,
     /// What a site is that nobody knew before.
     pub(crate) packed: Vec<u8>,
 }

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use chrono::DateTime;
 use manifest::{Discovery, ManifestId};
+use policy::schedule::first_visit_at;
 
 use super::{Connection, block, rest, sites_put, unhex};
 use crate::fault::Outcome;
 use crate::model::seed::{AskedSite, PRIORITY_LISTED, Ranking};
 use crate::model::{Seed, SeedOrigin, SeedsAdded};
-use crate::pack::{NEVER_MS, hex, json, names};
+use crate::pack::{NEVER_MS, hex, json, millis, names};
 use crate::rest::{self as at_rest, SiteAtRest};
 
 /// A link from another site makes a site due at most once in this time.
@@ -78,6 +80,12 @@ const fn priority(seed: &Seed) -> i32 {
     }
 }
 
+/// Listed sites are visited in an order of their own, the others as they come.
+fn due_at_ms(site: &str, priority: i32, now_ms: i64) -> i64 {
+    let now = DateTime::from_timestamp_millis(now_ms).filter(|_| priority >= PRIORITY_LISTED);
+    now.map_or(now_ms, |now| millis(first_visit_at(policy::Seed::of(site), now)))
+}
+
 /// Returns the hosts of the new sites, and the seeds whose sites have rows of their own. Rows go in sorted by key, so that
 /// concurrent batches lock them in the same order; rows that stay as they are are not locked at all, since visits that
 /// link to each other's sites are saved at the same time.
@@ -100,10 +108,16 @@ async fn sites_insert<'a>(
         let site = SiteAtRest::pending(of_site.hosts.iter().map(|host| (*host).to_owned()), now_ms);
         // A host that is new with its site is no news once more when the site wakes.
         if let Some(packed) = site.pack(name) {
-            rows.push(AskedSite { name, priority: of_site.priority, packed });
+            let priority = of_site.priority;
+            rows.push(AskedSite {
+                name,
+                priority,
+                next_visit_at_ms: due_at_ms(name, priority, now_ms),
+                packed,
+            });
         }
     }
-    let new: HashSet<String> = sites_put(connection, &rows, ranking, now_ms).await?.into_iter().collect();
+    let new: HashSet<String> = sites_put(connection, &rows, ranking).await?.into_iter().collect();
     let known = asked.keys().filter(|name| !new.contains(**name)).copied();
     let resting = rest::packed_of(connection, &names(known)?).await?;
     let mut new_hosts = HashSet::new();
@@ -140,20 +154,21 @@ pub(crate) async fn sites_put_json(
     connection: &mut Connection,
     sites: &[AskedSite<'_>],
     ranking: Ranking,
-    now_ms: i64,
 ) -> Outcome<Vec<String>> {
-    let rows: Vec<_> = sites.iter().map(|site| (site.name, site.priority, hex(&site.packed))).collect();
+    let rows: Vec<_> = sites
+        .iter()
+        .map(|site| (site.name, site.priority, hex(&site.packed), site.next_visit_at_ms))
+        .collect();
     let batch = json(&rows, "batch of sites")?;
     let new = sqlx::query_scalar(concat!(
         "INSERT INTO site (name, priority, next_visit_at_ms, packed, visits_at_rest)
-         SELECT value ->> 0, CAST(value ->> 1 AS INTEGER), $2, ",
+         SELECT value ->> 0, CAST(value ->> 1 AS INTEGER), CAST(value ->> 3 AS BIGINT), ",
         unhex!("value ->> 2"),
         ", 0 FROM json_each($1) WHERE true
          ON CONFLICT (name) DO NOTHING
          RETURNING name"
     ))
     .bind(&batch)
-    .bind(now_ms)
     .fetch_all(&mut *connection)
     .await?;
     sqlx::query(

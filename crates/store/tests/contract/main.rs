@@ -46,6 +46,7 @@ macro_rules! contract_tests {
                 the_same_seeds_change_nothing, a_large_file_is_added_in_batches,
                 a_new_url_makes_its_site_due_and_a_link_once_a_day, a_revisit_moves_the_next_visit_to_now,
                 sites_visited_before_a_time_are_visited_again, ranks_decide_who_is_first,
+                neighbours_in_a_list_are_spread,
             },
             leases::{
                 two_workers_race_for_one_lease, many_workers_share_the_sites_without_overlap,
@@ -94,6 +95,7 @@ macro_rules! contract_tests {
             reading::{
                 manifests_are_paged_by_id, sites_are_paged_and_filtered, stats_count_what_is_there,
                 dialects_and_new_sites_are_told, semantic_types_are_counted_once_a_capability, the_last_hours_and_the_workers_are_told, the_next_due_site_is_known,
+                paths_are_told_of_sites_that_have_manifests,
                 what_is_not_there_is_none, a_damaged_row_is_named,
             },
         }

@@ -4,9 +4,13 @@ use anyhow::{Context, Result};
 use chrono::TimeDelta;
 use manifest::{CapabilityId, ContentHash, Format, ManifestId};
 use policy::{FetchOutcome, Status, VisitEnd};
-use store::{FeedPosition, SitesRequest, StoreError, VisitsOfHour, WorkerLoad};
+use store::{
+    FeedPosition, PathCheck, PathSlots, SitesRequest, StoreError, VisitRecord, VisitsOfHour, WorkerLoad,
+};
 
-use crate::build::{body, fetch, found, later, lease, leased, seed, site, start, url, visited, worker};
+use crate::build::{
+    body, fetch, found, later, lease, leased, seed, site, start, url, visit, visited, worker,
+};
 use crate::harness::Db;
 
 pub(crate) async fn manifests_are_paged_by_id(Db { store, .. }: Db) -> Result<()> {
@@ -205,5 +209,28 @@ pub(crate) async fn a_damaged_row_is_named(db: Db) -> Result<()> {
     assert_eq!(db.store.stats(start()).await.err().map(|error| error.is_transient()), Some(false));
     db.execute("UPDATE site_state SET status = 'pending' WHERE name = 'shop.example'").await?;
     lease(&db.store, "shop.example", start()).await?;
+    Ok(())
+}
+
+pub(crate) async fn paths_are_told_of_sites_that_have_manifests(Db { store, .. }: Db) -> Result<()> {
+    let slots = |class| {
+        let mut slots = PathSlots::new();
+        slots.set(3, PathCheck { class, day: 20_000 });
+        slots
+    };
+    for (name, class) in [("one.example", 1), ("two.example", 2), ("unchecked.example", 0)] {
+        let token = leased(&store, name, start()).await?.token;
+        let paths_checked = if class == 0 { PathSlots::new() } else { slots(class) };
+        let fetches = vec![found(&format!("https://{name}/agent.json"), name, &["book"], start())];
+        store.visit_save(&token, &VisitRecord { paths_checked, ..visit(name, start(), fetches) }).await?;
+    }
+    let token = leased(&store, "none.example", start()).await?.token;
+    let nothing = vec![fetch("https://none.example/agent.json", FetchOutcome::NotFound, start())];
+    let record = VisitRecord { paths_checked: slots(4), ..visit("none.example", start(), nothing) };
+    store.visit_save(&token, &record).await?;
+    let told = store.paths_of_positives(10).await?;
+    let checked: Vec<_> = told.iter().filter(|slots| !slots.is_empty()).cloned().collect();
+    assert_eq!(checked, [slots(1), slots(2)], "a site without manifests is no evidence");
+    assert_eq!(store.paths_of_positives(1).await?, [slots(1)]);
     Ok(())
 }

@@ -116,3 +116,26 @@ pub(crate) async fn ranks_decide_who_is_first(Db { store, .. }: Db) -> Result<()
     assert_eq!(names, expected);
     Ok(())
 }
+
+pub(crate) async fn neighbours_in_a_list_are_spread(Db { store, .. }: Db) -> Result<()> {
+    // a small batch and a large one take different ways into the database
+    for (batch, size) in [("few", 400), ("many", 2_000)] {
+        let hosters = ["a", "b", "c", "d"];
+        let list: Vec<Seed> = hosters
+            .iter()
+            .flat_map(|hoster| {
+                (0..size / 4).map(move |site| seed(&format!("{batch}{site}-{hoster}.example")))
+            })
+            .collect();
+        store.seeds_add(&list, start()).await?;
+        let leased = store.sites_lease(&request(batch, 100, start()), start()).await?;
+        for hoster in hosters {
+            let suffix = format!("-{hoster}.example");
+            let count = leased.iter().filter(|leased| leased.token.site.as_str().ends_with(&suffix)).count();
+            assert!((10..=45).contains(&count), "{count} of the first hundred are of {hoster}");
+        }
+        let rest = store.sites_lease(&request(batch, 2_000, start()), start()).await?;
+        assert_eq!(leased.len() + rest.len(), size, "all are due at once");
+    }
+    Ok(())
+}
