@@ -42,10 +42,12 @@ impl Held {
     }
 
     fn keep(&self, asked: &[LeaseToken], renewed: &[LeaseToken]) {
+        let renewed: HashMap<&SiteName, &LeaseToken> =
+            renewed.iter().map(|token| (&token.site, token)).collect();
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for token in asked {
-            match (renewed.iter().find(|renewed| renewed.site == token.site), held.get_mut(&token.site)) {
-                (Some(renewed), Some((kept, _))) => *kept = renewed.clone(),
+            match (renewed.get(&token.site), held.get_mut(&token.site)) {
+                (Some(renewed), Some((kept, _))) => *kept = (*renewed).clone(),
                 (None, Some((_, lost))) => lost.cancel(),
                 (_, None) => {}
             }

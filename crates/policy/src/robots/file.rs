@@ -11,20 +11,13 @@ use texting_robots::Robot;
 
 use super::pattern::{NormalPath, Pattern};
 use super::reader::{self, Said};
+use super::second::second_opinion;
 use crate::time::DAY;
 
 /// The name that owners write in robots.txt to address us.
 pub const PRODUCT_TOKEN: &str = "agentdex";
 /// Longest Crawl-delay that is kept to; what asks for more, or for nonsense, gets this.
 pub const CRAWL_DELAY_MAX: Duration = DAY;
-
-/// Rules that the second parser is asked about. It makes a regular expression of every rule that ends with `$`, a third
-/// of a millisecond and 10 KiB each: a file of 28,000 such rules would cost ten seconds and 300 MB.
-const SECOND_RULES_MAX: usize = 500;
-/// Rules ending with `$` that it is asked about.
-const SECOND_ANCHORED_MAX: usize = 50;
-/// Octets of the longest pattern that it is asked about.
-const SECOND_OCTETS_MAX: usize = 1_024;
 
 /// A line of the file that decided something.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -182,27 +175,4 @@ impl RobotsFile {
     pub fn rules_count(&self) -> usize {
         self.said.rules.len()
     }
-}
-
-/// The rules that apply, in normal form, read by the other parser. `None` when there is nothing to ask it, or when the
-/// rules are more than it can bear; our own answer stands then.
-fn second_opinion(rules: &[Rule], token: &str) -> Option<Arc<Robot>> {
-    let anchored = rules.iter().filter(|rule| rule.pattern.as_str().ends_with('$')).count();
-    let is_bearable = (1..=SECOND_RULES_MAX).contains(&rules.len())
-        && anchored <= SECOND_ANCHORED_MAX
-        && rules.iter().all(|rule| rule.pattern.octets() <= SECOND_OCTETS_MAX);
-    if !is_bearable {
-        return None;
-    }
-    let mut text = format!("User-agent: {token}\n");
-    for rule in rules {
-        let field = match rule.kind {
-            RuleKind::Allow => "Allow: ",
-            RuleKind::Disallow => "Disallow: ",
-        };
-        text.push_str(field);
-        text.push_str(rule.pattern.as_str());
-        text.push('\n');
-    }
-    Robot::new(token, text.as_bytes()).ok().map(Arc::new)
 }

@@ -8,6 +8,7 @@ mod file;
 mod line;
 mod pattern;
 mod reader;
+mod second;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
