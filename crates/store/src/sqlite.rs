@@ -73,6 +73,11 @@ static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/sqlite");
 
 /// How long a writer waits for another process; a visit's transaction takes milliseconds, a purge of a large site seconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+/// The writer's cache in KiB: with less it writes pages out in the middle of a batch.
+const WRITER_CACHE_KIB: u32 = 32 * 1024;
+/// Pages of 4 KiB in the log before it is copied into the file. Clocks write the same pages again and again, and a page is
+/// copied once however often it is in the log.
+const LOG_PAGES: u32 = 8_000;
 /// Readers beside the writer: reads are short, and more than the cores of a small machine gain nothing.
 const READERS_MAX: u32 = 4;
 
@@ -99,7 +104,12 @@ impl Pool {
             // A full disk ends a transaction by itself, which the driver does not notice: its ROLLBACK fails, and it
             // would refuse to begin another one for ever. Such a connection is replaced.
             .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
-            .connect_lazy_with(options.clone());
+            .connect_lazy_with(
+                options
+                    .clone()
+                    .pragma("cache_size", format!("-{WRITER_CACHE_KIB}"))
+                    .pragma("wal_autocheckpoint", LOG_PAGES.to_string()),
+            );
         let readers = SqlitePoolOptions::new()
             .max_connections(config.connections_max.clamp(1, READERS_MAX))
             .acquire_timeout(BUSY_TIMEOUT)

@@ -1,7 +1,8 @@
 //! Writes clocks in batches, and asks in the same breath whether a site has opted out.
 //!
-//! Whatever gathers while one statement is on its way goes into the next, so a slow database makes larger batches and a
-//! fast one adds no delay. While the database is away the batch is tried again, and the requests behind it wait.
+//! Whatever gathers while one statement is on its way goes into the next. While there is much to write, a batch also
+//! gathers for a moment, which a gap of a second hides; a quiet crawler waits for nothing. While the database is away the
+//! batch is tried again, and the requests behind it wait.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -17,6 +18,10 @@ use crate::patience::patiently;
 
 /// Clocks written by one statement.
 const BATCH_MAX: usize = 500;
+/// So many clocks at once are much to write.
+const BATCH_BUSY: usize = 8;
+/// How long a batch gathers then.
+const GATHER_TIME: Duration = Duration::from_millis(20);
 
 /// Whether the request may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +59,17 @@ impl ClockWriter {
 }
 
 async fn write_all(store: Store, life: Duration, mut receiver: mpsc::Receiver<Waiting>) {
-    let mut batch = Vec::new();
+    let (mut batch, mut written) = (Vec::new(), 0);
     while receiver.recv_many(&mut batch, BATCH_MAX).await > 0 {
+        if written >= BATCH_BUSY {
+            tokio::time::sleep(GATHER_TIME).await;
+            while batch.len() < BATCH_MAX
+                && let Ok(waiting) = receiver.try_recv()
+            {
+                batch.push(waiting);
+            }
+        }
+        written = batch.len();
         let (writes, waiting): (Vec<_>, Vec<_>) =
             batch.drain(..).map(|waiting| (waiting.write, waiting.done)).unzip();
         match write_batch(&store, life, &writes).await {

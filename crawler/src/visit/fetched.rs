@@ -35,21 +35,32 @@ impl<'de> Deserialize<'de> for Document {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Fetched {
     pub(crate) url: ManifestUrl,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) final_url: Option<ManifestUrl>,
     pub(crate) discovery: Discovery,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) linked_from: Option<ManifestUrl>,
     pub(crate) role: Role,
     pub(crate) outcome: FetchOutcome,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) robots_rule: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<u16>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) headers: Vec<(String, String)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cache: Option<CacheRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hash: Option<ContentHash>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) body: Option<Document>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) served: Option<Served>,
     pub(crate) at: DateTime<Utc>,
     pub(crate) duration_ms: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) address: Option<IpAddr>,
     pub(crate) bytes: u64,
     /// Read from the body; read again when the visit goes on elsewhere.

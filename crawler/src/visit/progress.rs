@@ -20,7 +20,7 @@ const TASKS_MAX: usize = 120;
 const SEEDS_MAX: usize = 10_000;
 /// A visit that was broken off longer ago begins anew: what it saw is no longer what is there.
 const BROKEN_OFF_AGE_MAX: TimeDelta = TimeDelta::days(1);
-/// Documents that are written down again with each request; nearly all manifests are far smaller.
+/// Documents and robots.txt files that are written down again with each request; nearly all are far smaller.
 const KEPT_BODY_BYTES_MAX: usize = 256 * 1024;
 
 /// Addresses are used for this long by the next worker too: a name that leads elsewhere each time would never arrive.
@@ -46,7 +46,8 @@ pub(crate) struct Progress {
     /// The task in hand, with the redirects that it has followed; it is asked again when the visit is broken off.
     #[serde(default)]
     pub(crate) current: Option<Task>,
-    /// Every URL that is or was in the queue.
+    /// Every URL that is or was in the queue; known from the rest when the visit goes on elsewhere.
+    #[serde(skip)]
     pub(crate) planned: HashSet<ManifestUrl>,
     pub(crate) rules: BTreeMap<Host, VisitRules>,
     pub(crate) ended: BTreeMap<Host, VisitEnd>,
@@ -114,14 +115,17 @@ impl Progress {
         if let Some(task) = progress.current.take() {
             progress.queue.push_front(task);
         }
+        let queued = progress.queue.iter().map(|task| task.url.clone());
+        progress.planned = queued.chain(progress.fetched.iter().map(|fetched| fetched.url.clone())).collect();
         Some(progress)
     }
 
     /// Everything, as it is kept while the visit goes on; `None` while a large document is in hand, which would be written
     /// again with every request.
     pub(crate) fn write_down(&mut self, now: DateTime<Utc>) -> Option<String> {
-        let bodies = self.fetched.iter().filter_map(|fetched| fetched.body.as_ref());
-        if bodies.map(|body| body.0.len()).sum::<usize>() > KEPT_BODY_BYTES_MAX {
+        let documents = self.fetched.iter().filter_map(|fetched| fetched.body.as_ref().map(|body| &body.0));
+        let robots = self.robots.values().filter_map(|record| record.body.as_ref());
+        if documents.chain(robots).map(Vec::len).sum::<usize>() > KEPT_BODY_BYTES_MAX {
             return None;
         }
         self.saved_at = Some(now);

@@ -24,14 +24,18 @@ pub(crate) enum Role {
 pub(crate) struct Task {
     pub(crate) url: ManifestUrl,
     /// Where redirects have led so far, `url` left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) hops: Vec<ManifestUrl>,
     pub(crate) body: BodyKind,
     pub(crate) discovery: Discovery,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) linked_from: Option<ManifestUrl>,
     /// Its row of the path table.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) slot: Option<u8>,
     pub(crate) role: Role,
     /// Asked without validators, whatever is kept.
+    #[serde(default, skip_serializing_if = "Plainly::is_no")]
     pub(crate) plainly: Plainly,
 }
 
@@ -42,6 +46,13 @@ pub(crate) enum Plainly {
     #[default]
     No,
     Yes,
+}
+
+impl Plainly {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+    fn is_no(&self) -> bool {
+        *self == Self::No
+    }
 }
 
 impl Task {

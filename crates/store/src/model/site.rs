@@ -64,6 +64,24 @@ pub struct HostState {
     pub requests_day: i32,
 }
 
+/// Octets as text, a third longer than they are; as a list of numbers they would be four times as long.
+mod base64 {
+    use data_encoding::BASE64;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, to: S) -> Result<S::Ok, S::Error> {
+        match bytes {
+            Some(bytes) => to.serialize_str(&BASE64.encode(bytes)),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {
+        let text: Option<String> = Option::deserialize(from)?;
+        text.map(|text| BASE64.decode(text.as_bytes()).map_err(serde::de::Error::custom)).transpose()
+    }
+}
+
 /// What a host's robots.txt came to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RobotsRecord {
@@ -76,7 +94,7 @@ pub struct RobotsRecord {
     /// HTTP status of the answer.
     pub status: Option<u16>,
     /// The file, decoded.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none", default, with = "base64")]
     pub body: Option<Vec<u8>>,
     /// When it was fetched.
     pub fetched_at: DateTime<Utc>,
