@@ -7,15 +7,19 @@ use api::cli::Arguments;
 use api::{ApiConfig, ApiSettings, App};
 use clap::Parser;
 use indexer::cli::SharedArguments;
+use settings::log::Log;
 use tokio_util::sync::CancellationToken;
 
 /// As for every program here: a wrong call ends with 2, a failure of ours with 1.
 const EXIT_USAGE: u8 = 2;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let config = match configured(&arguments) {
-        Ok(config) => config,
+    let (config, _log) = match configured(&arguments) {
+        Ok(configured) => configured,
         Err(error) => return failed(&error, ExitCode::from(EXIT_USAGE)),
     };
     match run(config, &arguments.shared) {
@@ -30,9 +34,9 @@ fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
     code
 }
 
-fn configured(arguments: &Arguments) -> anyhow::Result<ApiConfig> {
+fn configured(arguments: &Arguments) -> anyhow::Result<(ApiConfig, Log)> {
     let shared = arguments.shared.settings()?;
-    shared.start_logging();
+    let log = shared.start_logging("agentdex-api");
     let typed = ApiSettings {
         listen: arguments.listen.clone(),
         public_url: arguments.public_url.clone(),
@@ -41,7 +45,7 @@ fn configured(arguments: &Arguments) -> anyhow::Result<ApiConfig> {
         admin_tokens: arguments.admin_tokens.clone(),
         ..ApiSettings::default()
     };
-    Ok(typed.or_file(arguments.shared.config.as_deref())?.resolve(shared)?)
+    Ok((typed.or_file(arguments.shared.config.as_deref())?.resolve(shared)?, log))
 }
 
 fn run(config: ApiConfig, flags: &SharedArguments) -> anyhow::Result<()> {

@@ -22,6 +22,8 @@ use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
 use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
+use tracing::Span;
+use tracing::field::Empty;
 
 use crate::app::App;
 use crate::dashboard::ProblemPage;
@@ -71,7 +73,7 @@ pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
         .layer(reads_from_anywhere())
         .layer(middleware::map_response_with_state(app.is_behind_tls(), secured))
         .layer(PropagateRequestIdLayer::new(REQUEST_ID))
-        .layer(TraceLayer::new_for_http().make_span_with(span))
+        .layer(TraceLayer::new_for_http().make_span_with(span).on_response(answered).on_failure(()))
         .layer(SetRequestIdLayer::new(REQUEST_ID, CountedRequestIds::default()))
 }
 
@@ -89,10 +91,27 @@ impl MakeRequestId for CountedRequestIds {
     }
 }
 
-fn span(request: &Request) -> tracing::Span {
+fn span(request: &Request) -> Span {
     let id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
     let path = request.uri().path();
-    tracing::debug_span!("request", request.id = id, http.method = %request.method(), http.path = path)
+    // of the highest level, so that every line written within it names the request
+    tracing::error_span!(
+        "request",
+        request.id = id,
+        http.request.method = %request.method(),
+        url.path = path,
+        http.response.status_code = Empty,
+        otel.kind = "server",
+    )
+}
+
+/// 503 is said on purpose (not ready, overloaded, stopping) and counted in the metrics; other failures are faults of ours.
+fn answered(response: &Response, latency: Duration, span: &Span) {
+    let status = response.status();
+    span.record("http.response.status_code", status.as_u16());
+    if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE {
+        tracing::error!(status = status.as_u16(), ms = latency.as_millis(), "the request failed");
+    }
 }
 
 fn reads_from_anywhere() -> CorsLayer {

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use serde::Deserialize;
-use settings::log::{LogFormat, LogLevel};
+use settings::TracesUrl;
+use settings::log::{Log, LogFormat, LogLevel};
 use store::{DatabaseUrl, SLOW_STATEMENT_DEFAULT, StoreConfig, StoreError};
 
 use crate::follow::{IndexConfig, Mode};
@@ -74,6 +75,8 @@ pub struct Settings {
     pub publish: Option<PathBuf>,
     pub log_format: LogFormat,
     pub log_level: LogLevel,
+    /// Where spans are sent, as the file says.
+    pub traces_url: Option<TracesUrl>,
 }
 
 /// Why the settings cannot be used; a mistake of the one who typed them.
@@ -95,6 +98,7 @@ struct ConfigFile {
     log_format: Option<LogFormat>,
     log_level: Option<LogLevel>,
     slow_statement_ms: Option<u64>,
+    traces_url: Option<TracesUrl>,
     indexer: IndexerTable,
     #[serde(rename = "crawler")]
     _crawler: Option<toml::Table>,
@@ -132,7 +136,8 @@ impl SharedArguments {
         let publish = file.indexer.publish;
         let slow_statement = file.slow_statement_ms.map_or(SLOW_STATEMENT_DEFAULT, Duration::from_millis);
         let store = StoreConfig { slow_statement, ..StoreConfig::new(url) };
-        Ok(Settings { data_dir, store, index, publish, log_format, log_level })
+        let traces_url = file.traces_url;
+        Ok(Settings { data_dir, store, index, publish, log_format, log_level, traces_url })
     }
 
     /// How much is logged by what flags and file say now; asked again at SIGHUP.
@@ -161,9 +166,9 @@ impl Arguments {
 }
 
 impl Settings {
-    /// Sends log lines to stderr.
-    pub fn start_logging(&self) {
-        settings::log::start(self.log_format, self.log_level);
+    /// Sends log lines to stderr, and the spans of the program to the collector, where there is one.
+    pub fn start_logging(&self, program: &'static str) -> Log {
+        settings::log::start(program, self.log_format, self.log_level, self.traces_url.as_ref())
     }
 }
 

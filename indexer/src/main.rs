@@ -14,13 +14,16 @@ use tokio_util::task::TaskTracker;
 /// Exit code of a mistake on the command line or in the configuration file.
 const USAGE: u8 = 2;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let settings = match arguments.shared.settings() {
         Ok(settings) => settings,
         Err(error) => return ended(&error, USAGE),
     };
-    settings.start_logging();
+    let _log = settings.start_logging("agentdex-indexer");
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let outcome = runtime.context("cannot start").and_then(|runtime| {
         runtime.block_on(async {

@@ -60,7 +60,7 @@ pub(crate) async fn run(
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
     let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
-    settings.start_logging();
+    let _log = settings.start_logging("agentdex-db");
     let config = &settings.store;
     match &args.command {
         DbCommand::Migrate => migrate(config, out).await?,

@@ -20,6 +20,9 @@ use clap::Parser as _;
 use crate::cli::{Command, Flags};
 use crate::serve::Afterwards;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let flags = Flags::parse();
     match run(flags) {

@@ -15,7 +15,7 @@ use crate::serve;
 /// Serves until the client leaves or Ctrl-C.
 pub(crate) async fn run(shared: &SharedFlags, serve: &ServeFlags) -> anyhow::Result<ExitCode> {
     let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
-    settings.start_logging();
+    let _log = settings.start_logging("agentdex-mcp");
     let config = serve::api_settings(shared, serve)?.resolve(settings)?;
     let app = App::open(config).await?;
     app.refresh_index();

@@ -39,7 +39,7 @@ pub(crate) async fn run(
     afterwards: Afterwards,
 ) -> anyhow::Result<ExitCode> {
     let resolved = crawler::cli::resolve(shared, crawl)?;
-    settings::log::start(resolved.shared.log_format, resolved.shared.log_level);
+    let _log = resolved.shared.start_logging("agentdex");
     let config = api_config(shared, serve, &resolved.shared.data_dir)?;
     // The port first: whoever finds it taken should not have to wait for a crawl to hear so.
     let listener = api::bind(&config).await?;

@@ -1,13 +1,20 @@
-//! Where log lines go: to stderr, as text or JSON, at a level that SIGHUP may change while the program runs.
+//! Where log lines go: to stderr, as text or JSON, at a level that SIGHUP may change while the program runs. Where spans
+//! go: into the lines that are written within them, and to a collector where the operator names one.
 
 use std::convert::Infallible;
 use std::sync::OnceLock;
 
 use clap::ValueEnum;
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde::Deserialize;
-use tracing_subscriber::EnvFilter;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _};
+
+use crate::TracesUrl;
 
 /// Our own crates, which speak at the level that was asked for; others at `warn` unless everything was.
 const OUR_CRATES: [&str; 6] = ["agentdex", "api", "crawler", "indexer", "settings", "store"];
@@ -55,17 +62,40 @@ impl LogLevel {
     }
 }
 
-/// Starts the log; a second call in one process changes nothing.
-pub fn start(format: LogFormat, level: LogLevel) {
+/// What a program that ends has still to send. Keep it until then.
+#[derive(Debug)]
+#[must_use = "spans that were not sent are lost when it is dropped"]
+pub struct Log(Option<SdkTracerProvider>);
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        if let Some(Err(error)) = self.0.as_ref().map(SdkTracerProvider::shutdown) {
+            tracing::warn!(%error, "the last spans were not sent");
+        }
+    }
+}
+
+/// Starts the log of a program, and the sending of its spans where there is a collector; a second call in one process
+/// changes nothing.
+pub fn start(program: &'static str, format: LogFormat, level: LogLevel, traces: Option<&TracesUrl>) -> Log {
     let (filter, handle) = tracing_subscriber::reload::Layer::new(level.filter());
     let lines =
         tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(level >= LogLevel::Debug);
-    let registry = tracing_subscriber::registry().with(filter);
-    let started = match format {
-        LogFormat::Text => registry.with(lines).try_init(),
-        LogFormat::Json => registry.with(lines.json()).try_init(),
+    let lines = match format {
+        LogFormat::Text => lines.with_filter(filter).boxed(),
+        LogFormat::Json => lines.json().with_filter(filter).boxed(),
     };
-    match started {
+    let (provider, failure) = match traces.map(|url| crate::traces::provider(program, url)) {
+        Some(Ok(provider)) => (Some(provider), None),
+        Some(Err(error)) => (None, Some(error)),
+        None => (None, None),
+    };
+    // the exporter's own client has spans too, which must not be sent in turn
+    let ours = || Targets::new().with_targets(OUR_CRATES.map(|name| (name, Level::DEBUG)));
+    let spans = provider.as_ref().map(|provider| {
+        tracing_opentelemetry::layer().with_tracer(provider.tracer(program)).with_filter(ours())
+    });
+    match tracing_subscriber::registry().with(lines).with(spans).try_init() {
         Ok(()) => {
             let reload: Reload =
                 Box::new(move |level| handle.reload(level.filter()).map_err(|error| error.to_string()));
@@ -73,6 +103,10 @@ pub fn start(format: LogFormat, level: LogLevel) {
         }
         Err(error) => tracing::debug!(%error, "logging was started before"),
     }
+    if let Some(error) = failure {
+        tracing::error!(error, "spans cannot be sent");
+    }
+    Log(provider)
 }
 
 /// Changes how much is said from now on.

@@ -43,7 +43,7 @@ fn complain(error: &anyhow::Error) -> ExitCode {
 }
 
 fn work(command: Option<Command>, settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
-    ::settings::log::start(settings.shared.log_format, settings.shared.log_level);
+    let _log = settings.shared.start_logging("agentdex-crawler");
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(dispatch(command, settings, flags))
 }

@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use ::settings::TracesUrl;
 use ::settings::log::{LogFormat, LogLevel};
 use serde::Deserialize;
 
@@ -17,6 +18,7 @@ pub(crate) struct ConfigFile {
     pub(crate) log_format: Option<LogFormat>,
     pub(crate) log_level: Option<LogLevel>,
     pub(crate) slow_statement_ms: Option<u64>,
+    pub(crate) traces_url: Option<TracesUrl>,
     pub(crate) crawler: CrawlerTable,
     /// Settings of the other programs; each checks its own table.
     #[serde(rename = "indexer")]

@@ -7,8 +7,8 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::settings::SettingsError;
-use ::settings::log::{LogFormat, LogLevel};
+use ::settings::log::{Log, LogFormat, LogLevel};
+use ::settings::{SettingsError, TracesUrl};
 use ipnet::IpNet;
 use manifest::ManifestUrl;
 use policy::OwnNetworks;
@@ -59,7 +59,16 @@ pub struct SharedSettings {
     pub store: StoreConfig,
     pub log_format: LogFormat,
     pub log_level: LogLevel,
+    /// Where spans are sent, as the file says.
+    pub traces_url: Option<TracesUrl>,
     pub verbosity: Verbosity,
+}
+
+impl SharedSettings {
+    /// Sends log lines to stderr, and the spans of the program to the collector, where there is one.
+    pub fn start_logging(&self, program: &'static str) -> Log {
+        ::settings::log::start(program, self.log_format, self.log_level, self.traces_url.as_ref())
+    }
 }
 
 /// Everything that was typed, as it is meant.
@@ -147,6 +156,7 @@ fn shared_settings(flags: &SharedFlags, file: &ConfigFile) -> Result<SharedSetti
         store: StoreConfig { slow_statement, ..StoreConfig::new(url) },
         log_format,
         log_level: level(flags, file),
+        traces_url: file.traces_url.clone(),
         verbosity: verbosity(flags),
     })
 }

@@ -44,7 +44,13 @@ impl Done {
 /// A visit that failed for a reason of ours is tried again after this: a full disk or a bad row is not mended at once.
 const RETRY_OWN_FAILURE: TimeDelta = TimeDelta::hours(1);
 
-/// Visits and saves.
+/// Visits and saves. The span is of the highest level, so that every line written within it names the visit.
+#[tracing::instrument(
+    name = "visit",
+    level = "error",
+    skip_all,
+    fields(site.name = %leased.token.site, lease.fence = leased.token.fence, visit.end)
+)]
 pub(super) async fn visit_and_save(
     tools: Tools,
     leased: LeasedSite,
@@ -82,6 +88,7 @@ async fn fail(tools: &Tools, token: LeaseToken, error: StoreError) -> Done {
 }
 
 async fn save(tools: &Tools, token: &LeaseToken, record: &VisitRecord) -> Result<Done, StoreError> {
+    tracing::Span::current().record("visit.end", record.end.as_str());
     let counted = Box::new(Counted::of(record));
     let saved = patiently("a visit to be saved", || tools.store.visit_save(token, record)).await?;
     Ok(Done::Saved { counted, saved })
@@ -94,6 +101,7 @@ async fn pass_on(tools: &Tools, token: &LeaseToken, hand_over: &HandOver) -> Res
 
 async fn park(tools: &Tools, token: &LeaseToken, parked: &ParkedVisit) -> Result<Done, StoreError> {
     patiently("a visit to be saved", || tools.store.visit_park(token, parked, clock::now())).await?;
+    tracing::Span::current().record("visit.end", "parked");
     let (site, reason) = (token.site.clone(), parked.reason.clone());
     Ok(Done::Parked(ParkedSite { site, resume_at: parked.resume_at, reason }))
 }

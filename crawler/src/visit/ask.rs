@@ -12,6 +12,8 @@ use policy::groups::Choice;
 use policy::{BodyKind, FetchOutcome, RetryAfter, VisitEnd};
 use store::{MemberId, VisitProgress};
 use tokio::time::Instant;
+use tracing::field::Empty;
+use tracing::{Instrument as _, Span};
 
 use super::judge::outcome_of_status;
 use super::{Authority, Interrupt, Visit};
@@ -53,7 +55,11 @@ impl Visit<'_> {
         self.progress.requests += 1;
         let (events, site) = (&self.tools.events, &self.token.site);
         events.tell(Event::Request { site, url, conditional: !conditions.is_empty() });
-        let answer = self.session.fetch(url, body, conditions).await;
+        let span = fetch_span(url);
+        let answer = self.session.fetch(url, body, conditions).instrument(span.clone()).await;
+        if let Ok(reply) = &answer {
+            span.record("http.response.status_code", reply.head.status.as_u16());
+        }
         let took = sent.elapsed();
         events.tell(answer_event(site, url, &answer, took));
         metrics::answered(took);
@@ -239,6 +245,17 @@ impl Visit<'_> {
         }
         Ok(())
     }
+}
+
+/// The span of one request, by OpenTelemetry's names.
+fn fetch_span(url: &ManifestUrl) -> Span {
+    tracing::debug_span!(
+        "fetch",
+        url.full = %url,
+        server.address = url.host().as_str(),
+        http.response.status_code = Empty,
+        otel.kind = "client",
+    )
 }
 
 fn answer_event<'a>(

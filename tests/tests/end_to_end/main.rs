@@ -10,6 +10,7 @@ mod flow;
 mod many;
 mod own;
 mod restarts;
+mod traces;
 mod validate;
 mod world;
 
@@ -72,4 +73,14 @@ async fn four_crawlers_share_one_queue_on_postgres() {
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_a_fleet_survives_kills_and_a_cut() {
     fleet::a_fleet_survives_kills_and_a_cut().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn visits_and_requests_are_traced() {
+    traces::visits_and_requests_are_traced().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collector_that_is_away_costs_spans_alone() {
+    traces::a_collector_that_is_away_costs_spans_alone().await;
 }

@@ -177,11 +177,16 @@ impl Api {
         Self { child: command.spawn().unwrap(), base: format!("http://{address}") }
     }
 
-    /// Asks it to stop, as a service manager does, and starts it again on the same port.
-    pub(crate) async fn restart(&mut self, world: &World) {
+    /// Asks it to stop, as a service manager does, and waits for its end.
+    pub(crate) fn stop(&mut self) {
         let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
         assert!(asked.success(), "the api had already ended");
         assert!(self.child.wait().unwrap().success(), "the api did not end well");
+    }
+
+    /// Stops it and starts it again on the same port.
+    pub(crate) async fn restart(&mut self, world: &World) {
+        self.stop();
         let mut command = world.program("api");
         command.args(["--listen", self.base.trim_start_matches("http://")]);
         self.child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();

@@ -15,7 +15,7 @@ pub(crate) async fn ask(
     crawl: &CrawlFlags,
 ) -> anyhow::Result<Source> {
     let resolved = crawler::cli::resolve(shared, crawl)?;
-    settings::log::start(resolved.shared.log_format, resolved.shared.log_level);
+    let _log = resolved.shared.start_logging("agentdex-validate");
     let folder = tempfile::tempdir().context("cannot make a folder for the visit")?;
     let store = Store::open_in_data_dir(folder.path()).await?;
     let looked = crawler::look(&resolved.crawl, &store, url).await;
