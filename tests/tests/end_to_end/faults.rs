@@ -1,16 +1,12 @@
 //! The database goes away in the middle of a crawl; every scope of politeness at once; requests that are signed.
 
-use std::net::SocketAddr;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use agentdex_tests::audit;
 use testweb::{Host, Web};
-use tokio::io::copy_bidirectional;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
+use crate::proxy::Proxy;
 use crate::world::{Backend, World};
 
 /// How long the database is away; a minute by `tests/faults full`.
@@ -19,62 +15,27 @@ const OUTAGE_SECONDS_DEFAULT: u64 = 4;
 const FAIL_OVERS: usize = 3;
 const READ_ONLY: Duration = Duration::from_secs(2);
 /// Requests whose clocks were written before the cut may still begin.
-const GRACE_US: u64 = 500_000;
-const SITES: usize = 12;
+pub(crate) const GRACE_US: u64 = 500_000;
+pub(crate) const SITES: usize = 12;
 /// Half a second, less what a busy machine may delay the first of two requests by on its way to the server.
 const SUFFIX_GAP_US: u64 = 400_000;
 
-/// A proxy in front of the database whose connections can be cut.
-pub(crate) struct Proxy {
-    pub(crate) address: SocketAddr,
-    target: SocketAddr,
-    cut: CancellationToken,
-    tasks: JoinSet<()>,
-}
+/// What a crawler says that waits.
+pub(crate) const WAITING: &str = "waiting for the database";
 
-impl Proxy {
-    pub(crate) async fn before(target: SocketAddr) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let mut proxy = Self { address, target, cut: CancellationToken::new(), tasks: JoinSet::new() };
-        proxy.serve(listener);
-        proxy
-    }
-
-    fn serve(&mut self, listener: TcpListener) {
-        let (target, cut) = (self.target, self.cut.clone());
-        self.tasks.spawn(async move {
-            // the connections end with their set, which ends with this
-            let mut connections = JoinSet::new();
-            let accepting = async {
-                loop {
-                    let (mut client, _) = listener.accept().await.unwrap();
-                    connections.spawn(async move {
-                        let mut server = TcpStream::connect(target).await.unwrap();
-                        // how a connection ends is the affair of its two ends
-                        copy_bidirectional(&mut client, &mut server).await.ok();
-                    });
-                }
-            };
-            let _: Option<()> = cut.run_until_cancelled(accepting).await;
-        });
-    }
-
-    /// Breaks every connection and refuses new ones.
-    pub(crate) async fn cut(&mut self) {
-        self.cut.cancel();
-        while self.tasks.join_next().await.is_some() {}
-    }
-
-    pub(crate) async fn restore(&mut self) {
-        self.cut = CancellationToken::new();
-        let listener = TcpListener::bind(self.address).await.unwrap();
-        self.serve(listener);
-    }
+/// The end of a crawler that had a fault to survive: every site was visited, none failed. What it said.
+pub(crate) async fn visited_all(child: Child, sites: usize) -> String {
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output()).await.unwrap().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let came_to = (&summary["sites_visited"], &summary["failed"]);
+    assert_eq!(came_to, (&sites.into(), &0.into()), "{summary}\n{said}");
+    said
 }
 
 #[expect(clippy::disallowed_methods, reason = "the knob of one fault test, for its full measure")]
-fn outage() -> Duration {
+pub(crate) fn outage() -> Duration {
     let wanted = std::env::var("AGENTDEX_TEST_OUTAGE_SECONDS").ok().and_then(|text| text.parse().ok());
     Duration::from_secs(wanted.unwrap_or(OUTAGE_SECONDS_DEFAULT))
 }
@@ -86,11 +47,7 @@ pub(crate) async fn an_outage_of_the_database_is_waited_out() {
     let mut world = World::start(Backend::Postgres, web).await;
     world.delay = Duration::from_millis(150);
     world.write_seeds(&names);
-    let mut url = url::Url::parse(world.database_url.as_deref().unwrap()).unwrap();
-    let target = SocketAddr::from(([127, 0, 0, 1], url.port().unwrap()));
-    let mut proxy = Proxy::before(target).await;
-    url.set_port(Some(proxy.address.port())).unwrap();
-    world.database_url = Some(url.to_string());
+    let mut proxy = Proxy::before(&mut world, Duration::ZERO).await;
     let child = world.crawler(&[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     world.web.log().wait_until(|log| log.hit_count() >= 4 * SITES).await;
     proxy.cut().await;
@@ -98,15 +55,8 @@ pub(crate) async fn an_outage_of_the_database_is_waited_out() {
     tokio::time::sleep(outage()).await;
     let restored_us = world.web.log().now_us();
     proxy.restore().await;
-    let output = tokio::task::spawn_blocking(|| child.wait_with_output()).await.unwrap().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(
-        (&summary["sites_visited"], &summary["failed"]),
-        (&SITES.into(), &0.into()),
-        "{summary}\n{said}"
-    );
+    let said = visited_all(child, SITES).await;
+    assert!(said.contains(WAITING), "{said}");
     let during = world.web.log().hits().into_iter();
     let during: Vec<_> =
         during.filter(|hit| (cut_us + GRACE_US..restored_us).contains(&hit.started_us)).collect();
@@ -126,10 +76,7 @@ pub(crate) async fn an_outage_and_a_kill_shorten_no_gap() {
     world.delay = Duration::from_secs(4);
     world.kills = 1;
     world.write_seeds(&names);
-    let mut url = url::Url::parse(world.database_url.as_deref().unwrap()).unwrap();
-    let mut proxy = Proxy::before(SocketAddr::from(([127, 0, 0, 1], url.port().unwrap()))).await;
-    url.set_port(Some(proxy.address.port())).unwrap();
-    world.database_url = Some(url.to_string());
+    let mut proxy = Proxy::before(&mut world, Duration::ZERO).await;
     let flags = ["--lease", "1s"];
     let mut child = world.crawler(&flags).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     world.web.log().wait_until(|log| log.hit_count() >= FEW).await;
@@ -165,15 +112,8 @@ pub(crate) async fn a_fail_over_of_the_database_is_waited_out() {
         database.take_writes().await.unwrap();
         database.break_connections().await.unwrap();
     }
-    let output = tokio::task::spawn_blocking(|| child.wait_with_output()).await.unwrap().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(
-        (&summary["sites_visited"], &summary["failed"]),
-        (&SITES.into(), &0.into()),
-        "{summary}\n{said}"
-    );
+    let said = visited_all(child, SITES).await;
+    assert!(said.contains(WAITING), "{said}");
     let hits = world.web.log().hits();
     let during: Vec<_> =
         hits.iter().filter(|hit| read_only_us.iter().any(|time| time.contains(&hit.started_us))).collect();

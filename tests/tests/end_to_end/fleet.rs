@@ -1,6 +1,5 @@
 //! A fleet on one PostgreSQL: sites that share addresses, crawlers killed and started at random, one cut off.
 
-use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use sqlx::{Connection as _, PgConnection};
 use testweb::{Host, Web};
 use tokio::time::Instant;
 
-use crate::faults::Proxy;
+use crate::proxy::Proxy;
 use crate::world::{Backend, World, kill};
 
 const SITES_DEFAULT: usize = 300;
@@ -77,14 +76,11 @@ pub(crate) async fn a_fleet_survives_kills_and_a_cut() {
     });
     world.write_seeds((0..single).map(|index| format!("site{index}.test")).chain(spread));
     let direct = world.database_url.clone().unwrap();
-    let mut url = url::Url::parse(&direct).unwrap();
-    let mut proxy = Proxy::before(SocketAddr::from(([127, 0, 0, 1], url.port().unwrap()))).await;
-    url.set_port(Some(proxy.address.port())).unwrap();
+    let mut proxy = Proxy::before(&mut world, Duration::ZERO).await;
 
     let (concurrency, lease) = (CONCURRENCY.to_string(), format!("{}s", LEASE.as_secs()));
     // at full measure an address is busy for longer than a pass waits by default
     let flags = ["--strict", "--concurrency", &concurrency, "--lease", &lease, "--park-wait", "30m"];
-    world.database_url = Some(url.into());
     let behind_proxy = world.crawler(&flags);
     world.database_url = Some(direct.clone());
     // each command writes the files that the others read, so all are written before the first starts

@@ -4,14 +4,17 @@
 
 mod bad_input;
 mod corpus;
+mod database;
 mod faults;
 mod fleet;
 mod flow;
 mod many;
 mod own;
+mod proxy;
 mod restarts;
 mod traces;
 mod validate;
+mod waits;
 mod world;
 
 /// One test for each back end from one body.
@@ -45,6 +48,10 @@ on_both_back_ends! {
     restarts::a_rolling_restart_fails_no_request,
     restarts::an_expanded_schema_serves_the_version_before,
     restarts::replicas_serve_published_snapshots,
+    database::a_crawled_database_moves_to_the_other_back_end_and_back,
+    database::what_cannot_be_imported_is_refused_with_its_reason,
+    database::a_live_database_is_backed_up_and_restored,
+    database::housekeeping_keeps_what_is_young_enough,
     faults::every_scope_is_kept_at_once,
     faults::the_interface_serves_the_key_of_a_signing_crawler,
 }
@@ -63,6 +70,21 @@ async fn postgres_an_outage_and_a_kill_shorten_no_gap() {
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_a_fail_over_of_the_database_is_waited_out() {
     faults::a_fail_over_of_the_database_is_waited_out().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_a_slow_database_only_slows_the_crawl() {
+    waits::a_slow_database_only_slows_the_crawl().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_a_full_disk_of_the_server_is_waited_out() {
+    waits::a_full_disk_of_the_server_is_waited_out().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sqlite_a_lock_of_another_program_is_waited_out() {
+    waits::a_lock_of_another_program_is_waited_out().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -122,6 +122,14 @@ impl World {
             .unwrap_or_else(|error| panic!("no summary ({error}): {}", said(&output)))
     }
 
+    /// What `crawler status` tells.
+    pub(crate) fn status(&self) -> Value {
+        let mut command = self.program("crawler");
+        command.args(["status", "--format", "json"]);
+        let output = output(command);
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(&output)))
+    }
+
     pub(crate) fn index(&self) {
         let mut command = self.program("indexer");
         command.arg("--once");

@@ -1,0 +1,270 @@
+//! Looking after the database, by the commands that docs/OPERATIONS.md names, on what was really crawled.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use agentdex_tests::harness::TestDatabase;
+use serde_json::Value;
+use testweb::{Host, Web};
+
+use crate::flow::airline;
+use crate::world::{Backend, World, interrupt, output, said};
+
+const SITES: usize = 6;
+
+/// Shops, one of which has changed its manifest and one of which is blocked; the feed tells of all that.
+async fn crawled(backend: Backend) -> World {
+    let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.test")).collect();
+    let host =
+        |name: &String| Host::new(name).file("/agent.json", "application/json", airline("book_flight"));
+    let world =
+        World::start(backend, Web::builder().hosts(names.iter().map(host)).host(Host::new("empty.test")))
+            .await;
+    world.write_seeds(names.iter().map(String::as_str).chain(["empty.test"]));
+    world.crawl(&[]);
+    world.web.set_file("shop1.test", "/agent.json", "application/json", airline("cancel_flight"));
+    world.crawl(&["--revisit", "0s"]);
+    let mut block = world.program("crawler");
+    block.args(["block", "shop2.test"]);
+    assert!(output(block).status.success());
+    world
+}
+
+/// Where a command finds a database that is not the world's.
+struct Place {
+    data: PathBuf,
+    database: Option<TestDatabase>,
+}
+
+impl Place {
+    /// An empty database on the other back end, or on the same.
+    async fn empty(world: &World, backend: Backend, name: &str) -> Self {
+        let database = match backend {
+            Backend::Sqlite => None,
+            Backend::Postgres => Some(TestDatabase::create().await.unwrap()),
+        };
+        Self { data: world.path(name), database }
+    }
+
+    fn agentdex(&self, arguments: &[&str]) -> Command {
+        let mut command = agentdex_tests::harness::binary("agentdex").unwrap();
+        command.arg("--data-dir").arg(&self.data).args(arguments);
+        if let Some(database) = &self.database {
+            command.arg("--database-url").arg(database.url());
+        }
+        command
+    }
+}
+
+const fn other(backend: Backend) -> Backend {
+    match backend {
+        Backend::Sqlite => Backend::Postgres,
+        Backend::Postgres => Backend::Sqlite,
+    }
+}
+
+/// What a command that went well said on standard output.
+fn done(command: Command) -> String {
+    let output = output(command);
+    assert!(output.status.success(), "{}", said(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What a command that was refused said on standard error.
+fn refused(command: Command) -> String {
+    let output = output(command);
+    assert!(!output.status.success(), "{}", said(&output));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn db(world: &World, arguments: &[&str]) -> Command {
+    let mut command = world.program("agentdex");
+    command.arg("db").args(arguments);
+    command
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// The line of `db status` about the feed.
+fn feed_of(status: &str) -> &str {
+    status.lines().find(|line| line.starts_with("feed: ")).unwrap()
+}
+
+pub(crate) async fn a_crawled_database_moves_to_the_other_back_end_and_back(backend: Backend) {
+    let mut world = crawled(backend).await;
+    let (first, second, third) = (world.path("1.jsonl"), world.path("2.jsonl"), world.path("3.jsonl"));
+    done(db(&world, &["export", text(&first)]));
+    let elsewhere = Place::empty(&world, other(backend), "elsewhere").await;
+    assert!(done(elsewhere.agentdex(&["db", "migrate"])).contains("schema 0 is now schema "));
+    let imported = done(elsewhere.agentdex(&["db", "import", text(&first)]));
+    let lines = std::fs::read_to_string(&first).unwrap();
+    assert!(imported.starts_with(&format!("{} rows imported", lines.lines().count() - 1)), "{imported}");
+    done(elsewhere.agentdex(&["db", "export", text(&second)]));
+    assert!(lines == std::fs::read_to_string(&second).unwrap(), "what was moved is not what was exported");
+    let back = Place::empty(&world, backend, "back").await;
+    done(back.agentdex(&["db", "import", text(&second)]));
+    done(back.agentdex(&["db", "export", text(&third)]));
+    assert!(lines == std::fs::read_to_string(&third).unwrap(), "what came back is not what was exported");
+
+    // eight manifests came, changed or left; whoever has read them goes on behind them
+    let status = done(elsewhere.agentdex(&["db", "status"]));
+    assert_eq!(feed_of(&status), "feed: 1 to 8", "{status}");
+    assert_eq!(feed_of(&done(db(&world, &["status"]))), feed_of(&status));
+    assert_eq!(done(elsewhere.agentdex(&["db", "vacuum-advice"])), "-- vacuum keeps up\n");
+    world.web.set_file("shop3.test", "/agent.json", "application/json", airline("rebook_flight"));
+    world.database_url = elsewhere.database.as_ref().map(TestDatabase::url);
+    std::fs::rename(world.path("data"), world.path("before")).unwrap_or_default();
+    if elsewhere.database.is_none() {
+        std::fs::rename(&elsewhere.data, world.path("data")).unwrap();
+    }
+    let summary = world.crawl(&["--revisit", "0s"]);
+    assert_eq!(summary["failed"], 0, "{summary}");
+    assert_eq!(feed_of(&done(db(&world, &["status"]))), "feed: 1 to 9");
+    world.assert_polite();
+}
+
+pub(crate) async fn what_cannot_be_imported_is_refused_with_its_reason(backend: Backend) {
+    let world = crawled(backend).await;
+    let dump = world.path("dump.jsonl");
+    done(db(&world, &["export", text(&dump)]));
+    let why = refused(db(&world, &["import", text(&dump)]));
+    assert!(
+        why.contains("the database is not empty: its table ") && why.contains("import into a new one"),
+        "{why}"
+    );
+    let why = refused(db(&world, &["export", text(&dump)]));
+    assert!(why.contains("cannot write ") && why.contains("dump.jsonl"), "{why}");
+
+    let broken = world.path("broken.jsonl");
+    let mut lines: Vec<String> =
+        std::fs::read_to_string(&dump).unwrap().lines().map(ToOwned::to_owned).collect();
+    let whole = lines[6].clone();
+    lines[6] = whole.chars().take(whole.len() / 2).collect();
+    std::fs::write(&broken, lines.join("\n")).unwrap();
+    let empty = Place::empty(&world, backend, "empty").await;
+    let why = refused(empty.agentdex(&["db", "import", text(&broken)]));
+    assert!(why.contains("line 7 of the dump cannot be read"), "{why}");
+    let why = refused(empty.agentdex(&["db", "import", text(&world.path("seeds.txt"))]));
+    assert!(why.contains("line 1 of the dump cannot be read"), "{why}");
+    let why = refused(empty.agentdex(&["db", "import", text(&world.path("nowhere.jsonl"))]));
+    assert!(why.contains("nowhere.jsonl"), "{why}");
+    // nothing of all that was kept
+    done(empty.agentdex(&["db", "import", text(&dump)]));
+
+    world
+        .execute(
+            "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+             SELECT 9999, 'contract of the future', success, checksum, execution_time FROM _sqlx_migrations
+             WHERE version = 1",
+        )
+        .await;
+    for arguments in [&["status"][..], &["migrate"], &["export", "-"]] {
+        let why = refused(db(&world, arguments));
+        assert!(why.contains("schema 9999") && why.contains("use the newer program"), "{why}");
+    }
+}
+
+/// The commands of the section *Back up and restore*, while a crawl goes on. What was under way is visited again.
+pub(crate) async fn a_live_database_is_backed_up_and_restored(backend: Backend) {
+    let needed: &[&str] = match backend {
+        Backend::Sqlite => &["sqlite3"],
+        Backend::Postgres => &["pg_dump", "pg_restore"],
+    };
+    if let Some(missing) = needed.iter().find(|program| !is_installed(program)) {
+        println!("skipped: {missing} is not installed");
+        return;
+    }
+    let names: Vec<String> = (0..2 * SITES).map(|index| format!("shop{index}.test")).collect();
+    let host =
+        |name: &String| Host::new(name).file("/agent.json", "application/json", airline("book_flight"));
+    let mut world = World::start(backend, Web::builder().hosts(names.iter().map(host))).await;
+    world.delay = Duration::from_millis(250);
+    world.write_seeds(&names);
+    let flags = ["--lease", "1s", "--concurrency", "4"];
+    let child = world.crawler(&flags).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // a third of the sites is done, and others are under way
+    world.web.log().wait_until(|log| log.hit_count() >= 7 * names.len()).await;
+    let restored = Place::empty(&world, backend, "data-restored").await;
+    match (&world.database_url, &restored.database) {
+        (Some(url), Some(target)) => {
+            let dump = world.path("agentdex.dump");
+            let mut command = Command::new("pg_dump");
+            command.args(["--format=custom", &format!("--file={}", text(&dump)), url]);
+            done(command);
+            let mut command = Command::new("pg_restore");
+            command.args(["--clean", "--if-exists", &format!("--dbname={}", target.url()), text(&dump)]);
+            done(command);
+        }
+        _ => {
+            std::fs::create_dir(&restored.data).unwrap();
+            let mut command = Command::new("sqlite3");
+            command.arg(world.path("data/agentdex.db"));
+            command.arg(format!(".backup '{}'", text(&restored.data.join("agentdex.db"))));
+            done(command);
+        }
+    }
+    interrupt(child);
+    world.database_url = restored.database.as_ref().map(TestDatabase::url);
+    std::fs::rename(world.path("data"), world.path("lost")).unwrap_or_default();
+    if restored.database.is_none() {
+        std::fs::rename(&restored.data, world.path("data")).unwrap();
+    }
+    let before = world.status();
+    let done_before = before["manifests"].as_u64().unwrap();
+    assert!((1..names.len() as u64).contains(&done_before), "{before}");
+    let summary = world.crawl(&flags);
+    assert_eq!(summary["failed"], 0, "{summary}");
+    let after = world.status();
+    assert_eq!((&after["sites"], &after["manifests"]), (&names.len().into(), &names.len().into()), "{after}");
+    let mut rebuild = world.program("indexer");
+    rebuild.arg("rebuild");
+    done(rebuild);
+    assert_eq!(
+        world.api().await.search("q=book+flight").await.first().map(String::as_str),
+        Some("book_flight")
+    );
+}
+
+/// A daemon removes by its schedule what is older than was asked for, and names a reader that it waits for.
+pub(crate) async fn housekeeping_keeps_what_is_young_enough(backend: Backend) {
+    let world = crawled(backend).await;
+    world.index();
+    // everything so far happened more than a year ago, and the indexer has read it; another reader has not
+    world
+        .execute(
+            "UPDATE feed SET at_ms = at_ms - 40000000000;
+             UPDATE manifest_version SET last_seen_at_ms = last_seen_at_ms - 40000000000;
+             INSERT INTO feed_reader (name, position, seen_at_ms) VALUES ('archive', 3, 1);",
+        )
+        .await;
+    let events = world.path("events.jsonl");
+    let flags =
+        ["--retain-feed", "365d", "--retain-versions", "365d", "--schedule-housekeeping", "* * * * *"];
+    let mut command = world.crawler(&flags);
+    command.args(["--daemon", "--events", text(&events)]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = None;
+    while told.is_none() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let lines = std::fs::read_to_string(&events).unwrap_or_default();
+        let mut lines = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        told = lines.find(|line| line["event"] == "scheduled" && line["task"] == "housekeeping");
+    }
+    let told = told.unwrap()["came_to"].as_str().unwrap().to_owned();
+    assert!(
+        told.contains("3 changes and 1 versions removed by age; older changes wait for the reader archive"),
+        "{told}"
+    );
+    interrupt(child);
+    assert_eq!(feed_of(&done(db(&world, &["status"]))), "feed: 4 to 8");
+    done(db(&world, &["forget-reader", "archive"]));
+    let told = done(db(&world, &["retain", "--feed-days", "365"]));
+    assert!(told.starts_with("5 entries of the feed"), "{told}");
+}
+
+fn is_installed(program: &str) -> bool {
+    Command::new(program).arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success())
+}
