@@ -19,6 +19,8 @@ use crate::kept::Kept;
 use crate::limits::{FORGET_EVERY, Limits};
 use crate::replica::{self, Replica};
 use crate::routes::crawl::CrawlAnswer;
+use crate::routes::semantic_types::SemanticTypesAnswer;
+use crate::routes::stats::StatsAnswer;
 use crate::server::PATIENCE;
 use crate::slots::Slots;
 use crate::suppressed::Suppressed;
@@ -49,6 +51,8 @@ struct Shared {
     admin_tokens: AdminTokens,
     suppressed: Suppressed,
     crawl: Kept<CrawlAnswer>,
+    stats: Kept<StatsAnswer>,
+    semantic_types: Kept<SemanticTypesAnswer>,
     /// Work that outlives its request: exports.
     tasks: TaskTracker,
     /// Set when the process stops, so that streams end.
@@ -77,6 +81,8 @@ impl App {
             admin_tokens: AdminTokens::in_file(config.admin_tokens.clone()),
             suppressed: Suppressed::default(),
             crawl: Kept::default(),
+            stats: Kept::default(),
+            semantic_types: Kept::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             under_way: Semaphore::new(UNDER_WAY_MAX),
@@ -142,6 +148,23 @@ impl App {
     /// The last answer about the health of the crawl.
     pub(crate) fn crawl(&self) -> &Kept<CrawlAnswer> {
         &self.0.crawl
+    }
+
+    /// The last answer of the store in numbers.
+    pub(crate) fn stats(&self) -> &Kept<StatsAnswer> {
+        &self.0.stats
+    }
+
+    /// The last tree of semantic types.
+    pub(crate) fn semantic_types(&self) -> &Kept<SemanticTypesAnswer> {
+        &self.0.semantic_types
+    }
+
+    /// Lets go of every kept answer, because a site is to disappear from them at once.
+    pub(crate) async fn forget_kept(&self) {
+        self.0.crawl.forget().await;
+        self.0.stats.forget().await;
+        self.0.semantic_types.forget().await;
     }
 
     pub(crate) fn tasks(&self) -> &TaskTracker {

@@ -26,4 +26,7 @@ pub struct Arguments {
     /// File with the hashes of the tokens of /admin; without it nobody administers.
     #[arg(long, value_name = "FILE")]
     pub admin_tokens: Option<PathBuf>,
+    /// Keep what people choose (POST /feedback); without it nothing is kept.
+    #[arg(long)]
+    pub feedback: bool,
 }

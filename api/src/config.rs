@@ -5,6 +5,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use indexer::cli::Settings;
 use ipnet::IpNet;
@@ -16,6 +17,9 @@ use crate::limits::LimitsConfig;
 
 /// Where the interface listens unless told otherwise: this machine only.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
+
+/// How old an answer may be that whole tables are read for.
+pub const COUNTS_KEPT_FOR: Duration = Duration::from_secs(5);
 
 /// What was wrong with the configuration; the text says what to write instead.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +49,10 @@ pub struct ApiConfig {
     pub trusted_proxies: Vec<IpNet>,
     /// Where the hashes of the admin tokens are; without it nobody administers.
     pub admin_tokens: Option<PathBuf>,
+    /// Whether `POST /feedback` keeps what people choose.
+    pub feedback: bool,
+    /// How old an answer may be that whole tables are read for.
+    pub counts_kept_for: Duration,
 }
 
 /// What the interface alone is told: flags, or the table `[api]` of the configuration file.
@@ -56,6 +64,7 @@ pub struct ApiSettings {
     /// Addresses or ranges like 10.0.0.0/8.
     pub trusted_proxies: Vec<String>,
     pub admin_tokens: Option<PathBuf>,
+    pub feedback: bool,
     /// In the file only.
     pub limits: LimitsConfig,
     pub index_from: Option<PathBuf>,
@@ -81,6 +90,7 @@ impl ApiSettings {
                 self.trusted_proxies
             },
             admin_tokens: self.admin_tokens.or(file.api.admin_tokens),
+            feedback: self.feedback || file.api.feedback,
             limits: file.api.limits,
             index_from: self.index_from.or(file.api.index_from),
         })
@@ -98,6 +108,8 @@ impl ApiSettings {
             limits: self.limits,
             trusted_proxies: self.trusted_proxies.iter().map(|text| range(text)).collect::<Result<_, _>>()?,
             admin_tokens: self.admin_tokens,
+            feedback: self.feedback,
+            counts_kept_for: COUNTS_KEPT_FOR,
         })
     }
 }
@@ -128,14 +140,15 @@ mod tests {
     fn what_was_typed_wins_over_the_file_and_the_file_over_defaults() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agentdex.toml");
-        let text = "[api]\nlisten = \"0.0.0.0:80\"\npublic_url = \"https://agentdex.example\"\ntrusted_proxies = [\"10.0.0.7\", \"fd00::/8\"]\n[api.limits]\nreads_burst = 7\n[crawler]\nrate = 5\n";
+        let text = "[api]\nlisten = \"0.0.0.0:80\"\npublic_url = \"https://agentdex.example\"\ntrusted_proxies = [\"10.0.0.7\", \"fd00::/8\"]\n[api.limits]\nreads_burst = 7\nreplicas = 3\n[crawler]\nrate = 5\n";
         std::fs::write(&path, text).unwrap();
         let typed = ApiSettings { listen: Some("127.0.0.1:9000".into()), ..ApiSettings::default() };
         let config = typed.or_file(Some(&path)).unwrap().resolve(shared()).unwrap();
         assert_eq!(config.listen.port(), 9000);
         assert_eq!(config.public_url.unwrap().as_str(), "https://agentdex.example/");
         assert_eq!(config.trusted_proxies.len(), 2);
-        assert_eq!(config.limits.reads_burst.get(), 7);
+        assert_eq!((config.limits.reads_burst.get(), config.limits.replicas.get()), (7, 3));
+        assert!(!config.feedback, "feedback is off unless asked for");
         assert_eq!(config.index_dir, Path::new("/srv/index"));
         assert_eq!(ApiSettings::default().resolve(shared()).unwrap().listen.to_string(), LISTEN_DEFAULT);
     }

@@ -16,6 +16,11 @@ impl<T> Default for Kept<T> {
 }
 
 impl<T> Kept<T> {
+    /// Lets go of the answer, because something changed that must show at once.
+    pub(crate) async fn forget(&self) {
+        *self.0.lock().await = None;
+    }
+
     /// The kept answer where it is younger than `age`, else a new one; a failure is not kept.
     pub(crate) async fn get<E>(
         &self,
@@ -47,5 +52,7 @@ mod tests {
             assert_eq!(*kept.get(age, async { Ok::<u8, &str>(made) }).await.unwrap(), 1);
         }
         assert_eq!(*kept.get(Duration::ZERO, async { Ok::<u8, &str>(3) }).await.unwrap(), 3);
+        kept.forget().await;
+        assert_eq!(*kept.get(age, async { Ok::<u8, &str>(4) }).await.unwrap(), 4);
     }
 }

@@ -38,6 +38,6 @@ mod text;
 mod tool;
 
 pub use app::{ApiError, App, bind, router, serve};
-pub use config::{ApiConfig, ApiSettings, ConfigError, LISTEN_DEFAULT};
+pub use config::{ApiConfig, ApiSettings, COUNTS_KEPT_FOR, ConfigError, LISTEN_DEFAULT};
 pub use limits::LimitsConfig;
 pub use mcp::{McpError, serve_stdio};

@@ -36,6 +36,17 @@ pub struct LimitsConfig {
     pub reads_burst: NonZeroU32,
     /// Domains submitted or rechecked an hour.
     pub submissions_per_hour: NonZeroU32,
+    /// Choices told an hour, where feedback is on.
+    pub feedback_per_hour: NonZeroU32,
+    /// Processes that a balancer spreads clients over: each of them grants this fraction of the limits above.
+    pub replicas: NonZeroU32,
+}
+
+impl LimitsConfig {
+    /// What this process grants of a limit that holds for all replicas together, never nothing.
+    fn share(&self, limit: NonZeroU32) -> NonZeroU32 {
+        NonZeroU32::new(limit.get() / self.replicas).unwrap_or(NonZeroU32::MIN)
+    }
 }
 
 impl Default for LimitsConfig {
@@ -43,7 +54,14 @@ impl Default for LimitsConfig {
         const PER_SECOND: NonZeroU32 = NonZeroU32::new(50).unwrap();
         const BURST: NonZeroU32 = NonZeroU32::new(200).unwrap();
         const PER_HOUR: NonZeroU32 = NonZeroU32::new(60).unwrap();
-        Self { reads_per_second: PER_SECOND, reads_burst: BURST, submissions_per_hour: PER_HOUR }
+        const CHOICES_PER_HOUR: NonZeroU32 = NonZeroU32::new(30).unwrap();
+        Self {
+            reads_per_second: PER_SECOND,
+            reads_burst: BURST,
+            submissions_per_hour: PER_HOUR,
+            feedback_per_hour: CHOICES_PER_HOUR,
+            replicas: NonZeroU32::MIN,
+        }
     }
 }
 
@@ -58,6 +76,7 @@ pub(crate) struct Limits {
     reads: Buckets<IpAddr>,
     local_reads: Buckets<IpAddr>,
     submissions: Buckets<IpAddr>,
+    feedback: Buckets<IpAddr>,
     /// Visits asked for, by site.
     visits: Buckets<SiteName>,
 }
@@ -82,9 +101,13 @@ impl Limits {
     pub(crate) fn new(config: LimitsConfig) -> Self {
         let recheck = Quota::with_period(RECHECK_EVERY).unwrap_or_else(|| Quota::per_hour(NonZeroU32::MIN));
         Self {
-            reads: buckets(Quota::per_second(config.reads_per_second).allow_burst(config.reads_burst)),
+            reads: buckets(
+                Quota::per_second(config.share(config.reads_per_second))
+                    .allow_burst(config.share(config.reads_burst)),
+            ),
             local_reads: buckets(Quota::per_second(LOCAL_PER_SECOND)),
-            submissions: buckets(Quota::per_hour(config.submissions_per_hour)),
+            submissions: buckets(Quota::per_hour(config.share(config.submissions_per_hour))),
+            feedback: buckets(Quota::per_hour(config.share(config.feedback_per_hour))),
             visits: buckets(recheck),
         }
     }
@@ -100,6 +123,11 @@ impl Limits {
         take(&self.submissions, &client.address)
     }
 
+    /// One choice told by a client.
+    pub(crate) fn feedback(&self, client: Client) -> Result<Left, Exhausted> {
+        take(&self.feedback, &client.address)
+    }
+
     /// One visit to a site, whoever asks.
     pub(crate) fn visit(&self, site: &SiteName) -> Result<Left, Exhausted> {
         take(&self.visits, site)
@@ -107,7 +135,7 @@ impl Limits {
 
     /// Forgets buckets that are full again, so that memory follows the clients of the last minutes.
     pub(crate) fn forget(&self) {
-        for buckets in [&self.reads, &self.local_reads, &self.submissions] {
+        for buckets in [&self.reads, &self.local_reads, &self.submissions, &self.feedback] {
             buckets.retain_recent();
             buckets.shrink_to_fit();
         }
@@ -179,6 +207,23 @@ mod tests {
         assert!(limits.read(client("127.0.0.1", true)).unwrap().limit > 1_000);
         limits.forget();
         assert!(limits.read(one).is_err(), "an empty bucket is not forgotten");
+    }
+
+    #[test]
+    fn replicas_share_a_limit() {
+        let number = |number: u32| NonZeroU32::new(number).unwrap();
+        let config =
+            LimitsConfig { reads_burst: number(9), submissions_per_hour: number(3), ..Default::default() };
+        let one = client("192.0.2.1", false);
+        let granted = |replicas: u32| {
+            let limits = Limits::new(LimitsConfig { replicas: number(replicas), ..config });
+            let reads = std::iter::from_fn(|| limits.read(one).ok()).take(100).count();
+            let submissions = std::iter::from_fn(|| limits.submission(one).ok()).take(100).count();
+            (reads, submissions)
+        };
+        assert_eq!(granted(1), (9, 3));
+        assert_eq!(granted(3), (3, 1));
+        assert_eq!(granted(50), (1, 1), "a share is never nothing");
     }
 
     #[test]

@@ -43,6 +43,7 @@ fn configured(arguments: &Arguments) -> anyhow::Result<(ApiConfig, Log)> {
         index_from: arguments.index_from.clone(),
         trusted_proxies: arguments.trusted_proxies.clone(),
         admin_tokens: arguments.admin_tokens.clone(),
+        feedback: arguments.feedback,
         ..ApiSettings::default()
     };
     Ok((typed.or_file(arguments.shared.config.as_deref())?.resolve(shared)?, log))

@@ -8,6 +8,7 @@ use axum::response::Response;
 use indexer::{SearchRequest, Sort};
 use manifest::ManifestId;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::expression::{self, Entries, Expression};
 use super::{CatalogEntry, search};
@@ -25,17 +26,34 @@ const PAGE_MAX: usize = 100;
 /// What cursors over manifests are bound to.
 const MANIFESTS: &str = "agents?manifests";
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct ListAnswer {
+#[schema(as = ArdList)]
+pub(super) struct ListAnswer {
     items: Vec<CatalogEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     total: Option<u64>,
+    /// Absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     page_token: Option<String>,
 }
 
-pub(super) async fn list(
+/// Entries in a fixed order, filtered and never ranked, as ARD 0.9 has it.
+#[utoipa::path(
+    get,
+    path = "/agents",
+    tag = "ARD registry",
+    params(
+        ("filter" = Option<String>, Query, description = "Comparisons joined by AND, as in metadata.format = 'awp'", max_length = 1024),
+        ("orderBy" = Option<String>, Query, description = "displayName, updatedAt DESC, or createdAt DESC", max_length = 64),
+        ("pageSize" = Option<u32>, Query, description = "At most so many; 20 unless given", minimum = 1, maximum = 100),
+        ("pageToken" = Option<String>, Query, description = "pageToken of the page before", max_length = 1024),
+    ),
+    responses((status = 200, description = "A page of entries", body = ListAnswer)),
+)]
+pub(crate) async fn list(
     State(app): State<App>,
     asked: Asked,
     query: QueryPairs,

@@ -5,6 +5,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use manifest::SiteName;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::CatalogEntry;
 use crate::answer::{Asked, Caching};
@@ -16,16 +17,18 @@ use crate::problem::Problem;
 const ENTRIES_MAX: usize = 1_000;
 
 /// A catalog, as the standard's schema has it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = ArdCatalog)]
 pub(crate) struct Catalog {
     pub(crate) spec_version: &'static str,
     pub(crate) host: CatalogHost,
     pub(crate) entries: Vec<CatalogEntry>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = ArdHost)]
 pub(crate) struct CatalogHost {
     pub(crate) display_name: String,
     pub(crate) identifier: String,
@@ -35,7 +38,41 @@ pub(crate) struct CatalogHost {
 /// The version of the catalog's own format.
 pub(crate) const SPEC_VERSION: &str = "1.0";
 
-pub(super) async fn show(
+/// What a site declares, as a catalog of ARD 0.9.
+#[utoipa::path(
+    get,
+    path = "/sites/{domain}/ai-catalog.json",
+    tag = "ARD registry",
+    params(("domain" = String, Path, description = "A domain name")),
+    responses((status = 200, description = "The catalog", body = Catalog)),
+)]
+pub(crate) async fn show(
+    app: State<App>,
+    asked: Asked,
+    domain: Path<String>,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    answer(app, asked, domain, query).await
+}
+
+/// The same under the name of ARD 0.91.
+#[utoipa::path(
+    get,
+    path = "/sites/{domain}/ard.json",
+    tag = "ARD registry",
+    params(("domain" = String, Path, description = "A domain name")),
+    responses((status = 200, description = "The catalog", body = Catalog)),
+)]
+pub(crate) async fn show_by_new_name(
+    app: State<App>,
+    asked: Asked,
+    domain: Path<String>,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    answer(app, asked, domain, query).await
+}
+
+async fn answer(
     State(app): State<App>,
     asked: Asked,
     Path(domain): Path<String>,

@@ -6,6 +6,7 @@ use manifest::{AuthScheme, Capability};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use store::StoredManifest;
+use utoipa::ToSchema;
 
 use crate::routes::TEXT_IS;
 
@@ -18,8 +19,9 @@ const CAPABILITIES_MAX: usize = 100;
 const TAGS_MAX: usize = 20;
 
 /// One entry. Exactly one of `url` and `data` is demanded; ours always refer.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = ArdEntry)]
 pub(crate) struct CatalogEntry {
     pub(crate) identifier: String,
     pub(crate) display_name: String,
@@ -27,19 +29,26 @@ pub(crate) struct CatalogEntry {
     pub(crate) media_type: String,
     pub(crate) url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) description: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub(crate) tags: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub(crate) capabilities: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub(crate) representative_queries: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(crate) updated_at: Option<String>,
     /// Plain values only, as the standard's schema demands.
     #[serde(skip_serializing_if = "Map::is_empty")]
+    #[schema(value_type = Object, required = false)]
     pub(crate) metadata: Map<String, Value>,
 }
 

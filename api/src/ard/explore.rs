@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 use indexer::{ExploreRequest, FacetBuckets, FacetWanted};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::body::{bounded, fresh, parse};
 use super::filter::{self, Path};
@@ -23,40 +24,51 @@ const BUCKETS_DEFAULT: usize = 20;
 /// Most buckets of one facet.
 const BUCKETS_MAX: usize = 1_000;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ExploreBody {
+#[schema(as = ArdExplore)]
+pub(super) struct ExploreBody {
     #[serde(default)]
     query: Query,
     result_type: ResultType,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ArdResultType)]
 struct ResultType {
+    #[schema(min_items = 1, max_items = 16)]
     facets: Vec<Facet>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schema(as = ArdFacet)]
 struct Facet {
     field: String,
+    #[schema(minimum = 1, maximum = 1000)]
     limit: Option<i64>,
     min_count: Option<u64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct ExploreAnswer {
+#[schema(as = ArdFacets)]
+pub(super) struct ExploreAnswer {
+    /// Always `facets`.
     result_type: &'static str,
     facets: BTreeMap<String, Buckets>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = ArdBuckets)]
 struct Buckets {
+    #[schema(value_type = Vec<crate::openapi::schemas::FacetValue>)]
     buckets: Vec<indexer::FacetCount>,
+    /// Entries with values that are not listed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     other_count: Option<u64>,
 }
 
@@ -67,7 +79,15 @@ impl From<FacetBuckets> for Buckets {
     }
 }
 
-pub(super) async fn answer(
+/// How many entries have which value, as ARD 0.9 has it.
+#[utoipa::path(
+    post,
+    path = "/explore",
+    tag = "ARD registry",
+    request_body = ExploreBody,
+    responses((status = 200, description = "Values with counts", body = ExploreAnswer)),
+)]
+pub(crate) async fn answer(
     State(app): State<App>,
     query: QueryPairs,
     bytes: Bytes,

@@ -15,19 +15,19 @@ mod expression;
 mod filter;
 mod search;
 
-use axum::Router;
-use axum::routing::{get, post};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::app::App;
 
 pub(crate) use entry::CatalogEntry;
 
 /// The addresses of the registry.
-pub(crate) fn routes() -> Router<App> {
-    Router::new()
-        .route("/search", post(search::answer))
-        .route("/explore", post(explore::answer))
-        .route("/agents", get(agents::list))
-        .route("/sites/{domain}/ai-catalog.json", get(catalog::show))
-        .route("/sites/{domain}/ard.json", get(catalog::show))
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(search::answer))
+        .routes(routes!(explore::answer))
+        .routes(routes!(agents::list))
+        .routes(routes!(catalog::show))
+        .routes(routes!(catalog::show_by_new_name))
 }

@@ -7,6 +7,7 @@ use indexer::{Filters, Hit, SearchRequest, Sort};
 use manifest::entry::REGISTRY_MEDIA_TYPE;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use super::body::{bounded, fresh, parse};
 use super::{CatalogEntry, filter};
@@ -25,22 +26,28 @@ const REFERRALS_MAX: usize = 10;
 /// The relevance at which a score is half of the scale: a good match of two or three words.
 const SCORE_HALF: f32 = 6.0;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct SearchBody {
+#[schema(as = ArdSearch)]
+pub(super) struct SearchBody {
     query: Query,
     #[serde(default)]
     federation: Federation,
+    #[schema(minimum = 1, maximum = 100)]
     page_size: Option<i64>,
     page_token: Option<String>,
 }
 
 /// The query that search and explore share.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ArdQuery)]
 pub(super) struct Query {
+    /// What is looked for, in words.
     text: Option<String>,
+    /// From a field to the value or the values that it may have.
     #[serde(default)]
+    #[schema(value_type = Object)]
     filter: Map<String, Value>,
 }
 
@@ -56,37 +63,48 @@ impl Query {
     }
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+/// No other registry is ever asked: `auto` and `none` answer from this index, `referrals` names others beside.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = ArdFederation)]
 enum Federation {
-    /// We ask no other registry, so that this is our own index.
     #[default]
     Auto,
     Referrals,
     None,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct SearchAnswer {
+#[schema(as = ArdResults)]
+pub(super) struct SearchAnswer {
     results: Vec<Result_>,
+    /// Other registries that catalogs on the web declare; only where they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     referrals: Option<Vec<Referral>>,
+    /// Absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     page_token: Option<String>,
 }
 
 /// An entry with its place among the results.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ArdResult)]
 struct Result_ {
     #[serde(flatten)]
     entry: CatalogEntry,
+    /// Relevance alone, from 0 to 100.
+    #[schema(maximum = 100)]
     score: u8,
+    /// The registry that knows it.
     source: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = ArdReferral)]
 struct Referral {
     identifier: String,
     display_name: String,
@@ -95,7 +113,15 @@ struct Referral {
     url: String,
 }
 
-pub(super) async fn answer(
+/// Entries by relevance, as ARD 0.9 has it.
+#[utoipa::path(
+    post,
+    path = "/search",
+    tag = "ARD registry",
+    request_body = SearchBody,
+    responses((status = 200, description = "Entries, the best first", body = SearchAnswer)),
+)]
+pub(crate) async fn answer(
     State(app): State<App>,
     query: QueryPairs,
     bytes: Bytes,

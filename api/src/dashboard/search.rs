@@ -16,6 +16,7 @@ use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::routes::search::{Found, find};
 use crate::routes::search_parameters::SearchParameters;
+use crate::routes::stats::current;
 
 /// The groups beside the results, in their order.
 const FACETS: [FacetKey; 7] = [
@@ -30,7 +31,7 @@ const FACETS: [FacetKey; 7] = [
 /// Values shown in one group; the JSON twin has more.
 const VALUES_MAX: usize = 8;
 /// New sites on the first page.
-const NEWEST_SHOWN: u32 = 5;
+const NEWEST_SHOWN: usize = 5;
 /// What to try first.
 const EXAMPLES: [&str; 6] = [
     "book flight",
@@ -140,7 +141,7 @@ async fn landing(app: &App) -> Result<SearchPage, Problem> {
         }))
     };
     let now = clock::now();
-    let stats = app.store().stats(now).await?;
+    let stats = current(app).await?;
     let summary = format!(
         "{} declared in {} of {}. Found politely, read as published, never called.",
         words::counted(stats.capabilities, "capability", "capabilities"),
@@ -155,7 +156,7 @@ async fn landing(app: &App) -> Result<SearchPage, Problem> {
         types: bars_of(FacetKey::SemanticType, "semantic_type"),
         formats: bars_of(FacetKey::Format, "format"),
         safety: bars_of(FacetKey::Safety, "safety"),
-        newest: newest(&app.store().sites_newest(NEWEST_SHOWN).await?, now),
+        newest: newest(stats.sites_newest.get(..NEWEST_SHOWN).unwrap_or(&stats.sites_newest), now),
         trouble,
     };
     Ok(SearchPage { landing: Some(landing), focus_box: true, ..blank("What can agents do on the web?") })

@@ -5,7 +5,7 @@ use askama::Template;
 use super::frame::{Frame, Section};
 use super::search::{Bar, bars};
 use super::{links, words};
-use crate::routes::semantic_types::{Branch as Namespace, SemanticTypesAnswer};
+use crate::routes::semantic_types::{NamespaceBranch, SemanticTypesAnswer};
 
 /// Types that a branch shows before it has to be opened: publishers may invent any number.
 const OPEN_MAX: usize = 12;
@@ -41,7 +41,7 @@ pub(crate) fn page(answer: &SemanticTypesAnswer) -> SemanticTypesPage {
     }
 }
 
-fn branch(namespace: &Namespace) -> Branch {
+fn branch(namespace: &NamespaceBranch) -> Branch {
     let leaf = |name: &str| name.split_once(':').map_or(name, |(_, leaf)| leaf).replace('-', " ");
     let types = namespace.types.iter().map(|counted| {
         let href = links::search([("semantic_type", counted.name.as_str())]);

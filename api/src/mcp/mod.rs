@@ -19,6 +19,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use url::Url;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
 use crate::client::Client;
@@ -108,6 +110,28 @@ fn schema(schema: Value) -> serde_json::Map<String, Value> {
         _ => serde_json::Map::new(),
     }
 }
+
+/// `/mcp` in the description of the interface: the service below answers it.
+pub(crate) fn described() -> OpenApiRouter<App> {
+    #[derive(OpenApi)]
+    #[openapi(paths(post_mcp))]
+    struct Described;
+    OpenApiRouter::with_openapi(Described::openapi())
+}
+
+/// One message of the Model Context Protocol (JSON-RPC 2.0); there are no sessions and no stream of the server's own.
+#[utoipa::path(
+    post,
+    path = "/mcp",
+    tag = "tools",
+    request_body(content = Object, description = "A request or a notification of JSON-RPC 2.0; Accept names application/json and text/event-stream"),
+    responses(
+        (status = 200, description = "The answer", body = Object),
+        (status = 202, description = "A notification was taken"),
+    ),
+)]
+#[expect(dead_code, reason = "describes what the service answers")]
+fn post_mcp() {}
 
 /// `/mcp`.
 pub(crate) fn routes(app: &App) -> Router<App> {

@@ -1,14 +1,16 @@
 //! How the offers are called over plain HTTP: where each is found, `GET|POST /tools/{name}` with plain arguments, and
 //! `POST /woa/{agent}` with the envelope of WoA (draft-gaikwad-woa-00 §5).
 
+use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use axum::routing::{get, post};
-use axum::{Extension, Router};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::Offer;
 use crate::app::App;
@@ -117,8 +119,8 @@ impl Offer {
 }
 
 /// The addresses of the offers.
-pub(crate) fn routes() -> Router<App> {
-    Router::new().route("/tools/{name}", get(ask).post(run)).route("/woa/{agent}", post(invoke))
+pub(crate) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(ask, run)).routes(routes!(invoke))
 }
 
 /// Runs an offer by the name that a client gave.
@@ -134,7 +136,14 @@ pub(crate) async fn run_by_name(
     offer.call(app, client, arguments).await
 }
 
-/// Reading offers may be asked by GET, with lists as repeats or commas.
+/// Calls a tool of the MCP server that changes nothing; its arguments are parameters, lists as repeats or commas.
+#[utoipa::path(
+    get,
+    path = "/tools/{name}",
+    tag = "tools",
+    params(("name" = inline(crate::openapi::schemas::ToolName), Path, description = "A tool; `tools/list` of MCP tells its arguments")),
+    responses((status = 200, description = "The answer of the tool", body = Object)),
+)]
 async fn ask(
     State(app): State<App>,
     Extension(client): Extension<Client>,
@@ -170,6 +179,15 @@ fn argument(query: &QueryPairs, name: &str, schema: &Value) -> Result<Option<Val
     }
 }
 
+/// Calls a tool of the MCP server.
+#[utoipa::path(
+    post,
+    path = "/tools/{name}",
+    tag = "tools",
+    params(("name" = inline(crate::openapi::schemas::ToolName), Path, description = "A tool; `tools/list` of MCP tells its arguments")),
+    request_body(content = Object, description = "Its arguments"),
+    responses((status = 200, description = "The answer of the tool", body = Object)),
+)]
 async fn run(
     State(app): State<App>,
     Extension(client): Extension<Client>,
@@ -189,13 +207,25 @@ fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 }
 
 /// What WoA wraps an input in.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = WoaEnvelope)]
 struct Envelope {
     agent: Option<String>,
+    /// `default`, or left out.
     operation: Option<String>,
+    #[schema(value_type = Object)]
     input: Map<String, Value>,
 }
 
+/// Calls a tool as an agent of WoA.
+#[utoipa::path(
+    post,
+    path = "/woa/{agent}",
+    tag = "tools",
+    params(("agent" = inline(crate::openapi::schemas::ToolName), Path, description = "A tool")),
+    request_body = Envelope,
+    responses((status = 200, description = "The answer of the tool", body = Object)),
+)]
 async fn invoke(
     State(app): State<App>,
     Extension(client): Extension<Client>,

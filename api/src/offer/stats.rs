@@ -5,9 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Definition, object};
 use crate::app::App;
-use crate::clock;
 use crate::problem::Problem;
-use crate::routes::stats::gather;
+use crate::routes::stats::current;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,7 +29,7 @@ pub(super) fn definition() -> Definition {
 }
 
 pub(super) async fn call(app: &App, Arguments {}: Arguments) -> Result<Value, Problem> {
-    let stats = gather(app, clock::now()).await?;
+    let stats = current(app).await?;
     let formats = stats.manifests_by_format.iter().map(|count| (count.value.to_owned(), count.count.into()));
     Ok(json!({
         "sites": stats.sites, "sites_due": stats.sites_due, "manifests": stats.manifests, "capabilities": stats.capabilities,

@@ -82,6 +82,7 @@ vocabulary! {
     OutcomeWord = policy::FetchOutcome,
     ToolShape = crate::tool::ToolShape,
     ViewWord = crate::routes::search_parameters::View,
+    ToolName = crate::offer::Offer,
 }
 
 /// A completion of what is being typed.
@@ -93,6 +94,22 @@ pub(crate) struct Suggestion {
     kind: SuggestionWord,
     /// Capabilities behind it.
     count: u64,
+}
+
+/// What somebody chose for a request.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes store::FeedbackLine")]
+pub(crate) struct FeedbackLine {
+    id: i64,
+    at: chrono::DateTime<chrono::Utc>,
+    query: String,
+    #[schema(inline)]
+    capability: CapabilityId,
+    site: String,
+    /// Its place among the results at that time; the first is 1.
+    place: u32,
+    /// A hash that changes every day.
+    client: String,
 }
 
 /// One change of the index.

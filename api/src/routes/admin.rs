@@ -97,6 +97,7 @@ pub(crate) async fn block(
     let outcome = app.store().site_block(&site, &reason, clock::now()).await?;
     // The index follows within a second or two; until then its rows of this site are left out here.
     app.suppressed().add(&site);
+    app.forget_kept().await;
     tracing::info!(admin.name = admin.name, site.name = %site, reason, "site blocked");
     let (changed, manifests_removed, documents_removed) = match outcome {
         BlockOutcome::AlreadyBlocked => (false, 0, 0),
@@ -166,7 +167,7 @@ pub(crate) async fn queue(
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     tracing::debug!(admin.name = admin.name, "queue looked at");
-    let numbers = stats::gather(&app, clock::now()).await?;
+    let numbers = stats::current(&app).await?;
     let parked = app.store().parked_list(PARKED_MAX).await?;
     let parked = parked.into_iter().map(|(site, goes_on_at, reason)| ParkedLine { site, goes_on_at, reason });
     let answer = QueueAnswer {

@@ -1,13 +1,15 @@
 //! `GET /v0.1/servers`: manifests that declare an MCP endpoint, in the shape of the official MCP registry's list.
 //!
 //! A name that the publisher gave in the registry's form is kept; otherwise one is minted from the host and the
-//! manifest's id, and marked as minted. A request looks at a bounded number of manifests, so that a page may be short of
+//! manifest's id, and marked as minted, and so is a version that the registry would refuse. What publishers declare and
+//! the registry's schema does not allow is left out, never passed on. A request looks at a bounded number of manifests, so that a page may be short of
 //! its limit; `metadata.nextCursor` leads on until it is absent.
 
 use axum::extract::State;
 use axum::response::Response;
 use manifest::model::{Interface, Protocol};
 use manifest::{Host, Manifest, ManifestId};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use store::StoredManifest;
 
@@ -28,6 +30,11 @@ const PAGE: u32 = 100;
 const PAGES_MAX: u32 = 10;
 /// Longest description of the registry's schema.
 const DESCRIPTION_CHARS_MAX: usize = 100;
+const TITLE_CHARS_MAX: usize = 100;
+const VERSION_CHARS_MAX: usize = 255;
+const NAME_CHARS_MAX: usize = 200;
+/// The version of what has none.
+const VERSION_MINTED: &str = "0.0.0";
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 
 /// Servers that speak MCP, as the official registry lists them.
@@ -109,7 +116,8 @@ fn server(manifest: &Manifest) -> Option<Map<String, Value>> {
     });
     let all = declared.filter_map(|one| Some((one.url.as_deref()?, transport(one))));
     for (url, kind) in all.chain(of_tools.map(|url| (url, "streamable-http"))) {
-        let is_web = url.starts_with("https://") || url.starts_with("http://");
+        let is_web =
+            (url.starts_with("https://") || url.starts_with("http://")) && !url.contains(char::is_whitespace);
         if is_web && !remotes.iter().any(|known| known["url"] == url) {
             remotes.push(json!({"type": kind, "url": url}));
         }
@@ -117,18 +125,19 @@ fn server(manifest: &Manifest) -> Option<Map<String, Value>> {
     if remotes.is_empty() {
         return None;
     }
-    let (name, is_minted) = name(manifest);
+    let (name, _) = name(manifest);
+    let (version, _) = version(manifest);
+    let titles = [manifest.title.as_deref(), manifest.name.as_deref()];
+    let title = titles.into_iter().flatten().map(|title| one_line(title, TITLE_CHARS_MAX));
     let said = manifest.description.as_deref().or(manifest.title.as_deref()).unwrap_or(manifest.url.as_str());
     let said = one_line(said, DESCRIPTION_CHARS_MAX);
     let server = json!({
         "$schema": SCHEMA,
         "name": name,
         "description": if said.is_empty() { manifest.url.host().as_str().to_owned() } else { said },
-        "title": manifest.title.as_deref().or(manifest.name.as_deref()).map(|title| one_line(title, 100)),
-        "version": manifest.document_version.as_deref().map_or_else(|| "0.0.0".to_owned(), |text| one_line(text, 255)),
+        "title": title.into_iter().find(|title| !title.is_empty()),
+        "version": version,
         "remotes": remotes,
-        "_meta": {"agentdex/record": {"manifest_id": manifest.id, "manifest_url": manifest.url,
-                  "name_is": if is_minted { "minted" } else { "declared" }, "text_is": super::TEXT_IS}},
     });
     let Value::Object(mut server) = server else { return None };
     server.retain(|_, value| !value.is_null());
@@ -141,13 +150,41 @@ fn transport(interface: &Interface) -> &'static str {
     if is_sse { "sse" } else { "streamable-http" }
 }
 
-/// `reverse.domain/name`; whether it was minted here.
-fn name(manifest: &Manifest) -> (String, bool) {
-    let declared = manifest.name.as_deref().filter(|name| is_registry_name(name));
-    match declared {
-        Some(name) => (name.to_owned(), false),
-        None => (format!("{}/{}", reversed(&manifest.url.host()), manifest.id), true),
+/// Where a name or a version comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Origin {
+    Declared,
+    Minted,
+}
+
+/// `reverse.domain/name`. A host that is too long for one loses its innermost labels; the id tells its names apart.
+fn name(manifest: &Manifest) -> (String, Origin) {
+    if let Some(name) = manifest.name.as_deref().filter(|name| is_registry_name(name)) {
+        return (name.to_owned(), Origin::Declared);
     }
+    let id = manifest.id.as_str();
+    let mut space = reversed(&manifest.url.host());
+    while space.len() + 1 + id.len() > NAME_CHARS_MAX {
+        let Some((outer, _)) = space.rsplit_once('.') else { break };
+        space.truncate(outer.len());
+    }
+    (format!("{space}/{id}"), Origin::Minted)
+}
+
+/// One exact version; the registry refuses ranges, and `latest` is a question there.
+fn version(manifest: &Manifest) -> (String, Origin) {
+    match manifest.document_version.as_deref().map(str::trim).filter(|version| is_exact(version)) {
+        Some(version) => (version.to_owned(), Origin::Declared),
+        None => (VERSION_MINTED.to_owned(), Origin::Minted),
+    }
+}
+
+fn is_exact(version: &str) -> bool {
+    let is_range = version.starts_with(['^', '~', '>', '<', '=']) || version.contains([' ', '|', '*', ',']);
+    let has_open_part = version.split('.').any(|part| part.eq_ignore_ascii_case("x"));
+    let is_text = version.chars().count() <= VERSION_CHARS_MAX && !version.contains(char::is_control);
+    is_text && !version.is_empty() && version != "latest" && !is_range && !has_open_part
 }
 
 fn reversed(host: &Host) -> String {
@@ -158,22 +195,40 @@ fn is_registry_name(name: &str) -> bool {
     let fits = |part: &str, more: &[u8]| {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || more.contains(&byte))
     };
-    let parts = name.split_once('/').filter(|_| (3..=200).contains(&name.len()));
+    let parts = name.split_once('/').filter(|_| (3..=NAME_CHARS_MAX).contains(&name.len()));
     parts.is_some_and(|(space, name)| space.contains('.') && fits(space, b".-") && fits(name, b"._-"))
 }
 
 fn listed(server: &Map<String, Value>, stored: &StoredManifest) -> Value {
+    let manifest = &stored.manifest;
+    let ((_, name_is), (_, version_is)) = (name(manifest), version(manifest));
     json!({
         "server": server,
-        "_meta": {"io.modelcontextprotocol.registry/official": {
-            "status": "active", "publishedAt": stored.first_seen_at, "updatedAt": stored.changed_at, "isLatest": true,
-        }},
+        "_meta": {
+            "io.modelcontextprotocol.registry/official": {
+                "status": "active", "publishedAt": stored.first_seen_at, "updatedAt": stored.changed_at, "isLatest": true,
+            },
+            "agentdex/record": {
+                "manifest_id": manifest.id, "manifest_url": manifest.url, "name_is": name_is, "version_is": version_is,
+                "text_is": super::TEXT_IS,
+            },
+        },
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_are_exact() {
+        for version in ["1.2.3", "2025-06-18", "v2", "1.0.0+build.x86"] {
+            assert!(is_exact(version), "{version}");
+        }
+        for version in ["", "latest", "^1.2.3", "~1", ">=1.0", "1.x", "1.*", "1.2 - 1.4", "1 || 2"] {
+            assert!(!is_exact(version), "{version}");
+        }
+    }
 
     #[test]
     fn names_of_the_registry_are_kept() {

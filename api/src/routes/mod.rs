@@ -1,6 +1,7 @@
 //! The addresses, one file per resource: parameters, answer, handler.
 
 mod admin;
+mod admin_feedback;
 mod assets;
 mod badge;
 mod bot_keys;
@@ -11,6 +12,7 @@ pub(crate) mod crawl;
 mod crawl_stream;
 mod docs;
 mod export;
+mod feedback;
 mod feeds;
 mod health;
 mod home;
@@ -56,6 +58,7 @@ pub(crate) fn documented() -> OpenApiRouter<App> {
         .routes(routes!(home::show))
         .routes(routes!(search::show))
         .routes(routes!(suggest::show))
+        .routes(routes!(feedback::tell))
         .routes(routes!(capability::show))
         .routes(routes!(similar::show))
         .routes(routes!(tool::show))
@@ -85,10 +88,14 @@ pub(crate) fn documented() -> OpenApiRouter<App> {
         .routes(routes!(admin::unblock))
         .routes(routes!(admin::reindex))
         .routes(routes!(admin::queue))
+        .routes(routes!(admin_feedback::list, admin_feedback::remove))
         .routes(routes!(metrics::show))
         .routes(routes!(health::alive))
         .routes(routes!(health::ready))
         .routes(routes!(docs::openapi))
+        .merge(crate::ard::routes())
+        .merge(crate::offer::routes())
+        .merge(crate::mcp::described())
 }
 
 /// Every address, those that only browsers ask for included.
@@ -100,8 +107,6 @@ pub(crate) fn all(app: &App) -> Router<App> {
         .route("/assets/{name}", get(assets::show))
         .route("/favicon.ico", get(assets::icon))
         .route("/.well-known/http-message-signatures-directory", get(bot_keys::show))
-        .merge(crate::ard::routes())
-        .merge(crate::offer::routes())
         .merge(crate::mcp::routes(app))
         .merge(crate::self_description::routes())
         .fallback(unknown)

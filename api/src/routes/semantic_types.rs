@@ -21,12 +21,12 @@ pub(crate) struct SemanticTypesAnswer {
     pub(crate) semantic_types: Vec<SemanticTypeCount>,
     pub(crate) total: usize,
     /// The largest first.
-    pub(crate) namespaces: Vec<Branch>,
+    pub(crate) namespaces: Vec<NamespaceBranch>,
 }
 
 /// A branch of the tree.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Branch {
+pub(crate) struct NamespaceBranch {
     pub(crate) namespace: String,
     /// Capabilities of any of its types, each counted once.
     pub(crate) capabilities: u64,
@@ -52,26 +52,30 @@ pub(crate) async fn list(
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
+    let answer = app.semantic_types().get(app.config().counts_kept_for, Box::pin(gather(&app))).await?;
+    if asked.wants_page() {
+        return asked.page(&dashboard::semantic_types::page(&answer), Caching::Record);
+    }
+    asked.json(&*answer, Caching::Record)
+}
+
+async fn gather(app: &App) -> Result<SemanticTypesAnswer, Problem> {
     let semantic_types = app.store().semantic_types().await?;
     let mut names: Vec<&str> = semantic_types.iter().map(|counted| counted.namespace.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     let namespaces = tree(app.store().semantic_namespaces(&names).await?, &semantic_types);
-    let answer = SemanticTypesAnswer { total: semantic_types.len(), semantic_types, namespaces };
-    if asked.wants_page() {
-        return asked.page(&dashboard::semantic_types::page(&answer), Caching::Record);
-    }
-    asked.json(&answer, Caching::Record)
+    Ok(SemanticTypesAnswer { total: semantic_types.len(), semantic_types, namespaces })
 }
 
 /// Each namespace with its types, both in the order they come.
-fn tree(namespaces: Vec<NamespaceCount>, types: &[SemanticTypeCount]) -> Vec<Branch> {
+fn tree(namespaces: Vec<NamespaceCount>, types: &[SemanticTypeCount]) -> Vec<NamespaceBranch> {
     let mut leaves: BTreeMap<&str, Vec<TypeOfNamespace>> = BTreeMap::new();
     for counted in types {
         let leaf = TypeOfNamespace { name: counted.name.clone(), capabilities: counted.capabilities };
         leaves.entry(&counted.namespace).or_default().push(leaf);
     }
-    let branch = |count: NamespaceCount| Branch {
+    let branch = |count: NamespaceCount| NamespaceBranch {
         types: leaves.remove(count.namespace.as_str()).unwrap_or_default(),
         namespace: count.namespace,
         capabilities: count.capabilities,

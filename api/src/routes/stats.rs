@@ -1,5 +1,7 @@
 //! `GET /stats`: the store in numbers, and how far the index is behind it.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
@@ -65,16 +67,19 @@ pub(crate) async fn show(
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
-    let now = clock::now();
-    let answer = gather(&app, now).await?;
+    let answer = current(&app).await?;
     if asked.wants_page() {
-        return asked.page(&dashboard::stats::page(&answer, now), Caching::Record);
+        return asked.page(&dashboard::stats::page(&answer, clock::now()), Caching::Record);
     }
-    asked.json(&answer, Caching::Record)
+    asked.json(&*answer, Caching::Record)
 }
 
-/// The numbers of this moment.
-pub(crate) async fn gather(app: &App, now: DateTime<Utc>) -> Result<StatsAnswer, Problem> {
+/// The numbers of the last seconds: one reading serves everybody who asks, whatever the address.
+pub(crate) async fn current(app: &App) -> Result<Arc<StatsAnswer>, Problem> {
+    app.stats().get(app.config().counts_kept_for, Box::pin(gather(app, clock::now()))).await
+}
+
+async fn gather(app: &App, now: DateTime<Utc>) -> Result<StatsAnswer, Problem> {
     let stats = app.store().stats(now).await?;
     let index_position = app.index().searcher().ok().map(|searcher| searcher.generation().position.0);
     let adoption = app.store().adoption().await?;

@@ -6,6 +6,7 @@
 mod answer;
 mod conventions;
 mod documents;
+mod feedback;
 mod feeds;
 mod openapi;
 mod owners;

@@ -1,6 +1,6 @@
 //! The OpenAPI document: complete, frozen, and true of every answer.
 
-use axum::http::StatusCode;
+use axum::http::{Request, StatusCode};
 use manifest::ManifestId;
 use serde_json::{Value, json};
 
@@ -34,6 +34,11 @@ fn addresses() -> Vec<(String, &'static str)> {
         ("/changes?limit=1", "/changes"),
         ("/v0.1/servers", "/v0.1/servers"),
         ("/sites/skyhop.example/rank?q=book", "/sites/{domain}/rank"),
+        ("/agents?pageSize=2", "/agents"),
+        ("/agents?filter=metadata.entry%20=%20'manifest'", "/agents"),
+        ("/sites/skyhop.example/ai-catalog.json", "/sites/{domain}/ai-catalog.json"),
+        ("/sites/skyhop.example/ard.json", "/sites/{domain}/ard.json"),
+        ("/tools/registry_stats", "/tools/{name}"),
         ("/healthz", "/healthz"),
         ("/readyz", "/readyz"),
         ("/openapi.json", "/openapi.json"),
@@ -78,6 +83,39 @@ async fn every_answer_is_as_described() {
         let answer = world.get(&address).await;
         assert_eq!(answer.status, StatusCode::OK, "{address}: {}", answer.text());
         let validator = validator(&document, path, "200", "application/json");
+        let json = answer.json();
+        let wrong: Vec<String> =
+            validator.iter_errors(&json).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(wrong.is_empty(), "{address}: {wrong:#?}");
+    }
+}
+
+#[tokio::test]
+async fn answers_to_posts_are_as_described() {
+    let world = World::new().await;
+    let document = world.get("/openapi.json").await.json();
+    for (path, body) in [
+        ("/search", json!({"query": {"text": "flight"}, "federation": "referrals", "pageSize": 1})),
+        ("/explore", json!({"resultType": {"facets": [{"field": "publisher", "limit": 1}]}})),
+        ("/woa/{agent}", json!({"agent": "find_capability", "input": {"query": "flight"}})),
+        ("/tools/{name}", json!({"query": "flight"})),
+        ("/mcp", json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})),
+    ] {
+        let address = path.replace("{agent}", "find_capability").replace("{name}", "find_capability");
+        let request = Request::post(&address)
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .header("host", "localhost");
+        let answer = world.send(request.body(axum::body::Body::from(body.to_string())).unwrap()).await;
+        assert_eq!(answer.status, StatusCode::OK, "{address}: {}", answer.text());
+        let operation = &document["paths"][path]["post"];
+        let described = |schema: &Value| {
+            let schema = json!({"allOf": [schema], "components": document["components"]});
+            jsonschema::validator_for(&schema).unwrap()
+        };
+        let asked = described(&operation["requestBody"]["content"]["application/json"]["schema"]);
+        assert!(asked.is_valid(&body), "{path}: the request is not described");
+        let validator = described(&operation["responses"]["200"]["content"]["application/json"]["schema"]);
         let json = answer.json();
         let wrong: Vec<String> =
             validator.iter_errors(&json).map(|error| format!("{}: {error}", error.instance_path())).collect();

@@ -10,7 +10,7 @@ use crate::answer::Answer;
 use crate::documents::{self, body_of};
 use crate::world::{Settings, World};
 
-const TOKEN: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778";
+pub(crate) const TOKEN: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f00112233445566778";
 
 async fn post(world: &World, path: &str, body: &str) -> Answer {
     world.send(Request::post(path).body(Body::from(body.to_owned())).unwrap()).await
@@ -138,25 +138,33 @@ async fn a_stored_document_is_checked_by_its_address() {
     assert_eq!(not_kept.status, StatusCode::FORBIDDEN);
 }
 
-async fn with_tokens() -> (World, tempfile::TempDir) {
+/// A file with the hash of the token, and the folder that it lies in.
+pub(crate) fn tokens() -> (std::path::PathBuf, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tokens");
     let hash = data_encoding::HEXLOWER.encode(&Sha256::digest(TOKEN.as_bytes()));
     std::fs::write(&path, format!("ops sha256:{hash}\n")).unwrap();
+    (path, dir)
+}
+
+async fn with_tokens() -> (World, tempfile::TempDir) {
+    let (path, dir) = tokens();
     (World::with(Settings { admin_tokens: Some(path), ..Settings::default() }).await, dir)
 }
 
-async fn admin(world: &World, method: &str, path: &str, token: &str, body: &str) -> Answer {
+pub(crate) async fn admin(world: &World, method: &str, path: &str, token: &str, body: &str) -> Answer {
     let request =
         Request::builder().method(method).uri(path).header("authorization", format!("Bearer {token}"));
     world.send(request.body(Body::from(body.to_owned())).unwrap()).await
 }
 
-const ADMIN: [(&str, &str); 4] = [
+const ADMIN: [(&str, &str); 6] = [
     ("POST", "/admin/sites/skyhop.example/block"),
     ("POST", "/admin/sites/skyhop.example/unblock"),
     ("POST", "/admin/reindex"),
     ("GET", "/admin/queue"),
+    ("GET", "/admin/feedback"),
+    ("DELETE", "/admin/feedback?all=true"),
 ];
 
 #[tokio::test]

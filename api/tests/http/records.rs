@@ -6,7 +6,7 @@ use manifest::ManifestId;
 use serde_json::{Value, json};
 
 use crate::documents::{self, body_of};
-use crate::world::World;
+use crate::world::{Settings, World};
 
 fn first_id(manifest: &manifest::Manifest) -> String {
     manifest.capabilities[0].id.to_string()
@@ -31,6 +31,38 @@ async fn a_site_tells_its_owner_the_whole_story() {
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
     insta::assert_json_snapshot!(answer.json());
     assert_eq!(world.get("/sites/WWW.SkyHop.example").await.json(), answer.json());
+}
+
+#[tokio::test]
+async fn whole_tables_are_read_once_for_everybody_who_asks_within_a_moment() {
+    let asked = ["/stats", "/semantic-types"];
+    let tell = async |world: &World| {
+        let mut told = Vec::new();
+        for path in asked {
+            told.push(world.get(path).await.json());
+        }
+        told
+    };
+    let publish = async |world: &World| {
+        let mut manifest = documents::skyhop();
+        manifest.url = manifest::ManifestUrl::parse("https://another.example/agent.json").unwrap();
+        manifest.id = ManifestId::of(&manifest.url);
+        manifest.capabilities.truncate(1);
+        let capability = &mut manifest.capabilities[0];
+        capability.id = manifest::CapabilityId::of_key("https://another.example/agent.json#awp:book");
+        world.publish(manifest).await;
+    };
+    let counts_kept_for = std::time::Duration::from_hours(1);
+    let world = World::with(Settings { counts_kept_for, ..Settings::default() }).await;
+    let before = tell(&world).await;
+    publish(&world).await;
+    assert_eq!(tell(&world).await, before, "the database was asked again");
+    let fresh = World::new().await;
+    tell(&fresh).await;
+    publish(&fresh).await;
+    for (path, (now, before)) in asked.iter().zip(tell(&fresh).await.iter().zip(&before)) {
+        assert_ne!(now, before, "{path} does not show what was published");
+    }
 }
 
 #[tokio::test]

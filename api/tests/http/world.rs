@@ -36,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) limits: LimitsConfig,
     pub(crate) trusted_proxies: Vec<ipnet::IpNet>,
     pub(crate) admin_tokens: Option<std::path::PathBuf>,
+    pub(crate) feedback: bool,
+    pub(crate) counts_kept_for: std::time::Duration,
 }
 
 impl World {
@@ -73,7 +75,8 @@ impl World {
             build_index(&store, &index_dir).await;
         }
         let listen = "127.0.0.1:8080".parse().unwrap();
-        let Settings { public_url, limits, trusted_proxies, admin_tokens } = settings;
+        let Settings { public_url, limits, trusted_proxies, admin_tokens, feedback, counts_kept_for } =
+            settings;
         let config = ApiConfig {
             listen,
             public_url,
@@ -83,6 +86,8 @@ impl World {
             limits,
             trusted_proxies,
             admin_tokens,
+            feedback,
+            counts_kept_for,
         };
         let app = App::with_store(config, store.clone());
         app.refresh_index();

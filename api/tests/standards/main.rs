@@ -8,5 +8,6 @@ mod ard;
 mod descriptions;
 mod hostile;
 mod mcp;
+mod mcp_registry;
 mod tools;
 mod world;

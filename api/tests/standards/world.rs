@@ -64,6 +64,8 @@ impl World {
             limits: LimitsConfig::default(),
             trusted_proxies: Vec::new(),
             admin_tokens: None,
+            feedback: false,
+            counts_kept_for: std::time::Duration::ZERO,
         };
         let app = App::with_store(config, store.clone());
         app.refresh_index();
@@ -73,6 +75,12 @@ impl World {
     #[expect(clippy::disallowed_methods, reason = "what a client compares dates with")]
     pub(crate) fn now() -> DateTime<Utc> {
         Utc::now()
+    }
+
+    /// Lets a site publish a document that nobody has seen yet.
+    pub(crate) async fn publish(&self, url: &str, body: Value) {
+        visit(&self.store, url, body).await;
+        self.store.feed_sequence().await.unwrap();
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {

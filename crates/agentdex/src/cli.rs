@@ -7,6 +7,7 @@ use crawler::cli::{CrawlFlags, SharedFlags};
 
 use crate::db::DbArgs;
 use crate::doctor::DoctorArgs;
+use crate::feedback::FeedbackArgs;
 use crate::manual::{CompletionsArgs, ManArgs};
 use crate::probe::ProbeArgs;
 use crate::validate::ValidateArgs;
@@ -51,6 +52,8 @@ pub(crate) enum Command {
     Mcp,
     /// Look after the database, and move it
     Db(DbArgs),
+    /// What people said they chose: look at it, remove it, judge by it
+    Feedback(FeedbackArgs),
     /// The configuration file and the environment
     #[command(subcommand)]
     Config(ConfigCommand),

@@ -6,6 +6,7 @@ mod configuration;
 mod db;
 mod demo;
 mod doctor;
+mod feedback;
 mod manual;
 mod mcp;
 mod probe;
@@ -59,6 +60,7 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
         }
         Some(Command::Man(args)) => manual::pages(&args).map(|()| ExitCode::SUCCESS),
         Some(Command::Db(args)) => runtime()?.block_on(db::run(&args, &flags.shared, &mut out)),
+        Some(Command::Feedback(args)) => runtime()?.block_on(feedback::run(&args, &flags.shared, &mut out)),
         Some(Command::Demo) => runtime()?.block_on(demo::run(&flags.shared, &flags.crawl, &flags.serve)),
         Some(Command::Mcp) => runtime()?.block_on(mcp::run(&flags.shared, &flags.serve)),
         None if flags.crawl.seeds.is_empty() && flags.shared.config.is_none() => {

@@ -66,6 +66,7 @@ pub(crate) fn unhex_of(digits: &str) -> String {
 
 /// Numbers that are given by the server go on behind those of the dump.
 pub(crate) const AFTER_IMPORT: &[&str] = &[
+    "SELECT setval(pg_get_serial_sequence('feedback', 'id'), (SELECT COALESCE(MAX(id), 0) + 1 FROM feedback), false)",
     "SELECT setval(pg_get_serial_sequence('visit', 'id'), (SELECT COALESCE(MAX(id), 0) + 1 FROM visit), false)",
 ];
 

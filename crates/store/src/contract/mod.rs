@@ -63,6 +63,7 @@ macro_rules! writing {
 mod care;
 mod dump;
 mod feed;
+mod feedback;
 mod groups;
 mod health;
 mod leases;

@@ -41,7 +41,7 @@ pub(crate) struct Table {
 use Kind::{BigInt, Bytes, Integer, Text};
 
 /// Every table that is dumped. A table comes after those that it refers to.
-pub(crate) const TABLES: [Table; 15] = [
+pub(crate) const TABLES: [Table; 16] = [
     Table {
         name: "feed_state",
         key: "id",
@@ -242,6 +242,19 @@ pub(crate) const TABLES: [Table; 15] = [
             ("site", Text),
             ("manifest_id", Text),
             ("reason", Text),
+        ],
+    },
+    Table {
+        name: "feedback",
+        key: "id",
+        columns: &[
+            ("id", BigInt),
+            ("at_ms", BigInt),
+            ("query", Text),
+            ("capability_id", Text),
+            ("site", Text),
+            ("place", Integer),
+            ("client", Text),
         ],
     },
 ];

@@ -2,6 +2,7 @@
 
 pub(crate) mod care;
 pub(crate) mod feed;
+pub(crate) mod feedback;
 pub(crate) mod groups;
 pub(crate) mod health;
 pub(crate) mod lease;
@@ -14,6 +15,9 @@ pub(crate) mod visit;
 
 pub use care::{SchemaState, Space};
 pub use feed::{FeedChange, FeedEntry, FeedPosition};
+pub use feedback::{
+    Feedback, FeedbackCap, FeedbackCaps, FeedbackFilter, FeedbackLine, FeedbackOutcome, FeedbackPair,
+};
 pub use groups::{GroupSet, HandOver, Member, MemberId, Membership, Share, SiteGroup};
 pub use health::{Adoption, NewSite, VisitsOfHour, WorkerLoad};
 pub use lease::{LEASE_DURATION_DEFAULT, LeaseRequest, LeaseToken, LeasedSite, WorkerId};

@@ -16,6 +16,7 @@ pub(crate) mod clock;
 pub(crate) mod document;
 pub(crate) mod dump;
 pub(crate) mod feed;
+pub(crate) mod feedback;
 pub(crate) mod group;
 pub(crate) mod health;
 pub(crate) mod lease;

@@ -6,6 +6,7 @@
 mod blocks;
 mod build;
 mod feed;
+mod feedback;
 mod groups;
 mod harness;
 mod history;
@@ -91,6 +92,9 @@ macro_rules! contract_tests {
             feed::{
                 no_change_is_missed_under_concurrent_writers, visits_of_many_workers_reach_the_feed_in_order,
                 an_empty_feed_has_a_head_and_an_id, a_site_has_its_own_changes_and_a_time_has_its_place,
+            },
+            feedback::{
+                feedback_is_kept_once_told_and_removed, feedback_has_caps, a_day_has_one_salt_and_yesterday_none,
             },
             reading::{
                 manifests_are_paged_by_id, sites_are_paged_and_filtered, stats_count_what_is_there,

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use policy::FetchOutcome;
-use store::{DatabaseUrl, FeedPosition, LeaseRequest, Retained, Retention, Store, StoreConfig, StoreError};
+use store::{
+    DatabaseUrl, FeedPosition, Feedback, FeedbackCaps, FeedbackOutcome, LeaseRequest, Retained, Retention,
+    Store, StoreConfig, StoreError,
+};
 use tokio::sync::mpsc;
 
 use crate::build::{fetch, found, later, leased, seed, site, start, url, visit, visited, worker};
@@ -38,6 +41,16 @@ async fn fill(store: &Store) -> Result<()> {
     };
     store.sites_lease(&held, later(3)).await?.pop().context("a lease")?;
     store.feed_reader_save("indexer", FeedPosition(2), later(4)).await?;
+    let said = Feedback {
+        at: later(5),
+        query: "book".into(),
+        capability: manifest::CapabilityId::of_key("https://shop.example/agent.json#awp:book"),
+        site: site("shop.example"),
+        place: 1,
+        client: "a".into(),
+    };
+    let caps = FeedbackCaps { of_client: 9, of_client_for_site: 9, of_site: 9, of_all: 9 };
+    assert_eq!(store.feedback_save(&said, caps).await?, FeedbackOutcome::Kept);
     Ok(())
 }
 

@@ -1,0 +1,120 @@
+//! What was told through `POST /feedback`, for operators: look at it, and remove what is wrong.
+
+use axum::extract::State;
+use axum::response::Response;
+use manifest::{CapabilityId, SiteName};
+use serde::Serialize;
+use store::{FeedbackFilter, FeedbackLine};
+use utoipa::ToSchema;
+
+use super::capability::parse_id;
+use super::site::site_of;
+use crate::admin::Admin;
+use crate::answer::{Asked, Caching};
+use crate::app::App;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+
+const FILTERS: [&str; 4] = ["id", "site", "client", "capability"];
+/// Lines of one page, unless asked otherwise.
+const LIMIT_DEFAULT: u32 = 50;
+const LIMIT_MAX: u32 = 500;
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FeedbackPage {
+    /// The newest first.
+    #[schema(value_type = Vec<crate::openapi::schemas::FeedbackLine>)]
+    feedback: Vec<FeedbackLine>,
+    /// `before` of the next page; null on the last one.
+    next_before: Option<i64>,
+    text_is: &'static str,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FeedbackRemoved {
+    removed: u64,
+}
+
+/// What people chose, the newest first.
+#[utoipa::path(
+    get,
+    path = "/admin/feedback",
+    tag = "admin",
+    params(
+        ("id" = Option<i64>, Query, description = "One line"),
+        ("site" = Option<String>, Query, description = "Only about this site", max_length = 253),
+        ("client" = Option<String>, Query, description = "Only from this client of one day", max_length = 64),
+        ("capability" = Option<String>, Query, description = "Only about this capability", max_length = 32),
+        ("before" = Option<i64>, Query, description = "next_before of the page before"),
+        ("limit" = Option<u32>, Query, description = "At most so many; 50 unless given", minimum = 1, maximum = 500),
+    ),
+    responses((status = 200, description = "A page of lines", body = FeedbackPage)),
+    security(("admin" = [])),
+)]
+pub(crate) async fn list(
+    State(app): State<App>,
+    admin: Admin,
+    asked: Asked,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    let known: Vec<&str> = FILTERS.into_iter().chain(["before", "limit"]).collect();
+    query.only(&known)?;
+    let max = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
+    let before = query.one_parsed("before")?;
+    let feedback = app.store().feedback_page(&filter(&query)?, before, max).await?;
+    tracing::debug!(admin.name = admin.name, "feedback looked at");
+    let is_full = u32::try_from(feedback.len()).is_ok_and(|found| found == max);
+    let next_before = feedback.last().filter(|_| is_full).map(|line| line.id);
+    let text_is = "what clients sent, untrusted";
+    asked.json(&FeedbackPage { feedback, next_before, text_is }, Caching::Never)
+}
+
+/// Removes what people told.
+#[utoipa::path(
+    delete,
+    path = "/admin/feedback",
+    tag = "admin",
+    params(
+        ("id" = Option<i64>, Query, description = "One line"),
+        ("site" = Option<String>, Query, description = "What was told about this site", max_length = 253),
+        ("client" = Option<String>, Query, description = "What this client of one day told", max_length = 64),
+        ("capability" = Option<String>, Query, description = "What was told about this capability", max_length = 32),
+        ("all" = Option<bool>, Query, description = "Everything: true"),
+    ),
+    responses((status = 200, description = "How many lines there were", body = FeedbackRemoved)),
+    security(("admin" = [])),
+)]
+pub(crate) async fn remove(
+    State(app): State<App>,
+    admin: Admin,
+    asked: Asked,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
+    let known: Vec<&str> = FILTERS.into_iter().chain(["all"]).collect();
+    query.only(&known)?;
+    let filter = filter(&query)?;
+    let is_everything = query.one_parsed::<bool>("all")? == Some(true);
+    if (filter == FeedbackFilter::default()) != is_everything {
+        return Err(Problem::bad_request(
+            "say what to remove: one or more of id, site, client and capability, or all=true alone",
+        ));
+    }
+    let removed = app.store().feedback_remove(&filter).await?;
+    tracing::info!(admin.name = admin.name, removed, filter = ?filter, "feedback removed");
+    asked.json(&FeedbackRemoved { removed }, Caching::Never)
+}
+
+fn filter(query: &QueryPairs) -> Result<FeedbackFilter, Problem> {
+    let site: Option<SiteName> = query.one("site")?.map(site_of).transpose()?;
+    let capability: Option<CapabilityId> = query
+        .one("capability")?
+        .map(parse_id)
+        .transpose()
+        .map_err(|problem| problem.with_parameter("capability"))?;
+    Ok(FeedbackFilter {
+        id: query.one_parsed("id")?,
+        site,
+        client: query.one("client")?.map(str::to_owned),
+        capability,
+    })
+}

@@ -1,0 +1,213 @@
+//! `POST /feedback`: somebody tells which capability they chose for a request. Off unless the operator turned it on.
+//!
+//! What is said is evidence, and ranks nothing by itself: the operator looks at it, throws out what is wrong, exports it
+//! and judges the ranking by it. Only what the request really finds can be chosen, each client and each site has a cap
+//! that holds for all processes together, and of the address no more is kept than a hash that changes every day.
+
+use std::net::IpAddr;
+
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use data_encoding::HEXLOWER;
+use indexer::SearchRequest;
+use manifest::CapabilityId;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use store::{Feedback, FeedbackCap, FeedbackCaps, FeedbackOutcome};
+use utoipa::ToSchema;
+
+use super::capability::parse_id;
+use super::search::find;
+use crate::app::App;
+use crate::client::Client;
+use crate::clock;
+use crate::parameters::QueryPairs;
+use crate::problem::Problem;
+use crate::text::one_line;
+
+/// Largest body: a request and an id.
+const BODY_BYTES_MAX: usize = 4 * 1024;
+/// Longest request that is kept; people type a sentence.
+const QUERY_CHARS_MAX: usize = 300;
+/// Results among which the choice has to be: nobody reads further.
+const LOOKED_AT_MAX: usize = 100;
+/// A person chooses a few dozen times a day; a site's lines beyond some hundreds teach nothing new; all of them together
+/// are some megabytes.
+const CAPS: FeedbackCaps =
+    FeedbackCaps { of_client: 50, of_client_for_site: 10, of_site: 500, of_all: 50_000 };
+/// Bytes of a client's hash: enough to tell the clients of a day apart.
+const CLIENT_BYTES: usize = 12;
+const SECONDS_A_DAY: i64 = 24 * 60 * 60;
+
+/// What was chosen for which request.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FeedbackRequest {
+    /// The request as it was searched for.
+    #[schema(min_length = 1, max_length = 300)]
+    query: String,
+    /// Id of the capability that was chosen.
+    #[schema(value_type = crate::openapi::schemas::CapabilityId, inline)]
+    capability: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FeedbackAnswer {
+    /// False where this client has said the same today.
+    kept: bool,
+    /// Where the capability stands among the results of the request; the first is 1.
+    place: u32,
+}
+
+/// Tells which capability was chosen for a request.
+#[utoipa::path(
+    post,
+    path = "/feedback",
+    tag = "search",
+    request_body = FeedbackRequest,
+    responses((status = 202, description = "It was heard", body = FeedbackAnswer)),
+)]
+pub(crate) async fn tell(
+    State(app): State<App>,
+    Extension(client): Extension<Client>,
+    query: QueryPairs,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    query.only(&[])?;
+    if !app.config().feedback {
+        return Err(Problem::forbidden(
+            "this instance takes no feedback: its operator turns it on with --feedback, or feedback = true in [api]",
+        ));
+    }
+    let (query, capability) = read(&body)?;
+    let left = app
+        .limits()
+        .feedback(client)
+        .map_err(|exhausted| exhausted.problem("this address has told as much as it may for now"))?;
+    let said = place(&app, client, query, capability).await?;
+    let kept = match app.store().feedback_save(&said, CAPS).await? {
+        FeedbackOutcome::Kept => true,
+        FeedbackOutcome::SaidBefore => false,
+        FeedbackOutcome::Full(cap) => return Err(full(cap, &said)),
+    };
+    let answer = FeedbackAnswer { kept, place: said.place };
+    let mut response = (StatusCode::ACCEPTED, axum::Json(answer)).into_response();
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    left.tell(response.headers_mut());
+    Ok(response)
+}
+
+fn read(body: &[u8]) -> Result<(String, CapabilityId), Problem> {
+    if body.len() > BODY_BYTES_MAX {
+        let detail = format!("the body is larger than {BODY_BYTES_MAX} bytes");
+        return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
+    }
+    let request: FeedbackRequest = serde_json::from_slice(body).map_err(|error| {
+        Problem::bad_request(format!(
+            "the body is not what was expected ({error}): send {{\"query\": \"book flight\", \"capability\": \"c…\"}}"
+        ))
+    })?;
+    if request.query.chars().count() > QUERY_CHARS_MAX {
+        let detail = format!("\"query\" is longer than {QUERY_CHARS_MAX} characters");
+        return Err(Problem::bad_request(detail).with_parameter("query"));
+    }
+    let query = one_line(&request.query, QUERY_CHARS_MAX);
+    if query.is_empty() {
+        return Err(
+            Problem::bad_request("\"query\" is empty: say what was searched for").with_parameter("query")
+        );
+    }
+    let capability = parse_id(&request.capability).map_err(|problem| problem.with_parameter("capability"))?;
+    Ok((query, capability))
+}
+
+/// Searches as the client did: what the request does not find cannot have been chosen.
+async fn place(
+    app: &App,
+    client: Client,
+    query: String,
+    capability: CapabilityId,
+) -> Result<Feedback, Problem> {
+    let request =
+        SearchRequest { phrasings: vec![query.clone()], limit: LOOKED_AT_MAX, ..SearchRequest::default() };
+    let found = find(app, request).await.map_err(|problem| problem.renamed("q", "query"))?.answer;
+    let at = found.hits.iter().position(|hit| hit.id == capability).ok_or_else(|| {
+        let detail = format!(
+            "{capability} is not among the first {LOOKED_AT_MAX} results for this query; send the query that found it"
+        );
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).with_parameter("capability")
+    })?;
+    let site = found.hits.get(at).map(|hit| hit.site.clone()).ok_or_else(|| {
+        Problem::not_found(format!("there is no capability {capability}; it may have left the index"))
+    })?;
+    let now = clock::now();
+    let salt = app.store().feedback_salt(now.timestamp() / SECONDS_A_DAY, &fresh_salt()).await?;
+    let place = u32::try_from(at + 1).unwrap_or(u32::MAX);
+    Ok(Feedback { at: now, query, capability, site, place, client: key(&salt, client.address) })
+}
+
+fn fresh_salt() -> String {
+    HEXLOWER.encode(&rand::random::<[u8; 32]>())
+}
+
+/// Who it was, for this day: without the salt, which is forgotten at its end, it leads back to no address.
+fn key(salt: &str, address: IpAddr) -> String {
+    let digest = Sha256::new().chain_update(salt).chain_update(address.to_string()).finalize();
+    HEXLOWER.encode(digest.get(..CLIENT_BYTES).unwrap_or_default())
+}
+
+fn full(cap: FeedbackCap, said: &Feedback) -> Problem {
+    let until_midnight = SECONDS_A_DAY - said.at.timestamp().rem_euclid(SECONDS_A_DAY);
+    let wait_s = u32::try_from(until_midnight).unwrap_or(u32::MAX);
+    let site = &said.site;
+    match cap {
+        FeedbackCap::Client => Problem::too_many("this address has told all it may today", wait_s),
+        FeedbackCap::ClientForSite => {
+            Problem::too_many(format!("this address has told all it may about {site} today"), wait_s)
+        }
+        FeedbackCap::Site => {
+            Problem::forbidden(format!("enough is known about {site}: nothing more is kept"))
+        }
+        FeedbackCap::All => Problem::forbidden("enough is kept: the operator has to remove some of it first"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_and_an_id_are_read() {
+        let id = "caaaaaaaaaaaaaaaa";
+        let (query, capability) =
+            read(format!("{{\"query\": \" book\\n flight \", \"capability\": \"{id}\"}}").as_bytes())
+                .unwrap();
+        assert_eq!((query.as_str(), capability.as_str()), ("book flight", id));
+        let long = "x".repeat(301);
+        for (wrong, word) in [
+            (String::new(), "expected"),
+            ("[]".into(), "expected"),
+            (format!("{{\"query\": \"x\", \"capability\": \"{id}\", \"more\": 1}}"), "more"),
+            (format!("{{\"query\": \" \", \"capability\": \"{id}\"}}"), "empty"),
+            (format!("{{\"query\": \"{long}\", \"capability\": \"{id}\"}}"), "longer"),
+            ("{\"query\": \"x\", \"capability\": \"7\"}".into(), "id of a capability"),
+        ] {
+            let detail = read(wrong.as_bytes()).unwrap_err().body().detail.clone();
+            assert!(detail.contains(word), "{wrong}: {detail}");
+        }
+        assert_eq!(read(&[b' '; 5_000]).unwrap_err().body().status, StatusCode::PAYLOAD_TOO_LARGE);
+    }
+
+    #[test]
+    fn a_client_has_one_name_a_day_that_is_not_its_address() {
+        let (one, other) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
+        let (today, tomorrow) = (fresh_salt(), fresh_salt());
+        assert_eq!(key(&today, one), key(&today, one));
+        assert_ne!(key(&today, one), key(&today, other));
+        assert_ne!(key(&today, one), key(&tomorrow, one));
+        assert_eq!(key(&today, one).len(), 2 * CLIENT_BYTES);
+    }
+}

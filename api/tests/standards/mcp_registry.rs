@@ -1,0 +1,139 @@
+//! `GET /v0.1/servers` against the rules of the official MCP registry (`server.json` of 2025-12-11 and its API), in words
+//! of our own.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::world::{World, encoded};
+
+/// What the registry allows in a list of servers.
+fn list_schema() -> Value {
+    let uri = json!({"type": "string", "format": "uri"});
+    let remote = json!({
+        "type": "object", "required": ["type", "url"], "additionalProperties": false,
+        "properties": {"type": {"enum": ["streamable-http", "sse"]},
+                       "url": {"type": "string", "pattern": "^(https?://[^\\s]+|\\{[a-zA-Z_][a-zA-Z0-9_]*\\}[^\\s]*)$"}},
+    });
+    let server = json!({
+        "type": "object", "required": ["name", "description", "version"], "additionalProperties": false,
+        "properties": {
+            "$schema": uri,
+            "name": {"type": "string", "minLength": 3, "maxLength": 200, "pattern": "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$"},
+            "description": {"type": "string", "minLength": 1, "maxLength": 100},
+            "title": {"type": "string", "minLength": 1, "maxLength": 100},
+            "version": {"type": "string", "minLength": 1, "maxLength": 255, "not": {"enum": ["latest"]}},
+            "remotes": {"type": "array", "minItems": 1, "items": remote},
+        },
+    });
+    let time = json!({"type": "string", "format": "date-time"});
+    let official = json!({
+        "type": "object", "additionalProperties": false,
+        "properties": {"status": {"enum": ["active", "deprecated", "deleted"]}, "publishedAt": time, "updatedAt": time,
+                       "isLatest": {"type": "boolean"}},
+    });
+    let entry = json!({
+        "type": "object", "required": ["server"], "additionalProperties": false,
+        "properties": {"server": server, "_meta": {
+            "type": "object", "properties": {"io.modelcontextprotocol.registry/official": official},
+            "propertyNames": {"pattern": "^[a-z0-9.-]+/[a-z0-9._-]+$"}}},
+    });
+    json!({
+        "type": "object", "required": ["servers"], "additionalProperties": false,
+        "properties": {
+            "servers": {"type": "array", "items": entry},
+            "metadata": {"type": "object", "additionalProperties": false,
+                         "properties": {"nextCursor": {"type": "string", "minLength": 1}, "count": {"type": "integer"}}},
+        },
+    })
+}
+
+async fn list(world: &World, path: &str) -> Value {
+    let answer = world.get(path).await.ok();
+    let options = jsonschema::options().should_validate_formats(true).build(&list_schema()).unwrap();
+    let wrong: Vec<String> =
+        options.iter_errors(&answer).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(wrong.is_empty(), "{wrong:#?} in {answer:#}");
+    assert_eq!(answer["metadata"]["count"], answer["servers"].as_array().unwrap().len());
+    answer
+}
+
+/// A server card that declares all it may.
+fn card(name: &str, title: &str, version: &str, urls: &[&str]) -> Value {
+    let remotes: Vec<Value> = urls.iter().map(|url| json!({"type": "streamable-http", "url": url})).collect();
+    json!({"$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
+        "name": name, "title": title, "version": version, "description": "Tools \n of\tmany kinds. ".repeat(20), "remotes": remotes})
+}
+
+async fn world() -> World {
+    let world = World::new().await;
+    let long = format!("{}.{}.{}.long.example", "a".repeat(60), "b".repeat(60), "c".repeat(60));
+    let at_long = format!("https://{long}/mcp");
+    for (host, card) in [
+        ("plain.example", card("example.plain/tools", "Plain", "1.2.3", &["https://plain.example/mcp"])),
+        ("blank.example", card("no registry name", "  ", "latest", &["https://blank.example/mcp"])),
+        (
+            "range.example",
+            card(
+                "a.b/c/d",
+                "\u{200b}",
+                "^1.0",
+                &["https://range.example/mcp", "https://range.example/m c p"],
+            ),
+        ),
+        (&long, card("", &"t".repeat(300), &"9".repeat(300), &[&at_long])),
+        ("local.example", card("example.local/x", "Local", "1.0.0", &["ftp://local.example/x"])),
+    ] {
+        world.publish(&format!("https://{host}/.well-known/mcp/server-card.json"), card).await;
+    }
+    world
+}
+
+#[tokio::test]
+async fn every_server_is_as_the_registry_allows() {
+    let world = world().await;
+    let all = list(&world, "/v0.1/servers").await;
+    let named = |part: &str| {
+        let servers = all["servers"].as_array().unwrap().iter();
+        servers.filter(|one| one["server"]["name"].as_str().unwrap().contains(part)).collect::<Vec<_>>()
+    };
+    let plain = named("example.plain/tools")[0];
+    assert_eq!(plain["server"]["version"], "1.2.3");
+    assert_eq!(plain["_meta"]["agentdex/record"]["name_is"], "declared");
+    for host in ["example.blank/m", "example.range/m", "example.long."] {
+        let one = named(host)[0];
+        assert_eq!(one["_meta"]["agentdex/record"]["name_is"], "minted", "{host}");
+    }
+    for host in ["example.blank/m", "example.range/m"] {
+        let one = named(host)[0];
+        assert_eq!(
+            (&one["server"]["version"], &one["_meta"]["agentdex/record"]["version_is"]),
+            (&json!("0.0.0"), &json!("minted"))
+        );
+        assert_eq!(one["server"]["remotes"].as_array().unwrap().len(), 1, "{host}");
+    }
+    assert!(named("example.local").is_empty(), "nothing that speaks MCP over HTTP is declared there");
+}
+
+#[tokio::test]
+async fn pages_searches_times_and_versions_are_asked_for_as_there() {
+    let world = world().await;
+    let all = list(&world, "/v0.1/servers").await["servers"].as_array().unwrap().clone();
+    let mut paged = Vec::new();
+    let mut path = "/v0.1/servers?limit=2".to_owned();
+    loop {
+        let page = list(&world, &path).await;
+        paged.extend(page["servers"].as_array().unwrap().clone());
+        let Some(cursor) = page["metadata"]["nextCursor"].as_str() else { break };
+        path = format!("/v0.1/servers?limit=2&cursor={}", encoded(cursor));
+    }
+    assert_eq!(paged, all);
+    let count = async |query: &str| {
+        list(&world, &format!("/v0.1/servers?{query}")).await["metadata"]["count"].clone()
+    };
+    assert_eq!(count("search=PLAIN").await, 1);
+    assert_eq!(count("version=latest").await, all.len());
+    assert_eq!(count("version=1.2.3&search=plain").await, 1);
+    assert_eq!(count("updated_since=2025-08-07T13:15:04.280Z").await, all.len());
+    assert_eq!(count("updated_since=2999-01-01T00:00:00Z").await, 0);
+    assert_eq!(world.get("/v0.1/servers?updated_since=yesterday").await.status, StatusCode::BAD_REQUEST);
+}

@@ -1,0 +1,252 @@
+//! `agentdex feedback`: what people said they chose (`POST /feedback`), to be looked at, removed, taken elsewhere, and to
+//! judge the ranking by. It ranks nothing by itself.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, ensure};
+use clap::{Args, Subcommand};
+use crawler::cli::SharedFlags;
+use indexer::{SearchRequest, Searcher};
+use manifest::{CapabilityId, SiteName};
+use store::{FeedbackFilter, FeedbackPair, Store};
+
+use crate::serve;
+
+/// Pairs read at once.
+const PAGE: u32 = 1_000;
+/// Results among which a choice is looked for, as a page shows them.
+const LOOKED_AT: usize = 10;
+
+#[derive(Debug, Args)]
+pub(crate) struct FeedbackArgs {
+    #[command(subcommand)]
+    command: FeedbackCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum FeedbackCommand {
+    /// Print what was told, the newest first
+    List {
+        #[command(flatten)]
+        filter: FilterArgs,
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: u32,
+    },
+    /// Remove what was told about a site or a capability, or by a client of one day
+    Remove {
+        #[command(flatten)]
+        filter: FilterArgs,
+        /// Everything
+        #[arg(long, conflicts_with_all = ["site", "client", "capability"])]
+        all: bool,
+    },
+    /// Write requests with what was chosen for them as lines of JSON
+    Export {
+        /// `-` for standard output
+        file: PathBuf,
+        /// Only what at least so many clients chose
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        clients: u32,
+    },
+    /// Say how well the index ranks what was chosen
+    Judge {
+        /// Only what at least so many clients chose
+        #[arg(long, value_name = "N", default_value_t = 2)]
+        clients: u32,
+    },
+}
+
+#[derive(Debug, Args)]
+struct FilterArgs {
+    #[arg(long, value_name = "DOMAIN")]
+    site: Option<String>,
+    /// As `list` prints it
+    #[arg(long, value_name = "HASH")]
+    client: Option<String>,
+    #[arg(long, value_name = "ID")]
+    capability: Option<String>,
+}
+
+impl FilterArgs {
+    fn read(&self) -> anyhow::Result<FeedbackFilter> {
+        let site = self.site.as_deref().map(SiteName::parse).transpose()?;
+        let capability = self.capability.as_deref().map(CapabilityId::parse).transpose();
+        let capability = capability.context("the id of a capability is \"c\" and 16 characters")?;
+        Ok(FeedbackFilter { id: None, site, client: self.client.clone(), capability })
+    }
+}
+
+pub(crate) async fn run(
+    args: &FeedbackArgs,
+    shared: &SharedFlags,
+    out: &mut impl Write,
+) -> anyhow::Result<ExitCode> {
+    let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
+    let _log = settings.start_logging("agentdex-feedback");
+    let store = Store::open(&settings.store).await?;
+    match &args.command {
+        FeedbackCommand::List { filter, limit } => {
+            for line in store.feedback_page(&filter.read()?, None, *limit).await? {
+                writeln!(out, "{}", serde_json::to_string(&line)?)?;
+            }
+        }
+        FeedbackCommand::Remove { filter, all } => {
+            let filter = filter.read()?;
+            let is_named = filter != FeedbackFilter::default();
+            ensure!(is_named || *all, "say what to remove: --site, --client, --capability, or --all");
+            writeln!(out, "{} removed", store.feedback_remove(&filter).await?)?;
+        }
+        FeedbackCommand::Export { file, clients } => {
+            let pairs = pairs(&store, *clients).await?;
+            match file.to_str() {
+                Some("-") => write(&pairs, out)?,
+                _ => export(&pairs, file)?,
+            }
+        }
+        FeedbackCommand::Judge { clients } => {
+            let pairs = pairs(&store, *clients).await?;
+            let searcher = Searcher::open(&settings.index.dir)?;
+            writeln!(out, "{}", judge(&searcher, &pairs)?)?;
+        }
+    }
+    store.close().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Every pair; the caps of the interface bound how many there are.
+async fn pairs(store: &Store, clients_min: u32) -> anyhow::Result<Vec<FeedbackPair>> {
+    let mut pairs: Vec<FeedbackPair> = Vec::new();
+    loop {
+        let page = store.feedback_pairs(pairs.last(), clients_min, PAGE).await?;
+        let is_last = u32::try_from(page.len()).is_ok_and(|found| found < PAGE);
+        pairs.extend(page);
+        if is_last {
+            return Ok(pairs);
+        }
+    }
+}
+
+fn write(pairs: &[FeedbackPair], out: &mut impl Write) -> anyhow::Result<()> {
+    for pair in pairs {
+        writeln!(out, "{}", serde_json::to_string(pair)?)?;
+    }
+    Ok(())
+}
+
+fn export(pairs: &[FeedbackPair], file: &Path) -> anyhow::Result<()> {
+    let created = std::fs::File::create_new(file);
+    let mut file = BufWriter::new(created.with_context(|| format!("cannot write {}", file.display()))?);
+    write(pairs, &mut file)?;
+    Ok(file.flush()?)
+}
+
+/// Searches for every request again and says where the choices stand.
+fn judge(searcher: &Searcher, pairs: &[FeedbackPair]) -> anyhow::Result<String> {
+    let (mut found, mut reciprocal) = (0_u32, 0.0);
+    for pair in pairs {
+        let phrasings = vec![pair.query.clone()];
+        let request = SearchRequest { phrasings, limit: LOOKED_AT, ..SearchRequest::default() };
+        let answer = searcher.search(&request).with_context(|| pair.query.clone())?;
+        let place = (1_u32..).zip(&answer.hits).find(|(_, hit)| hit.id == pair.capability);
+        if let Some((place, _)) = place {
+            found += 1;
+            reciprocal += 1.0 / f64::from(place);
+        }
+    }
+    let judged = u32::try_from(pairs.len()).unwrap_or(u32::MAX);
+    if judged == 0 {
+        return Ok("nothing to judge by: no request with a choice that enough clients made".to_owned());
+    }
+    let mean = reciprocal / f64::from(judged);
+    Ok(format!(
+        "{judged} requests with a choice: {found} of the choices among the first {LOOKED_AT}, mean reciprocal rank {mean:.3}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::DateTime;
+    use store::{DatabaseUrl, Feedback, FeedbackCaps, FeedbackOutcome, StoreConfig};
+
+    #[tokio::test]
+    async fn what_was_told_is_listed_exported_and_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let shared = SharedFlags { data_dir: Some(dir.path().to_owned()), ..SharedFlags::default() };
+        let store = Store::open(&StoreConfig::new(DatabaseUrl::in_data_dir(dir.path()))).await.unwrap();
+        let caps = FeedbackCaps { of_client: 9, of_client_for_site: 9, of_site: 9, of_all: 9 };
+        for (client, query) in [("a", "flight"), ("b", "flight"), ("a", "rain")] {
+            let said = Feedback {
+                at: DateTime::UNIX_EPOCH,
+                query: query.into(),
+                capability: CapabilityId::of_key(query),
+                site: SiteName::parse("sky.example").unwrap(),
+                place: 1,
+                client: client.into(),
+            };
+            assert_eq!(store.feedback_save(&said, caps).await.unwrap(), FeedbackOutcome::Kept);
+        }
+        let told = async |command| {
+            let mut out = Vec::new();
+            run(&FeedbackArgs { command }, &shared, &mut out).await.map(|_| String::from_utf8(out).unwrap())
+        };
+        let nobody = || FilterArgs { site: None, client: None, capability: None };
+        let listed = told(FeedbackCommand::List { filter: nobody(), limit: 9 }).await.unwrap();
+        assert_eq!(listed.lines().count(), 3);
+        let exported = told(FeedbackCommand::Export { file: "-".into(), clients: 2 }).await.unwrap();
+        assert!(
+            exported.contains(r#""query":"flight""#) && exported.contains(r#""clients":2"#),
+            "{exported}"
+        );
+        assert_eq!(exported.lines().count(), 1);
+        let unclear = told(FeedbackCommand::Remove { filter: nobody(), all: false }).await.unwrap_err();
+        assert!(unclear.to_string().contains("--site"), "{unclear}");
+        let of_client = FilterArgs { client: Some("a".into()), ..nobody() };
+        let removed = told(FeedbackCommand::Remove { filter: of_client, all: false }).await.unwrap();
+        assert_eq!(removed, "2 removed\n");
+    }
+
+    #[test]
+    fn choices_are_looked_for_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let builder = indexer::IndexBuilder::begin(dir.path(), "test").unwrap();
+        let url = manifest::ManifestUrl::parse("https://skyhop.example/agent.json").unwrap();
+        let bytes = br#"{"awp_version":"0.1","domain":"skyhop.example","intent":"Flights","actions":[
+            {"id":"book_flight","description":"Book a flight","endpoint":"/book","method":"POST"}]}"#;
+        let manifest = manifest::read(&manifest::Document {
+            bytes,
+            url: &url,
+            final_url: None,
+            discovery: manifest::Discovery::WellKnown,
+            served: None,
+            linked: &[],
+            force: None,
+        });
+        let capability = manifest.capabilities[0].id.clone();
+        let seen = DateTime::UNIX_EPOCH;
+        builder
+            .add(&store::StoredManifest {
+                manifest,
+                status: policy::Status::Fresh,
+                first_seen_at: seen,
+                last_seen_at: seen,
+                changed_at: seen,
+                versions: 1,
+                body_kept: true,
+            })
+            .unwrap();
+        builder.finish(store::FeedPosition(1)).unwrap();
+        let searcher = Searcher::open(dir.path()).unwrap();
+        let pair = |query: &str| FeedbackPair {
+            query: query.into(),
+            capability: capability.clone(),
+            site: SiteName::parse("skyhop.example").unwrap(),
+            clients: 2,
+        };
+        let said = judge(&searcher, &[pair("book flight"), pair("zzzz")]).unwrap();
+        assert!(said.contains("2 requests with a choice: 1 of") && said.ends_with("0.500"), "{said}");
+        assert!(judge(&searcher, &[]).unwrap().contains("nothing to judge"));
+    }
+}
