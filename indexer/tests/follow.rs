@@ -4,12 +4,12 @@
 
 mod support;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use indexer::follow::{self, Mode, Summary};
-use indexer::{IndexConfig, SearchRequest, Searcher};
+use indexer::{IndexConfig, IndexError, SearchRequest, Searcher};
 use manifest::{ContentHash, Discovery, Host, ManifestUrl, SiteName};
 use policy::{FetchOutcome, Status, VisitEnd};
 use store::{FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, Seed, Store, VisitRecord, WorkerId};
@@ -161,6 +161,63 @@ async fn an_index_that_cannot_be_gone_on_with_is_rebuilt() {
     visit(&other, "two.example", Some("somersault"), day(0)).await;
     assert!(once(&other, dir.path()).await.was_rebuilt, "another database has another feed");
     assert!(finds(dir.path(), "somersault") && !finds(dir.path(), "juggle"));
+}
+
+/// Where the current generation of an index lies.
+fn generation(index: &Path) -> PathBuf {
+    index.join(std::fs::read_to_string(index.join("current")).unwrap().trim())
+}
+
+#[tokio::test]
+async fn damage_that_is_found_at_the_start_is_mended_from_the_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    visit(&store, "one.example", Some("juggle"), day(0)).await;
+    once(&store, dir.path()).await;
+    let index = IndexConfig::in_data_dir(dir.path()).dir;
+    let damages: [fn(&Path); 4] = [
+        |generation| std::fs::write(generation.join("meta.json"), "{").unwrap(),
+        |generation| {
+            for file in files(generation, "term") {
+                let bytes = std::fs::read(&file).unwrap();
+                std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
+            }
+        },
+        |generation| files(generation, "store").iter().for_each(|file| std::fs::remove_file(file).unwrap()),
+        |generation| std::fs::remove_dir_all(generation).unwrap(),
+    ];
+    for (at, damage) in damages.iter().enumerate() {
+        damage(&generation(&index));
+        assert!(once(&store, dir.path()).await.was_rebuilt, "damage {at} was not seen");
+        assert!(finds(dir.path(), "juggle"), "damage {at}");
+        assert!(!once(&store, dir.path()).await.was_rebuilt, "damage {at} was mended");
+    }
+}
+
+fn files(generation: &Path, extension: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(generation).unwrap().map(|entry| entry.unwrap().path());
+    let found: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|of| of == extension)).collect();
+    assert!(!found.is_empty(), "no file of the index ends with .{extension}");
+    found
+}
+
+#[tokio::test]
+async fn an_index_of_another_schema_is_not_served_and_rebuilt() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    visit(&store, "one.example", Some("juggle"), day(0)).await;
+    once(&store, dir.path()).await;
+    let index = IndexConfig::in_data_dir(dir.path()).dir;
+    let meta = generation(&index).join("meta.json");
+    let text = std::fs::read_to_string(&meta).unwrap();
+    let ours = format!("\\\"schema_version\\\":{}", indexer::SCHEMA_VERSION);
+    assert!(text.contains(&ours), "{text}");
+    std::fs::write(&meta, text.replace(&ours, "\\\"schema_version\\\":1")).unwrap();
+    let refused = Searcher::open(&index).unwrap_err();
+    assert!(matches!(refused, IndexError::SchemaOther { found: 1, .. }), "{refused}");
+    assert!(once(&store, dir.path()).await.was_rebuilt);
+    assert!(finds(dir.path(), "juggle"));
 }
 
 #[tokio::test]

@@ -326,6 +326,20 @@ fn misspelt_words_are_pointed_out() {
 }
 
 #[test]
+fn the_beginning_of_a_known_word_finds_it() {
+    let mut trams = support::manifest("lines.example", "City Lines");
+    support::add(&mut trams, "timetable", "Tells when the next tramway leaves.");
+    support::add(&mut trams, "museum", "Opening hours of the tramcarriagehall.");
+    let (_dir, searcher) = searcher(&[web(), vec![trams]].concat());
+    let answer = searcher.search(&request("tram")).unwrap();
+    assert_eq!(names(&answer), ["timetable"], "a word that is much longer is another word");
+    assert_eq!(answer.did_you_mean.as_deref(), Some("tramway"));
+    let misspelt = searcher.search(&request("flihgt")).unwrap();
+    assert_eq!(misspelt.did_you_mean.as_deref(), Some("flight"));
+    assert!(searcher.search(&request("tra")).unwrap().hits.is_empty(), "three letters say too little");
+}
+
+#[test]
 fn similar_capabilities_are_others() {
     let (_dir, searcher) = searcher(&web());
     let id = searcher.search(&request("book flight")).unwrap().hits[0].id.clone();

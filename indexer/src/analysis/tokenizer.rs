@@ -5,9 +5,19 @@ use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use super::{Stemming, is_stop_word, words};
 
 /// Words, stemmed, without stop words, with offsets into the text.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct CapabilityTokenizer {
     pub(crate) stemming: Stemming,
+    /// First letters of the stems that are looked for. Other English words stay as they are, since their stems begin as
+    /// they do, and stemming takes most of the time of a snippet.
+    pub(crate) initials: Vec<char>,
+}
+
+impl CapabilityTokenizer {
+    fn stem(&self, word: String) -> String {
+        let is_other = self.stemming == Stemming::English && !word.starts_with(self.initials.as_slice());
+        if is_other { word } else { self.stemming.stem(&word).into_owned() }
+    }
 }
 
 impl Tokenizer for CapabilityTokenizer {
@@ -21,7 +31,7 @@ impl Tokenizer for CapabilityTokenizer {
                 offset_from: word.span.start,
                 offset_to: word.span.end,
                 position,
-                text: self.stemming.stem(&word.text).into_owned(),
+                text: self.stem(word.text),
                 position_length: 1,
             })
             .collect();

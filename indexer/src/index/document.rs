@@ -14,6 +14,7 @@ use store::StoredManifest;
 use tantivy::TantivyDocument;
 
 use super::Fields;
+use super::forward::{Part, encoded, gram_number, hash as number};
 use super::schema::SUGGESTION_MARK;
 use crate::analysis::{Stemming, bigram, fold_exact, grams, is_stop_word, language_of, words};
 use crate::answer::{Hit, SuggestionKind};
@@ -32,6 +33,8 @@ const SITE_WEIGHT: usize = 2;
 const TERMS_MAX: usize = 1_500;
 /// Terms of the manifest's own text at most.
 const ABOUT_TERMS_MAX: usize = 400;
+/// Words whose character grams are kept.
+const GRAM_WORDS_MAX: usize = 40;
 /// Words of the manifest's name that count as the site's name; longer ones are slogans.
 const SITE_WORDS_MAX: usize = 10;
 /// Bytes of a description that a row keeps; the whole text is in the store.
@@ -257,14 +260,22 @@ impl<'a> CapabilityText<'a> {
         let terms = self.terms(manifest);
         document.add_text(fields.all, &terms.all);
         document.add_text(fields.bigram, &terms.bigrams);
-        document.add_text(fields.gram, self.grams(&manifest.site_words));
         // Each text is a value of its own, so that no phrase reaches from one into the next.
         for text in &terms.written {
             document.add_text(fields.word, text);
         }
-        let examples = &self.capability.examples;
-        document.add_text(fields.example, joined_terms(examples.iter().map(String::as_str), stemming));
-        document.add_text(fields.about, manifest.about(stemming));
+        let examples = joined_terms(self.capability.examples.iter().map(String::as_str), stemming);
+        let texts = [
+            (&*terms.all, Part::Own),
+            (&*examples, Part::Example),
+            (&*manifest.about(stemming), Part::About),
+        ];
+        for stem in texts.into_iter().flat_map(|(text, part)| encoded(text, part)) {
+            document.add_u64(fields.stems, stem);
+        }
+        for gram in self.grams(&manifest.site_words) {
+            document.add_u64(fields.grams, u64::from(gram));
+        }
         self.add_suggestions(fields, document);
     }
 
@@ -280,16 +291,11 @@ impl<'a> CapabilityText<'a> {
         terms
     }
 
-    fn grams(&self, site_words: &[String]) -> String {
-        let mut joined = String::new();
-        let description = self.capability.description.as_deref().unwrap_or_default();
-        let own = words(&self.capability.name).chain(words(description)).map(|word| word.text);
-        for word in own.chain(site_words.iter().cloned()).filter(|word| !is_stop_word(word)).take(TERMS_MAX) {
-            for gram in grams(&word) {
-                push_term(&mut joined, gram);
-            }
-        }
-        joined
+    /// The character grams of the name and the site.
+    fn grams(&self, site_words: &[String]) -> BTreeSet<u16> {
+        let own = words(&self.capability.name).map(|word| word.text).chain(site_words.iter().cloned());
+        let own = own.filter(|word| !is_stop_word(word)).take(GRAM_WORDS_MAX);
+        own.flat_map(|word| grams(&word).map(gram_number).collect::<Vec<_>>()).collect()
     }
 
     fn add_suggestions(&self, fields: &Fields, document: &mut TantivyDocument) {
@@ -420,11 +426,4 @@ fn shortened(text: &str, bytes_max: usize) -> String {
     }
     let end = (0..=bytes_max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     format!("{}…", text.get(..end).unwrap_or_default())
-}
-
-/// A stable number for a text (FNV-1a).
-fn number(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }

@@ -1,8 +1,8 @@
 //! The fields of the index.
 //!
 //! Text is analysed before it reaches tantivy: a field receives its terms joined by spaces. One field, `all`, holds every
-//! word of a capability with the important ones repeated, since a sum over fields of their own ranks worse; what ranks
-//! at another weight (bigrams, examples, the site's long text) has a field of its own.
+//! word of a capability with the important ones repeated, since a sum over fields of their own ranks worse; bigrams, which
+//! count less, have a field of their own. What ranks capabilities and selects none is in columns.
 
 use tantivy::Index;
 use tantivy::schema::{
@@ -47,12 +47,6 @@ fields! {
     all,
     /// Neighbouring terms, joined.
     bigram,
-    /// Character grams of the name, the site and the description.
-    gram,
-    /// Example requests.
-    example,
-    /// What the manifest says of itself at length.
-    about,
     /// Words as written, in order: for corrections and phrases.
     word,
     /// Completions, each with its kind.
@@ -86,12 +80,16 @@ fields! {
     text_number,
     /// What the score is multiplied by.
     prior,
+    /// Stems of the capability, its examples and its manifest, as numbers: for the closer look.
+    stems,
+    /// Character grams of its name and its site, as numbers.
+    grams,
 }
 
 impl Fields {
     /// Those that the words of a request are looked up in.
-    pub(crate) fn searched(&self) -> [Field; 8] {
-        [self.all, self.bigram, self.gram, self.example, self.about, self.word, self.exact, self.suggest]
+    pub(crate) fn searched(&self) -> [Field; 5] {
+        [self.all, self.bigram, self.word, self.exact, self.suggest]
     }
 }
 
@@ -110,9 +108,6 @@ pub(crate) fn schema() -> SchemaParts {
         exact: builder.add_text_field("exact", whole()),
         all: builder.add_text_field("all", terms(IndexRecordOption::WithFreqs)),
         bigram: builder.add_text_field("bigram", terms(IndexRecordOption::WithFreqs)),
-        gram: builder.add_text_field("gram", terms(IndexRecordOption::WithFreqs)),
-        example: builder.add_text_field("example", terms(IndexRecordOption::WithFreqs)),
-        about: builder.add_text_field("about", terms(IndexRecordOption::WithFreqs)),
         word: builder.add_text_field("word", terms(IndexRecordOption::WithFreqsAndPositions)),
         suggest: builder.add_text_field("suggest", whole()),
         format: facet(&mut builder, "format"),
@@ -138,6 +133,8 @@ pub(crate) fn schema() -> SchemaParts {
         site_number: builder.add_u64_field("site_number", FAST),
         text_number: builder.add_u64_field("text_number", FAST),
         prior: builder.add_f64_field("prior", FAST),
+        stems: builder.add_u64_field("stems", FAST),
+        grams: builder.add_u64_field("grams", FAST),
     };
     SchemaParts { schema: builder.build(), fields }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use manifest::ManifestId;
 use store::{FeedPosition, StoredManifest};
 use tantivy::indexer::LogMergePolicy;
-use tantivy::{Index, IndexWriter, Term};
+use tantivy::{Index, IndexSettings, IndexWriter, Term};
 
 use super::document::ManifestText;
 use super::{Fields, Generations, Payload, SchemaParts, register_tokenizers, schema};
@@ -17,6 +17,8 @@ use crate::error::IndexError;
 
 /// Memory for documents that are not yet on disk, over all threads of the writer.
 const WRITER_MEMORY_BYTES: usize = 128 << 20;
+/// Rows that are compressed together, in bytes: the rows of a page lie in as many blocks, each unpacked as a whole.
+const ROW_BLOCK_BYTES: usize = 4_096;
 /// Indexing threads: two keep up with one database; more would take the cores from searches.
 const WRITER_THREADS: usize = 2;
 /// Share of deleted documents at which a segment is merged: a crawl replaces documents all the time, and deleted ones
@@ -66,7 +68,9 @@ impl Writer {
     /// Creates an empty index in an empty directory, committed at the beginning of the feed.
     pub(crate) fn create(dir: &Path, feed_id: &str) -> Result<Self, IndexError> {
         let SchemaParts { schema, fields } = schema();
-        let index = Index::create_in_dir(dir, schema).map_err(IndexError::engine("create itself"))?;
+        let settings = IndexSettings { docstore_blocksize: ROW_BLOCK_BYTES, ..IndexSettings::default() };
+        let builder = Index::builder().schema(schema).settings(settings);
+        let index = builder.create_in_dir(dir).map_err(IndexError::engine("create itself"))?;
         let mut writer = Self::over(&index, fields, feed_id)?;
         writer.commit(FeedPosition::default())?;
         Ok(writer)

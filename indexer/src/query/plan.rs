@@ -141,7 +141,7 @@ impl Plan {
         self.terms.push(QueryTerm { text, role, weight, word });
     }
 
-    /// Adds what a misspelt word may have meant.
+    /// Adds what words may have meant that no capability has.
     pub(crate) fn add_corrections(&mut self, corrections: &[Correction]) {
         for correction in corrections {
             let stem = Stemming::English.stem(&correction.meant).into_owned();

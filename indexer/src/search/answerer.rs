@@ -115,7 +115,10 @@ impl<'a> Answerer<'a> {
         plans.retain(|plan| !plan.terms.is_empty());
         let mut found_corrections = Vec::new();
         for plan in &mut plans {
-            let found = corrections(&loaded.searcher, &loaded.fields, &plan.words)?;
+            let stems = plan.words.iter().map(|word| Some(word.stem.as_str()));
+            let frequencies = loaded.frequencies.of(&loaded.searcher, loaded.fields.all, stems);
+            let frequencies = frequencies.map_err(IndexError::engine("look a word up"))?;
+            let found = corrections(&loaded.searcher, &loaded.fields, &plan.words, &frequencies)?;
             plan.add_corrections(&found);
             plan.add_synonyms();
             plan.add_associations(&loaded.known);
@@ -285,8 +288,10 @@ impl<'a> Answerer<'a> {
         let is_everything = total_is_exact && total == best.len() as u64;
         let (mut selected, mut candidates): (Vec<f32>, Vec<DocAddress>) = best.into_iter().unzip();
         let exact = self.exact_documents()?;
-        let mut known: HashSet<DocAddress> = candidates.iter().copied().collect();
-        candidates.extend(exact.iter().filter(|address| known.insert(**address)));
+        if !exact.is_empty() {
+            let known: HashSet<DocAddress> = candidates.iter().copied().collect();
+            candidates.extend(exact.iter().filter(|address| !known.contains(*address)));
+        }
         let is_all_selected = candidates.len() == selected.len();
         let look = match self.plans.as_slice() {
             [only] if is_all_selected && is_scored_whole(only) => Look::Rest,
@@ -299,6 +304,7 @@ impl<'a> Answerer<'a> {
         let mut unit = 0.0_f32;
         #[expect(clippy::cast_precision_loss, reason = "a handful of phrasings")]
         let share = 1.0 / self.plans.len() as f32;
+        let mut matrices = Vec::with_capacity(self.plans.len());
         for plan in &self.plans {
             deadline.check()?;
             let matrix = Matrix::of(self.loaded, plan, &candidates, look)?;
@@ -307,25 +313,24 @@ impl<'a> Answerer<'a> {
             for (sum, score) in fused.iter_mut().zip(scores) {
                 *sum += share * score;
             }
+            matrices.push(matrix);
         }
         let traits = self.traits(&candidates, &exact);
         let ranked = rank(&candidates, &fused, &traits, unit.max(1.0));
-        let coverage = self.coverage(&ranked)?;
+        let coverage = self.coverage(&ranked, &matrices);
         Ok(Window { ranked, total, total_is_exact, coverage, is_everything })
     }
 
-    fn coverage(&self, ranked: &[Ranked]) -> Result<f32, IndexError> {
+    fn coverage(&self, ranked: &[Ranked], matrices: &[Matrix]) -> f32 {
         if ranked.first().is_some_and(Ranked::is_exact) {
-            return Ok(1.0);
+            return 1.0;
         }
-        let best: Vec<DocAddress> = ranked.iter().take(COVERAGE_HITS).map(|hit| hit.address).collect();
-        let mut largest = 0.0_f32;
-        for plan in &self.plans {
-            let matrix = Matrix::of(self.loaded, plan, &best, Look::Words)?;
-            let of_hits = (0..best.len()).map(|at| coverage(plan, &matrix, at));
-            largest = of_hits.fold(largest, f32::max);
-        }
-        Ok(largest)
+        let best = ranked.iter().take(COVERAGE_HITS);
+        let of_hit = |hit: &Ranked| {
+            let plans = self.plans.iter().zip(matrices);
+            plans.map(|(plan, matrix)| coverage(plan, matrix, hit.candidate)).fold(0.0, f32::max)
+        };
+        best.map(of_hit).fold(0.0, f32::max)
     }
 
     /// Documents whose id, name or site is the whole of a phrasing.

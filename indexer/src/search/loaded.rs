@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tantivy::columnar::Column;
+use tantivy::fieldnorm::FieldNormReader;
 use tantivy::{Index, IndexReader, ReloadPolicy};
 
 use super::IndexGeneration;
+use super::frequencies::Frequencies;
 use super::matrix::Statistics;
-use super::suggest::Kept;
+use super::suggest::Suggestions;
 use crate::error::IndexError;
 use crate::index::{Fields, Generations, Payload, register_tokenizers};
 use crate::query::Associations;
@@ -26,8 +28,9 @@ pub(crate) struct Loaded {
     pub(crate) searcher: tantivy::Searcher,
     pub(crate) fields: Fields,
     pub(crate) generation: IndexGeneration,
-    pub(crate) suggestions: Kept,
+    pub(crate) suggestions: Suggestions,
     pub(crate) statistics: Statistics,
+    pub(crate) frequencies: Frequencies,
     pub(crate) known: Arc<Associations>,
     /// Columns that every ranking reads, by segment.
     pub(crate) columns: Vec<Columns>,
@@ -40,10 +43,16 @@ pub(crate) struct Columns {
     pub(crate) text: Column<u64>,
     pub(crate) prior: Column<f64>,
     pub(crate) first_seen_ms: Column<i64>,
+    /// The stems of each document, as numbers.
+    pub(crate) stems: Column<u64>,
+    /// The character grams of its names, as numbers.
+    pub(crate) grams: Column<u64>,
+    /// How long the documents are.
+    pub(crate) lengths: FieldNormReader,
 }
 
 impl Columns {
-    fn of(searcher: &tantivy::Searcher) -> tantivy::Result<Vec<Self>> {
+    fn of(searcher: &tantivy::Searcher, fields: &Fields) -> tantivy::Result<Vec<Self>> {
         let of_segment = |segment: &tantivy::SegmentReader| {
             let fast = segment.fast_fields();
             Ok(Self {
@@ -52,6 +61,9 @@ impl Columns {
                 text: fast.u64("text_number")?,
                 prior: fast.f64("prior")?,
                 first_seen_ms: fast.i64("first_seen_ms")?,
+                stems: fast.u64("stems")?,
+                grams: fast.u64("grams")?,
+                lengths: segment.get_fieldnorms_reader(fields.all)?,
             })
         };
         searcher.segment_readers().iter().map(of_segment).collect()
@@ -95,6 +107,8 @@ impl Loaded {
         let generation = generation(payload, opstamp(&index)?);
         let columns = warm(&searcher, &fields).map_err(|error| corrupt(error.to_string()))?;
         let statistics = Statistics::of(&searcher, &fields).map_err(|error| corrupt(error.to_string()))?;
+        let suggestions = Suggestions::of(&searcher, &fields, &Suggestions::default());
+        let suggestions = suggestions.map_err(|error| corrupt(error.to_string()))?;
         Ok(Self {
             path: path.to_owned(),
             index,
@@ -102,8 +116,9 @@ impl Loaded {
             searcher,
             fields,
             generation,
-            suggestions: Kept::default(),
+            suggestions,
             statistics,
+            frequencies: Frequencies::default(),
             known: Arc::clone(known),
             columns,
         })
@@ -126,6 +141,7 @@ impl Loaded {
                 let searcher = self.reader.searcher();
                 let columns = warm(&searcher, &self.fields).map_err(&failed)?;
                 let statistics = Statistics::of(&searcher, &self.fields).map_err(&failed)?;
+                let suggestions = Suggestions::of(&searcher, &self.fields, &self.suggestions);
                 return Ok(Some(Self {
                     path: self.path.clone(),
                     index: self.index.clone(),
@@ -133,8 +149,9 @@ impl Loaded {
                     searcher,
                     fields: self.fields,
                     generation: generation(payload, before),
-                    suggestions: Kept::default(),
+                    suggestions: suggestions.map_err(&failed)?,
                     statistics,
+                    frequencies: Frequencies::default(),
                     known: Arc::clone(&self.known),
                     columns,
                 }));
@@ -160,7 +177,7 @@ fn warm(searcher: &tantivy::Searcher, fields: &Fields) -> tantivy::Result<Vec<Co
             segment.get_store_reader(1)?.get::<tantivy::TantivyDocument>(0)?;
         }
     }
-    Columns::of(searcher)
+    Columns::of(searcher, fields)
 }
 
 fn generation(payload: Payload, opstamp: u64) -> IndexGeneration {

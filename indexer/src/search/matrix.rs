@@ -1,40 +1,43 @@
 //! Scores the candidates term by term.
 //!
-//! The parts of a long request, coverage, explanations and the weak fields all need to know what each term gave to each
-//! candidate. It is computed for the candidates alone, with the same BM25 as the search that selected them. What that
-//! search has scored already is not computed again where its sum is all that is needed.
+//! The parts of a long request, coverage, explanations and the weak texts all need to know what each term gave to each
+//! candidate. It is computed for the candidates alone, from the stems that the index keeps of each, with the same BM25
+//! as the search that selected them. What that search has scored already is not added again where its sum is all that
+//! is needed.
 
-use std::collections::BTreeSet;
-
-use tantivy::postings::{Postings, TermInfo};
 use tantivy::query::{Bm25StatisticsProvider, Bm25Weight};
-use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocAddress, DocSet, Searcher, Term};
+use tantivy::schema::Field;
+use tantivy::{DocAddress, Searcher};
 
-use super::loaded::Loaded;
+use super::loaded::{Columns, Loaded};
+use super::postings::{self, Place};
 use crate::analysis::grams;
 use crate::error::IndexError;
-use crate::index::Fields;
+use crate::index::{Fields, StemPart, decoded, gram_number, stem_number};
 use crate::query::{Plan, Role};
 
 /// Weight of a word in examples, and in what the manifest says of itself, against the capability's own text.
 const EXAMPLE_WEIGHT: f32 = 0.5;
 const ABOUT_WEIGHT: f32 = 0.1;
-/// Character grams of one request that are looked at.
-const GRAMS_MAX: usize = 200;
-/// Candidates, the best by their words, for which associations and grams are looked up: both add too little to bring
-/// others among the first ten.
+/// Usual numbers of stems in examples and in what manifests say of themselves, and of grams in names: texts of another
+/// length count less or more.
+const EXAMPLE_LENGTH: f32 = 12.0;
+const ABOUT_LENGTH: f32 = 24.0;
+const GRAMS_LENGTH: f32 = 24.0;
+/// The constants of BM25, which are those of the engine.
+const K1: f32 = 1.2;
+const B: f32 = 0.75;
+/// Candidates, the best by their words, that are looked at where the selection has scored the words: what is left adds
+/// too little to bring others among the first ten.
 const CLOSE_MAX: usize = 120;
 
 /// What is looked up for the candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// Every term in every field.
+    /// Every term.
     Everything,
     /// What the selection has not scored.
     Rest,
-    /// What tells how much of the request a candidate speaks of.
-    Words,
 }
 
 /// What BM25 needs to know of a whole index.
@@ -42,14 +45,13 @@ pub(super) enum Look {
 pub(crate) struct Statistics {
     documents: u64,
     /// Terms of a document, on average.
-    lengths: [(Field, f32); 5],
+    lengths: [(Field, f32); 2],
 }
 
 impl Statistics {
     pub(crate) fn of(searcher: &Searcher, fields: &Fields) -> tantivy::Result<Self> {
         let documents = searcher.total_num_docs()?;
-        let mut lengths =
-            [fields.all, fields.bigram, fields.gram, fields.example, fields.about].map(|field| (field, 0.0));
+        let mut lengths = [fields.all, fields.bigram].map(|field| (field, 0.0));
         for (field, length) in &mut lengths {
             #[expect(clippy::cast_precision_loss, reason = "an average of lengths needs no more than f32")]
             let average = searcher.total_num_tokens(*field)? as f32 / documents.max(1) as f32;
@@ -58,24 +60,26 @@ impl Statistics {
         Ok(Self { documents, lengths })
     }
 
-    fn bm25(&self, field: Field, frequency: u64) -> Bm25Weight {
+    pub(super) fn bm25(&self, field: Field, frequency: u64) -> Bm25Weight {
         let length = self.lengths.iter().find(|(of, _)| *of == field).map_or(1.0, |(_, length)| *length);
         Bm25Weight::for_one_term_without_explain(frequency, self.documents, length)
     }
 }
 
-/// One term in one field.
+/// One term in one text.
 #[derive(Debug, Clone)]
 pub(super) struct Column {
     pub(super) term: usize,
     pub(super) field_name: &'static str,
-    field: Field,
     weight: f32,
+    /// Whether the selection scores it too.
+    pub(super) is_selecting: bool,
 }
 
 /// What each column gave to each candidate.
 #[derive(Debug)]
 pub(super) struct Matrix {
+    pub(super) look: Look,
     pub(super) columns: Vec<Column>,
     /// Row after row.
     values: Vec<f32>,
@@ -92,20 +96,28 @@ impl Matrix {
         candidates: &[DocAddress],
         look: Look,
     ) -> Result<Self, IndexError> {
-        let columns = columns(loaded, plan, look);
+        let failed = IndexError::engine("score candidates");
+        let stems = plan.terms.iter().map(|term| (term.role != Role::Bigram).then_some(term.text.as_str()));
+        let frequencies =
+            loaded.frequencies.of(&loaded.searcher, loaded.fields.all, stems).map_err(&failed)?;
+        let columns = columns(plan);
+        let documents = loaded.statistics.documents;
         let mut matrix = Self {
+            look,
             values: vec![0.0; candidates.len() * columns.len()],
-            rarity: vec![0.0; plan.terms.len()],
+            rarity: frequencies.iter().map(|frequency| rarity_of(*frequency, documents)).collect(),
             grams: vec![0.0; candidates.len()],
             columns,
         };
-        let mut by_document: Vec<(usize, DocAddress)> = candidates.iter().copied().enumerate().collect();
-        by_document.sort_unstable_by_key(|(_, address)| *address);
-        let close: Vec<_> = by_document.iter().copied().filter(|(row, _)| *row < CLOSE_MAX).collect();
-        let failed = IndexError::engine("score candidates");
-        matrix.fill(loaded, plan, &by_document, &close).map_err(&failed)?;
-        if look != Look::Words {
-            matrix.fill_grams(loaded, plan, &close).map_err(&failed)?;
+        let wanted = Wanted::of(loaded, plan, &matrix, &frequencies);
+        let close = if look == Look::Rest { CLOSE_MAX } else { candidates.len() };
+        for (row, address) in candidates.iter().enumerate().take(close) {
+            if let Some(columns) = loaded.columns.get(address.segment_ord as usize) {
+                matrix.fill(&wanted, columns, row, address.doc_id);
+            }
+        }
+        if look == Look::Everything {
+            matrix.fill_pairs(loaded, plan, candidates).map_err(&failed)?;
         }
         Ok(matrix)
     }
@@ -116,24 +128,74 @@ impl Matrix {
         self.values.get(candidate * width..(candidate + 1) * width).unwrap_or_default()
     }
 
-    fn fill(
-        &mut self,
-        loaded: &Loaded,
-        plan: &Plan,
-        by_document: &[(usize, DocAddress)],
-        close: &[(usize, DocAddress)],
-    ) -> tantivy::Result<()> {
-        let width = self.columns.len();
-        for (at, column) in self.columns.iter().enumerate() {
-            let Some(term) = plan.terms.get(column.term) else { continue };
-            let scores = Scores::of(loaded, column.field, &term.text)?;
-            let looked_at = if term.role == Role::Association { close } else { by_document };
-            if matches!(column.field_name, "all" | "bigram")
-                && let Some(rarity) = self.rarity.get_mut(column.term)
-            {
-                *rarity = rarity_of(scores.frequency, loaded.statistics.documents);
+    /// What a candidate has from the terms that the selection has not scored already.
+    pub(super) fn sum(&self, candidate: usize) -> f32 {
+        let cells = self.row(candidate).iter().zip(&self.columns);
+        let counts = |column: &Column| self.look == Look::Everything || !column.is_selecting;
+        cells.filter(|(_, column)| counts(column)).map(|(value, _)| *value).sum()
+    }
+
+    /// Looks one candidate's stems and grams up among those that are wanted.
+    fn fill(&mut self, wanted: &Wanted, columns: &Columns, row: usize, document: u32) {
+        let (first, width) = (row * self.columns.len(), self.columns.len());
+        let Some(cells) = self.values.get_mut(first..first + width) else { return };
+        let (mut example_length, mut about_length) = (0, 0);
+        let is_close = row < CLOSE_MAX;
+        for value in columns.stems.values_for_doc(document) {
+            let stem = decoded(value);
+            match stem.part {
+                StemPart::Own => {}
+                StemPart::Example => example_length += stem.count,
+                StemPart::About => about_length += stem.count,
             }
-            for (row, score) in scores.of_candidates(loaded, looked_at)? {
+            for of in wanted.stems(stem.number) {
+                let score = match stem.part {
+                    StemPart::Own => of.bm25.score(columns.lengths.fieldnorm_id(document), stem.count),
+                    // A stand-in until the length is known.
+                    StemPart::Example | StemPart::About => of.rarity * stem_share(stem.count),
+                };
+                let at = match stem.part {
+                    StemPart::Own if of.is_association && !is_close => None,
+                    StemPart::Own => Some(of.own),
+                    StemPart::Example => of.example,
+                    StemPart::About => of.about,
+                };
+                if let Some(cell) = at.and_then(|at| cells.get_mut(at)) {
+                    *cell = score;
+                }
+            }
+        }
+        for (cell, column) in cells.iter_mut().zip(&self.columns) {
+            *cell *= column.weight
+                * match column.field_name {
+                    "example" => length_share(example_length, EXAMPLE_LENGTH),
+                    "about" => length_share(about_length, ABOUT_LENGTH),
+                    _ => 1.0,
+                };
+        }
+        if is_close
+            && !wanted.grams.is_empty()
+            && let Some(sum) = self.grams.get_mut(row)
+        {
+            let mut length = 0;
+            for gram in columns.grams.values_for_doc(document) {
+                length += 1;
+                *sum += wanted.gram(gram);
+            }
+            *sum *= length_share(length, GRAMS_LENGTH);
+        }
+    }
+
+    /// What word pairs give.
+    fn fill_pairs(&mut self, loaded: &Loaded, plan: &Plan, candidates: &[DocAddress]) -> tantivy::Result<()> {
+        let mut places: Vec<Place> = candidates.iter().copied().enumerate().collect();
+        places.sort_unstable_by_key(|(_, address)| *address);
+        let width = self.columns.len();
+        for (at, column) in
+            self.columns.iter().enumerate().filter(|(_, column)| column.field_name == "bigram")
+        {
+            let Some(term) = plan.terms.get(column.term) else { continue };
+            for (row, score) in postings::scores(loaded, loaded.fields.bigram, &term.text, &places)? {
                 if let Some(value) = self.values.get_mut(row * width + at) {
                     *value = score * column.weight;
                 }
@@ -141,89 +203,111 @@ impl Matrix {
         }
         Ok(())
     }
+}
 
-    fn fill_grams(
-        &mut self,
-        loaded: &Loaded,
-        plan: &Plan,
-        close: &[(usize, DocAddress)],
-    ) -> tantivy::Result<()> {
-        let all: BTreeSet<&str> = plan.words.iter().flat_map(|word| grams(&word.said)).collect();
-        for gram in all.into_iter().take(GRAMS_MAX) {
-            let scores = Scores::of(loaded, loaded.fields.gram, gram)?;
-            for (row, score) in scores.of_candidates(loaded, close)? {
-                if let Some(sum) = self.grams.get_mut(row) {
-                    *sum += score;
-                }
+/// The share of its rarity that a term gives where it is so many times in a text of the usual length.
+fn stem_share(count: u32) -> f32 {
+    #[expect(clippy::cast_precision_loss, reason = "counts of words are small")]
+    let count = count as f32;
+    count * (K1 + 1.0) / (count + K1)
+}
+
+/// How much words of a text of so many words count against those of a usual one.
+fn length_share(length: u32, usual: f32) -> f32 {
+    #[expect(clippy::cast_precision_loss, reason = "counts of words are small")]
+    let length = length as f32;
+    (1.0 + K1) / (1.0 + K1 * (1.0 - B + B * length / usual))
+}
+
+/// A term of the plan as candidates are searched for it.
+struct WantedStem {
+    number: u32,
+    own: usize,
+    example: Option<usize>,
+    about: Option<usize>,
+    is_association: bool,
+    rarity: f32,
+    bm25: Bm25Weight,
+}
+
+/// The terms of a plan by their numbers.
+struct Wanted {
+    /// In order of numbers.
+    stems: Vec<WantedStem>,
+    /// In order of numbers, each with what it gives.
+    grams: Vec<(u16, f32)>,
+    /// Tells most numbers that are not wanted, by their last bits.
+    filter: [u64; FILTER_WORDS],
+}
+
+const FILTER_WORDS: usize = 64;
+
+impl Wanted {
+    fn of(loaded: &Loaded, plan: &Plan, matrix: &Matrix, frequencies: &[u64]) -> Self {
+        let mut stems: Vec<WantedStem> = Vec::with_capacity(plan.terms.len());
+        for (own, column) in
+            matrix.columns.iter().enumerate().filter(|(_, column)| column.field_name == "all")
+        {
+            let (Some(of), Some(frequency)) = (plan.terms.get(column.term), frequencies.get(column.term))
+            else {
+                continue;
+            };
+            let is_said = is_said(of.role);
+            stems.push(WantedStem {
+                number: stem_number(&of.text),
+                own,
+                example: is_said.then_some(own + 1),
+                about: is_said.then_some(own + 2),
+                is_association: of.role == Role::Association,
+                rarity: matrix.rarity.get(column.term).copied().unwrap_or_default(),
+                bm25: loaded.statistics.bm25(loaded.fields.all, (*frequency).max(1)),
+            });
+        }
+        stems.sort_unstable_by_key(|stem| stem.number);
+        let mut filter = [0_u64; FILTER_WORDS];
+        for stem in &stems {
+            if let Some(word) = filter.get_mut(filter_word(stem.number)) {
+                *word |= 1 << (stem.number % 64);
             }
         }
-        Ok(())
+        Self { stems, grams: wanted_grams(plan, &matrix.rarity), filter }
+    }
+
+    fn stems(&self, number: u32) -> &[WantedStem] {
+        let word = self.filter.get(filter_word(number)).copied().unwrap_or_default();
+        if word & (1 << (number % 64)) == 0 {
+            return &[];
+        }
+        let first = self.stems.partition_point(|stem| stem.number < number);
+        let after = self.stems.partition_point(|stem| stem.number <= number);
+        self.stems.get(first..after).unwrap_or_default()
+    }
+
+    fn gram(&self, number: u64) -> f32 {
+        let found = self.grams.binary_search_by(|(gram, _)| u64::from(*gram).cmp(&number));
+        found.ok().and_then(|at| self.grams.get(at)).map_or(0.0, |(_, score)| *score)
     }
 }
 
-/// BM25 of one term in one field.
-struct Scores {
-    field: Field,
-    frequency: u64,
-    /// Where the term is, by segment; empty where no document has it.
-    places: Vec<Option<TermInfo>>,
+fn filter_word(number: u32) -> usize {
+    (number / 64) as usize % FILTER_WORDS
 }
 
-impl Scores {
-    fn of(loaded: &Loaded, field: Field, text: &str) -> tantivy::Result<Self> {
-        let term = Term::from_field_text(field, text);
-        let segments = loaded.searcher.segment_readers().iter();
-        let place = |segment: &tantivy::SegmentReader| -> tantivy::Result<Option<TermInfo>> {
-            Ok(segment.inverted_index(field)?.get_term_info(&term)?)
-        };
-        let places: Vec<Option<TermInfo>> = segments.map(place).collect::<tantivy::Result<_>>()?;
-        let frequency = places.iter().flatten().map(|place| u64::from(place.doc_freq)).sum();
-        Ok(Self { field, frequency, places })
+/// The grams of the words, each with its share of what its word says.
+fn wanted_grams(plan: &Plan, rarity: &[f32]) -> Vec<(u16, f32)> {
+    let mut found: Vec<(u16, f32)> = Vec::new();
+    for (at, word) in plan.words.iter().enumerate() {
+        let terms = plan.terms.iter().zip(rarity);
+        let own = terms.filter(|(term, _)| term.role == Role::Word && term.word == at);
+        let rarity = own.map(|(_, rarity)| *rarity).fold(0.0, f32::max);
+        let numbers: Vec<u16> = grams(&word.said).map(gram_number).collect();
+        #[expect(clippy::cast_precision_loss, reason = "a word has few grams")]
+        let share = rarity / numbers.len().max(1) as f32;
+        found.extend(numbers.into_iter().map(|number| (number, share)));
     }
-
-    /// Rows that have the term, with their score.
-    fn of_candidates(
-        &self,
-        loaded: &Loaded,
-        by_document: &[(usize, DocAddress)],
-    ) -> tantivy::Result<Vec<(usize, f32)>> {
-        let mut scores = Vec::new();
-        if self.frequency == 0 {
-            return Ok(scores);
-        }
-        let bm25 = loaded.statistics.bm25(self.field, self.frequency);
-        for group in by_document.chunk_by(|(_, a), (_, b)| a.segment_ord == b.segment_ord) {
-            let Some((_, first)) = group.first() else { continue };
-            let place = self.places.get(first.segment_ord as usize);
-            if let Some(place) = place.and_then(Option::as_ref) {
-                scores.extend(segment_scores(loaded, self.field, place, &bm25, group)?);
-            }
-        }
-        Ok(scores)
-    }
-}
-
-/// Rows of one segment that have the term, with their score. The group is in order of documents.
-fn segment_scores(
-    loaded: &Loaded,
-    field: Field,
-    place: &TermInfo,
-    bm25: &Bm25Weight,
-    group: &[(usize, DocAddress)],
-) -> tantivy::Result<Vec<(usize, f32)>> {
-    let Some((_, first)) = group.first() else { return Ok(Vec::new()) };
-    let segment = loaded.searcher.segment_reader(first.segment_ord);
-    let inverted = segment.inverted_index(field)?;
-    let mut postings = inverted.read_postings_from_terminfo(place, IndexRecordOption::WithFreqs)?;
-    let lengths = segment.get_fieldnorms_reader(field)?;
-    let mut scores = Vec::new();
-    for (row, address) in group {
-        let at = if postings.doc() < address.doc_id { postings.seek(address.doc_id) } else { postings.doc() };
-        if at == address.doc_id {
-            scores.push((*row, bm25.score(lengths.fieldnorm_id(at), postings.term_freq())));
-        }
-    }
-    Ok(scores)
+    found.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    found.dedup_by_key(|(number, _)| *number);
+    found
 }
 
 /// The inverse document frequency of BM25.
@@ -236,24 +320,22 @@ fn rarity_of(frequency: u64, documents: u64) -> f32 {
     (1.0 + (all - n + 0.5).max(0.0) / (n + 0.5)).ln()
 }
 
-fn columns(loaded: &Loaded, plan: &Plan, look: Look) -> Vec<Column> {
-    let fields = &loaded.fields;
-    let mut columns = Vec::new();
+/// Whether a term is looked for in examples, and in what manifests say of themselves.
+fn is_said(role: Role) -> bool {
+    matches!(role, Role::Word | Role::Correction)
+}
+
+/// The columns of a term lie side by side: its own text, examples, what the manifest says of itself.
+fn columns(plan: &Plan) -> Vec<Column> {
+    let mut columns = Vec::with_capacity(plan.terms.len() * 2);
     for (term, of) in plan.terms.iter().enumerate() {
-        let mut add = |field_name, field, weight| columns.push(Column { term, field_name, field, weight });
-        let is_wanted = match of.role {
-            Role::Bigram => look == Look::Everything,
-            Role::Association => look != Look::Words,
-            Role::Word | Role::Correction | Role::Synonym => look != Look::Rest,
-        };
-        match of.role {
-            Role::Bigram if is_wanted => add("bigram", fields.bigram, of.weight),
-            _ if is_wanted => add("all", fields.all, of.weight),
-            _ => {}
-        }
-        if matches!(of.role, Role::Word | Role::Correction) {
-            add("example", fields.example, of.weight * EXAMPLE_WEIGHT);
-            add("about", fields.about, of.weight * ABOUT_WEIGHT);
+        let is_selecting = of.role != Role::Association;
+        let field_name = if of.role == Role::Bigram { "bigram" } else { "all" };
+        columns.push(Column { term, field_name, weight: of.weight, is_selecting });
+        if is_said(of.role) {
+            for (field_name, share) in [("example", EXAMPLE_WEIGHT), ("about", ABOUT_WEIGHT)] {
+                columns.push(Column { term, field_name, weight: of.weight * share, is_selecting: false });
+            }
         }
     }
     columns

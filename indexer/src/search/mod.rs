@@ -3,12 +3,15 @@
 mod answerer;
 mod bare;
 mod candidates;
+mod completions;
 mod cursor;
 mod deadline;
 mod facets;
+mod frequencies;
 mod loaded;
 mod matrix;
 mod order;
+mod postings;
 mod rank;
 mod rows;
 mod snippet;

@@ -3,7 +3,8 @@
 //! score = (whole and best part of the request, mixed + what its site's other capabilities say) × prior, then results
 //! that crowd a page (many of one site, copies of one text) give way to others that are nearly as good.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use serde_json::{Value, json};
 use tantivy::DocAddress;
@@ -38,6 +39,29 @@ pub(super) struct Traits {
     pub(super) text: u64,
     pub(super) prior: f32,
     pub(super) is_exact: bool,
+}
+
+/// Counts by sites and texts, whose numbers are hashes already.
+type ByNumber<T> = HashMap<u64, T, BuildHasherDefault<Number>>;
+
+/// Takes a number for its own hash.
+#[derive(Default)]
+struct Number(u64);
+
+impl Hasher for Number {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
 }
 
 /// A candidate in its place.
@@ -75,9 +99,8 @@ impl Ranked {
 /// Text scores of one phrasing between 0 and 1, and the best raw score. What the selection has scored is added to what
 /// the matrix holds.
 pub(super) fn text_scores(plan: &Plan, matrix: &Matrix, selected: &[f32]) -> (Vec<f32>, f32) {
-    let sum = |row: &[f32]| -> f32 { row.iter().sum() };
     let rows = selected.iter().enumerate();
-    let whole: Vec<f32> = rows.map(|(at, selected)| selected + sum(matrix.row(at))).collect();
+    let whole: Vec<f32> = rows.map(|(at, selected)| selected + matrix.sum(at)).collect();
     let best = maximum(&whole);
     let mut scores: Vec<f32> = whole.iter().map(|score| ratio(*score, best)).collect();
     if !plan.parts.is_empty() {
@@ -143,23 +166,27 @@ pub(super) fn rank(candidates: &[DocAddress], text: &[f32], traits: &[Traits], u
 /// Holds back what exceeds a site's share of every ten results, and fills up with others while there are any.
 fn spread(ranked: Vec<Ranked>, traits: &[Traits]) -> Vec<Ranked> {
     let mut spread: Vec<Ranked> = Vec::with_capacity(ranked.len());
-    let mut rest = ranked;
-    while !rest.is_empty() {
-        let mut of_site: HashMap<u64, usize> = HashMap::new();
-        let (mut here, mut later) = (Vec::with_capacity(SITE_CAP_AMONG), Vec::new());
-        for hit in rest {
-            let before = of_site.entry(traits.get(hit.candidate).map_or(0, |of| of.site)).or_default();
-            if here.len() < SITE_CAP_AMONG && (*before < SITE_CAP || hit.is_exact()) {
-                *before += 1;
-                here.push(hit);
+    let mut rest: VecDeque<Ranked> = ranked.into();
+    let mut held_back: VecDeque<Ranked> = VecDeque::new();
+    let mut of_site: Vec<(u64, usize)> = Vec::with_capacity(SITE_CAP_AMONG);
+    while !rest.is_empty() || !held_back.is_empty() {
+        let end = spread.len() + SITE_CAP_AMONG;
+        of_site.clear();
+        let mut still_held = VecDeque::new();
+        while let Some(hit) = held_back.pop_front().or_else(|| rest.pop_front()) {
+            if spread.len() < end && (hit.is_exact() || has_room(&mut of_site, &hit, traits)) {
+                spread.push(hit);
+            } else if spread.len() < end {
+                still_held.push_back(hit);
             } else {
-                later.push(hit);
+                rest.push_front(hit);
+                break;
             }
         }
-        let missing = SITE_CAP_AMONG.saturating_sub(here.len()).min(later.len());
-        here.extend(later.drain(..missing));
-        spread.extend(here);
-        rest = later;
+        let missing = end.saturating_sub(spread.len()).min(still_held.len());
+        spread.extend(still_held.drain(..missing));
+        still_held.append(&mut held_back);
+        held_back = still_held;
     }
     // What was held back is worth no more than what it gave way to.
     let mut highest = f32::MAX;
@@ -170,9 +197,25 @@ fn spread(ranked: Vec<Ranked>, traits: &[Traits]) -> Vec<Ranked> {
     spread
 }
 
+/// Counts a result of a site among its ten, unless the site has its share of them.
+fn has_room(of_site: &mut Vec<(u64, usize)>, hit: &Ranked, traits: &[Traits]) -> bool {
+    let site = traits.get(hit.candidate).map_or(0, |of| of.site);
+    match of_site.iter_mut().find(|(of, _)| *of == site) {
+        Some((_, count)) if *count >= SITE_CAP => false,
+        Some((_, count)) => {
+            *count += 1;
+            true
+        }
+        None => {
+            of_site.push((site, 1));
+            true
+        }
+    }
+}
+
 fn thin_crowds(ranked: &mut [Ranked], traits: &[Traits]) {
-    let mut of_site: HashMap<u64, usize> = HashMap::new();
-    let mut of_text: HashMap<u64, usize> = HashMap::new();
+    let mut of_site: ByNumber<usize> = counts(ranked.len());
+    let mut of_text: ByNumber<usize> = counts(ranked.len());
     for hit in ranked {
         let Some(of) = traits.get(hit.candidate) else { continue };
         let before_of_site = of_site.entry(of.site).or_default();
@@ -191,19 +234,25 @@ fn thin_crowds(ranked: &mut [Ranked], traits: &[Traits]) {
     }
 }
 
-fn site_scores(text: &[f32], traits: &[Traits]) -> HashMap<u64, f32> {
-    let mut of_site: HashMap<u64, Vec<f32>> = HashMap::new();
+/// The mean of the best scores of each site.
+fn site_scores(text: &[f32], traits: &[Traits]) -> ByNumber<f32> {
+    let mut best: ByNumber<[f32; SITE_BEST]> = counts(traits.len());
     for (score, of) in text.iter().zip(traits) {
-        of_site.entry(of.site).or_default().push(*score);
+        let best = best.entry(of.site).or_default();
+        let mut score = *score;
+        for kept in best {
+            if score > *kept {
+                std::mem::swap(&mut score, kept);
+            }
+        }
     }
-    let mean = |mut scores: Vec<f32>| {
-        scores.sort_unstable_by(|a, b| b.total_cmp(a));
-        scores.truncate(SITE_BEST);
-        #[expect(clippy::cast_precision_loss, reason = "at most three")]
-        let divisor = SITE_BEST as f32;
-        scores.iter().sum::<f32>() / divisor
-    };
-    of_site.into_iter().map(|(site, scores)| (site, mean(scores))).collect()
+    #[expect(clippy::cast_precision_loss, reason = "at most three")]
+    let divisor = SITE_BEST as f32;
+    best.into_iter().map(|(site, scores)| (site, scores.iter().sum::<f32>() / divisor)).collect()
+}
+
+fn counts<T>(capacity: usize) -> ByNumber<T> {
+    ByNumber::with_capacity_and_hasher(capacity, BuildHasherDefault::default())
 }
 
 fn sort(ranked: &mut [Ranked]) {

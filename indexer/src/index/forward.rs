@@ -1,0 +1,111 @@
+//! What a closer look reads of a capability: its stems and the character grams of its names, as numbers in columns.
+//!
+//! The inverted index answers which capabilities have a word; ranking asks which words a capability has. A number of 24
+//! bits stands for a stem: of a hundred stems and a hundred words of a request, one in a thousand is taken for another.
+
+/// Distinct numbers of stems.
+const STEM_BITS: u32 = 24;
+const COUNT_BITS: u32 = 6;
+const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
+const PART_BITS: u32 = 2;
+
+/// Which text of a capability a stem is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Its own, weighted: the field `all`.
+    Own,
+    /// Example requests.
+    Example,
+    /// What the manifest says of itself at length.
+    About,
+}
+
+/// A stem of a capability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stem {
+    pub(crate) number: u32,
+    pub(crate) part: Part,
+    /// How often it is there.
+    pub(crate) count: u32,
+}
+
+/// Stems of one text that are kept, repeats included: the most important come first.
+const fn stems_max(part: Part) -> usize {
+    match part {
+        Part::Own => 400,
+        Part::Example | Part::About => 80,
+    }
+}
+
+/// The distinct stems of a text of stems joined by spaces, as the column holds them.
+pub(crate) fn encoded(text: &str, part: Part) -> Vec<u64> {
+    let stems = text.split(' ').filter(|stem| !stem.is_empty()).take(stems_max(part));
+    let mut numbers: Vec<u32> = stems.map(stem_number).collect();
+    numbers.sort_unstable();
+    let groups = numbers.chunk_by(|a, b| a == b);
+    groups
+        .filter_map(|group| {
+            let number = u64::from(*group.first()?);
+            Some(
+                (number << (PART_BITS + COUNT_BITS))
+                    | ((part as u64) << COUNT_BITS)
+                    | (group.len() as u64).min(COUNT_MAX),
+            )
+        })
+        .collect()
+}
+
+/// Reads a value of the column.
+pub(crate) fn decoded(value: u64) -> Stem {
+    let part = match (value >> COUNT_BITS) & ((1 << PART_BITS) - 1) {
+        0 => Part::Own,
+        1 => Part::Example,
+        _ => Part::About,
+    };
+    let number = u32::try_from(value >> (PART_BITS + COUNT_BITS)).unwrap_or(u32::MAX);
+    Stem { number, part, count: u32::try_from(value & COUNT_MAX).unwrap_or(1) }
+}
+
+/// The number of a stem.
+pub(crate) fn stem_number(stem: &str) -> u32 {
+    let hash = hash(stem);
+    u32::try_from((hash ^ (hash >> STEM_BITS) ^ (hash >> (2 * STEM_BITS))) & ((1 << STEM_BITS) - 1))
+        .unwrap_or(0)
+}
+
+/// The number of a character gram.
+pub(crate) fn gram_number(gram: &str) -> u16 {
+    let hash = hash(gram);
+    u16::try_from((hash ^ (hash >> 16) ^ (hash >> 32) ^ (hash >> 48)) & 0xffff).unwrap_or(0)
+}
+
+/// A stable number for a text (FNV-1a).
+pub(crate) fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stems_are_read_back_with_their_part_and_count() {
+        let values = encoded("flight book flight", Part::Example);
+        let mut stems: Vec<Stem> = values.into_iter().map(decoded).collect();
+        stems.sort_unstable_by_key(|stem| stem.count);
+        let stem = |text, count| Stem { number: stem_number(text), part: Part::Example, count };
+        assert_eq!(stems, [stem("book", 1), stem("flight", 2)]);
+        assert!(encoded("", Part::Own).is_empty());
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_counts_are_bounded() {
+        let same = "word ".repeat(1_000);
+        let stems: Vec<Stem> = encoded(&same, Part::Own).into_iter().map(decoded).collect();
+        assert_eq!(stems, [Stem { number: stem_number("word"), part: Part::Own, count: 63 }]);
+        let many: Vec<String> = (0..1_000).map(|at| format!("word{at}")).collect();
+        assert!(encoded(&many.join(" "), Part::About).len() <= 80);
+    }
+}

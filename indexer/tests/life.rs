@@ -1,0 +1,90 @@
+//! The life of an index under those who search it: everything is open before it serves, and commits and rebuilds are not
+//! felt.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is amiss")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use indexer::{FacetKey, IndexBuilder, IndexError, SearchRequest, Searcher};
+use store::FeedPosition;
+
+fn build(dir: &Path, words: &[&str], position: i64) {
+    let builder = IndexBuilder::begin(dir, "feed").unwrap();
+    for (at, word) in words.iter().enumerate() {
+        let mut stored = support::manifest(&format!("site{at}.example"), "Site");
+        support::add(&mut stored, word, &format!("Can {word} for you."));
+        builder.add(&stored).unwrap();
+    }
+    builder.finish(FeedPosition(position)).unwrap();
+}
+
+fn generation(dir: &Path) -> PathBuf {
+    dir.join(fs::read_to_string(dir.join("current")).unwrap().trim())
+}
+
+fn asked(query: &str) -> SearchRequest {
+    let facets = vec![FacetKey::Format, FacetKey::Site];
+    SearchRequest { phrasings: vec![query.to_owned()], facets, ..SearchRequest::default() }
+}
+
+/// What an index has opened it can go on reading when the names of its files are gone; what it would open only for the
+/// first search is missing then.
+#[cfg(unix)]
+#[test]
+fn everything_that_a_search_reads_is_open_before_it_serves() {
+    let dir = tempfile::tempdir().unwrap();
+    build(dir.path(), &["juggle", "yodel"], 1);
+    let searcher = Searcher::open(dir.path()).unwrap();
+    fs::remove_dir_all(generation(dir.path())).unwrap();
+    let answer = searcher.search(&asked("juggle")).unwrap();
+    assert_eq!(answer.hits[0].native_id, "juggle");
+    assert_eq!(answer.facets[&FacetKey::Site][0].count, 1);
+    assert_eq!(searcher.search(&asked("jugle")).unwrap().did_you_mean.as_deref(), Some("juggle"));
+    assert_eq!(searcher.suggest("yo", 5).unwrap()[0].text, "yodel");
+}
+
+#[test]
+fn reloads_are_not_felt_by_those_who_search() {
+    let dir = tempfile::tempdir().unwrap();
+    build(dir.path(), &["juggle"], 1);
+    let searcher = Searcher::open(dir.path()).unwrap();
+    let (is_over, answered) = (AtomicBool::new(false), AtomicU32::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let answer = searcher.search(&asked("juggle")).unwrap();
+                    assert_eq!(answer.hits[0].native_id, "juggle");
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        for position in 2..12 {
+            let before = answered.load(Ordering::Relaxed);
+            build(dir.path(), &["juggle", "yodel"], position);
+            assert!(searcher.reload().unwrap(), "a new index is seen");
+            while answered.load(Ordering::Relaxed) < before + 2 {
+                std::thread::yield_now();
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(searcher.generation().position, FeedPosition(11));
+    assert_eq!(searcher.search(&asked("yodel")).unwrap().hits.len(), 1);
+}
+
+#[test]
+fn an_index_that_breaks_under_a_searcher_leaves_the_old_one_answering() {
+    let dir = tempfile::tempdir().unwrap();
+    build(dir.path(), &["juggle"], 1);
+    let searcher = Searcher::open(dir.path()).unwrap();
+    build(dir.path(), &["juggle", "yodel"], 2);
+    fs::write(generation(dir.path()).join("meta.json"), "{").unwrap();
+    assert!(matches!(searcher.reload(), Err(IndexError::Corrupt { .. })));
+    assert_eq!(searcher.search(&asked("juggle")).unwrap().hits.len(), 1);
+    assert!(matches!(Searcher::open(dir.path()), Err(IndexError::Corrupt { .. })));
+}
