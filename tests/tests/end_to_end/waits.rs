@@ -42,7 +42,9 @@ pub(crate) async fn a_slow_database_only_slows_the_crawl() {
     let mut command = world.crawler(&["--concurrency", "4", "--lease", "10s"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let said = visited_all(child, SITES).await;
-    assert!(!said.contains("lease"), "{said}");
+    for lost in ["leases could not be renewed", "another worker goes on"] {
+        assert!(!said.contains(lost), "{said}");
+    }
     world.database_url = direct;
     let told = world.status();
     assert_eq!((&told["manifests"], &told["sites_leased"]), (&SITES.into(), &0.into()), "{told}");
