@@ -79,11 +79,14 @@ struct Open {
     lists: Lists,
 }
 
+/// Capabilities behind an entry, its place among those of its prefix, and the entry.
+type Kept = (u32, Reverse<usize>, Arc<str>);
+
 #[derive(Default)]
 struct Best {
     entries: usize,
     /// The least frequent on top, and of those the one that was read last.
-    heap: BinaryHeap<Reverse<(u32, Reverse<usize>, Arc<str>)>>,
+    heap: BinaryHeap<Reverse<Kept>>,
 }
 
 impl Open {
