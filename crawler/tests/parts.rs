@@ -101,3 +101,33 @@ async fn a_part_that_fails_for_now_does_not_cost_the_capabilities() {
     crawl.pass_again().await;
     assert_eq!(operations(&crawl).await, ["buy_ticket"]);
 }
+
+/// The same museum, whose robots.txt names the part before anybody else does.
+async fn museum_with_a_shared_part() -> Crawl {
+    let robots = format!("User-agent: *\nAllow: /\nAgentmap: https://museum.example{PART}\n");
+    let host = Host::new("museum.example")
+        .robots(&robots)
+        .file(WHOLE, "application/json", whole("Museum"))
+        .file(PART, "application/json", part("buy_ticket"));
+    Crawl::of([host]).await
+}
+
+#[tokio::test]
+async fn a_part_that_is_linked_elsewhere_too_completes_its_manifest() {
+    let mut crawl = museum_with_a_shared_part().await;
+    let summary = crawl.pass().await;
+    assert_eq!(summary.manifests_added, 2, "the description is a manifest by itself too: {summary:?}");
+    assert_eq!(operations(&crawl).await, ["buy_ticket"]);
+    assert_eq!(crawl.pass_again().await.manifests_changed, 0);
+
+    crawl.web.set_file("museum.example", PART, "application/json", part("return_ticket"));
+    crawl.pass_again().await;
+    assert_eq!(crawl.outcome("museum.example", WHOLE).await, FetchOutcome::NotModified);
+    assert_eq!(operations(&crawl).await, ["return_ticket"]);
+
+    crawl.web.set_file("museum.example", WHOLE, "application/json", whole("Grand Museum"));
+    crawl.pass_again().await;
+    assert_eq!(crawl.outcome("museum.example", PART).await, FetchOutcome::NotModified);
+    assert_eq!(operations(&crawl).await, ["return_ticket"]);
+    assert_eq!(manifest(&crawl).await.name.as_deref(), Some("Grand Museum"));
+}

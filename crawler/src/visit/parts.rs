@@ -52,22 +52,28 @@ impl Visit<'_> {
             if whole.role != Role::Manifest || !whole.outcome.is_present() {
                 continue;
             }
-            let url = whole.url.clone();
-            let has_parts = self.parts_of(&url).next().is_some();
-            let is_unread = whole.outcome == FetchOutcome::Found && whole.manifest.is_none();
-            let has_changed = whole.outcome == FetchOutcome::Found || self.has_changed_part(&url);
-            if is_unread || (has_parts && has_changed) {
-                self.read_with_parts(index, &url).await?;
+            let (url, is_found) = (whole.url.clone(), whole.outcome == FetchOutcome::Found);
+            if is_found && whole.manifest.is_none() {
+                self.read_with_parts(index, &url, &[]).await?;
+            }
+            let parts = self.parts_of(index, &url).await?;
+            let has_changed = is_found || parts.iter().any(|part| self.has_changed(*part));
+            if !parts.is_empty() && has_changed {
+                self.read_with_parts(index, &url, &parts).await?;
             }
         }
         Ok(())
     }
 
-    async fn read_with_parts(&mut self, index: usize, url: &ManifestUrl) -> Result<(), StoreError> {
+    async fn read_with_parts(
+        &mut self,
+        index: usize,
+        url: &ManifestUrl,
+        part_indexes: &[usize],
+    ) -> Result<(), StoreError> {
         let Some(bytes) = self.bytes_of(index).await? else { return Ok(()) };
-        let part_indexes: Vec<usize> = self.parts_of(url).map(|(index, _)| index).collect();
         let mut parts = Vec::new();
-        for part_index in part_indexes {
+        for &part_index in part_indexes {
             let Some(part) = self.progress.fetched.get(part_index) else { continue };
             let part_url = part.url.clone();
             if let Some(part_bytes) = self.bytes_of(part_index).await? {
@@ -93,16 +99,38 @@ impl Visit<'_> {
         Ok(())
     }
 
-    fn parts_of<'v>(&'v self, url: &'v ManifestUrl) -> impl Iterator<Item = (usize, &'v fetched::Fetched)> {
-        self.progress
-            .fetched
-            .iter()
-            .enumerate()
-            .filter(move |(_, part)| part.role == Role::Part && part.linked_from.as_ref() == Some(url))
+    /// Documents that complete a manifest: those that were asked for as its parts, and those that it names and that were
+    /// asked for on another's word, as where a page links to the same description.
+    async fn parts_of(&self, index: usize, url: &ManifestUrl) -> Result<Vec<usize>, StoreError> {
+        let named = self.named_parts(index, url).await?;
+        let is_part = |part: &fetched::Fetched| {
+            let was_asked_as_part = part.role == Role::Part && part.linked_from.as_ref() == Some(url);
+            was_asked_as_part || named.contains(&part.url)
+        };
+        let fetched = self.progress.fetched.iter().enumerate();
+        Ok(fetched.filter(|(_, part)| is_part(part)).map(|(index, _)| index).collect())
     }
 
-    fn has_changed_part(&self, url: &ManifestUrl) -> bool {
-        self.parts_of(url).any(|(_, part)| {
+    /// What a manifest names as its parts. One that did not change is looked up only where another document changed.
+    async fn named_parts(&self, index: usize, url: &ManifestUrl) -> Result<Vec<ManifestUrl>, StoreError> {
+        let named = |manifest: &manifest::Manifest| {
+            let tasks = links::of_manifest(manifest).tasks.into_iter();
+            tasks.filter(|task| task.role == Role::Part).map(|task| task.url).collect()
+        };
+        if let Some(manifest) = self.progress.fetched.get(index).and_then(|whole| whole.manifest.as_ref()) {
+            return Ok(named(manifest));
+        }
+        let is_other_change = |other: &fetched::Fetched| {
+            other.url != *url && other.role == Role::Manifest && other.outcome == FetchOutcome::Found
+        };
+        if !self.progress.fetched.iter().any(is_other_change) {
+            return Ok(Vec::new());
+        }
+        Ok(self.stored_manifest(url).await?.map(|stored| named(&stored.manifest)).unwrap_or_default())
+    }
+
+    fn has_changed(&self, part: usize) -> bool {
+        self.progress.fetched.get(part).is_some_and(|part| {
             let known = self.known(&part.url).and_then(|known| known.content_hash.as_ref());
             part.outcome == FetchOutcome::Found && part.hash.as_ref() != known
         })
