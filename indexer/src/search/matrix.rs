@@ -62,7 +62,8 @@ impl Statistics {
 
     pub(super) fn bm25(&self, field: Field, frequency: u64) -> Bm25Weight {
         let length = self.lengths.iter().find(|(of, _)| *of == field).map_or(1.0, |(_, length)| *length);
-        Bm25Weight::for_one_term_without_explain(frequency, self.documents, length)
+        // an index may be empty, and a word that no document has counts as one that is rare
+        Bm25Weight::for_one_term_without_explain(frequency, self.documents.max(frequency), length)
     }
 }
 

@@ -18,6 +18,7 @@ struct Collector(Arc<Mutex<Vec<Bytes>>>);
 
 impl Collector {
     /// Listens; the URL is the setting.
+    #[expect(clippy::disallowed_methods, reason = "it ends with the test that started it")]
     async fn start(&self) -> String {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1/traces", listener.local_addr().unwrap());

@@ -69,6 +69,7 @@ mod base64 {
     use data_encoding::BASE64;
     use serde::{Deserialize as _, Deserializer, Serializer};
 
+    #[expect(clippy::ref_option, reason = "the signature that serde asks for")]
     pub(super) fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, to: S) -> Result<S::Ok, S::Error> {
         match bytes {
             Some(bytes) => to.serialize_str(&BASE64.encode(bytes)),
