@@ -181,6 +181,14 @@ impl Load {
     }
 }
 
+/// A connection that the kernel took and nobody accepted before the socket was closed: balancers ask the next replica then, as
+/// they may for any GET without an answer (RFC 9110 §9.2.2).
+fn was_not_taken(error: &reqwest::Error) -> bool {
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    let mut of_network = causes.filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    of_network.any(|cause| cause.kind() == std::io::ErrorKind::ConnectionReset)
+}
+
 #[expect(clippy::disallowed_methods, reason = "asks our own api on loopback")]
 async fn ask(replicas: &[String], turn: usize) -> Result<(), String> {
     let mut last = String::new();
@@ -198,7 +206,7 @@ async fn ask(replicas: &[String], turn: usize) -> Result<(), String> {
                 let status = answer.status();
                 return Err(format!("{url}: {status}: {}", answer.text().await.unwrap_or_default()));
             }
-            Err(error) if error.is_connect() => last = format!("{url}: {error:?}"),
+            Err(error) if error.is_connect() || was_not_taken(&error) => last = format!("{url}: {error:?}"),
             Err(error) => return Err(format!("{url}: {error:?}")),
         }
     }
