@@ -42,14 +42,14 @@ const CAPS: FeedbackCaps =
 const CLIENT_BYTES: usize = 12;
 const SECONDS_A_DAY: i64 = 24 * 60 * 60;
 
-/// What was chosen for which request.
+/// Which capability was chosen, by its id, for which request.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FeedbackRequest {
     /// The request as it was searched for.
     #[schema(min_length = 1, max_length = 300)]
     query: String,
-    /// Id of the capability that was chosen.
+    // A docstring here would become a second schema, of an object, beside that of the id.
     #[schema(value_type = crate::openapi::schemas::CapabilityId, inline)]
     capability: String,
 }
