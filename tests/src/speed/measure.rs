@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use serde::Serialize;
 
 /// Times of many runs of one kind of request.
@@ -27,6 +28,43 @@ pub fn each<T>(requests: &[T], mut run: impl FnMut(&T) -> anyhow::Result<()>) ->
         times.push(start.elapsed());
     }
     Ok(Times::of(times))
+}
+
+/// Runs the requests in turn on every core until the time is over; returns runs a second.
+pub fn in_parallel<T: Sync>(
+    time: Duration,
+    requests: &[T],
+    run: impl Fn(&T) -> anyhow::Result<()> + Sync,
+) -> anyhow::Result<f64> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let start = now();
+    let one = |core: usize| -> anyhow::Result<u32> {
+        let mut runs = 0;
+        for request in requests.iter().cycle().skip(core * requests.len() / cores) {
+            if start.elapsed() >= time {
+                break;
+            }
+            run(request)?;
+            runs += 1;
+        }
+        Ok(runs)
+    };
+    let runs = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores).map(|core| scope.spawn(move || one(core))).collect();
+        let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+        joined
+            .map(|joined| joined.map_err(|_| anyhow::anyhow!("a thread of the benchmark panicked"))?)
+            .sum::<anyhow::Result<u32>>()
+    })?;
+    Ok((f64::from(runs) / start.elapsed().as_secs_f64()).round())
+}
+
+/// Resident memory of a process, in KiB.
+pub fn resident_kib(pid: u32) -> anyhow::Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|rest| rest.split_whitespace().next());
+    number.and_then(|text| text.parse().ok()).context("no VmRSS in the status of the process")
 }
 
 /// The lawful look at the clock of a benchmark.
@@ -58,6 +96,17 @@ impl Times {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_core_works_until_the_time_is_over() {
+        let rate = in_parallel(Duration::from_millis(50), &[1, 2, 3], |_| {
+            std::hint::black_box(());
+            Ok(())
+        });
+        assert!(rate.unwrap() > 100.0);
+        assert!(resident_kib(std::process::id()).unwrap() > 100);
+        assert!(in_parallel(Duration::from_secs(1), &[1], |_| anyhow::bail!("wrong")).is_err());
+    }
 
     #[test]
     fn a_share_of_the_runs_is_no_slower_than_its_percentile() {

@@ -1,0 +1,357 @@
+//! How much the interface bears: requests a second and times at a hundred connections, beside a server that answers a
+//! constant of the same size; a steady load of half of that; twice of it, and what comes after; an export.
+//!
+//! `api_bench --api PROGRAM [--capabilities N] [--seconds N] [--overload-seconds N] [--json FILE]`
+//!
+//! The generator runs on the same machine and takes its share of it.
+
+#![expect(clippy::print_stdout, reason = "a program that prints its findings")]
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use agentdex_tests::speed::load::{Load, Outcome, Pace, drive};
+use agentdex_tests::speed::made::{CAPABILITIES_PER_SITE, Seeded, Texts};
+use agentdex_tests::speed::measure::{in_parallel, resident_kib};
+use agentdex_tests::speed::stored;
+use anyhow::Context;
+use axum::Router;
+use axum::routing::get;
+use indexer::{IndexConfig, SearchRequest, Searcher};
+use serde::Serialize;
+use store::{FeedPosition, Store};
+use tokio::task::JoinSet;
+
+const CONNECTIONS: usize = 100;
+/// More than the interface has places for.
+const CONNECTIONS_TOO_MANY: usize = 1_000;
+const REQUESTS: usize = 1_000;
+/// Sites saved at once while the store is filled.
+const SITES_AT_ONCE: usize = 500;
+
+struct Arguments {
+    api: PathBuf,
+    capabilities: usize,
+    time: Duration,
+    overload: Duration,
+    json: Option<PathBuf>,
+}
+
+#[derive(Default, Serialize)]
+struct Report {
+    capabilities: usize,
+    loads: BTreeMap<String, Outcome>,
+    searches_in_process_per_second: f64,
+    export_lines: u64,
+    export_seconds: f64,
+    /// Resident memory of the interface in KiB before the export, and the most while it ran.
+    export_memory_kib: (u64, u64),
+    bars: Vec<Bar>,
+}
+
+#[derive(Serialize)]
+struct Bar {
+    what: &'static str,
+    wanted: &'static str,
+    found: String,
+    is_met: bool,
+}
+
+fn arguments() -> anyhow::Result<Arguments> {
+    let mut found = Arguments {
+        api: PathBuf::new(),
+        capabilities: 200_000,
+        time: Duration::from_secs(10),
+        overload: Duration::from_secs(30),
+        json: None,
+    };
+    let mut typed = std::env::args().skip(1);
+    while let Some(flag) = typed.next() {
+        let value = typed.next().with_context(|| format!("{flag} needs a value"))?;
+        match flag.as_str() {
+            "--api" => found.api = value.into(),
+            "--capabilities" => found.capabilities = value.parse()?,
+            "--seconds" => found.time = Duration::from_secs(value.parse()?),
+            "--overload-seconds" => found.overload = Duration::from_secs(value.parse()?),
+            "--json" => found.json = Some(value.into()),
+            _ => anyhow::bail!(
+                "unknown flag {flag}: known are --api, --capabilities, --seconds, --overload-seconds, --json"
+            ),
+        }
+    }
+    anyhow::ensure!(found.api.is_file(), "name the program with --api, as target/release/api");
+    Ok(found)
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let arguments = arguments()?;
+    let texts = Texts::at_hand()?;
+    let dir = tempfile::tempdir()?;
+    let mut report = Report { capabilities: arguments.capabilities, ..Report::default() };
+    let sample = fill(&arguments, &texts, dir.path()).await?;
+    let paths = Paths::of(&texts, &sample);
+    report.searches_in_process_per_second = in_process(&arguments, &paths.words, dir.path())?;
+    let served = Served::start(&arguments.api, dir.path()).await?;
+    each_kind(&arguments, &served, &paths, &mut report).await?;
+    steady_and_too_much(&arguments, &served, &paths, &mut report).await?;
+    export(&served, &mut report).await?;
+    judge(&mut report);
+    print(&report);
+    if let Some(path) = &arguments.json {
+        std::fs::write(path, serde_json::to_string_pretty(&report)? + "\n")?;
+    }
+    Ok(())
+}
+
+/// A store of visits and the index over it; returns ids of some capabilities with their sites.
+async fn fill(arguments: &Arguments, texts: &Texts, dir: &Path) -> anyhow::Result<Vec<(String, String)>> {
+    let store = Store::open_in_data_dir(dir).await?;
+    let sites = (arguments.capabilities / CAPABILITIES_PER_SITE).max(1);
+    for first in (0..sites).step_by(SITES_AT_ONCE) {
+        let last = (first + SITES_AT_ONCE).min(sites);
+        let made = (first..last).map(|at| texts.site(at)).collect::<anyhow::Result<Vec<_>>>()?;
+        stored::fill(&store, &made).await?;
+    }
+    let made = indexer::follow::rebuild(store.clone(), IndexConfig::in_data_dir(dir)).await?;
+    println!("{} capabilities stored and indexed", made.capabilities);
+    let some = store.manifests_page(None, 200).await?;
+    let sample = some.iter().flat_map(|stored| {
+        let site = stored.manifest.url.site().to_string();
+        stored.manifest.capabilities.iter().take(5).map(move |of| (of.id.to_string(), site.clone()))
+    });
+    anyhow::ensure!(store.feed_head().await? > FeedPosition(0), "nothing was stored");
+    let sample = sample.collect();
+    store.close().await;
+    Ok(sample)
+}
+
+/// What is asked for.
+struct Paths {
+    words: Vec<String>,
+    kinds: [(&'static str, Vec<String>); 4],
+}
+
+impl Paths {
+    fn of(texts: &Texts, sample: &[(String, String)]) -> Self {
+        let mut seeded = Seeded::new(7);
+        let words: Vec<String> = (0..REQUESTS).map(|_| texts.keywords(&mut seeded)).collect();
+        let asked = |path: &str, text: &String| {
+            let pairs = url::form_urlencoded::Serializer::new(String::new()).append_pair("q", text).finish();
+            format!("{path}?{pairs}")
+        };
+        let prefixes: Vec<String> = (0..REQUESTS)
+            .map(|_| texts.prefix(&mut seeded))
+            .filter(|prefix| !prefix.trim().is_empty())
+            .collect();
+        Self {
+            kinds: [
+                ("search", words.iter().map(|text| asked("/search", text)).collect()),
+                ("suggest", prefixes.iter().map(|text| asked("/suggest", text)).collect()),
+                ("capability", sample.iter().map(|(id, _)| format!("/capabilities/{id}")).collect()),
+                ("site", sample.iter().map(|(_, site)| format!("/sites/{site}")).collect()),
+            ],
+            words,
+        }
+    }
+}
+
+/// The bound: the searcher alone on every core.
+fn in_process(arguments: &Arguments, words: &[String], dir: &Path) -> anyhow::Result<f64> {
+    let searcher = Searcher::open(&IndexConfig::in_data_dir(dir).dir)?;
+    let requests: Vec<SearchRequest> = words
+        .iter()
+        .map(|text| SearchRequest { phrasings: vec![text.clone()], ..SearchRequest::default() })
+        .collect();
+    in_parallel(arguments.time, &requests, |request| {
+        searcher.search(request)?;
+        Ok(())
+    })
+}
+
+/// The program while it serves.
+struct Served {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Served {
+    async fn start(program: &Path, data_dir: &Path) -> anyhow::Result<Self> {
+        let address = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let child = Command::new(program)
+            .args(["-q", "--listen", &address.to_string(), "--data-dir"])
+            .arg(data_dir)
+            .stdout(Stdio::null())
+            .spawn()
+            .with_context(|| format!("{} cannot be started", program.display()))?;
+        let served = Self { child, address };
+        for _ in 0..600 {
+            let load = Load {
+                address,
+                connections: 1,
+                pace: Pace::PerSecond(5.0),
+                time: Duration::from_millis(150),
+            };
+            if drive(load, &["/readyz".to_owned()]).await?.answers.contains_key(&200) {
+                return Ok(served);
+            }
+        }
+        anyhow::bail!("the api does not answer")
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.child.kill().and_then(|()| self.child.wait()).ok();
+    }
+}
+
+/// A server that does nothing but answer so many bytes.
+async fn constant(bytes: usize) -> anyhow::Result<(SocketAddr, JoinSet<()>)> {
+    let body: &'static str = Box::leak("x".repeat(bytes).into_boxed_str());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let mut serving = JoinSet::new();
+    serving.spawn(async move {
+        axum::serve(listener, Router::new().route("/", get(move || async move { body }))).await.ok();
+    });
+    Ok((address, serving))
+}
+
+async fn each_kind(
+    arguments: &Arguments,
+    served: &Served,
+    paths: &Paths,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let flat_out =
+        |address| Load { address, connections: CONNECTIONS, pace: Pace::AsAnswered, time: arguments.time };
+    for (kind, paths) in &paths.kinds {
+        let warm = Load { time: arguments.time / 5, ..flat_out(served.address) };
+        drive(warm, paths).await?;
+        let ours = drive(flat_out(served.address), paths).await?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of an answer")]
+        let (address, _serving) = constant(ours.bytes as usize).await?;
+        let bare = drive(flat_out(address), &["/".to_owned()]).await?;
+        report.loads.insert((*kind).to_owned(), ours);
+        report.loads.insert(format!("{kind}: axum, a constant of its size"), bare);
+    }
+    Ok(())
+}
+
+async fn steady_and_too_much(
+    arguments: &Arguments,
+    served: &Served,
+    paths: &Paths,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let (_, searches) = &paths.kinds[0];
+    let capacity = report.loads.get("search").map_or(1.0, |found| found.per_second).max(2.0);
+    let half = Load {
+        address: served.address,
+        connections: CONNECTIONS,
+        pace: Pace::PerSecond(capacity / 2.0),
+        time: arguments.time,
+    };
+    report.loads.insert("search at half of that".to_owned(), drive(half.clone(), searches).await?);
+    let twice = Load {
+        connections: CONNECTIONS_TOO_MANY,
+        pace: Pace::PerSecond(capacity * 2.0),
+        time: arguments.overload,
+        ..half.clone()
+    };
+    report.loads.insert("search at twice of that".to_owned(), drive(twice, searches).await?);
+    report.loads.insert("search at half, afterwards".to_owned(), drive(half, searches).await?);
+    Ok(())
+}
+
+/// Reads the whole export and watches the memory of the program meanwhile.
+async fn export(served: &Served, report: &mut Report) -> anyhow::Result<()> {
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+    let pid = served.child.id();
+    let before = resident_kib(pid)?;
+    let mut most = before;
+    let start = agentdex_tests::speed::measure::now();
+    let mut stream = tokio::net::TcpStream::connect(served.address).await?;
+    stream.write_all(b"GET /export.jsonl HTTP/1.0\r\nhost: localhost\r\n\r\n").await?;
+    let mut lines = BufReader::new(stream).lines();
+    while let Some(line) = lines.next_line().await? {
+        if line.starts_with('{') {
+            report.export_lines += 1;
+            if report.export_lines.is_multiple_of(500) {
+                most = most.max(resident_kib(pid)?);
+            }
+        }
+    }
+    report.export_seconds = start.elapsed().as_secs_f64();
+    report.export_memory_kib = (before, most.max(resident_kib(pid)?));
+    Ok(())
+}
+
+fn bar(what: &'static str, wanted: &'static str, found: Option<(String, bool)>) -> Bar {
+    let (found, is_met) = found.unwrap_or_else(|| ("not run".to_owned(), false));
+    Bar { what, wanted, found, is_met }
+}
+
+fn judge(report: &mut Report) {
+    let load = |name: &str| report.loads.get(name);
+    let share = load("search").map(|found| found.per_second / report.searches_in_process_per_second);
+    let half = load("search at half of that").map(|found| found.times.p99_ms);
+    let twice = load("search at twice of that").map(|found| (found.errors(), found.shed));
+    let after = load("search at half, afterwards");
+    let after = after.map(|found| (found.errors() + found.shed, found.times.p99_ms));
+    let (before, most) = report.export_memory_kib;
+    let grown = most.saturating_sub(before) / 1024;
+    report.bars = vec![
+        bar(
+            "searches a second over HTTP, of those in process",
+            "at least 0.5",
+            share.map(|share| (format!("{share:.2}"), share >= 0.5)),
+        ),
+        bar(
+            "p99 of a search at half of the capacity",
+            "at most 50 ms",
+            half.map(|p99| (format!("{p99:.1} ms"), p99 <= 50.0)),
+        ),
+        bar(
+            "errors at twice the capacity, 503 with Retry-After apart",
+            "0",
+            twice.map(|(errors, shed)| (format!("{errors}, and {shed} refused in order"), errors == 0)),
+        ),
+        bar(
+            "afterwards at half: refused or failed, and p99",
+            "0, at most 50 ms",
+            after.map(|(wrong, p99)| (format!("{wrong}, {p99:.1} ms"), wrong == 0 && p99 <= 50.0)),
+        ),
+        bar("memory that the export adds", "at most 64 MiB", Some((format!("{grown} MiB"), grown <= 64))),
+    ];
+}
+
+fn print(report: &Report) {
+    println!(
+        "{:<46} {:>9} {:>9} {:>9} {:>8} {:>8} {:>8}",
+        "", "good/s", "p50 ms", "p99 ms", "bytes", "503", "errors"
+    );
+    for (what, found) in &report.loads {
+        let (rate, bytes, times) = (found.per_second, found.bytes, &found.times);
+        let (p50, p99, shed, errors) = (times.p50_ms, times.p99_ms, found.shed, found.errors());
+        println!("{what:<46} {rate:>9} {p50:>9.2} {p99:>9.2} {bytes:>8} {shed:>8} {errors:>8}");
+    }
+    println!("searches in process: {} a second", report.searches_in_process_per_second);
+    let (before, most) = report.export_memory_kib;
+    println!(
+        "export: {} lines in {:.1} s, memory {} MiB before and {} MiB at most",
+        report.export_lines,
+        report.export_seconds,
+        before / 1024,
+        most / 1024
+    );
+    for bar in &report.bars {
+        let verdict = if bar.is_met { "met" } else { "NOT MET" };
+        println!("{verdict:<8} {}: {} (wanted {})", bar.what, bar.found, bar.wanted);
+    }
+}
