@@ -43,6 +43,14 @@ impl Host {
     /// Parses a host name, mapping internationalised names to ASCII (UTS 46).
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let trimmed = text.trim().trim_end_matches('.');
+        if Self::is_plain(trimmed) {
+            return Ok(Self(trimmed.to_owned()));
+        }
+        Self::map(trimmed, text)
+    }
+
+    /// Maps a name that is not in its final form yet.
+    fn map(trimmed: &str, text: &str) -> Result<Self, NameError> {
         let wrong = || NameError::Host(text.to_owned());
         let ascii =
             idna::domain_to_ascii_cow(trimmed.as_bytes(), idna::AsciiDenyList::URL).map_err(|_| wrong())?;
@@ -51,6 +59,19 @@ impl Host {
             Ok(url::Host::Ipv4(_) | url::Host::Ipv6(_)) => Err(NameError::IpLiteral(text.to_owned())),
             _ => Err(wrong()),
         }
+    }
+
+    /// Whether a name is in the form that mapping would give it, which it mostly is: lower-case ASCII without Punycode,
+    /// and no number at its end, which would make it an address.
+    fn is_plain(name: &str) -> bool {
+        let has_form = |label: &str| {
+            label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
+                && !label.starts_with("xn--")
+        };
+        let last = name.rsplit('.').next().unwrap_or_default();
+        Self::is_well_formed(name)
+            && name.split('.').all(has_form)
+            && last.starts_with(|first: char| first.is_ascii_lowercase())
     }
 
     fn is_well_formed(name: &str) -> bool {
@@ -303,6 +324,27 @@ mod tests {
         assert_eq!(Host::parse("10.0.0.1"), Err(NameError::IpLiteral("10.0.0.1".into())));
         for wrong in ["", "localhost", "a b.example", "-", "..", "exa/mple.org"] {
             assert!(Host::parse(wrong).is_err(), "{wrong:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn names_in_their_final_form_are_those_that_mapping_leaves_alone() {
+        for name in [
+            "example.org",
+            "a--b.example",
+            "-a-.example",
+            "_dmarc.x.example",
+            "0x10.example",
+            "1.2.example",
+            "0.a1",
+        ] {
+            assert!(Host::is_plain(name), "{name}");
+            assert_eq!(Host::map(name, name), Ok(Host(name.to_owned())));
+        }
+        for other in
+            ["Example.org", "xn--bcher-kva.example", "a.xn--p1ai", "1.2.3.4", "a.0x10", "a.1", "localhost"]
+        {
+            assert!(!Host::is_plain(other), "{other}");
         }
     }
 

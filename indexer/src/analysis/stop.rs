@@ -4,8 +4,9 @@
 //! people write to agents and no manifest means. Chat verbs are dropped from queries only, since `get` or `find` in the
 //! name of a capability does mean something, and only while something else is left.
 
-use std::collections::HashSet;
 use std::sync::LazyLock;
+
+use rustc_hash::FxHashSet;
 
 const STOP_WORDS: &str = "\
 a about after all also am an and any are aren as at be because been before being both but by can could couldn did \
@@ -22,8 +23,8 @@ ask assist do find get give go got help interested curious wondering wonder make
 fetch show see suggest take tell able possible currently planning plan working additionally furthermore moreover \
 finally lastly first next again currently now today sure good great";
 
-static STOP_SET: LazyLock<HashSet<&'static str>> = LazyLock::new(|| STOP_WORDS.split(' ').collect());
-static CHAT_SET: LazyLock<HashSet<&'static str>> = LazyLock::new(|| CHAT_VERBS.split(' ').collect());
+static STOP_SET: LazyLock<FxHashSet<&'static str>> = LazyLock::new(|| STOP_WORDS.split(' ').collect());
+static CHAT_SET: LazyLock<FxHashSet<&'static str>> = LazyLock::new(|| CHAT_VERBS.split(' ').collect());
 
 pub(crate) fn is_stop_word(word: &str) -> bool {
     STOP_SET.contains(word)

@@ -116,7 +116,7 @@ impl<'a> Answerer<'a> {
         let mut found_corrections = Vec::new();
         for plan in &mut plans {
             let stems = plan.words.iter().map(|word| Some(word.stem.as_str()));
-            let frequencies = loaded.frequencies.of(&loaded.searcher, loaded.fields.all, stems);
+            let frequencies = loaded.words.of(&loaded.searcher, stems);
             let frequencies = frequencies.map_err(IndexError::engine("look a word up"))?;
             let found = corrections(&loaded.searcher, &loaded.fields, &plan.words, &frequencies)?;
             plan.add_corrections(&found);

@@ -9,6 +9,7 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, Score, Term};
 
 use super::deadline::{Deadline, Timed};
+use super::frequencies::Known;
 use super::loaded::Loaded;
 use crate::analysis::{Stemming, bigram, terms, words};
 use crate::error::IndexError;
@@ -98,12 +99,15 @@ pub(super) fn select(
 ) -> Result<Selected, IndexError> {
     let failed = IndexError::engine("search");
     let best = TopDocs::with_limit(WINDOW).order_by_score();
+    let (searcher, known) = (&loaded.searcher, Known(loaded));
     if !is_skipping(terms) {
+        let counted = Timed { collector: (best, Count), deadline };
         let (best, total) =
-            loaded.searcher.search(query, &Timed { collector: (best, Count), deadline }).map_err(&failed)?;
+            searcher.search_with_statistics_provider(query, &counted, &known).map_err(&failed)?;
         return Ok(Selected { best, total: total as u64, total_is_exact: true });
     }
-    let best = loaded.searcher.search(query, &Timed { collector: best, deadline }).map_err(&failed)?;
+    let skipping = Timed { collector: best, deadline };
+    let best = searcher.search_with_statistics_provider(query, &skipping, &known).map_err(&failed)?;
     let total = best.len() as u64;
     Ok(Selected { total_is_exact: best.len() < WINDOW, best, total })
 }

@@ -9,8 +9,7 @@ use tantivy::fieldnorm::FieldNormReader;
 use tantivy::{Index, IndexReader, ReloadPolicy};
 
 use super::IndexGeneration;
-use super::frequencies::Frequencies;
-use super::matrix::Statistics;
+use super::frequencies::{Frequencies, Statistics};
 use super::suggest::Suggestions;
 use crate::error::IndexError;
 use crate::index::{Fields, Generations, Payload, register_tokenizers};
@@ -30,7 +29,9 @@ pub(crate) struct Loaded {
     pub(crate) generation: IndexGeneration,
     pub(crate) suggestions: Suggestions,
     pub(crate) statistics: Statistics,
-    pub(crate) frequencies: Frequencies,
+    /// How many capabilities have a word, and a pair of words.
+    pub(crate) words: Frequencies,
+    pub(crate) pairs: Frequencies,
     pub(crate) known: Arc<Associations>,
     /// Columns that every ranking reads, by segment.
     pub(crate) columns: Vec<Columns>,
@@ -118,7 +119,8 @@ impl Loaded {
             generation,
             suggestions,
             statistics,
-            frequencies: Frequencies::default(),
+            words: Frequencies::in_field(fields.all),
+            pairs: Frequencies::in_field(fields.bigram),
             known: Arc::clone(known),
             columns,
         })
@@ -151,7 +153,8 @@ impl Loaded {
                     generation: generation(payload, before),
                     suggestions: suggestions.map_err(&failed)?,
                     statistics,
-                    frequencies: Frequencies::default(),
+                    words: Frequencies::in_field(self.fields.all),
+                    pairs: Frequencies::in_field(self.fields.bigram),
                     known: Arc::clone(&self.known),
                     columns,
                 }));

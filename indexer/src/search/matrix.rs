@@ -5,15 +5,14 @@
 //! as the search that selected them. What that search has scored already is not added again where its sum is all that
 //! is needed.
 
-use tantivy::query::{Bm25StatisticsProvider, Bm25Weight};
-use tantivy::schema::Field;
-use tantivy::{DocAddress, Searcher};
+use tantivy::query::Bm25Weight;
+use tantivy::{DocAddress, DocId, columnar};
 
 use super::loaded::{Columns, Loaded};
 use super::postings::{self, Place};
 use crate::analysis::grams;
 use crate::error::IndexError;
-use crate::index::{Fields, StemPart, decoded, gram_number, stem_number};
+use crate::index::{StemPart, decoded, gram_number, stem_number};
 use crate::query::{Plan, Role};
 
 /// Weight of a word in examples, and in what the manifest says of itself, against the capability's own text.
@@ -38,33 +37,6 @@ pub(super) enum Look {
     Everything,
     /// What the selection has not scored.
     Rest,
-}
-
-/// What BM25 needs to know of a whole index.
-#[derive(Debug, Clone)]
-pub(crate) struct Statistics {
-    documents: u64,
-    /// Terms of a document, on average.
-    lengths: [(Field, f32); 2],
-}
-
-impl Statistics {
-    pub(crate) fn of(searcher: &Searcher, fields: &Fields) -> tantivy::Result<Self> {
-        let documents = searcher.total_num_docs()?;
-        let mut lengths = [fields.all, fields.bigram].map(|field| (field, 0.0));
-        for (field, length) in &mut lengths {
-            #[expect(clippy::cast_precision_loss, reason = "an average of lengths needs no more than f32")]
-            let average = searcher.total_num_tokens(*field)? as f32 / documents.max(1) as f32;
-            *length = average;
-        }
-        Ok(Self { documents, lengths })
-    }
-
-    pub(super) fn bm25(&self, field: Field, frequency: u64) -> Bm25Weight {
-        let length = self.lengths.iter().find(|(of, _)| *of == field).map_or(1.0, |(_, length)| *length);
-        // an index may be empty, and a word that no document has counts as one that is rare
-        Bm25Weight::for_one_term_without_explain(frequency, self.documents.max(frequency), length)
-    }
 }
 
 /// One term in one text.
@@ -99,10 +71,9 @@ impl Matrix {
     ) -> Result<Self, IndexError> {
         let failed = IndexError::engine("score candidates");
         let stems = plan.terms.iter().map(|term| (term.role != Role::Bigram).then_some(term.text.as_str()));
-        let frequencies =
-            loaded.frequencies.of(&loaded.searcher, loaded.fields.all, stems).map_err(&failed)?;
+        let frequencies = loaded.words.of(&loaded.searcher, stems).map_err(&failed)?;
         let columns = columns(plan);
-        let documents = loaded.statistics.documents;
+        let documents = loaded.statistics.documents();
         let mut matrix = Self {
             look,
             values: vec![0.0; candidates.len() * columns.len()],
@@ -112,9 +83,10 @@ impl Matrix {
         };
         let wanted = Wanted::of(loaded, plan, &matrix, &frequencies);
         let close = if look == Look::Rest { CLOSE_MAX } else { candidates.len() };
+        let mut numbers = Vec::new();
         for (row, address) in candidates.iter().enumerate().take(close) {
             if let Some(columns) = loaded.columns.get(address.segment_ord as usize) {
-                matrix.fill(&wanted, columns, row, address.doc_id);
+                matrix.fill(&wanted, columns, (row, address.doc_id), &mut numbers);
             }
         }
         if look == Look::Everything {
@@ -137,13 +109,19 @@ impl Matrix {
     }
 
     /// Looks one candidate's stems and grams up among those that are wanted.
-    fn fill(&mut self, wanted: &Wanted, columns: &Columns, row: usize, document: u32) {
+    fn fill(
+        &mut self,
+        wanted: &Wanted,
+        columns: &Columns,
+        (row, document): (usize, DocId),
+        numbers: &mut Vec<u64>,
+    ) {
         let (first, width) = (row * self.columns.len(), self.columns.len());
         let Some(cells) = self.values.get_mut(first..first + width) else { return };
         let (mut example_length, mut about_length) = (0, 0);
         let is_close = row < CLOSE_MAX;
-        for value in columns.stems.values_for_doc(document) {
-            let stem = decoded(value);
+        for value in numbers_of(&columns.stems, document, numbers) {
+            let stem = decoded(*value);
             match stem.part {
                 StemPart::Own => {}
                 StemPart::Example => example_length += stem.count,
@@ -178,12 +156,9 @@ impl Matrix {
             && !wanted.grams.is_empty()
             && let Some(sum) = self.grams.get_mut(row)
         {
-            let mut length = 0;
-            for gram in columns.grams.values_for_doc(document) {
-                length += 1;
-                *sum += wanted.gram(gram);
-            }
-            *sum *= length_share(length, GRAMS_LENGTH);
+            let grams = numbers_of(&columns.grams, document, numbers);
+            *sum = grams.iter().map(|gram| wanted.gram(*gram)).sum();
+            *sum *= length_share(u32::try_from(grams.len()).unwrap_or(u32::MAX), GRAMS_LENGTH);
         }
     }
 
@@ -204,6 +179,14 @@ impl Matrix {
         }
         Ok(())
     }
+}
+
+/// The values of one document, read at once: one by one, each would be a call through a pointer.
+fn numbers_of<'a>(column: &columnar::Column<u64>, document: DocId, read: &'a mut Vec<u64>) -> &'a [u64] {
+    let rows = column.index.value_row_ids(document);
+    read.resize(rows.len(), 0);
+    column.values.get_range(u64::from(rows.start), read);
+    read
 }
 
 /// The share of its rarity that a term gives where it is so many times in a text of the usual length.
@@ -235,13 +218,36 @@ struct WantedStem {
 struct Wanted {
     /// In order of numbers.
     stems: Vec<WantedStem>,
+    stems_filter: Filter,
     /// In order of numbers, each with what it gives.
     grams: Vec<(u16, f32)>,
-    /// Tells most numbers that are not wanted, by their last bits.
-    filter: [u64; FILTER_WORDS],
+    grams_filter: Filter,
 }
 
-const FILTER_WORDS: usize = 64;
+/// Tells most numbers that are not among some, by their last bits.
+struct Filter([u64; Self::WORDS]);
+
+impl Filter {
+    const WORDS: usize = 64;
+
+    fn of(numbers: impl Iterator<Item = u64>) -> Self {
+        let mut bits = [0_u64; Self::WORDS];
+        for number in numbers {
+            if let Some(word) = bits.get_mut(Self::word(number)) {
+                *word |= 1 << (number % 64);
+            }
+        }
+        Self(bits)
+    }
+
+    fn may_have(&self, number: u64) -> bool {
+        self.0.get(Self::word(number)).is_some_and(|word| word & (1 << (number % 64)) != 0)
+    }
+
+    fn word(number: u64) -> usize {
+        (number / 64) as usize % Self::WORDS
+    }
+}
 
 impl Wanted {
     fn of(loaded: &Loaded, plan: &Plan, matrix: &Matrix, frequencies: &[u64]) -> Self {
@@ -265,18 +271,17 @@ impl Wanted {
             });
         }
         stems.sort_unstable_by_key(|stem| stem.number);
-        let mut filter = [0_u64; FILTER_WORDS];
-        for stem in &stems {
-            if let Some(word) = filter.get_mut(filter_word(stem.number)) {
-                *word |= 1 << (stem.number % 64);
-            }
+        let grams = wanted_grams(plan, &matrix.rarity);
+        Self {
+            stems_filter: Filter::of(stems.iter().map(|stem| u64::from(stem.number))),
+            grams_filter: Filter::of(grams.iter().map(|(gram, _)| u64::from(*gram))),
+            stems,
+            grams,
         }
-        Self { stems, grams: wanted_grams(plan, &matrix.rarity), filter }
     }
 
     fn stems(&self, number: u32) -> &[WantedStem] {
-        let word = self.filter.get(filter_word(number)).copied().unwrap_or_default();
-        if word & (1 << (number % 64)) == 0 {
+        if !self.stems_filter.may_have(u64::from(number)) {
             return &[];
         }
         let first = self.stems.partition_point(|stem| stem.number < number);
@@ -285,13 +290,12 @@ impl Wanted {
     }
 
     fn gram(&self, number: u64) -> f32 {
+        if !self.grams_filter.may_have(number) {
+            return 0.0;
+        }
         let found = self.grams.binary_search_by(|(gram, _)| u64::from(*gram).cmp(&number));
         found.ok().and_then(|at| self.grams.get(at)).map_or(0.0, |(_, score)| *score)
     }
-}
-
-fn filter_word(number: u32) -> usize {
-    (number / 64) as usize % FILTER_WORDS
 }
 
 /// The grams of the words, each with its share of what its word says.

@@ -26,8 +26,8 @@ impl Marks {
         let terms = terms.filter(|term| !matches!(term.role, Role::Bigram | Role::Association));
         let terms: BTreeMap<String, f32> = terms.map(|term| (term.text.clone(), term.weight)).collect();
         let stemming = plans.first().map(|plan| plan.stemming).unwrap_or_default();
-        let initials = terms.keys().filter_map(|term| term.chars().next()).collect();
-        let analyzer = TextAnalyzer::from(CapabilityTokenizer { stemming, initials });
+        let tokenizer = CapabilityTokenizer::new(stemming, terms.keys().map(String::as_str));
+        let analyzer = TextAnalyzer::from(tokenizer);
         Self { generator: SnippetGenerator::new(terms, analyzer, loaded.fields.all, SNIPPET_CHARS_MAX) }
     }
 
