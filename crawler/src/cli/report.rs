@@ -42,11 +42,9 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
     let out = &mut text;
     let took = duration::in_words(Duration::from_secs_f64(summary.seconds.max(0.0)));
     let stopped = if summary.interrupted { "Stopped. " } else { "" };
-    writeln!(
-        out,
-        "{stopped}{} sites visited with {} requests in {took}.",
-        summary.sites_visited, summary.requests
-    )?;
+    let visited = summary.sites_visited;
+    let sites = if visited == 1 { "site" } else { "sites" };
+    writeln!(out, "{stopped}{visited} {sites} visited with {} requests in {took}.", summary.requests)?;
     if summary.seeds.read + summary.seeds.rejected_count > 0 {
         writeln!(
             out,
@@ -118,7 +116,7 @@ mod tests {
         );
         let piped = text(&summary, Audience::Pipe, "indexer --once");
         assert!(
-            piped.starts_with("1 sites visited with 20 requests") && !piped.contains("indexer"),
+            piped.starts_with("1 site visited with 20 requests") && !piped.contains("indexer"),
             "{piped}"
         );
     }
