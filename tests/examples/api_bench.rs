@@ -1,7 +1,7 @@
 //! How much the interface bears: requests a second and times at a hundred connections, beside a server that answers a
 //! constant of the same size; a steady load of half of that; twice of it, and what comes after; an export.
 //!
-//! `api_bench --api PROGRAM [--capabilities N] [--seconds N] [--overload-seconds N] [--json FILE]`
+//! `api_bench --api PROGRAM [--capabilities N] [--data-dir DIR] [--seconds N] [--overload-seconds N] [--json FILE]`
 //!
 //! The generator runs on the same machine and takes its share of it.
 
@@ -35,6 +35,8 @@ const SITES_AT_ONCE: usize = 500;
 struct Arguments {
     api: PathBuf,
     capabilities: usize,
+    /// Kept, and asked as it is where it is full already.
+    data_dir: Option<PathBuf>,
     time: Duration,
     overload: Duration,
     json: Option<PathBuf>,
@@ -64,6 +66,7 @@ fn arguments() -> anyhow::Result<Arguments> {
     let mut found = Arguments {
         api: PathBuf::new(),
         capabilities: 200_000,
+        data_dir: None,
         time: Duration::from_secs(10),
         overload: Duration::from_secs(30),
         json: None,
@@ -74,11 +77,12 @@ fn arguments() -> anyhow::Result<Arguments> {
         match flag.as_str() {
             "--api" => found.api = value.into(),
             "--capabilities" => found.capabilities = value.parse()?,
+            "--data-dir" => found.data_dir = Some(value.into()),
             "--seconds" => found.time = Duration::from_secs(value.parse()?),
             "--overload-seconds" => found.overload = Duration::from_secs(value.parse()?),
             "--json" => found.json = Some(value.into()),
             _ => anyhow::bail!(
-                "unknown flag {flag}: known are --api, --capabilities, --seconds, --overload-seconds, --json"
+                "unknown flag {flag}: known are --api, --capabilities, --data-dir, --seconds, --overload-seconds, --json"
             ),
         }
     }
@@ -90,12 +94,13 @@ fn arguments() -> anyhow::Result<Arguments> {
 async fn main() -> anyhow::Result<()> {
     let arguments = arguments()?;
     let texts = Texts::at_hand()?;
-    let dir = tempfile::tempdir()?;
+    let scratch = tempfile::tempdir()?;
+    let dir = arguments.data_dir.as_deref().unwrap_or_else(|| scratch.path());
     let mut report = Report { capabilities: arguments.capabilities, ..Report::default() };
-    let sample = fill(&arguments, &texts, dir.path()).await?;
+    let sample = fill(&arguments, &texts, dir).await?;
     let paths = Paths::of(&texts, &sample);
-    report.searches_in_process_per_second = in_process(&arguments, &paths.words, dir.path())?;
-    let served = Served::start(&arguments.api, dir.path()).await?;
+    report.searches_in_process_per_second = in_process(&arguments, &paths.words, dir)?;
+    let served = Served::start(&arguments.api, dir).await?;
     each_kind(&arguments, &served, &paths, &mut report).await?;
     steady_and_too_much(&arguments, &served, &paths, &mut report).await?;
     export(&served, &mut report).await?;
@@ -109,15 +114,18 @@ async fn main() -> anyhow::Result<()> {
 
 /// A store of visits and the index over it; returns ids of some capabilities with their sites.
 async fn fill(arguments: &Arguments, texts: &Texts, dir: &Path) -> anyhow::Result<Vec<(String, String)>> {
+    std::fs::create_dir_all(dir)?;
     let store = Store::open_in_data_dir(dir).await?;
-    let sites = (arguments.capabilities / CAPABILITIES_PER_SITE).max(1);
-    for first in (0..sites).step_by(SITES_AT_ONCE) {
-        let last = (first + SITES_AT_ONCE).min(sites);
-        let made = (first..last).map(|at| texts.site(at)).collect::<anyhow::Result<Vec<_>>>()?;
-        stored::fill(&store, &made).await?;
+    if store.feed_head().await? == FeedPosition(0) {
+        let sites = (arguments.capabilities / CAPABILITIES_PER_SITE).max(1);
+        for first in (0..sites).step_by(SITES_AT_ONCE) {
+            let last = (first + SITES_AT_ONCE).min(sites);
+            let made = (first..last).map(|at| texts.site(at)).collect::<anyhow::Result<Vec<_>>>()?;
+            stored::fill(&store, &made).await?;
+        }
+        let made = indexer::follow::rebuild(store.clone(), IndexConfig::in_data_dir(dir)).await?;
+        println!("{} capabilities stored and indexed", made.capabilities);
     }
-    let made = indexer::follow::rebuild(store.clone(), IndexConfig::in_data_dir(dir)).await?;
-    println!("{} capabilities stored and indexed", made.capabilities);
     let some = store.manifests_page(None, 200).await?;
     let sample = some.iter().flat_map(|stored| {
         let site = stored.manifest.url.site().to_string();

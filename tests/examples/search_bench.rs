@@ -1,5 +1,5 @@
-//! How fast searches are over many made capabilities: in process, over HTTP, and beside the bare engine, SQLite and
-//! PostgreSQL in the same run.
+//! How fast searches are over many made capabilities: in process, over HTTP, and beside the bare engine, SQLite,
+//! Xapian and PostgreSQL in the same run.
 //!
 //! `search_bench [--capabilities N] [--queries N] [--stored N] [--postgres URL] [--api PROGRAM] [--json FILE]`
 
@@ -90,6 +90,10 @@ async fn main() -> anyhow::Result<()> {
     let sentences = some(&Texts::sentence, arguments.queries);
     let misspelt = some(&Texts::misspelt, arguments.queries);
     let prefixes = some(&Texts::prefix, arguments.queries);
+    // Ours is measured first, and would warm what the bare engine then finds warm.
+    for text in some(&Texts::sentence, arguments.queries) {
+        searcher.search(&asked(&text))?;
+    }
     in_process(&searcher, (&keywords, &sentences, &misspelt, &prefixes), &mut report)?;
     if let Some(program) = &arguments.api {
         over_http(program, dir.path(), (&keywords, &sentences, &prefixes), &mut report).await?;
@@ -345,6 +349,7 @@ async fn beside(
         }
         report.times.insert(format!("{kind}: SQLite FTS5"), Times::of(times));
     }
+    beside_xapian(dir, plain, (keywords, sentences), report)?;
     let Some(url) = &arguments.postgres else { return Ok(()) };
     let (mut postgres, time) = peers::Postgres::filled(url, plain).await?;
     report.indexing.insert("PostgreSQL, from memory".to_owned(), rate(plain.len(), time));
@@ -356,6 +361,29 @@ async fn beside(
             times.push(start.elapsed());
         }
         report.times.insert(format!("{kind}: PostgreSQL ts_rank"), Times::of(times));
+    }
+    Ok(())
+}
+
+fn beside_xapian<'a>(
+    dir: &Path,
+    plain: &[peers::PlainText],
+    (keywords, sentences): (&'a [String], &'a [String]),
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let dir = dir.join("beside-xapian");
+    std::fs::create_dir_all(&dir)?;
+    let few = |texts: &'a [String]| texts.get(..PEER_QUERIES_MAX).unwrap_or(texts);
+    let requests = BTreeMap::from([("keyword", few(keywords)), ("sentence", few(sentences))]);
+    let Some(found) = peers::Xapian::measured(&dir, plain, &requests)? else {
+        println!("Xapian is not installed here: python3-xapian of Debian has it");
+        return Ok(());
+    };
+    let time = Duration::from_secs_f64(found.indexing);
+    report.indexing.insert("Xapian, from memory".to_owned(), rate(plain.len(), time));
+    for (kind, seconds) in found.requests {
+        let times = seconds.into_iter().map(Duration::from_secs_f64).collect();
+        report.times.insert(format!("{kind}: Xapian"), Times::of(times));
     }
     Ok(())
 }

@@ -1,10 +1,14 @@
 //! The same capabilities in other engines: a bare index of tantivy as its examples make one, FTS5 of SQLite, the full text
-//! of PostgreSQL.
+//! of PostgreSQL, and Xapian where its Python binding is installed.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context;
+use serde::Deserialize;
+use serde_json::json;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection, PgConnection};
 use store::StoredManifest;
@@ -129,5 +133,57 @@ impl Postgres {
                    ORDER BY ts_rank(words, wanted, 1) DESC LIMIT 20";
         let found: Vec<String> = sqlx::query_scalar(sql).bind(tsquery(text)).fetch_all(&mut self.db).await?;
         Ok(found.len())
+    }
+}
+
+/// Seconds that Xapian took.
+#[derive(Debug, Deserialize)]
+pub struct Xapian {
+    pub indexing: f64,
+    /// Each request by its kind.
+    pub requests: BTreeMap<String, Vec<f64>>,
+}
+
+impl Xapian {
+    /// Runs it in a directory of its own; `None` where no Python here has the binding.
+    pub fn measured(
+        dir: &Path,
+        texts: &[PlainText],
+        requests: &BTreeMap<&str, &[String]>,
+    ) -> anyhow::Result<Option<Self>> {
+        let has_binding = |python: &&str| {
+            let tried = Command::new(python).args(["-c", "import xapian"]).output();
+            tried.is_ok_and(|tried| tried.status.success())
+        };
+        // The distribution's own Python has the packages of the distribution, whichever comes first in the path.
+        let Some(python) = ["python3", "/usr/bin/python3"].into_iter().find(has_binding) else {
+            return Ok(None);
+        };
+        let lines: Vec<String> =
+            texts.iter().map(|of| json!({"id": of.id, "text": of.text}).to_string()).collect();
+        std::fs::write(dir.join("texts.jsonl"), lines.join("\n"))?;
+        std::fs::write(dir.join("requests.json"), serde_json::to_string(requests)?)?;
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/bench-search/xapian_peer.py");
+        let done = Command::new(python).arg(script).arg(dir).output().context("Xapian cannot be run")?;
+        anyhow::ensure!(done.status.success(), "Xapian: {}", String::from_utf8_lossy(&done.stderr));
+        Ok(Some(serde_json::from_slice(&done.stdout)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn xapian_answers_each_request_where_it_is_installed() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = |id: &str, text: &str| PlainText { id: id.into(), text: text.into(), row: String::new() };
+        let texts = [text("a", "book a flight"), text("b", "cancel the booking")];
+        let asked = ["book".to_owned(), "flight to oslo".to_owned()];
+        let requests = BTreeMap::from([("keyword", asked.as_slice())]);
+        if let Some(found) = Xapian::measured(dir.path(), &texts, &requests).unwrap() {
+            assert_eq!(found.requests["keyword"].len(), 2);
+            assert!(found.indexing > 0.0);
+        }
     }
 }
