@@ -13,7 +13,7 @@ use crate::config::{CrawlConfig, Mode};
 use crate::daemon::Around;
 use crate::egress::{Egress, TlsError};
 use crate::events::{Event, Events};
-use crate::fleet::{Cancel, Fleet, Progress};
+use crate::fleet::{Cancel, Fleet, Progress, VisitWriter};
 use crate::groups::Groups;
 use crate::pace::Pace;
 use crate::priors::PathPriors;
@@ -102,6 +102,7 @@ pub async fn run(
     let (events_too, text_records) = (events.clone(), config.text_records);
     let tools = Tools { egress, store, pace, groups, events: events_too, text_records, priors };
     let mut fleet = Fleet {
+        writer: VisitWriter::start(tools.store.clone(), &tracker),
         tools,
         worker: config.worker,
         concurrency: config.concurrency,
@@ -116,7 +117,7 @@ pub async fn run(
     if matches!(config.mode, Mode::Once { .. }) && ran.is_ok() && !summary.interrupted {
         fleet.tools.store.housekeeping(clock::now()).await?;
     }
-    drop(fleet.tools);
+    drop((fleet.tools, fleet.writer));
     tracker.close();
     tracker.wait().await;
     ran?;
@@ -172,6 +173,7 @@ pub async fn check(
     let priors = PathPriors::default();
     priors.re_estimate(&store).await?;
     let mut fleet = Fleet {
+        writer: VisitWriter::start(store.clone(), &tracker),
         tools: Tools { egress, store, pace, groups, events, text_records: config.text_records, priors },
         worker: config.worker,
         concurrency: 1,
@@ -187,7 +189,7 @@ pub async fn check(
     };
     let ran = fleet.run(Mode::Once { park_wait }).await;
     let mut summary = fleet.summary;
-    drop(fleet.tools);
+    drop((fleet.tools, fleet.writer));
     tracker.close();
     tracker.wait().await;
     ran?;

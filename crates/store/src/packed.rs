@@ -7,8 +7,25 @@ use manifest::model::TypeSource;
 use manifest::{ContentHash, Manifest, ManifestId};
 
 use crate::StoreError;
-use crate::model::{FetchRecord, FetchStory, VisitRecord};
+use crate::model::{FetchRecord, FetchStory, LeaseToken, VisitRecord};
 use crate::pack::{compress, compressed_json, json, text};
+
+/// A visit that is to be saved, with its parts.
+pub(crate) struct Saving<'a> {
+    pub(crate) token: &'a LeaseToken,
+    pub(crate) visit: &'a VisitRecord,
+    pub(crate) packed: PackedVisit,
+}
+
+impl<'a> Saving<'a> {
+    pub(crate) fn of(token: &'a LeaseToken, visit: &'a VisitRecord) -> Result<Self, StoreError> {
+        if token.site != visit.site {
+            let reason = format!("the lease is for {}, the visit was to {}", token.site, visit.site);
+            return Err(StoreError::Unstorable { what: "visit", reason });
+        }
+        Ok(Self { token, visit, packed: PackedVisit::of_visit(visit)? })
+    }
+}
 
 /// The parts of a fetch that read a manifest.
 pub(crate) struct PackedFetch {
@@ -21,8 +38,8 @@ pub(crate) struct PackedFetch {
 
 /// The rows of a manifest's capabilities, as the JSON that the statements take.
 pub(crate) struct CapabilityBatch {
-    pub(crate) capabilities: String,
-    pub(crate) types: String,
+    pub(crate) capabilities: Option<String>,
+    pub(crate) types: Option<String>,
 }
 
 /// A document, compressed.
@@ -46,7 +63,7 @@ pub(crate) struct PackedVisit {
 }
 
 impl PackedVisit {
-    pub(crate) fn of_visit(visit: &VisitRecord) -> Result<Self, StoreError> {
+    fn of_visit(visit: &VisitRecord) -> Result<Self, StoreError> {
         let (mut manifests, mut bodies) = (HashMap::new(), HashMap::new());
         for fetch in &visit.fetches {
             let id = ManifestId::of(&fetch.url);
@@ -119,8 +136,12 @@ impl CapabilityBatch {
         let types: Vec<_> =
             types.iter().rev().map(|(name, id, declared)| (name, id, i32::from(*declared))).collect();
         Ok(Self {
-            capabilities: json(&rows.into_values().collect::<Vec<_>>(), "batch of capabilities")?,
-            types: json(&types, "batch of semantic types")?,
+            capabilities: some_json(&rows.into_values().collect::<Vec<_>>(), "batch of capabilities")?,
+            types: some_json(&types, "batch of semantic types")?,
         })
     }
+}
+
+fn some_json(rows: &[impl serde::Serialize], what: &'static str) -> Result<Option<String>, StoreError> {
+    if rows.is_empty() { Ok(None) } else { json(&rows, what).map(Some) }
 }

@@ -97,6 +97,7 @@ impl Pool {
         let options = options
             .application_name("agentdex")
             .options(PLANNER)
+            .statement_cache_capacity(crate::config::STATEMENTS_PREPARED)
             .log_slow_statements(LevelFilter::Warn, config.slow_statement);
         let unreachable = |reason: String| StoreError::Unreachable { url: shown.clone(), reason };
         let mut connection = tokio::time::timeout(CONNECT_TIMEOUT, options.connect())

@@ -96,6 +96,7 @@ impl Pool {
             .synchronous(SqliteSynchronous::Normal)
             .busy_timeout(BUSY_TIMEOUT)
             .foreign_keys(true)
+            .statement_cache_capacity(crate::config::STATEMENTS_PREPARED)
             .log_slow_statements(LevelFilter::Warn, config.slow_statement);
         Self::prepare(path, &options).await?;
         let writer = SqlitePoolOptions::new()

@@ -5,6 +5,7 @@
 
 mod leases;
 mod save;
+mod writer;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::leases::Held;
 use self::save::{Done, visit_and_save};
+pub(crate) use self::writer::VisitWriter;
 use crate::clock;
 use crate::config::Mode;
 use crate::daemon::ScheduledTask;
@@ -75,6 +77,7 @@ pub enum Progress<'a> {
 /// A number of visits, kept going.
 pub(crate) struct Fleet<'a, P> {
     pub(crate) tools: Tools,
+    pub(crate) writer: VisitWriter,
     pub(crate) worker: WorkerId,
     pub(crate) concurrency: usize,
     /// How long a site is leased for.
@@ -308,8 +311,8 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         self.tools.events.tell(Event::VisitBegan { site: &leased.token.site, goes_on });
         work.parked.remove(&leased.token.site);
         let lost = work.held.add(&leased.token);
-        let (tools, cancel) = (self.tools.clone(), self.cancel.clone());
-        work.running.spawn(visit_and_save(tools, leased, cancel, lost));
+        let (tools, writer, cancel) = (self.tools.clone(), self.writer.clone(), self.cancel.clone());
+        work.running.spawn(visit_and_save(tools, writer, leased, cancel, lost));
     }
 
     fn take(&mut self, work: &mut Work, done: Result<Done, tokio::task::JoinError>) {

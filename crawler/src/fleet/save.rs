@@ -5,7 +5,7 @@ use manifest::SiteName;
 use store::{HandOver, LeaseToken, LeasedSite, ParkedVisit, StoreError, VisitRecord, VisitSaved};
 use tokio_util::sync::CancellationToken;
 
-use super::Cancel;
+use super::{Cancel, VisitWriter};
 use crate::clock;
 use crate::patience::patiently;
 use crate::summary::{Counted, ParkedSite};
@@ -53,6 +53,7 @@ const RETRY_OWN_FAILURE: TimeDelta = TimeDelta::hours(1);
 )]
 pub(super) async fn visit_and_save(
     tools: Tools,
+    writer: VisitWriter,
     leased: LeasedSite,
     cancel: Cancel,
     lost: CancellationToken,
@@ -65,7 +66,7 @@ pub(super) async fn visit_and_save(
     };
     let saved = match outcome {
         Outcome::Dropped => return Done::Dropped(token.site),
-        Outcome::Ended(record) => save(&tools, &token, &record).await,
+        Outcome::Ended(record) => save(&writer, &token, *record).await,
         Outcome::Parked(parked) => park(&tools, &token, &parked).await,
         Outcome::HandedOver(hand_over) => pass_on(&tools, &token, &hand_over).await,
     };
@@ -87,10 +88,10 @@ async fn fail(tools: &Tools, token: LeaseToken, error: StoreError) -> Done {
     Done::Failed { site: token.site, error }
 }
 
-async fn save(tools: &Tools, token: &LeaseToken, record: &VisitRecord) -> Result<Done, StoreError> {
+async fn save(writer: &VisitWriter, token: &LeaseToken, record: VisitRecord) -> Result<Done, StoreError> {
     tracing::Span::current().record("visit.end", record.end.as_str());
-    let counted = Box::new(Counted::of(record));
-    let saved = patiently("a visit to be saved", || tools.store.visit_save(token, record)).await?;
+    let counted = Box::new(Counted::of(&record));
+    let saved = writer.save(token.clone(), record).await?;
     Ok(Done::Saved { counted, saved })
 }
 

@@ -65,7 +65,7 @@ pub(crate) async fn removal_tell(
     reason: &str,
     now: DateTime<Utc>,
 ) -> Outcome<u32> {
-    let removed: Vec<Change> = version::manifests_known(connection, site)
+    let removed: Vec<Change> = version::manifests_known(connection, site.as_str())
         .await?
         .into_iter()
         .filter(|(_, manifest)| manifest.in_index)

@@ -8,34 +8,36 @@ use crate::model::{NamespaceCount, SemanticTypeCount};
 use crate::pack::{names, sized};
 use crate::packed::CapabilityBatch;
 
-/// Replaces a manifest's capabilities.
-pub(crate) async fn capabilities_replace(
+/// Puts a manifest's capabilities into the index, where it has none.
+pub(crate) async fn capabilities_add(
     connection: &mut Connection,
     manifest: &ManifestId,
     site: &str,
     batch: &CapabilityBatch,
 ) -> Outcome<()> {
-    capabilities_remove(connection, manifest).await?;
-    sqlx::query(
-        "INSERT INTO capability (id, manifest_id, site, native_id, name, kind)
-         SELECT value ->> 0, $2, $3, value ->> 1, value ->> 2, value ->> 3 FROM json_each($1) WHERE true
-         ON CONFLICT (id) DO NOTHING",
-    )
-    .bind(&batch.capabilities)
-    .bind(manifest.as_str())
-    .bind(site)
-    .execute(&mut *connection)
-    .await?;
-    sqlx::query(
-        "INSERT INTO capability_type (name, capability_id, manifest_id, site, declared)
-         SELECT value ->> 0, value ->> 1, $2, $3, CAST(value ->> 2 AS INTEGER) FROM json_each($1) WHERE true
-         ON CONFLICT (name, capability_id) DO NOTHING",
-    )
-    .bind(&batch.types)
-    .bind(manifest.as_str())
-    .bind(site)
-    .execute(&mut *connection)
-    .await?;
+    for (statement, rows) in [
+        (
+            "INSERT INTO capability (id, manifest_id, site, native_id, name, kind)
+             SELECT value ->> 0, $2, $3, value ->> 1, value ->> 2, value ->> 3 FROM json_each($1) WHERE true
+             ON CONFLICT (id) DO NOTHING",
+            &batch.capabilities,
+        ),
+        (
+            "INSERT INTO capability_type (name, capability_id, manifest_id, site, declared)
+             SELECT value ->> 0, value ->> 1, $2, $3, CAST(value ->> 2 AS INTEGER) FROM json_each($1) WHERE true
+             ON CONFLICT (name, capability_id) DO NOTHING",
+            &batch.types,
+        ),
+    ] {
+        if let Some(rows) = rows {
+            sqlx::query(statement)
+                .bind(rows)
+                .bind(manifest.as_str())
+                .bind(site)
+                .execute(&mut *connection)
+                .await?;
+        }
+    }
     Ok(())
 }
 

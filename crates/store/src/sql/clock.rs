@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
+use sqlx::QueryBuilder;
 
-use super::{Connection, group, rest};
+use super::{Connection, Database, batches, group, rest};
 use crate::fault::Outcome;
 use crate::model::{ClockWrite, Housekeeping, MemberId};
 use crate::pack::{Place, count, json, millis, millis_of, names};
@@ -65,9 +66,13 @@ async fn clocks_write(connection: &mut Connection, writes: &[&ClockWrite]) -> Ou
             *latest = (*latest).max(millis(at));
         }
     }
-    // A clock has its place in the row of a host.
-    let sites: BTreeSet<&str> = hosts.values().map(|clock| clock.site.as_str()).collect();
-    rest::sites_wake(connection, &names(sites)?).await?;
+    // A clock has its place in the row of a host. A visit that has done something has woken its site with its first clock.
+    let begins = writes.iter().filter(|write| write.progress.is_none());
+    let sites: BTreeSet<&str> =
+        begins.filter_map(|write| hosts.get(write.host.as_str())).map(|clock| clock.site.as_str()).collect();
+    if !sites.is_empty() {
+        rest::sites_wake(connection, &names(sites)?).await?;
+    }
     hosts_save(connection, &hosts).await?;
     progress_save(connection, writes).await?;
     if addresses.is_empty() {
@@ -86,58 +91,80 @@ async fn clocks_write(connection: &mut Connection, writes: &[&ClockWrite]) -> Ou
 }
 
 async fn hosts_save(connection: &mut Connection, hosts: &BTreeMap<&str, HostClock>) -> Outcome<()> {
-    let rows: Vec<_> = hosts
-        .iter()
-        .map(|(host, clock)| {
-            (host, &clock.site, clock.next_ok_at_ms, clock.not_before_ms, count(clock.requests), clock.day)
-        })
-        .collect();
-    sqlx::query(
-        "INSERT INTO host (host, site, seeded, next_ok_at_ms, not_before_ms, requests_today, requests_day)
-         SELECT value ->> 0, value ->> 1, 0, CAST(value ->> 2 AS BIGINT), CAST(value ->> 3 AS BIGINT),
-                CAST(value ->> 4 AS INTEGER), CAST(value ->> 5 AS INTEGER)
-         FROM json_each($1) WHERE true
-         ON CONFLICT (host) DO UPDATE SET
-             next_ok_at_ms = CASE WHEN host.next_ok_at_ms > excluded.next_ok_at_ms
-                 THEN host.next_ok_at_ms ELSE excluded.next_ok_at_ms END,
-             not_before_ms = CASE WHEN excluded.not_before_ms IS NULL OR host.not_before_ms > excluded.not_before_ms
-                 THEN host.not_before_ms ELSE excluded.not_before_ms END,
-             requests_today = CASE WHEN host.requests_day = excluded.requests_day
-                 THEN host.requests_today + excluded.requests_today
-                 WHEN host.requests_day > excluded.requests_day THEN host.requests_today
-                 ELSE excluded.requests_today END,
-             requests_day = CASE WHEN host.requests_day > excluded.requests_day
-                 THEN host.requests_day ELSE excluded.requests_day END",
-    )
-    .bind(json(&rows, "batch of clocks")?)
-    .execute(&mut *connection)
-    .await?;
+    let rows: Vec<_> = hosts.iter().collect();
+    for rows in batches(&rows) {
+        let mut query = QueryBuilder::<Database>::new(
+            "INSERT INTO host (host, site, seeded, next_ok_at_ms, not_before_ms, requests_today, requests_day) ",
+        );
+        query.push_values(rows, |mut row, (host, clock)| {
+            row.push_bind(**host)
+                .push_bind(clock.site.as_str())
+                .push("0")
+                .push_bind(clock.next_ok_at_ms)
+                .push_bind(clock.not_before_ms)
+                .push_bind(count(clock.requests))
+                .push_bind(clock.day);
+        });
+        query.push(
+            " ON CONFLICT (host) DO UPDATE SET
+                 next_ok_at_ms = CASE WHEN host.next_ok_at_ms > excluded.next_ok_at_ms
+                     THEN host.next_ok_at_ms ELSE excluded.next_ok_at_ms END,
+                 not_before_ms = CASE
+                     WHEN excluded.not_before_ms IS NULL OR host.not_before_ms > excluded.not_before_ms
+                     THEN host.not_before_ms ELSE excluded.not_before_ms END,
+                 requests_today = CASE WHEN host.requests_day = excluded.requests_day
+                     THEN host.requests_today + excluded.requests_today
+                     WHEN host.requests_day > excluded.requests_day THEN host.requests_today
+                     ELSE excluded.requests_today END,
+                 requests_day = CASE WHEN host.requests_day > excluded.requests_day
+                     THEN host.requests_day ELSE excluded.requests_day END",
+        );
+        query.build().execute(&mut *connection).await?;
+    }
     Ok(())
 }
 
+/// A site, the fence of the lease of its visit, and what the visit has done.
+type Done<'a> = (&'a str, i64, &'a str);
+
 /// Keeps what visits have done so far, of each the latest. A visit that has lost its lease writes nothing.
 async fn progress_save(connection: &mut Connection, writes: &[&ClockWrite]) -> Outcome<()> {
-    let latest: BTreeMap<&str, (i64, &str)> = writes
+    let latest: BTreeMap<&str, Done<'_>> = writes
         .iter()
         .filter_map(|write| write.progress.as_ref())
-        .map(|progress| (progress.site.as_str(), (progress.fence, progress.state.as_str())))
+        .map(|progress| {
+            (progress.site.as_str(), (progress.site.as_str(), progress.fence, progress.state.as_str()))
+        })
         .collect();
-    if latest.is_empty() {
+    let mut rows: Vec<Done<'_>> = latest.into_values().collect();
+    let kept = progress_keep(connection, &rows).await?;
+    rows.retain(|(site, ..)| !kept.contains(*site));
+    if rows.is_empty() {
         return Ok(());
     }
-    let rows: Vec<_> = latest.iter().map(|(site, (fence, state))| (site, fence, state)).collect();
-    sqlx::query(
-        "UPDATE site_state SET parked_progress = kept_state
-         FROM (SELECT value ->> 0 AS kept_name, CAST(value ->> 1 AS BIGINT) AS kept_fence, value ->> 2 AS kept_state
-               FROM json_each($1)) AS kept
-         WHERE name = kept_name
-           AND EXISTS (SELECT 1 FROM site WHERE site.name = kept_name AND site.fence = kept_fence
-                       AND site.lease_owner IS NOT NULL)",
-    )
-    .bind(json(&rows, "batch of progress")?)
-    .execute(&mut *connection)
-    .await?;
-    Ok(())
+    rest::sites_wake(connection, &names(rows.iter().map(|(site, ..)| *site))?).await?;
+    progress_keep(connection, &rows).await.map(drop)
+}
+
+/// Returns the sites that have a row and whose lease is held.
+async fn progress_keep(connection: &mut Connection, rows: &[Done<'_>]) -> Outcome<HashSet<String>> {
+    let mut kept = HashSet::with_capacity(rows.len());
+    for rows in batches(rows) {
+        let mut query =
+            QueryBuilder::<Database>::new("UPDATE site_state SET parked_progress = column3 FROM (");
+        query.push_values(rows, |mut row, (site, fence, state)| {
+            row.push_bind(*site).push_bind(*fence).push_bind(*state);
+        });
+        query.push(
+            ") AS kept WHERE name = column1
+             AND EXISTS (SELECT 1 FROM site WHERE site.name = column1 AND site.fence = column2
+                         AND site.lease_owner IS NOT NULL)
+             RETURNING name",
+        );
+        let names: Vec<String> = query.build_query_scalar().fetch_all(&mut *connection).await?;
+        kept.extend(names);
+    }
+    Ok(kept)
 }
 
 /// Removes clocks that have long passed and progress that nobody will go on with.

@@ -1,11 +1,12 @@
 //! Leases: short statements; the work happens outside any transaction.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use manifest::SiteName;
+use sqlx::QueryBuilder;
 
-use super::{Connection, group, rest, site, skip_locked};
+use super::{Connection, Database, group, rest, site, skip_locked};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::{LeaseRequest, LeaseToken, LeasedSite, WorkerId};
@@ -202,6 +203,33 @@ pub(crate) async fn leases_end(
     .await?;
     let parsed = ended.iter().map(|name| Place::new("site", name).parse("name", name));
     Ok(parsed.collect::<Result<_, _>>()?)
+}
+
+/// Ends the leases of visits that are saved, each with the time of the next one; of those that were still held, by site: the
+/// fence, and what the site had packed.
+pub(crate) async fn leases_close(
+    connection: &mut Connection,
+    ends: &[(&LeaseToken, i64)],
+) -> Outcome<HashMap<String, (i64, Option<Vec<u8>>)>> {
+    let mut query = QueryBuilder::<Database>::new(
+        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0, next_visit_at_ms = column4,
+                address_group = COALESCE(column5, address_group)
+         FROM (",
+    );
+    query.push_values(ends, |mut row, (token, next_visit_at_ms)| {
+        row.push_bind(token.site.as_str())
+            .push_bind(token.worker.as_str())
+            .push_bind(token.fence)
+            .push_bind(*next_visit_at_ms)
+            .push_bind(token.address_group.and_then(|group| i16::try_from(group).ok()));
+    });
+    query.push(
+        ") AS held WHERE name = column1 AND COALESCE(lease_owner, '') = column2 AND fence = column3
+         RETURNING name, fence, packed",
+    );
+    let rows: Vec<(String, i64, Option<Vec<u8>>)> =
+        query.build_query_as().fetch_all(&mut *connection).await?;
+    Ok(rows.into_iter().map(|(name, fence, packed)| (name, (fence, packed))).collect())
 }
 
 /// Gives a lease back; `next_visit_at_ms` replaces the planned time when it is given. Fenced: an older holder is told so.

@@ -1,8 +1,9 @@
 //! URLs worth remembering, with their HTTP validators.
 
 use manifest::ManifestId;
+use sqlx::QueryBuilder;
 
-use super::{Connection, document};
+use super::{Connection, Database, document, listed};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::ResourceState;
@@ -64,20 +65,41 @@ impl TryFrom<ResourceRow> for Known {
     }
 }
 
+/// A select of resources; what follows says of which sites.
+macro_rules! select_resources {
+    ($($rest:literal)?) => {
+        concat!(
+            "SELECT resource.id, resource.site, resource.url,
+                    CASE WHEN manifest.id IS NULL THEN 0 ELSE 1 END AS in_index,
+                    discovery, linked_from, outcome, resource.status, etag, last_modified, cache, fresh_until_ms,
+                    resource.content_hash, fetched_at_ms, resource.changed_at_ms, misses_in_row
+             FROM resource LEFT JOIN manifest ON manifest.id = resource.id AND manifest.removed_at_ms IS NULL
+             WHERE resource.site IN ("
+            $(, $rest)?
+        )
+    };
+}
+
+/// Every resource of a few sites, in no order.
+pub(crate) async fn resources_known(
+    connection: &mut Connection,
+    sites: &[&str],
+) -> Outcome<Vec<ResourceRow>> {
+    if sites.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut query = QueryBuilder::<Database>::new(select_resources!());
+    listed(&mut query, sites).push(")");
+    Ok(query.build_query_as().fetch_all(&mut *connection).await?)
+}
+
 /// Every resource of these sites.
 pub(crate) async fn resources_of(connection: &mut Connection, sites: &str) -> Outcome<Vec<ResourceRow>> {
-    let rows = sqlx::query_as(
-        "SELECT resource.id, resource.site, resource.url,
-                CASE WHEN manifest.id IS NULL THEN 0 ELSE 1 END AS in_index,
-                discovery, linked_from, outcome, resource.status, etag, last_modified, cache, fresh_until_ms,
-                resource.content_hash, fetched_at_ms, resource.changed_at_ms, misses_in_row
-         FROM resource LEFT JOIN manifest ON manifest.id = resource.id AND manifest.removed_at_ms IS NULL
-         WHERE resource.site IN (SELECT value ->> 0 FROM json_each($1))
-         ORDER BY resource.url",
-    )
-    .bind(sites)
-    .fetch_all(&mut *connection)
-    .await?;
+    let rows =
+        sqlx::query_as(select_resources!("SELECT value ->> 0 FROM json_each($1)) ORDER BY resource.url"))
+            .bind(sites)
+            .fetch_all(&mut *connection)
+            .await?;
     Ok(rows)
 }
 

@@ -3,7 +3,7 @@
 use manifest::{Format, SiteName};
 use sqlx::QueryBuilder;
 
-use super::{Connection, block, site, visit};
+use super::{Connection, Database, block, site, visit_story};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::{SiteStory, SiteSummary, SitesPage, SitesRequest};
@@ -53,8 +53,6 @@ macro_rules! summaries {
                 next_visit_reason, last_end, first_seen_at_ms FROM "
     };
 }
-
-type Database = <Connection as sqlx::Connection>::Database;
 
 /// What a list asks of names. Only conditions that are asked for are written: among those that may be null the database
 /// finds no index.
@@ -190,6 +188,6 @@ pub(crate) async fn site_story(
         summary,
         state,
         blocked: block::block_find(connection, name.as_str()).await?,
-        visits: visit::visits_of_site(connection, name.as_str(), i64::from(visits_max)).await?,
+        visits: visit_story::visits_of_site(connection, name.as_str(), i64::from(visits_max)).await?,
     }))
 }

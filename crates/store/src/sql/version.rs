@@ -6,7 +6,7 @@ use manifest::{ContentHash, ManifestId, SiteName};
 use policy::Status;
 
 use super::Connection;
-use super::capability::{capabilities_remove, capabilities_replace};
+use super::capability::{capabilities_add, capabilities_remove};
 use super::document::{document_keep, documents_drop_unused};
 use crate::fault::Outcome;
 use crate::model::VersionRecord;
@@ -17,12 +17,12 @@ use crate::plan::{KnownManifest, NewVersion, Touch};
 /// A site's manifests, those that left the index included.
 pub(crate) async fn manifests_known(
     connection: &mut Connection,
-    site: &SiteName,
+    site: &str,
 ) -> Outcome<BTreeMap<ManifestId, KnownManifest>> {
     let rows: Vec<(String, String, String, i32, Option<i64>)> = sqlx::query_as(
         "SELECT id, content_hash, status, version, removed_at_ms FROM manifest WHERE site = $1",
     )
-    .bind(site.as_str())
+    .bind(site)
     .fetch_all(&mut *connection)
     .await?;
     let mut known = BTreeMap::new();
@@ -89,7 +89,10 @@ pub(crate) async fn version_add(
     .bind(at_ms)
     .execute(&mut *connection)
     .await?;
-    capabilities_replace(connection, &new.manifest.id, site.as_str(), &rows.capabilities).await
+    if new.version > 1 {
+        capabilities_remove(connection, &new.manifest.id).await?;
+    }
+    capabilities_add(connection, &new.manifest.id, site.as_str(), &rows.capabilities).await
 }
 
 /// Records how an unchanged manifest stands and when it was confirmed.
@@ -121,7 +124,7 @@ pub(crate) async fn version_touch(
     }
     let Some(rows) = packed.manifest(&touch.id) else { return Ok(()) };
     if touch.returned.is_some() {
-        capabilities_replace(connection, &touch.id, site.as_str(), &rows.capabilities).await?;
+        capabilities_add(connection, &touch.id, site.as_str(), &rows.capabilities).await?;
     }
     if let Some(fetch) = touch.reread {
         body_follow(connection, touch, rows, packed.body(&touch.id), millis(fetch.at)).await?;

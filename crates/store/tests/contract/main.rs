@@ -66,7 +66,8 @@ macro_rules! contract_tests {
             },
             visits::{
                 a_visit_is_kept_with_all_it_found, a_visit_is_saved_whole_or_not_at_all,
-                a_damaged_manifest_writes_nothing, an_unchanged_manifest_adds_no_feed_row,
+                visits_that_end_together_are_saved_each_for_itself,
+                a_visit_that_cannot_be_saved_keeps_no_other_from_it, a_damaged_manifest_writes_nothing, an_unchanged_manifest_adds_no_feed_row,
                 the_last_fifty_visits_are_kept, unicode_and_control_characters_survive,
                 big_bodies_and_many_capabilities_fit, validators_are_kept_when_the_server_fails,
                 paths_that_were_merely_tried_leave_no_row, robots_and_slots_come_back_as_they_were,

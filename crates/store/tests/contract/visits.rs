@@ -92,6 +92,60 @@ pub(crate) async fn a_visit_is_saved_whole_or_not_at_all(db: Db) -> Result<()> {
     Ok(())
 }
 
+pub(crate) async fn visits_that_end_together_are_saved_each_for_itself(Db { store, .. }: Db) -> Result<()> {
+    let mut tokens = Vec::new();
+    for name in ["sky.example", "lost.example", "out.example", "none.example"] {
+        tokens.push(leased(&store, name, start()).await?.token);
+    }
+    // Another worker has taken one over, and the owner of another has opted out.
+    let again = lease(&store, "lost.example", later(60)).await?.token;
+    store.site_block(&site("out.example"), "asked", start()).await?;
+    let mut visits: Vec<VisitRecord> =
+        tokens.iter().map(|token| visit(token.site.as_str(), start(), Vec::new())).collect();
+    visits[0].fetches = vec![found(AT, "one", &["book"], start())];
+    visits[3].robots = vec![robots("none.example"), robots("www.none.example")];
+    let mut batch: Vec<_> = tokens.iter().zip(&visits).collect();
+    // The same visit a second time, and the one of the worker that holds the lease now.
+    batch.extend([(&tokens[0], &visits[0]), (&again, &visits[1])]);
+    let saved = store.visits_save(&batch).await?;
+    let expected = VisitSaved { manifests_added: 1, capabilities: 1, ..VisitSaved::default() };
+    assert_eq!(saved[0].as_ref().ok(), Some(&expected));
+    assert!(
+        matches!(&saved[1], Err(StoreError::LeaseLost { site }) if site.as_str() == "lost.example"),
+        "{saved:?}"
+    );
+    assert!(matches!(&saved[2], Err(StoreError::Blocked { .. })), "{saved:?}");
+    assert_eq!(saved[3].as_ref().ok(), Some(&VisitSaved::default()));
+    assert!(matches!(&saved[4], Err(StoreError::LeaseLost { .. })), "{saved:?}");
+    assert_eq!(saved[5].as_ref().ok(), Some(&VisitSaved::default()));
+    assert_eq!(feed_after(&store, 0).await?, says(&[("added", "")]));
+    let counts = store.stats(start()).await?;
+    assert_eq!((counts.visits, counts.manifests, counts.sites_leased), (3, 1, 0));
+    let told = store.site_story(&site("none.example"), 2).await?.context("the story")?;
+    let hosts: Vec<_> = told.state.hosts.iter().map(|host| (host.seeded, host.robots.is_some())).collect();
+    assert_eq!((hosts, told.visits.len()), (vec![(true, true), (false, true)], 1));
+    Ok(())
+}
+
+pub(crate) async fn a_visit_that_cannot_be_saved_keeps_no_other_from_it(Db { store, .. }: Db) -> Result<()> {
+    let mut tokens = Vec::new();
+    for name in ["one.example", "sky.example", "two.example"] {
+        tokens.push(leased(&store, name, start()).await?.token);
+    }
+    let mut visits: Vec<VisitRecord> =
+        tokens.iter().map(|token| visit(token.site.as_str(), start(), Vec::new())).collect();
+    let mut wrong = found(AT, "one", &["book"], start());
+    wrong.manifest = Some(Box::new(manifest("https://sky.example/other.json", &body("one"), &["book"])));
+    visits[1].fetches = vec![wrong];
+    let saved = store.visits_save(&tokens.iter().zip(&visits).collect::<Vec<_>>()).await?;
+    let results: Vec<bool> = saved.iter().map(Result::is_ok).collect();
+    assert_eq!(results, [true, false, true], "{saved:?}");
+    assert!(matches!(saved[1], Err(StoreError::Unstorable { what: "manifest", .. })), "{saved:?}");
+    let counts = store.stats(start()).await?;
+    assert_eq!((counts.visits, counts.manifests, counts.sites_leased), (2, 0, 1));
+    Ok(())
+}
+
 pub(crate) async fn a_damaged_manifest_writes_nothing(Db { store, .. }: Db) -> Result<()> {
     let token = leased(&store, "sky.example", start()).await?.token;
     let mut wrong = found(AT, "one", &["book"], start());

@@ -7,8 +7,8 @@ use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
 use policy::FetchOutcome;
 use store::{
-    ClockWrite, FeedPosition, LeaseRequest, ParkedVisit, Retention, Seed, SitesRequest, Store, VisitProgress,
-    VisitRecord,
+    ClockWrite, FeedPosition, HandOver, LeaseRequest, LeaseToken, ParkedVisit, Retention, Seed, Share,
+    SitesRequest, Store, VisitProgress, VisitRecord,
 };
 
 use super::fill::{
@@ -25,6 +25,7 @@ pub(crate) async fn run_all(store: &Store, judge: &Judge) -> Result<()> {
     leases(store, judge).await?;
     visits(store, judge).await?;
     clocks(store, judge).await?;
+    groups(store, judge).await?;
     seeds(store, judge).await?;
     feed(store, judge).await?;
     sites(store, judge).await?;
@@ -84,6 +85,18 @@ async fn visits(store: &Store, judge: &Judge) -> Result<()> {
         store.visit_save(&leased.token, &in_vain(&name, now())).await?;
         judge.judge("visit_save of a site at rest", 300);
 
+        let names = [awake(421 + time), awake(441 + time), at_rest(421 + time), at_rest(441 + time)];
+        let mut tokens = Vec::new();
+        for name in &names {
+            tokens.push(lease(store, name, now()).await?.token);
+        }
+        let visits = names.each_ref().map(|name| in_vain(name, now()));
+        judge.forget();
+        for saved in store.visits_save(&tokens.iter().zip(&visits).collect::<Vec<_>>()).await? {
+            saved?;
+        }
+        judge.judge("visits_save", 300);
+
         let name = awake(401 + time);
         let token = lease(store, &name, now()).await?.token;
         judge.forget();
@@ -117,6 +130,33 @@ async fn clocks(store: &Store, judge: &Judge) -> Result<()> {
         store.address_clocks(&[[10, 0, 0, 7].into(), [10, 0, 1, 7].into()]).await?;
         judge.judge("address_clocks", 10);
     }
+    Ok(())
+}
+
+async fn groups(store: &Store, judge: &Judge) -> Result<()> {
+    let life = std::time::Duration::from_mins(1);
+    for time in 0..TIMES {
+        let member = store.worker_join(&worker("owner"), Share::Full, life, now()).await?;
+        judge.judge("worker_join", 100);
+        let wanted: Vec<u16> = (0..policy::address::ADDRESS_GROUPS).collect();
+        assert_eq!(store.groups_settle(member, &[], &wanted).await?.len(), wanted.len());
+        judge.judge("groups_settle", 20_000);
+        assert_eq!(store.groups_settle(member, &[1, 2], &[3]).await?.len(), wanted.len() - 2);
+        judge.judge("groups_settle of a few", 5_000);
+        assert_eq!(store.member_beat(member, life, now()).await?.context("the membership")?.len(), 1);
+        judge.judge("member_beat", 100);
+        let name = site(&awake(461 + time));
+        let leased = lease(store, name.as_str(), now()).await?;
+        let token = LeaseToken { address_group: Some(7), ..leased.token };
+        judge.forget();
+        let hand_over = HandOver { due_at: now(), progress: None };
+        store.visit_hand_over(&token, &hand_over).await?;
+        judge.judge("visit_hand_over", 10);
+        let group = store.site_group(&name).await?.context("a group")?;
+        assert_eq!((group.group, group.owner), (7, Some(worker("owner"))));
+        judge.judge("site_group", 10);
+    }
+    store.worker_forget(&worker("owner")).await?;
     Ok(())
 }
 
