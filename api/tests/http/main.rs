@@ -8,6 +8,8 @@ mod conventions;
 mod documents;
 mod feedback;
 mod feeds;
+#[path = "../support/ground.rs"]
+mod ground;
 mod openapi;
 mod owners;
 mod pages;

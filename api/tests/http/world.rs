@@ -1,32 +1,25 @@
 //! A store with four sites and one that opted out, an index over them, and the interface in front.
 
-use api::{ApiConfig, App, LimitsConfig};
+use api::{App, LimitsConfig};
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use chrono::{DateTime, TimeDelta, Utc};
-use indexer::{IndexBuilder, IndexConfig};
-use manifest::{Discovery, Host, Manifest, ManifestUrl, SiteName};
-use policy::{FetchOutcome, RobotsKind, Status, VisitEnd};
-use store::{
-    DatabaseUrl, FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, RobotsRecord, Seed, Store,
-    StoreConfig, VisitRecord, WorkerId,
-};
+use manifest::{Host, Manifest, ManifestUrl, SiteName};
+use policy::RobotsKind;
+use store::{FetchRecord, RobotsRecord, Seed, Store};
 
 use crate::answer::Answer;
 use crate::documents;
-
-/// When everything was fetched.
-pub(crate) fn fetched_at() -> DateTime<Utc> {
-    DateTime::from_timestamp(1_795_244_400, 0).unwrap()
-}
+pub(crate) use crate::ground::fetched_at;
+use crate::ground::{Ground, found, not_found};
 
 /// The whole set-up; the directory lives as long as it does.
 pub(crate) struct World {
     pub(crate) router: Router,
     pub(crate) app: App,
     pub(crate) store: Store,
-    _dir: tempfile::TempDir,
+    ground: Ground,
 }
 
 /// What a test may want otherwise.
@@ -57,46 +50,35 @@ impl World {
     }
 
     async fn build(index: Index, settings: Settings) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let database = StoreConfig::new(DatabaseUrl::in_data_dir(dir.path()));
-        let store = Store::open(&database).await.unwrap();
+        let ground = Ground::new().await;
         for (manifest, keep) in [
             (documents::skyhop(), true),
             (documents::weather(), true),
             (documents::evil(), false),
             (documents::secretive(), true),
         ] {
-            visit(&store, manifest, keep, fetched_at()).await;
+            visit(&ground, manifest, keep, fetched_at()).await;
         }
+        let store = ground.store.clone();
         opt_out(&store, "shy.example").await;
         store.feed_sequence().await.unwrap();
-        let index_dir = IndexConfig::in_data_dir(dir.path()).dir;
         if matches!(index, Index::Built) {
-            build_index(&store, &index_dir).await;
+            ground.build_index().await;
         }
-        let listen = "127.0.0.1:8080".parse().unwrap();
-        let Settings { public_url, limits, trusted_proxies, admin_tokens, feedback, counts_kept_for } =
-            settings;
-        let config = ApiConfig {
-            listen,
-            public_url,
-            index_dir,
-            index_from: None,
-            database,
-            limits,
-            trusted_proxies,
-            admin_tokens,
-            feedback,
-            counts_kept_for,
-        };
-        let app = App::with_store(config, store.clone());
-        app.refresh_index();
-        Self { router: api::router(&app), app, store, _dir: dir }
+        let mut config = ground.config();
+        config.public_url = settings.public_url;
+        config.limits = settings.limits;
+        config.trusted_proxies = settings.trusted_proxies;
+        config.admin_tokens = settings.admin_tokens;
+        config.feedback = settings.feedback;
+        config.counts_kept_for = settings.counts_kept_for;
+        let (router, app) = ground.serve(config);
+        Self { router, app, store, ground }
     }
 
     /// Lets a site publish another version, an hour after the first.
     pub(crate) async fn publish(&self, manifest: Manifest) {
-        visit(&self.store, manifest, true, fetched_at() + TimeDelta::hours(1)).await;
+        visit(&self.ground, manifest, true, fetched_at() + TimeDelta::hours(1)).await;
         self.store.feed_sequence().await.unwrap();
     }
 
@@ -129,47 +111,12 @@ enum Index {
     Missing,
 }
 
-async fn build_index(store: &Store, dir: &std::path::Path) {
-    let builder = IndexBuilder::begin(dir, &store.feed_id().await.unwrap()).unwrap();
-    for stored in store.manifests_page(None, 100).await.unwrap() {
-        builder.add(&stored).unwrap();
-    }
-    builder.finish(store.feed_head().await.unwrap()).unwrap();
-}
-
 /// Visits a site and saves what it publishes.
-async fn visit(store: &Store, manifest: Manifest, keep_body: bool, now: DateTime<Utc>) {
+async fn visit(ground: &Ground, manifest: Manifest, keep_body: bool, now: DateTime<Utc>) {
     let host = manifest.url.host();
-    let seed = Seed { revisit_now: true, ..Seed::of_host(host.clone()) };
-    store.seeds_add(&[seed], now).await.unwrap();
-    let mut request = LeaseRequest::due_now(WorkerId::new("tests"), 1, now);
-    request.only = Some(vec![host.site()]);
-    let leased = store.sites_lease(&request, now).await.unwrap();
-    let record = record(&host, manifest, keep_body, now);
-    store.visit_save(&leased[0].token, &record).await.unwrap();
-}
-
-fn record(host: &Host, manifest: Manifest, keep_body: bool, now: DateTime<Utc>) -> VisitRecord {
-    let missing = ManifestUrl::on_host(host, "/.well-known/agents.json").unwrap();
-    VisitRecord {
-        site: host.site(),
-        started_at: now - TimeDelta::seconds(3),
-        ended_at: now,
-        end: VisitEnd::Completed,
-        status: Status::Fresh,
-        next_visit: NextVisit { at: now + TimeDelta::days(7), reason: "nothing changed for a week".into() },
-        robots: vec![robots(host, now)],
-        fetches: vec![found(manifest, keep_body, now), not_found(missing, now)],
-        changed_any: true,
-        paths_checked: PathSlots::new(),
-        failures_in_row: 0,
-        negatives_in_row: 0,
-        new_seeds: Vec::new(),
-        phases: Phases { dns_ms: 1, connect_ms: 2, tls_ms: 3, ttfb_ms: 4, body_ms: 5 },
-        requests: 3,
-        bytes_in: 1_234,
-        crawler_version: "0.1.0".into(),
-    }
+    let missing = ManifestUrl::on_host(&host, "/.well-known/agents.json").unwrap();
+    let fetches = vec![published(manifest, keep_body, now), not_found(missing, now)];
+    ground.visit(fetches, vec![robots(&host, now)], now).await;
 }
 
 fn robots(host: &Host, now: DateTime<Utc>) -> RobotsRecord {
@@ -187,49 +134,16 @@ fn robots(host: &Host, now: DateTime<Utc>) -> RobotsRecord {
     }
 }
 
-fn found(manifest: Manifest, keep_body: bool, now: DateTime<Utc>) -> FetchRecord {
+fn published(manifest: Manifest, keep_body: bool, now: DateTime<Utc>) -> FetchRecord {
     let body = documents::body_of(manifest.url.as_str()).into_bytes();
-    let mut fetch = FetchRecord {
-        outcome: FetchOutcome::Found,
+    FetchRecord {
         robots_rule: Some("Allow: /".into()),
-        status: Some(200),
         headers: vec![("content-type".into(), "application/json".into()), ("etag".into(), "\"v1\"".into())],
         etag: Some("\"v1\"".into()),
         fresh_until: Some(now + TimeDelta::hours(1)),
-        content_hash: Some(manifest.content_hash.clone()),
-        bytes: u64::try_from(body.len()).unwrap(),
-        body: Some(body),
         store_body: keep_body,
         duration_ms: 42,
-        ..not_found(manifest.url.clone(), now)
-    };
-    fetch.manifest = Some(Box::new(manifest));
-    fetch
-}
-
-fn not_found(url: ManifestUrl, now: DateTime<Utc>) -> FetchRecord {
-    FetchRecord {
-        url,
-        final_url: None,
-        discovery: Discovery::WellKnown,
-        linked_from: None,
-        outcome: FetchOutcome::NotFound,
-        reason: None,
-        robots_rule: None,
-        status: Some(404),
-        headers: Vec::new(),
-        etag: None,
-        last_modified: None,
-        cache: None,
-        fresh_until: None,
-        content_hash: None,
-        body: None,
-        store_body: false,
-        manifest: None,
-        at: now,
-        duration_ms: 7,
-        address: None,
-        bytes: 0,
+        ..found(manifest, body, now)
     }
 }
 

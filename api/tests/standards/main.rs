@@ -6,6 +6,8 @@
 mod answer;
 mod ard;
 mod descriptions;
+#[path = "../support/ground.rs"]
+mod ground;
 mod hostile;
 mod mcp;
 mod mcp_registry;

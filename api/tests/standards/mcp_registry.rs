@@ -83,7 +83,7 @@ async fn world() -> World {
         (&long, card("", &"t".repeat(300), &"9".repeat(300), &[&at_long])),
         ("local.example", card("example.local/x", "Local", "1.0.0", &["ftp://local.example/x"])),
     ] {
-        world.publish(&format!("https://{host}/.well-known/mcp/server-card.json"), card).await;
+        world.publish(&format!("https://{host}/.well-known/mcp/server-card.json"), &card).await;
     }
     world
 }

@@ -1,33 +1,23 @@
 //! Documents as sites publish them, read by the real readers, in a store with an index and the interface in front.
 
-use api::{ApiConfig, App, LimitsConfig};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use chrono::{DateTime, TimeDelta, Utc};
-use indexer::{IndexBuilder, IndexConfig};
+use chrono::{DateTime, Utc};
 use manifest::{Discovery, Document, ManifestUrl};
-use policy::{FetchOutcome, Status, VisitEnd};
 use serde_json::{Value, json};
-use store::{
-    DatabaseUrl, FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, Seed, Store, StoreConfig,
-    VisitRecord, WorkerId,
-};
+use store::Store;
 
 use crate::answer::Answer;
+use crate::ground::{Ground, fetched_at, found};
 
 /// How the world reaches the interface under test.
 pub(crate) const PUBLIC_URL: &str = "https://dex.example";
 
-/// When everything was fetched.
-fn fetched_at() -> DateTime<Utc> {
-    DateTime::from_timestamp(1_795_244_400, 0).unwrap()
-}
-
 pub(crate) struct World {
     pub(crate) store: Store,
     router: Router,
-    _dir: tempfile::TempDir,
+    ground: Ground,
 }
 
 impl Answer {
@@ -41,35 +31,17 @@ impl Answer {
 impl World {
     /// A web of five sites in four dialects, one of them a catalog of others' artefacts.
     pub(crate) async fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let database = StoreConfig::new(DatabaseUrl::in_data_dir(dir.path()));
-        let store = Store::open(&database).await.unwrap();
+        let ground = Ground::new().await;
         for (url, body) in documents() {
-            visit(&store, url, body).await;
+            visit(&ground, url, &body).await;
         }
+        let store = ground.store.clone();
         store.feed_sequence().await.unwrap();
-        let index_dir = IndexConfig::in_data_dir(dir.path()).dir;
-        let builder = IndexBuilder::begin(&index_dir, &store.feed_id().await.unwrap()).unwrap();
-        for stored in store.manifests_page(None, 100).await.unwrap() {
-            builder.add(&stored).unwrap();
-        }
-        builder.finish(store.feed_head().await.unwrap()).unwrap();
-        let listen = "127.0.0.1:8080".parse().unwrap();
-        let config = ApiConfig {
-            listen,
-            public_url: Some(PUBLIC_URL.parse().unwrap()),
-            index_dir,
-            index_from: None,
-            database,
-            limits: LimitsConfig::default(),
-            trusted_proxies: Vec::new(),
-            admin_tokens: None,
-            feedback: false,
-            counts_kept_for: std::time::Duration::ZERO,
-        };
-        let app = App::with_store(config, store.clone());
-        app.refresh_index();
-        Self { router: api::router(&app), store, _dir: dir }
+        ground.build_index().await;
+        let mut config = ground.config();
+        config.public_url = Some(PUBLIC_URL.parse().unwrap());
+        let (router, _) = ground.serve(config);
+        Self { store, router, ground }
     }
 
     #[expect(clippy::disallowed_methods, reason = "what a client compares dates with")]
@@ -78,8 +50,8 @@ impl World {
     }
 
     /// Lets a site publish a document that nobody has seen yet.
-    pub(crate) async fn publish(&self, url: &str, body: Value) {
-        visit(&self.store, url, body).await;
+    pub(crate) async fn publish(&self, url: &str, body: &Value) {
+        visit(&self.ground, url, body).await;
         self.store.feed_sequence().await.unwrap();
     }
 
@@ -141,38 +113,9 @@ fn documents() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Visits a site at a fixed time and saves what it publishes.
-async fn visit(store: &Store, url: &str, body: Value) {
-    let now = fetched_at();
-    let url = ManifestUrl::parse(url).unwrap();
-    let host = url.host();
-    store.seeds_add(&[Seed { revisit_now: true, ..Seed::of_host(host.clone()) }], now).await.unwrap();
-    let mut request = LeaseRequest::due_now(WorkerId::new("tests"), 1, now);
-    request.only = Some(vec![host.site()]);
-    let leased = store.sites_lease(&request, now).await.unwrap();
-    let record = VisitRecord {
-        site: host.site(),
-        started_at: now - TimeDelta::seconds(3),
-        ended_at: now,
-        end: VisitEnd::Completed,
-        status: Status::Fresh,
-        next_visit: NextVisit { at: now, reason: "a test looks again".into() },
-        robots: Vec::new(),
-        fetches: vec![found(url, body.to_string().into_bytes(), now)],
-        changed_any: true,
-        paths_checked: PathSlots::new(),
-        failures_in_row: 0,
-        negatives_in_row: 0,
-        new_seeds: Vec::new(),
-        phases: Phases { dns_ms: 1, connect_ms: 2, tls_ms: 3, ttfb_ms: 4, body_ms: 5 },
-        requests: 1,
-        bytes_in: 1_234,
-        crawler_version: "0.1.0".into(),
-    };
-    store.visit_save(&leased[0].token, &record).await.unwrap();
-}
-
-fn found(url: ManifestUrl, body: Vec<u8>, now: DateTime<Utc>) -> FetchRecord {
+/// Visits a site at a fixed time and saves what it publishes, as the real readers read it.
+async fn visit(ground: &Ground, url: &str, body: &Value) {
+    let (url, body) = (ManifestUrl::parse(url).unwrap(), body.to_string().into_bytes());
     let manifest = manifest::read(&Document {
         bytes: &body,
         url: &url,
@@ -182,27 +125,5 @@ fn found(url: ManifestUrl, body: Vec<u8>, now: DateTime<Utc>) -> FetchRecord {
         linked: &[],
         force: None,
     });
-    FetchRecord {
-        url,
-        final_url: None,
-        discovery: Discovery::WellKnown,
-        linked_from: None,
-        outcome: FetchOutcome::Found,
-        reason: None,
-        robots_rule: None,
-        status: Some(200),
-        headers: Vec::new(),
-        etag: None,
-        last_modified: None,
-        cache: None,
-        fresh_until: None,
-        content_hash: Some(manifest.content_hash.clone()),
-        bytes: u64::try_from(body.len()).unwrap(),
-        body: Some(body),
-        store_body: true,
-        manifest: Some(Box::new(manifest)),
-        at: now,
-        duration_ms: 7,
-        address: None,
-    }
+    ground.visit(vec![found(manifest, body, fetched_at())], Vec::new(), fetched_at()).await;
 }
