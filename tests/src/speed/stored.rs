@@ -11,9 +11,9 @@ use store::{
 };
 
 /// Sites leased at once.
-const LEASED_AT_ONCE: usize = 50;
+const LEASED_AT_ONCE: usize = 100;
 
-/// Saves a visit for every manifest.
+/// Saves a visit for every manifest, many together.
 pub async fn fill(store: &Store, manifests: &[StoredManifest]) -> anyhow::Result<()> {
     let now = DateTime::from_timestamp(1_790_000_000, 0).unwrap_or_default();
     for batch in manifests.chunks(LEASED_AT_ONCE) {
@@ -25,11 +25,17 @@ pub async fn fill(store: &Store, manifests: &[StoredManifest]) -> anyhow::Result
             only: Some(batch.iter().map(|of| of.manifest.url.site()).collect()),
             ..LeaseRequest::due_now(WorkerId::new("bench"), u32::try_from(batch.len())?, now)
         };
-        for leased in store.sites_lease(&request, now).await? {
-            let of_site = batch.iter().find(|of| of.manifest.url.site() == leased.token.site);
-            if let Some(stored) = of_site {
-                store.visit_save(&leased.token, &visit(stored, now)).await?;
-            }
+        let leased = store.sites_lease(&request, now).await?;
+        let visits: Vec<_> = leased
+            .iter()
+            .filter_map(|leased| {
+                let of_site = batch.iter().find(|of| of.manifest.url.site() == leased.token.site);
+                Some((&leased.token, visit(of_site?, now)))
+            })
+            .collect();
+        let together: Vec<_> = visits.iter().map(|(token, visit)| (*token, visit)).collect();
+        for saved in store.visits_save(&together).await? {
+            saved?;
         }
     }
     Ok(())
