@@ -12,12 +12,18 @@ use crate::load::client;
 use crate::weather::Weather;
 
 const FEED_PAGE: usize = 1_000;
+/// Wrong shops that are explained in the report.
+const EXPLAINED_MAX: usize = 3;
 
 /// What became of the shops.
 pub(crate) struct Found {
     pub(crate) shops: usize,
+    /// Those of them that the crawler may not read.
+    pub(crate) closed: usize,
     /// Shops whose newest manifest is not found, or not alone, on some interface.
     pub(crate) wrong: Vec<String>,
+    /// What `crawler explain` says about some of them.
+    pub(crate) explained: Vec<String>,
     pub(crate) took: Duration,
 }
 
@@ -30,22 +36,33 @@ pub(crate) async fn wait_until_found(
     let began = Instant::now();
     loop {
         fleet.pass_again(weather)?;
-        let wrong = wrong(fleet, weather).await;
+        let findable = weather.findable();
+        let wrong = wrong(fleet, &findable).await;
         if wrong.is_empty() || began.elapsed() > max {
-            return Ok(Found { shops: weather.declared().count(), wrong, took: began.elapsed() });
+            let took = began.elapsed();
+            let sites: BTreeSet<&str> = wrong.iter().map(|(site, _)| *site).collect();
+            let explained = sites.into_iter().take(EXPLAINED_MAX).map(|site| fleet.explain(site)).collect();
+            return Ok(Found {
+                shops: findable.len(),
+                closed: findable.iter().filter(|(_, actions)| actions.is_empty()).count(),
+                explained,
+                wrong: wrong.into_iter().map(|(_, text)| text).collect(),
+                took,
+            });
         }
         sleep(Duration::from_secs(2)).await;
     }
 }
 
-async fn wrong(fleet: &Fleet, weather: &Weather) -> Vec<String> {
+/// Sites that an interface does not show as they are, with what it shows.
+async fn wrong<'a>(fleet: &Fleet, findable: &[(&'a str, Vec<String>)]) -> Vec<(&'a str, String)> {
     let mut wrong = Vec::new();
     for interface in fleet.interfaces() {
-        for (site, action) in weather.declared() {
+        for (site, actions) in findable {
             let answer = get(&format!("{interface}/search?site={site}&format=awp&limit=10")).await;
             let ids = answer.ok().map(|answer| ids(&answer));
-            if ids.as_deref() != Some(std::slice::from_ref(&action)) {
-                wrong.push(format!("{site} on {interface}: {ids:?} and not {action}"));
+            if ids.as_ref() != Some(actions) {
+                wrong.push((*site, format!("{site} on {interface}: {ids:?} and not {actions:?}")));
             }
         }
     }

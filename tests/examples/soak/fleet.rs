@@ -217,6 +217,19 @@ impl Fleet {
         Ok(())
     }
 
+    /// What the crawler knows of a site and decided about it.
+    pub(crate) fn explain(&self, site: &str) -> String {
+        let mut command = match binary("crawler") {
+            Ok(command) => command,
+            Err(error) => return error.to_string(),
+        };
+        command.args(["--database-url", &self.database_url, "explain", site]);
+        match command.current_dir(self.folder.path()).output() {
+            Ok(said) => String::from_utf8_lossy(&said.stdout).into_owned(),
+            Err(error) => error.to_string(),
+        }
+    }
+
     /// Between the end of one pass and the next: what a calm web declares has to be read.
     pub(crate) fn pass_again(&mut self, weather: &Weather) -> anyhow::Result<()> {
         if self.has_ended("crawler-pass")? { self.pass(weather) } else { Ok(()) }

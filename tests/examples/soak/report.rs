@@ -110,6 +110,11 @@ impl Report {
         writeln!(out, "| times that every connection to the database was broken | {database_breaks} |")?;
         writeln!(out, "| searches answered | {} |", self.answers.took.len())?;
         writeln!(out, "| median and 99th percentile of a search | {median:.1?}, {late:.1?} |")?;
+        writeln!(
+            out,
+            "| shops that the robots.txt read last forbids, and that have to be absent | {} |",
+            self.found.closed
+        )?;
         writeln!(out, "| until the calm web was found as it is | {:.0} s |", self.found.took.as_secs_f64())?;
         let counts: Vec<String> =
             self.audit.counts().iter().map(|(rule, count)| format!("{rule} {count}")).collect();
@@ -162,6 +167,7 @@ impl Report {
             ("Violations", violations.take(EXAMPLES_MAX).collect::<Vec<_>>()),
             ("Searches that failed", failures.take(EXAMPLES_MAX).collect()),
             ("Lost, doubled, ended", rest.take(EXAMPLES_MAX).collect()),
+            ("What `crawler explain` says about lost shops", self.found.explained.clone()),
         ] {
             if !examples.is_empty() {
                 writeln!(out, "\n## {title}\n\n```\n{}\n```", examples.join("\n"))?;

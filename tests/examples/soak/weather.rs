@@ -64,9 +64,20 @@ impl Weather {
         self.seeds().len()
     }
 
-    /// Each shop with the action that its manifest declares now.
-    pub(crate) fn declared(&self) -> impl Iterator<Item = (&str, String)> {
-        self.versions.iter().map(|(name, version)| (name.as_str(), action(*version)))
+    /// Each shop with the actions that a polite crawler finds there: what it declares now, or nothing where the robots.txt
+    /// that was read last forbids it. A copy of robots.txt is kept for an hour at the least, whatever happens to it meanwhile.
+    pub(crate) fn findable(&self) -> Vec<(&str, Vec<String>)> {
+        let hits = self.web.log().hits();
+        let mut robots: BTreeMap<&str, &str> = BTreeMap::new();
+        for hit in &hits {
+            if let Some(body) = &hit.robots_body {
+                robots.insert(&hit.host, body);
+            }
+        }
+        let actions = |name: &str, version| {
+            if robots.get(name) == Some(&CLOSED) { Vec::new() } else { vec![action(version)] }
+        };
+        self.versions.iter().map(|(name, version)| (name.as_str(), actions(name, *version))).collect()
     }
 
     /// One site becomes another.
