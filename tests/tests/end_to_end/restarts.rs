@@ -22,6 +22,8 @@ const SITES: usize = 40;
 const PATIENCE: Duration = Duration::from_mins(1);
 /// A log that does not grow for so long has everything in it.
 const SETTLED_AFTER: Duration = Duration::from_millis(200);
+/// A pass that asks nothing for so long has come to its end; a request waits 50 ms for its turn.
+const OVER_AFTER: Duration = Duration::from_secs(10);
 /// Clients that ask while replicas restart.
 const CLIENTS: usize = 4;
 
@@ -87,6 +89,23 @@ async fn settle(world: &World) {
     }
 }
 
+/// Waits for so many requests, or for the end of the pass: it goes on with visits that were killed, of which less may be left.
+async fn reach(world: &World, until: usize) {
+    let mut patience = PATIENCE;
+    loop {
+        let seen = world.requests();
+        if seen > until {
+            return;
+        }
+        let more = world.web.log().wait_until(|log| log.hit_count() > seen);
+        if tokio::time::timeout(patience, more).await.is_err() {
+            assert!(patience == OVER_AFTER, "the crawl stands still");
+            return;
+        }
+        patience = OVER_AFTER;
+    }
+}
+
 /// Every program is killed at moments spread over its work, while manifests change; the next ones go on from there.
 pub(crate) async fn nothing_is_lost_or_doubled_by_kills(backend: Backend) {
     let mut world = shops(backend).await;
@@ -99,8 +118,7 @@ pub(crate) async fn nothing_is_lost_or_doubled_by_kills(backend: Backend) {
         newest.insert(shop, action);
         let mut running = programs(&world, round);
         let until = world.requests() + 7 * round % 60;
-        let reached = world.web.log().wait_until(|log| log.hit_count() > until);
-        tokio::time::timeout(PATIENCE, reached).await.expect("the crawl stands still");
+        reach(&world, until).await;
         running.iter_mut().for_each(kill);
         world.kills += 1;
         settle(&world).await;
