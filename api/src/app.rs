@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::Router;
+use indexer::snapshot::SnapshotError;
 use ipnet::IpNet;
 use store::{Store, StoreError};
 use tokio::net::TcpListener;
@@ -35,6 +36,8 @@ pub enum ApiError {
         "cannot listen on {address}: {source}; choose another with --listen, or stop the program that uses it"
     )]
     Listen { address: std::net::SocketAddr, source: std::io::Error },
+    #[error(transparent)]
+    Snapshots(#[from] SnapshotError),
 }
 
 /// What the handlers share.
@@ -224,15 +227,17 @@ pub async fn bind(config: &ApiConfig) -> Result<TcpListener, ApiError> {
 
 /// Serves until `cancel`, then lets open requests finish for a few seconds.
 pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -> Result<(), ApiError> {
+    let follow_until = cancel.child_token();
+    let place = app.0.config.index_from.as_ref();
+    let snapshots = place.map(|place| place.open(follow_until.clone())).transpose()?;
     // An index that is there is open and warm before the first request is answered.
     index::look(&app.0.index).await;
     let tasks = TaskTracker::new();
-    let follow_until = cancel.child_token();
     tasks.spawn(app.clone().follow_index(follow_until.clone()));
     tasks.spawn(tidy(app.clone(), follow_until.clone()));
-    if let Some(from) = app.0.config.index_from.clone() {
+    if let Some(from) = snapshots {
         let (to, replica) = (app.0.config.index_dir.clone(), Arc::clone(&app.0.replica));
-        tasks.spawn(replica::follow(from, to, replica, follow_until.clone()));
+        tasks.spawn(replica::follow(Arc::from(from), to, replica, follow_until.clone()));
     }
 
     // Streams never end by themselves.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use indexer::cli::SharedArguments;
+use indexer::snapshot::Place;
 
 /// Serves search, sites and manifests as JSON and as pages.
 #[derive(Debug, Parser)]
@@ -17,9 +18,9 @@ pub struct Arguments {
     /// How the world reaches this interface, when that differs from --listen.
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
-    /// Serve from snapshots that an indexer publishes to this directory.
-    #[arg(long, value_name = "DIR")]
-    pub index_from: Option<PathBuf>,
+    /// Serve from snapshots that an indexer publishes to this directory or `s3://bucket/prefix`.
+    #[arg(long, value_name = "PLACE")]
+    pub index_from: Option<Place>,
     /// Proxies that may say in whose name they ask (X-Forwarded-For), as addresses or ranges.
     #[arg(long, value_name = "CIDR,…", value_delimiter = ',')]
     pub trusted_proxies: Vec<String>,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indexer::cli::Settings;
+use indexer::snapshot::Place;
 use ipnet::IpNet;
 use serde::Deserialize;
 use store::StoreConfig;
@@ -42,7 +43,7 @@ pub struct ApiConfig {
     pub public_url: Option<Url>,
     pub index_dir: PathBuf,
     /// Where snapshots of the index are fetched from, instead of an indexer on this machine.
-    pub index_from: Option<PathBuf>,
+    pub index_from: Option<Place>,
     pub database: StoreConfig,
     pub limits: LimitsConfig,
     /// Proxies that may say in whose name they ask.
@@ -67,7 +68,7 @@ pub struct ApiSettings {
     pub feedback: bool,
     /// In the file only.
     pub limits: LimitsConfig,
-    pub index_from: Option<PathBuf>,
+    pub index_from: Option<Place>,
 }
 
 /// The configuration file as far as it concerns the interface; the rest is checked where the shared flags are settled.

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use indexer::snapshot::{Fetched, fetch};
+use indexer::snapshot::{Fetched, Shelf, fetch};
 use tokio_util::sync::CancellationToken;
 
 /// How often the manifest of the snapshots is looked at; it has a few kilobytes.
@@ -44,15 +44,15 @@ impl Replica {
 
 /// Fetches what is new until told to stop; what cannot be fetched leaves what serves as it is.
 pub(crate) async fn follow(
-    from: PathBuf,
+    from: Arc<dyn Shelf>,
     index_dir: PathBuf,
     replica: Arc<Replica>,
     cancel: CancellationToken,
 ) {
     let mut complained = String::new();
     loop {
-        let (source, target) = (from.clone(), index_dir.clone());
-        let complaint = match tokio::task::spawn_blocking(move || fetch(&source, &target)).await {
+        let (source, target) = (Arc::clone(&from), index_dir.clone());
+        let complaint = match tokio::task::spawn_blocking(move || fetch(&*source, &target)).await {
             Ok(Ok(fetched)) => {
                 replica.set(fetched.snapshot().published_at);
                 if let Fetched::New { snapshot, bytes_copied } = fetched {

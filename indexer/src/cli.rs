@@ -13,6 +13,7 @@ use settings::log::{Log, LogFormat, LogLevel};
 use store::{DatabaseUrl, SLOW_STATEMENT_DEFAULT, StoreConfig, StoreError};
 
 use crate::follow::{IndexConfig, Mode};
+use crate::snapshot::Place;
 
 /// Where everything is kept unless told otherwise.
 const DATA_DIR_DEFAULT: &str = "./agentdex-data";
@@ -26,9 +27,9 @@ pub struct Arguments {
     /// Read the feed to its end, then stop (default: follow it).
     #[arg(long)]
     pub once: bool,
-    /// Publish snapshots of the index to this directory, for replicas of the api that have no indexer.
-    #[arg(long, value_name = "DIR", global = true)]
-    pub publish: Option<PathBuf>,
+    /// Publish snapshots of the index to this directory or `s3://bucket/prefix`, for replicas of the api that have no indexer.
+    #[arg(long, value_name = "PLACE", global = true)]
+    pub publish: Option<Place>,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -72,7 +73,7 @@ pub struct Settings {
     pub store: StoreConfig,
     pub index: IndexConfig,
     /// Where snapshots are published, as the file says.
-    pub publish: Option<PathBuf>,
+    pub publish: Option<Place>,
     pub log_format: LogFormat,
     pub log_level: LogLevel,
     /// Where spans are sent, as the file says.
@@ -111,7 +112,7 @@ struct ConfigFile {
 #[serde(default, deny_unknown_fields)]
 struct IndexerTable {
     index_dir: Option<PathBuf>,
-    publish: Option<PathBuf>,
+    publish: Option<Place>,
 }
 
 impl SharedArguments {

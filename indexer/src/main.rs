@@ -1,12 +1,13 @@
 //! The program `indexer`: parses the command line, runs, and says in one sentence what went wrong.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Parser;
 use indexer::cli::{Arguments, Command, Settings};
 use indexer::follow::{self, Mode, Summary};
-use indexer::snapshot;
+use indexer::snapshot::{self, Shelf};
 use store::Store;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -48,6 +49,9 @@ fn ended(error: &dyn std::error::Error, code: u8) -> ExitCode {
 async fn run(arguments: &Arguments, settings: Settings) -> anyhow::Result<()> {
     let cancel = CancellationToken::new();
     let publish_to = arguments.publish.clone().or_else(|| settings.publish.clone());
+    // what is published when the program stops has to arrive, too
+    let publish_to = publish_to.map(|place| place.open(CancellationToken::new())).transpose()?;
+    let publish_to: Option<Arc<dyn Shelf>> = publish_to.map(Arc::from);
     let index_dir = settings.index.dir.clone();
     let store = Store::open(&settings.store).await?;
     let work = async {
@@ -58,7 +62,7 @@ async fn run(arguments: &Arguments, settings: Settings) -> anyhow::Result<()> {
     };
     let publisher = TaskTracker::new();
     if let (Some(to), Mode::Follow, None) = (&publish_to, arguments.mode(), arguments.command) {
-        publisher.spawn(snapshot::keep_publishing(index_dir.clone(), to.clone(), cancel.clone()));
+        publisher.spawn(snapshot::keep_publishing(index_dir.clone(), Arc::clone(to), cancel.clone()));
     }
     publisher.close();
     tokio::pin!(work);

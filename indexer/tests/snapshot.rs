@@ -4,26 +4,58 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use indexer::snapshot::{Fetched, Published, Snapshot, SnapshotError, fetch, publish};
+use futures::TryStreamExt as _;
+use indexer::snapshot::{Bucket, Directory, Fetched, Published, Shelf, SnapshotError, fetch, publish};
 use indexer::{IndexBuilder, SearchRequest, Searcher};
+use object_store::memory::InMemory;
+use object_store::{ObjectStore as _, ObjectStoreExt as _};
 use store::FeedPosition;
 use support::{add, manifest};
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+/// What holds the snapshots of a test.
+enum Holder {
+    Directory,
+    /// An object store in memory, and the runtime that its calls run on.
+    Bucket(Arc<InMemory>, Runtime),
+}
+
+const PREFIX: &str = "agentdex/index";
 
 struct World {
     folder: tempfile::TempDir,
+    holder: Holder,
+}
+
+/// The same has to hold wherever snapshots lie.
+fn everywhere(test: impl Fn(&World)) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    for holder in [Holder::Directory, Holder::Bucket(Arc::new(InMemory::new()), runtime)] {
+        test(&World { folder: tempfile::tempdir().unwrap(), holder });
+    }
 }
 
 impl World {
-    fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
-    }
-
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    fn shelf(&self) -> Box<dyn Shelf> {
+        match &self.holder {
+            Holder::Directory => Box::new(Directory::new(self.path("snapshots"))),
+            Holder::Bucket(store, runtime) => {
+                let _entered = runtime.enter();
+                let place = format!("s3://books/{PREFIX}");
+                Box::new(Bucket::over(Arc::clone(store) as _, place, PREFIX, CancellationToken::new()))
+            }
+        }
     }
 
     /// Builds an index anew with one capability a word.
@@ -38,22 +70,61 @@ impl World {
     }
 
     fn publish(&self) -> Published {
-        publish(&self.path("index"), &self.path("snapshots"), now()).unwrap()
+        publish(&self.path("index"), &*self.shelf(), now()).unwrap()
     }
 
     fn fetch(&self) -> Result<Fetched, SnapshotError> {
-        fetch(&self.path("snapshots"), &self.path("replica"))
+        fetch(&*self.shelf(), &self.path("replica"))
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        match &self.holder {
+            Holder::Directory => fs::read(self.path("snapshots").join(name)).unwrap(),
+            Holder::Bucket(store, runtime) => runtime
+                .block_on(async { store.get(&key(name)).await.unwrap().bytes().await.unwrap().to_vec() }),
+        }
+    }
+
+    fn write(&self, name: &str, bytes: Vec<u8>) {
+        match &self.holder {
+            Holder::Directory => fs::write(self.path("snapshots").join(name), bytes).unwrap(),
+            Holder::Bucket(store, runtime) => {
+                runtime.block_on(store.put(&key(name), bytes.into())).unwrap();
+            }
+        }
+    }
+
+    /// Names of what lies below `files/`.
+    fn files(&self) -> BTreeSet<String> {
+        match &self.holder {
+            Holder::Directory => fs::read_dir(self.path("snapshots").join("files"))
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect(),
+            Holder::Bucket(store, runtime) => runtime
+                .block_on(
+                    store
+                        .list(Some(&key("files")))
+                        .map_ok(|object| object.location.filename().unwrap().to_owned())
+                        .try_collect(),
+                )
+                .unwrap(),
+        }
     }
 
     /// Overwrites one published file, keeping its length.
     fn damage_one_file(&self) {
-        let snapshot = Snapshot::current(&self.path("snapshots")).unwrap();
+        let snapshot = self.shelf().current().unwrap();
         let largest = snapshot.files.iter().max_by_key(|file| file.bytes).unwrap();
-        let path = self.path("snapshots").join("files").join(&largest.sha256);
-        let mut bytes = fs::read(&path).unwrap();
+        let name = format!("files/{}", largest.sha256);
+        let mut bytes = self.read(&name);
         bytes[0] ^= 1;
-        fs::write(&path, bytes).unwrap();
+        self.write(&name, bytes);
     }
+}
+
+fn key(name: &str) -> object_store::path::Path {
+    format!("{PREFIX}/{name}").into()
 }
 
 fn now() -> DateTime<Utc> {
@@ -65,108 +136,180 @@ fn found(searcher: &Searcher, word: &str) -> u64 {
     searcher.search(&request).unwrap().total
 }
 
-fn files_in(dir: &Path) -> usize {
-    fs::read_dir(dir).unwrap().count()
-}
-
 #[test]
 fn a_replica_serves_what_was_published_and_swaps_while_it_searches() {
-    let world = World::new();
-    world.build(&["flight"], 5);
-    let Published::New { snapshot, bytes_new } = world.publish() else { panic!("it is new") };
-    assert_eq!((snapshot.position, snapshot.feed_id.as_str()), (FeedPosition(5), "feed"));
-    assert_eq!(bytes_new, snapshot.files.iter().map(|file| file.bytes).sum::<u64>());
-    assert_eq!(world.publish(), Published::Unchanged);
+    everywhere(|world| {
+        world.build(&["flight"], 5);
+        let Published::New { snapshot, bytes_new } = world.publish() else { panic!("it is new") };
+        assert_eq!((snapshot.position, snapshot.feed_id.as_str()), (FeedPosition(5), "feed"));
+        assert_eq!(bytes_new, snapshot.files.iter().map(|file| file.bytes).sum::<u64>());
+        assert_eq!(world.publish(), Published::Unchanged);
 
-    let fetched = world.fetch().unwrap();
-    assert_eq!(fetched, Fetched::New { snapshot: snapshot.clone(), bytes_copied: bytes_new });
-    let searcher = Searcher::open(&world.path("replica")).unwrap();
-    assert_eq!((found(&searcher, "flight"), found(&searcher, "hotel")), (1, 0));
-    assert_eq!(world.fetch().unwrap(), Fetched::Unchanged(snapshot));
+        let fetched = world.fetch().unwrap();
+        assert_eq!(fetched, Fetched::New { snapshot: snapshot.clone(), bytes_copied: bytes_new });
+        let searcher = Searcher::open(&world.path("replica")).unwrap();
+        assert_eq!((found(&searcher, "flight"), found(&searcher, "hotel")), (1, 0));
+        assert_eq!(world.fetch().unwrap(), Fetched::Unchanged(snapshot));
 
-    world.build(&["flight", "hotel"], 9);
-    world.publish();
-    assert!(matches!(world.fetch().unwrap(), Fetched::New { .. }));
-    assert_eq!(found(&searcher, "hotel"), 0, "a search under way sees the state that it began with");
-    assert!(searcher.reload().unwrap());
-    assert_eq!((found(&searcher, "flight"), found(&searcher, "hotel")), (1, 1));
-    assert_eq!(searcher.generation().position, FeedPosition(9));
+        world.build(&["flight", "hotel"], 9);
+        world.publish();
+        assert!(matches!(world.fetch().unwrap(), Fetched::New { .. }));
+        assert_eq!(found(&searcher, "hotel"), 0, "a search under way sees the state that it began with");
+        assert!(searcher.reload().unwrap());
+        assert_eq!((found(&searcher, "flight"), found(&searcher, "hotel")), (1, 1));
+        assert_eq!(searcher.generation().position, FeedPosition(9));
+    });
 }
 
 #[test]
 fn what_was_fetched_before_is_not_copied_again() {
-    let world = World::new();
-    world.build(&["flight"], 5);
-    let Published::New { snapshot, .. } = world.publish() else { panic!("it is new") };
-    world.fetch().unwrap();
-    // the same files under a manifest of another time
-    let path = world.path("snapshots").join("current.json");
-    let text = fs::read_to_string(&path).unwrap();
-    let shown = serde_json::to_value(&snapshot).unwrap()["published_at"].as_str().unwrap().to_owned();
-    fs::write(&path, text.replace(&shown, "2030-01-01T00:00:00Z")).unwrap();
-    let Fetched::New { bytes_copied, .. } = world.fetch().unwrap() else { panic!("it is another manifest") };
-    assert_eq!(bytes_copied, 0);
-    assert_eq!(found(&Searcher::open(&world.path("replica")).unwrap(), "flight"), 1);
+    everywhere(|world| {
+        world.build(&["flight"], 5);
+        let Published::New { snapshot, .. } = world.publish() else { panic!("it is new") };
+        world.fetch().unwrap();
+        // the same files under a manifest of another time
+        let text = String::from_utf8(world.read("current.json")).unwrap();
+        let shown = serde_json::to_value(&snapshot).unwrap()["published_at"].as_str().unwrap().to_owned();
+        world.write("current.json", text.replace(&shown, "2030-01-01T00:00:00Z").into_bytes());
+        let Fetched::New { bytes_copied, .. } = world.fetch().unwrap() else {
+            panic!("it is another manifest")
+        };
+        assert_eq!(bytes_copied, 0);
+        assert_eq!(found(&Searcher::open(&world.path("replica")).unwrap(), "flight"), 1);
+    });
 }
 
 #[test]
 fn a_damaged_snapshot_leaves_what_serves_as_it_was() {
-    let world = World::new();
-    world.build(&["flight"], 5);
-    world.publish();
-    world.fetch().unwrap();
-    world.build(&["hotel"], 9);
-    world.publish();
-    world.damage_one_file();
-    let error = world.fetch().unwrap_err().to_string();
-    assert!(error.contains("is not what the manifest says"), "{error}");
-    let searcher = Searcher::open(&world.path("replica")).unwrap();
-    assert_eq!((found(&searcher, "flight"), found(&searcher, "hotel")), (1, 0));
-    // the publisher sees nothing wrong with a state that it has published; the next one is whole
-    world.build(&["hotel", "train"], 12);
-    world.publish();
-    world.fetch().unwrap();
-    assert!(searcher.reload().unwrap());
-    assert_eq!(found(&searcher, "train"), 1);
+    everywhere(|world| {
+        world.build(&["flight"], 5);
+        world.publish();
+        world.fetch().unwrap();
+        world.build(&["hotel"], 9);
+        world.publish();
+        world.damage_one_file();
+        let error = world.fetch().unwrap_err().to_string();
+        assert!(error.contains("is not what the manifest says"), "{error}");
+        let searcher = Searcher::open(&world.path("replica")).unwrap();
+        assert_eq!((found(&searcher, "flight"), found(&searcher, "hotel")), (1, 0));
+        // the publisher sees nothing wrong with a state that it has published; the next one is whole
+        world.build(&["hotel", "train"], 12);
+        world.publish();
+        world.fetch().unwrap();
+        assert!(searcher.reload().unwrap());
+        assert_eq!(found(&searcher, "train"), 1);
+    });
 }
 
 #[test]
 fn a_manifest_that_leads_elsewhere_or_is_of_another_version_is_refused() {
-    let world = World::new();
-    assert!(matches!(world.fetch(), Err(SnapshotError::Missing { .. })));
-    world.build(&["flight"], 5);
-    world.publish();
-    let path = world.path("snapshots").join("current.json");
-    let whole = fs::read_to_string(&path).unwrap();
-    for (from, to, reason) in [
-        ("\"meta.json\"", "\"../../meta.json\"", "is not a file of an index"),
-        ("\"format\": 1", "\"format\": 2", "its format is 2"),
-        ("\"position\": 5", "\"position\": 6", "another position"),
-        ("{", "[", "expected"),
-    ] {
-        assert!(whole.contains(from), "{from} is not in {whole}");
-        fs::write(&path, whole.replacen(from, to, 1)).unwrap();
-        let error = world.fetch().unwrap_err().to_string();
-        assert!(error.contains(reason), "{error}");
-        assert!(Searcher::open(&world.path("replica")).is_err());
-    }
+    everywhere(|world| {
+        assert!(matches!(world.fetch(), Err(SnapshotError::Missing { .. })));
+        world.build(&["flight"], 5);
+        world.publish();
+        let whole = String::from_utf8(world.read("current.json")).unwrap();
+        for (from, to, reason) in [
+            ("\"meta.json\"", "\"../../meta.json\"", "is not a file of an index"),
+            ("\"format\": 1", "\"format\": 2", "its format is 2"),
+            ("\"position\": 5", "\"position\": 6", "another position"),
+            ("\"bytes\": ", "\"bytes\": 9999999999999", "the most is"),
+            ("{", "[", "expected"),
+        ] {
+            assert!(whole.contains(from), "{from} is not in {whole}");
+            world.write("current.json", whole.replacen(from, to, 1).into_bytes());
+            let error = world.fetch().unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+            assert!(Searcher::open(&world.path("replica")).is_err());
+        }
+    });
 }
 
 #[test]
 fn old_files_go_but_those_of_the_snapshot_before_stay() {
-    let world = World::new();
-    let files = world.path("snapshots").join("files");
-    world.build(&["one"], 1);
-    world.publish();
-    let first = files_in(&files);
-    fs::write(files.join(".part-cut-short"), "x").unwrap();
-    let before = Snapshot::current(&world.path("snapshots")).unwrap();
-    for position in 2..6 {
-        world.build(&["one", "two"], position);
+    everywhere(|world| {
+        world.build(&["one"], 1);
         world.publish();
-        assert!(files_in(&files) <= 3 * first, "files pile up");
-    }
-    assert!(!files.join(".part-cut-short").exists());
-    assert!(before.files.iter().any(|file| !files.join(&file.sha256).exists()));
-    assert!(!world.path("index").join("snapshot-staging").exists());
+        let first = world.files().len();
+        let cut_short = "0".repeat(64);
+        world.write(&format!("files/{cut_short}"), vec![1]);
+        let before = world.shelf().current().unwrap();
+        for position in 2..6 {
+            world.build(&["one", "two"], position);
+            world.publish();
+            assert!(world.files().len() <= 3 * first, "files pile up");
+        }
+        assert!(!world.files().contains(&cut_short));
+        assert!(before.files.iter().any(|file| !world.files().contains(&file.sha256)));
+        assert!(!world.path("index").join("snapshot-staging").exists());
+    });
+}
+
+#[test]
+fn only_one_of_two_publications_at_once_is_taken() {
+    everywhere(|world| {
+        world.build(&["one"], 1);
+        let shelf = world.shelf();
+        let first = shelf.begin().unwrap();
+        let place = match &world.holder {
+            Holder::Directory => world.path("snapshots").display().to_string(),
+            Holder::Bucket(..) => format!("s3://books/{PREFIX}"),
+        };
+        let refused = match publish(&world.path("index"), &*world.shelf(), now()) {
+            // a directory is locked from the beginning
+            Err(error) => error,
+            // a bucket takes the manifest of whoever ends first
+            Ok(Published::New { snapshot, .. }) => first.end(&snapshot).unwrap_err(),
+            Ok(Published::Unchanged) => panic!("nothing was published before"),
+        };
+        assert!(matches!(refused, SnapshotError::Locked { .. }), "{refused}");
+        assert!(refused.to_string().contains(&place), "{refused}");
+    });
+}
+
+#[test]
+fn files_of_strangers_below_a_prefix_stay() {
+    everywhere(|world| {
+        if matches!(world.holder, Holder::Directory) {
+            return; // a directory is agentdex's own
+        }
+        world.build(&["one"], 1);
+        world.publish();
+        world.write("files/readme.txt", b"ours".to_vec());
+        world.build(&["two"], 2);
+        world.publish();
+        assert_eq!(world.read("files/readme.txt"), b"ours");
+    });
+}
+
+#[test]
+fn large_files_go_and_come_in_parts() {
+    let bytes: Vec<u8> = (0..20_000_000_u32).map(|at| at.to_le_bytes()[(at % 3) as usize]).collect();
+    everywhere(|world| {
+        let from = world.path("large");
+        fs::write(&from, &bytes).unwrap();
+        let shelf = world.shelf();
+        let mut publication = shelf.begin().unwrap();
+        let put = publication.put("large", &from).unwrap();
+        assert!(publication.has(&put.sha256, 20_000_000));
+        drop(publication);
+        let file = indexer::snapshot::SnapshotFile {
+            name: "large".to_owned(),
+            bytes: put.bytes,
+            sha256: put.sha256.clone(),
+        };
+        let to = world.path("copied");
+        assert_eq!(shelf.copy(&file, &to).unwrap(), put);
+        assert_eq!(fs::read(&to).unwrap(), bytes);
+    });
+}
+
+#[test]
+fn a_stop_ends_what_waits_for_a_bucket() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let _entered = runtime.enter();
+    let cancel = CancellationToken::new();
+    let bucket = Bucket::over(Arc::new(InMemory::new()), "s3://books".to_owned(), "", cancel.clone());
+    assert!(matches!(bucket.current(), Err(SnapshotError::Missing { .. })));
+    cancel.cancel();
+    assert!(matches!(bucket.current(), Err(SnapshotError::Stopped { .. })));
 }

@@ -1,13 +1,14 @@
 //! Fetches a snapshot into an index directory and swaps it in, while searches go on.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
 use tantivy::Index;
 
+use super::SnapshotError;
 use super::manifest::{Snapshot, SnapshotFile};
-use super::{FILES, SnapshotError, copy_hashed, failed};
+use super::shelf::Shelf;
 use crate::error::IndexError;
 use crate::index::{Generations, Payload, register_tokenizers};
 
@@ -35,14 +36,15 @@ impl Fetched {
     }
 }
 
-/// Brings the index below `index_dir` to the snapshot that the directory `from` names as current. Blocking. What is copied is
+/// Brings the index below `index_dir` to the snapshot that `from` names as current. Blocking. What is copied is
 /// verified before it is swapped in; a snapshot that is not whole leaves what is served as it was.
-pub fn fetch(from: &Path, index_dir: &Path) -> Result<Fetched, SnapshotError> {
-    let snapshot = Snapshot::current(from)?;
+pub fn fetch(from: &dyn Shelf, index_dir: &Path) -> Result<Fetched, SnapshotError> {
+    let snapshot = from.current()?;
     let generations = Generations::new(index_dir);
     let _lock = generations.lock()?;
     let here = generations.current().ok();
-    let kept = here.as_deref().and_then(|dir| Snapshot::read(dir, &dir.join(FETCHED)).ok());
+    let kept =
+        here.as_deref().and_then(|dir| Snapshot::read(&dir.display().to_string(), &dir.join(FETCHED)).ok());
     if kept.as_ref() == Some(&snapshot) {
         return Ok(Fetched::Unchanged(snapshot));
     }
@@ -72,22 +74,13 @@ fn files_by_name(snapshot: Option<&Snapshot>) -> BTreeMap<&str, &SnapshotFile> {
 }
 
 /// Copies one file; it has to be what the manifest says to the last octet.
-fn copy(from: &Path, file: &SnapshotFile, to: &Path) -> Result<(), SnapshotError> {
-    let source = from.join(FILES).join(&file.sha256);
-    let target = to.join(&file.name);
-    let copied = || {
-        let mut out = File::create(&target)?;
-        // one more than there should be, so that a longer file is seen
-        let copied = copy_hashed(&mut File::open(&source)?, &mut out, file.bytes.saturating_add(1))?;
-        out.sync_all()?;
-        Ok(copied)
-    };
-    let (bytes, sha256) = copied().map_err(failed(&source))?;
-    if bytes == file.bytes && sha256 == file.sha256 {
+fn copy(from: &dyn Shelf, file: &SnapshotFile, to: &Path) -> Result<(), SnapshotError> {
+    let copied = from.copy(file, &to.join(&file.name))?;
+    if copied.bytes == file.bytes && copied.sha256 == file.sha256 {
         return Ok(());
     }
     let reason = format!("{} is not what the manifest says", file.name);
-    Err(SnapshotError::Wrong { dir: from.to_owned(), reason })
+    Err(SnapshotError::Wrong { place: from.place(), reason })
 }
 
 /// Opens what was fetched as a search would.
@@ -104,5 +97,5 @@ fn verify(index_dir: &Path, next: &Path, snapshot: &Snapshot) -> Result<(), Snap
         return Ok(());
     }
     let reason = "its files reach another position than its manifest says".to_owned();
-    Err(SnapshotError::Wrong { dir: index_dir.to_owned(), reason })
+    Err(SnapshotError::Wrong { place: index_dir.display().to_string(), reason })
 }

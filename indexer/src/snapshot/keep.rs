@@ -1,11 +1,13 @@
 //! Publishes again and again while the index is followed.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
 
+use super::shelf::Shelf;
 use super::{Published, SnapshotError, publish};
 use crate::error::IndexError;
 
@@ -16,9 +18,9 @@ const PUBLISH_EVERY: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Publishes what is new until told to stop. What cannot be published is said and tried again.
-pub async fn keep_publishing(index_dir: PathBuf, to: PathBuf, cancel: CancellationToken) {
+pub async fn keep_publishing(index_dir: PathBuf, to: Arc<dyn Shelf>, cancel: CancellationToken) {
     loop {
-        let pause = match publish_logged(index_dir.clone(), to.clone()).await {
+        let pause = match publish_logged(index_dir.clone(), Arc::clone(&to)).await {
             Source::Index => PUBLISH_EVERY,
             Source::Nothing => LOOK_EVERY,
         };
@@ -36,8 +38,8 @@ pub enum Source {
 }
 
 /// Publishes once and says what it came to.
-pub async fn publish_logged(index_dir: PathBuf, to: PathBuf) -> Source {
-    let published = tokio::task::spawn_blocking(move || publish(&index_dir, &to, now())).await;
+pub async fn publish_logged(index_dir: PathBuf, to: Arc<dyn Shelf>) -> Source {
+    let published = tokio::task::spawn_blocking(move || publish(&index_dir, &*to, now())).await;
     match published {
         Ok(Ok(Published::New { snapshot, bytes_new })) => tracing::info!(
             feed.position = snapshot.position.0,

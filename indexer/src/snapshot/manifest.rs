@@ -8,17 +8,19 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use store::FeedPosition;
 
-use super::{CURRENT, SnapshotError, failed};
+use super::{SnapshotError, failed};
 use crate::index::SCHEMA_VERSION;
 
 /// Version of this manifest; one of another version is refused.
 const FORMAT: u32 = 1;
 /// A segment has about eight files and merging keeps them to some dozens.
-const FILES_MAX: usize = 10_000;
+pub(super) const FILES_MAX: usize = 10_000;
 /// Ten thousand files of about 150 octets each, and room.
-const MANIFEST_BYTES_MAX: u64 = 4 * 1024 * 1024;
+pub(super) const MANIFEST_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Octets of one file: as many as an object sent in 10,000 parts of 8 MiB holds, and far more than a segment of this index has.
+const FILE_BYTES_MAX: u64 = 10_000 * 8 * 1024 * 1024;
 /// Octets of a SHA-256 in hexadecimal.
-const HASH_LENGTH: usize = 64;
+pub(super) const HASH_LENGTH: usize = 64;
 
 /// One state of an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,24 +53,28 @@ impl Snapshot {
         Self { format: FORMAT, schema_version: SCHEMA_VERSION, feed_id, position, published_at, files }
     }
 
-    /// Reads the manifest that a directory names as current.
-    pub fn current(dir: &Path) -> Result<Self, SnapshotError> {
-        Self::read(dir, &dir.join(CURRENT))
-    }
-
-    pub(super) fn read(dir: &Path, path: &Path) -> Result<Self, SnapshotError> {
-        let wrong = |reason: String| SnapshotError::Wrong { dir: dir.to_owned(), reason };
+    pub(super) fn read(place: &str, path: &Path) -> Result<Self, SnapshotError> {
         let file = File::open(path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => SnapshotError::Missing { dir: dir.to_owned() },
+            std::io::ErrorKind::NotFound => SnapshotError::Missing { place: place.to_owned() },
             _ => failed(path)(source),
         })?;
-        let mut text = String::new();
-        file.take(MANIFEST_BYTES_MAX).read_to_string(&mut text).map_err(failed(path))?;
-        let snapshot: Self = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let mut text = Vec::new();
+        file.take(MANIFEST_BYTES_MAX).read_to_end(&mut text).map_err(failed(path))?;
+        Self::parse(place, &text)
+    }
+
+    /// Takes nothing that leads elsewhere, or that this program cannot serve.
+    pub(super) fn parse(place: &str, text: &[u8]) -> Result<Self, SnapshotError> {
+        let wrong = |reason: String| SnapshotError::Wrong { place: place.to_owned(), reason };
+        let snapshot: Self = serde_json::from_slice(text).map_err(|error| wrong(error.to_string()))?;
         match snapshot.refusal() {
             Some(reason) => Err(wrong(reason)),
             None => Ok(snapshot),
         }
+    }
+
+    pub(super) fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec_pretty(self)
     }
 
     /// Puts it in the place of the one that was current.
@@ -76,7 +82,7 @@ impl Snapshot {
         let draft = path.with_extension("new");
         let write = || {
             let mut file = File::create(&draft)?;
-            file.write_all(&serde_json::to_vec_pretty(self)?)?;
+            file.write_all(&self.to_json()?)?;
             file.sync_all()?;
             fs::rename(&draft, path)?;
             path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
@@ -96,6 +102,10 @@ impl Snapshot {
         }
         if self.files.len() > FILES_MAX {
             return Some(format!("it has {} files and the most is {FILES_MAX}", self.files.len()));
+        }
+        if let Some(file) = self.files.iter().find(|file| file.bytes > FILE_BYTES_MAX) {
+            let name = file.name.escape_debug();
+            return Some(format!("\"{name}\" has {} octets and the most is {FILE_BYTES_MAX}", file.bytes));
         }
         let stray = self.files.iter().find(|file| !file.is_plain());
         stray.map(|file| format!("\"{}\" is not a file of an index", file.name.escape_debug()))

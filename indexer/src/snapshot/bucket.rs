@@ -1,0 +1,303 @@
+//! Snapshots in a bucket of S3-compatible storage.
+//!
+//! The objects are those of the directory form, in the same order: files first, `current.json` last. It is written under the
+//! condition that nobody else wrote it since it was read, where the store knows conditions. Credentials, region and endpoint
+//! are those of the `AWS_…` variables that every client of S3 reads; they are named in no log and in no error.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path as FilePath;
+use std::sync::Arc;
+use std::time::Duration;
+
+use data_encoding::HEXLOWER;
+use futures::TryStreamExt as _;
+use object_store::aws::AmazonS3Builder;
+use object_store::path::Path;
+use object_store::{
+    Error, GetOptions, GetResult, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions, PutPayload,
+    RetryConfig, UpdateVersion,
+};
+use sha2::{Digest as _, Sha256};
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use super::manifest::{FILES_MAX, HASH_LENGTH, MANIFEST_BYTES_MAX, Snapshot, SnapshotFile};
+use super::refusal::{Refusal, refusal};
+use super::shelf::{Copied, Publication, Shelf, usable};
+use super::{CURRENT, FILES, SnapshotError, copy_hashed, failed, named};
+
+/// Octets of one request: held in memory, and done within a request's half minute on a line of 3 Mbit/s. The 10,000 parts that
+/// an object may have hold 80 GiB.
+const PART_BYTES: usize = 8 * 1024 * 1024;
+/// How long one call may take with all its retries.
+const CALL_TIME_MAX: Duration = Duration::from_mins(2);
+/// Retries of one request, and how long after its beginning another one is begun.
+const RETRIES_MAX: usize = 3;
+const RETRY_TIME_MAX: Duration = Duration::from_secs(30);
+/// Objects below `files/`: two snapshots, what was left by publications that were cut short, and room.
+const LISTED_MAX: usize = 4 * FILES_MAX;
+
+/// A bucket of snapshots, or a part of one.
+#[derive(Debug, Clone)]
+pub struct Bucket {
+    store: Arc<dyn ObjectStore>,
+    place: String,
+    prefix: Path,
+    runtime: Handle,
+    cancel: CancellationToken,
+}
+
+impl Bucket {
+    /// A bucket that the `AWS_…` variables lead to. Asks nobody yet.
+    pub(super) fn on_s3(name: &str, prefix: &str, cancel: CancellationToken) -> Result<Self, SnapshotError> {
+        // its client asks for the process's own provider of TLS
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let retry =
+            RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRY_TIME_MAX, ..RetryConfig::default() };
+        let place = if prefix.is_empty() { format!("s3://{name}") } else { format!("s3://{name}/{prefix}") };
+        let store = AmazonS3Builder::from_env().with_bucket_name(name).with_retry(retry).build();
+        let store = store.map_err(|error| refusal(&place, "used", &error))?;
+        Ok(Self::over(Arc::new(store), place, prefix, cancel))
+    }
+
+    /// Any object store; `place` is how it is named to people. To be called within the runtime that its requests run on.
+    pub fn over(store: Arc<dyn ObjectStore>, place: String, prefix: &str, cancel: CancellationToken) -> Self {
+        Self { store, place, prefix: Path::from(prefix), runtime: Handle::current(), cancel }
+    }
+
+    fn manifest(&self) -> Path {
+        self.prefix.clone().join(CURRENT)
+    }
+
+    fn files(&self) -> Path {
+        self.prefix.clone().join(FILES)
+    }
+
+    /// Waits for a call, but neither for ever nor when the program is to stop.
+    fn call<T>(
+        &self,
+        doing: &'static str,
+        future: impl Future<Output = object_store::Result<T>>,
+    ) -> Result<T, Refusal> {
+        let limited =
+            async { self.cancel.run_until_cancelled(tokio::time::timeout(CALL_TIME_MAX, future)).await };
+        match self.runtime.block_on(limited) {
+            Some(Ok(Ok(done))) => Ok(done),
+            Some(Ok(Err(error))) => Err(Refusal::Store { doing, error: Box::new(error) }),
+            Some(Err(_)) => Err(Refusal::Slow { doing, after: CALL_TIME_MAX }),
+            None => Err(Refusal::Stopped),
+        }
+    }
+
+    fn wrong(&self, reason: String) -> SnapshotError {
+        SnapshotError::Wrong { place: self.place(), reason }
+    }
+
+    /// The current manifest, where it can be used, with the version of its object.
+    fn read(&self) -> Result<(Result<Snapshot, SnapshotError>, UpdateVersion), SnapshotError> {
+        let location = self.manifest();
+        let got = self.call("read", async {
+            let got = self.store.get(&location).await?;
+            let version = UpdateVersion { e_tag: got.meta.e_tag.clone(), version: got.meta.version.clone() };
+            Ok((version, capped(got, MANIFEST_BYTES_MAX).await?))
+        });
+        let (version, bytes) = got.map_err(|refused| match refused {
+            refused if refused.is_missing_object() => SnapshotError::Missing { place: self.place() },
+            refused => refused.into_error(&self.place),
+        })?;
+        Ok((Snapshot::parse(&self.place, &bytes), version))
+    }
+
+    /// Hashes and sizes of what lies below `files/`; what has another name is not ours.
+    fn list(&self) -> Result<BTreeMap<String, u64>, SnapshotError> {
+        let files = self.files();
+        let listed = self.call("listed", async {
+            let mut all = self.store.list(Some(&files));
+            let mut found = BTreeMap::new();
+            while let Some(object) = all.try_next().await? {
+                let hash = object.location.filename().filter(|name| is_hash(name));
+                if let Some(hash) = hash {
+                    found.insert(hash.to_owned(), object.size);
+                }
+                if found.len() > LISTED_MAX {
+                    break;
+                }
+            }
+            Ok(found)
+        });
+        let found = listed.map_err(|refused| refused.into_error(&self.place))?;
+        if found.len() > LISTED_MAX {
+            return Err(self.wrong(format!(
+                "it holds more than {LISTED_MAX} files: give it a prefix of its own, and empty that"
+            )));
+        }
+        Ok(found)
+    }
+
+    /// Sends a file in one request, or in parts of which nothing is seen before the last.
+    fn send(&self, from: &FilePath, to: &Path, bytes: u64) -> Result<(), SnapshotError> {
+        let refused = |refused: Refusal| refused.into_error(&self.place);
+        let mut file = File::open(from).map_err(failed(from))?;
+        if bytes <= PART_BYTES as u64 {
+            let all = part(&mut file).map_err(failed(from))?;
+            return self.call("written", self.store.put(to, all.into())).map(drop).map_err(refused);
+        }
+        let mut upload = self.call("written", self.store.put_multipart(to)).map_err(refused)?;
+        let mut sent = || loop {
+            let next = part(&mut file).map_err(failed(from))?;
+            if next.is_empty() {
+                return self.call("written", upload.complete()).map(drop).map_err(refused);
+            }
+            self.call("written", upload.put_part(next.into())).map_err(refused)?;
+        };
+        let sent = sent();
+        if sent.is_err() && self.call("written", upload.abort()).is_err() {
+            tracing::debug!(place = self.place, "parts of a file stay until the store removes them");
+        }
+        sent
+    }
+}
+
+impl Shelf for Bucket {
+    fn place(&self) -> String {
+        self.place.clone()
+    }
+
+    fn current(&self) -> Result<Snapshot, SnapshotError> {
+        self.read()?.0
+    }
+
+    fn copy(&self, file: &SnapshotFile, to: &FilePath) -> Result<Copied, SnapshotError> {
+        let from = self.files().join(file.sha256.as_str());
+        let mut out = File::create(to).map_err(failed(to))?;
+        let mut hash = Sha256::new();
+        let mut offset = 0;
+        while offset < file.bytes {
+            let end = file.bytes.min(offset + PART_BYTES as u64);
+            let options = GetOptions::new().with_range(Some(offset..end));
+            let got = self.call("read", async {
+                let got = self.store.get_opts(&from, options).await?;
+                Ok((got.meta.size, capped(got, end - offset).await?))
+            });
+            let (size, bytes) = got.map_err(|refused| refused.into_error(&self.place))?;
+            if size != file.bytes || bytes.len() as u64 != end - offset {
+                return Ok(Copied { bytes: size, sha256: String::new() });
+            }
+            hash.update(&bytes);
+            out.write_all(&bytes).map_err(failed(to))?;
+            offset = end;
+        }
+        out.sync_all().map_err(failed(to))?;
+        Ok(Copied { bytes: offset, sha256: HEXLOWER.encode(&hash.finalize()) })
+    }
+
+    fn begin(&self) -> Result<Box<dyn Publication + '_>, SnapshotError> {
+        let (current, version) = match self.read() {
+            Ok((snapshot, version)) => (snapshot, Some(version)),
+            Err(error) => (Err(error), None),
+        };
+        let last = usable(current)?;
+        Ok(Box::new(Publishing { bucket: self, last, version, there: self.list()? }))
+    }
+}
+
+struct Publishing<'a> {
+    bucket: &'a Bucket,
+    last: Option<Snapshot>,
+    /// Of the manifest that is replaced.
+    version: Option<UpdateVersion>,
+    there: BTreeMap<String, u64>,
+}
+
+impl Publishing<'_> {
+    fn put_manifest(&self, snapshot: &Snapshot) -> Result<(), SnapshotError> {
+        let bucket = self.bucket;
+        let text = snapshot.to_json().map_err(|error| bucket.wrong(error.to_string()))?;
+        let mode = match &self.version {
+            Some(version) if version.e_tag.is_some() => PutMode::Update(version.clone()),
+            Some(_) => PutMode::Overwrite,
+            None => PutMode::Create,
+        };
+        let location = bucket.manifest();
+        let put = |mode: PutMode| {
+            let options = PutOptions { mode, ..PutOptions::default() };
+            let payload = PutPayload::from(text.clone());
+            bucket.call("written", bucket.store.put_opts(&location, payload, options)).map(drop)
+        };
+        match put(mode) {
+            Err(refused) if refused.is_conflict() => Err(SnapshotError::Locked { place: bucket.place() }),
+            // a store without conditions, or one that was told to do without
+            Err(refused) if refused.is_unknown() => {
+                put(PutMode::Overwrite).map_err(|refused| refused.into_error(&bucket.place))
+            }
+            put => put.map_err(|refused| refused.into_error(&bucket.place)),
+        }
+    }
+
+    fn remove_stale(&self, named: &BTreeSet<&str>) -> Result<(), SnapshotError> {
+        let bucket = self.bucket;
+        for stale in self.there.keys().filter(|hash| !named.contains(hash.as_str())) {
+            let location = bucket.files().join(stale.as_str());
+            match bucket.call("removed", bucket.store.delete(&location)) {
+                Err(refused) if !refused.is_missing_object() => {
+                    return Err(refused.into_error(&bucket.place));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Publication for Publishing<'_> {
+    fn last(&self) -> Option<&Snapshot> {
+        self.last.as_ref()
+    }
+
+    fn has(&self, sha256: &str, bytes: u64) -> bool {
+        self.there.get(sha256) == Some(&bytes)
+    }
+
+    fn put(&mut self, _name: &str, from: &FilePath) -> Result<Copied, SnapshotError> {
+        let read = || copy_hashed(&mut File::open(from)?, &mut io::sink(), u64::MAX);
+        let copied = read().map_err(failed(from))?;
+        if !self.has(&copied.sha256, copied.bytes) {
+            let to = self.bucket.files().join(copied.sha256.as_str());
+            self.bucket.send(from, &to, copied.bytes)?;
+            self.there.insert(copied.sha256.clone(), copied.bytes);
+        }
+        Ok(copied)
+    }
+
+    fn end(self: Box<Self>, snapshot: &Snapshot) -> Result<(), SnapshotError> {
+        self.put_manifest(snapshot)?;
+        self.remove_stale(&named([self.last.as_ref(), Some(snapshot)]))
+    }
+}
+
+fn is_hash(name: &str) -> bool {
+    name.len() == HASH_LENGTH && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The next octets of a file, as many as one request holds.
+fn part(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut part = Vec::new();
+    file.take(PART_BYTES as u64).read_to_end(&mut part)?;
+    Ok(part)
+}
+
+/// A body of no more than so many octets, however many the store sends.
+async fn capped(got: GetResult, bytes_max: u64) -> object_store::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut chunks = got.into_stream();
+    while let Some(chunk) = chunks.try_next().await? {
+        if bytes.len() as u64 + chunk.len() as u64 > bytes_max {
+            let source = format!("an object has more than the {bytes_max} octets that it may have").into();
+            return Err(Error::Generic { store: "S3", source });
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,139 @@
+//! Where snapshots lie, as an operator writes it: a directory, or a bucket of S3-compatible storage.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+
+use super::SnapshotError;
+use super::bucket::Bucket;
+use super::directory::Directory;
+use super::shelf::Shelf;
+
+/// Marks a bucket.
+const S3: &str = "s3://";
+/// Lengths of a bucket's name, by the rules of S3.
+const NAME_LENGTHS: std::ops::RangeInclusive<usize> = 3..=63;
+/// Octets of a prefix: S3 allows 1,024 for a whole key, and ours append some 80.
+const PREFIX_BYTES_MAX: usize = 900;
+
+/// Where snapshots lie.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Place {
+    Directory(PathBuf),
+    /// `prefix` may be empty, and neither begins nor ends with a slash.
+    Bucket {
+        name: String,
+        prefix: String,
+    },
+}
+
+/// Why a text is no place for snapshots; it says what one looks like.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{text}\" is no place for snapshots ({reason}): write a directory, or s3://bucket/prefix")]
+pub struct PlaceError {
+    text: String,
+    reason: &'static str,
+}
+
+impl Place {
+    /// Makes it ready for use; a bucket is not asked yet. What waits for a bucket ends when `cancel` does. To be called within
+    /// the runtime that its requests run on.
+    pub fn open(&self, cancel: CancellationToken) -> Result<Box<dyn Shelf>, SnapshotError> {
+        match self {
+            Self::Directory(dir) => Ok(Box::new(Directory::new(dir))),
+            Self::Bucket { name, prefix } => Ok(Box::new(Bucket::on_s3(name, prefix, cancel)?)),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(dir) => write!(out, "{}", dir.display()),
+            Self::Bucket { name, prefix } if prefix.is_empty() => write!(out, "{S3}{name}"),
+            Self::Bucket { name, prefix } => write!(out, "{S3}{name}/{prefix}"),
+        }
+    }
+}
+
+impl FromStr for Place {
+    type Err = PlaceError;
+
+    fn from_str(text: &str) -> Result<Self, PlaceError> {
+        let wrong = |reason| Err(PlaceError { text: text.to_owned(), reason });
+        if text.is_empty() {
+            return wrong("it is empty");
+        }
+        let Some(rest) = text.strip_prefix(S3) else {
+            if text.contains("://") {
+                return wrong("of the storage with a URL only S3 and what speaks like it is known");
+            }
+            return Ok(Self::Directory(text.into()));
+        };
+        let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte);
+        if !NAME_LENGTHS.contains(&name.len()) || !name.bytes().all(is_name) {
+            return wrong("a bucket's name has 3 to 63 lower-case letters, digits, dots and hyphens");
+        }
+        let prefix = prefix.trim_end_matches('/');
+        let is_part = |part: &str| {
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-=".contains(&byte);
+            !matches!(part, "" | "." | "..") && part.bytes().all(is_plain)
+        };
+        if prefix.len() > PREFIX_BYTES_MAX || !(prefix.is_empty() || prefix.split('/').all(is_part)) {
+            return wrong("a prefix has letters, digits and ._-= between single slashes, 900 at the most");
+        }
+        Ok(Self::Bucket { name: name.to_owned(), prefix: prefix.to_owned() })
+    }
+}
+
+impl TryFrom<String> for Place {
+    type Error = PlaceError;
+
+    fn try_from(text: String) -> Result<Self, PlaceError> {
+        text.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_a_directory_or_a_bucket() {
+        for (text, shown) in [
+            ("/srv/snapshots", "/srv/snapshots"),
+            ("snapshots", "snapshots"),
+            ("s3://books", "s3://books"),
+            ("s3://books/", "s3://books"),
+            ("s3://books.example/agentdex/index/", "s3://books.example/agentdex/index"),
+        ] {
+            let place: Place = text.parse().unwrap();
+            assert_eq!(place.to_string(), shown);
+            assert_eq!(matches!(place, Place::Bucket { .. }), text.starts_with("s3:"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_place_is_told_with_what_is() {
+        for (text, reason) in [
+            ("", "empty"),
+            ("gs://books/x", "only S3"),
+            ("https://books.s3.amazonaws.com/x", "only S3"),
+            ("s3://", "a bucket's name"),
+            ("s3:///x", "a bucket's name"),
+            ("s3://Books/x", "a bucket's name"),
+            ("s3://user:word@books/x", "a bucket's name"),
+            ("s3://books/../x", "a prefix"),
+            ("s3://books/a//b", "a prefix"),
+            ("s3://books/a?b=c", "a prefix"),
+        ] {
+            let told = text.parse::<Place>().unwrap_err().to_string();
+            assert!(told.contains(reason) && told.contains("s3://bucket/prefix"), "{told}");
+        }
+    }
+}
