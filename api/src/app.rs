@@ -17,7 +17,7 @@ use crate::config::ApiConfig;
 use crate::guard::UNDER_WAY_MAX;
 use crate::index::{self, IndexHandle};
 use crate::kept::Kept;
-use crate::limits::{FORGET_EVERY, Limits};
+use crate::limits::{FORGET_EVERY, Limits, LimitsConfig};
 use crate::replica::{self, Replica};
 use crate::routes::crawl::CrawlAnswer;
 use crate::routes::semantic_types::SemanticTypesAnswer;
@@ -129,6 +129,13 @@ impl App {
 
     pub(crate) fn index_dir(&self) -> &Path {
         &self.0.config.index_dir
+    }
+
+    /// Other limits for clients from the next request on, as after SIGHUP.
+    pub fn set_limits(&self, limits: LimitsConfig) {
+        if self.0.limits.set(limits) {
+            tracing::warn!(?limits, "the limits of clients are set");
+        }
     }
 
     pub(crate) fn limits(&self) -> &Limits {

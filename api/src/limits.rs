@@ -6,6 +6,7 @@
 use std::hash::Hash;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -73,12 +74,32 @@ fn buckets<K: Hash + Eq + Clone>(quota: Quota) -> Buckets<K> {
 
 /// Every bucket of this process.
 pub(crate) struct Limits {
-    reads: Buckets<IpAddr>,
+    granted: RwLock<Arc<Granted>>,
     local_reads: Buckets<IpAddr>,
-    submissions: Buckets<IpAddr>,
-    feedback: Buckets<IpAddr>,
     /// Visits asked for, by site.
     visits: Buckets<SiteName>,
+}
+
+/// The buckets that the configuration decides about.
+struct Granted {
+    config: LimitsConfig,
+    reads: Buckets<IpAddr>,
+    submissions: Buckets<IpAddr>,
+    feedback: Buckets<IpAddr>,
+}
+
+impl Granted {
+    fn new(config: LimitsConfig) -> Self {
+        Self {
+            config,
+            reads: buckets(
+                Quota::per_second(config.share(config.reads_per_second))
+                    .allow_burst(config.share(config.reads_burst)),
+            ),
+            submissions: buckets(Quota::per_hour(config.share(config.submissions_per_hour))),
+            feedback: buckets(Quota::per_hour(config.share(config.feedback_per_hour))),
+        }
+    }
 }
 
 /// What is left in a bucket.
@@ -101,31 +122,42 @@ impl Limits {
     pub(crate) fn new(config: LimitsConfig) -> Self {
         let recheck = Quota::with_period(RECHECK_EVERY).unwrap_or_else(|| Quota::per_hour(NonZeroU32::MIN));
         Self {
-            reads: buckets(
-                Quota::per_second(config.share(config.reads_per_second))
-                    .allow_burst(config.share(config.reads_burst)),
-            ),
+            granted: RwLock::new(Arc::new(Granted::new(config))),
             local_reads: buckets(Quota::per_second(LOCAL_PER_SECOND)),
-            submissions: buckets(Quota::per_hour(config.share(config.submissions_per_hour))),
-            feedback: buckets(Quota::per_hour(config.share(config.feedback_per_hour))),
             visits: buckets(recheck),
         }
     }
 
+    /// Other limits from now on; what clients used up under the old ones is forgotten. The same ones change nothing, and are no
+    /// news: whether they were others.
+    pub(crate) fn set(&self, config: LimitsConfig) -> bool {
+        if self.granted().config == config {
+            return false;
+        }
+        *self.granted.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Granted::new(config));
+        true
+    }
+
+    fn granted(&self) -> Arc<Granted> {
+        Arc::clone(&self.granted.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// One request of a client.
     pub(crate) fn read(&self, client: Client) -> Result<Left, Exhausted> {
-        let buckets = if client.is_local { &self.local_reads } else { &self.reads };
-        take(buckets, &client.address)
+        if client.is_local {
+            return take(&self.local_reads, &client.address);
+        }
+        take(&self.granted().reads, &client.address)
     }
 
     /// One domain submitted by a client.
     pub(crate) fn submission(&self, client: Client) -> Result<Left, Exhausted> {
-        take(&self.submissions, &client.address)
+        take(&self.granted().submissions, &client.address)
     }
 
     /// One choice told by a client.
     pub(crate) fn feedback(&self, client: Client) -> Result<Left, Exhausted> {
-        take(&self.feedback, &client.address)
+        take(&self.granted().feedback, &client.address)
     }
 
     /// One visit to a site, whoever asks.
@@ -135,7 +167,8 @@ impl Limits {
 
     /// Forgets buckets that are full again, so that memory follows the clients of the last minutes.
     pub(crate) fn forget(&self) {
-        for buckets in [&self.reads, &self.local_reads, &self.submissions, &self.feedback] {
+        let granted = self.granted();
+        for buckets in [&granted.reads, &self.local_reads, &granted.submissions, &granted.feedback] {
             buckets.retain_recent();
             buckets.shrink_to_fit();
         }
@@ -191,6 +224,21 @@ mod tests {
 
     fn client(address: &str, is_local: bool) -> Client {
         Client { address: address.parse().unwrap(), is_local }
+    }
+
+    #[test]
+    fn other_limits_hold_from_the_next_request_on() {
+        let [two, five] = [2, 5].map(|count| NonZeroU32::new(count).unwrap());
+        let few = LimitsConfig { reads_per_second: two, reads_burst: two, ..Default::default() };
+        let limits = Limits::new(few);
+        let client = client("192.0.2.1", false);
+        limits.read(client).unwrap();
+        limits.read(client).unwrap();
+        limits.read(client).unwrap_err();
+        assert!(!limits.set(few), "the same limits are no news");
+        limits.read(client).unwrap_err();
+        assert!(limits.set(LimitsConfig { reads_burst: five, ..few }));
+        assert_eq!(limits.read(client).unwrap().limit, 5);
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The program `api`: flags in, the interface out.
 
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use anyhow::Context;
 use api::cli::Arguments;
 use api::{ApiConfig, ApiSettings, App};
 use clap::Parser;
 use indexer::cli::SharedArguments;
-use settings::log::Log;
+use settings::log::{Log, LogLevel};
 use tokio_util::sync::CancellationToken;
 
 /// As for every program here: a wrong call ends with 2, a failure of ours with 1.
@@ -54,17 +55,30 @@ fn run(config: ApiConfig, flags: &SharedArguments) -> anyhow::Result<()> {
         .enable_all()
         .build()
         .context("the threads of the interface could not be started")?;
+    let opened = OnceLock::new();
     runtime.block_on(async {
         tokio::select! {
-            served = serve(config) => served,
-            never = settings::log::reload_on_hangup(|| flags.log_level()) => match never {},
+            served = serve(config, &opened) => served,
+            never = settings::log::reload_on_hangup(|| reload(flags, opened.get())) => match never {},
         }
     })
 }
 
-async fn serve(config: ApiConfig) -> anyhow::Result<()> {
+/// Reads the settings again; only where all of them can be used, those that may change while the interface runs do.
+fn reload(flags: &SharedArguments, app: Option<&App>) -> anyhow::Result<LogLevel> {
+    let shared = flags.settings()?;
+    let level = shared.log_level;
+    let config = ApiSettings::default().or_file(flags.config.as_deref())?.resolve(shared)?;
+    if let Some(app) = app {
+        app.set_limits(config.limits);
+    }
+    Ok(level)
+}
+
+async fn serve(config: ApiConfig, opened: &OnceLock<App>) -> anyhow::Result<()> {
     let listener = api::bind(&config).await?;
     let app = App::open(config).await?;
+    let app = opened.get_or_init(|| app).clone();
     let address = listener.local_addr().context("the address that was bound is not known")?;
     tracing::info!("serving on http://{address}");
     let cancel = CancellationToken::new();

@@ -12,6 +12,7 @@ use crawler::cli::{CrawlFlags, SharedFlags, UsageError, Watch};
 use crawler::{Cancel, CrawlConfig, Mode};
 use indexer::Searcher;
 use indexer::follow::IndexConfig;
+use settings::log::LogLevel;
 use store::Store;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -58,10 +59,6 @@ pub(crate) async fn run(
     }
     let mut signals = JoinSet::new();
     signals.spawn(crawler::cli::stop_on_signals(cancel.clone()));
-    let flags = shared.clone();
-    signals.spawn(async move {
-        match settings::log::reload_on_hangup(|| crawler::cli::log_level(&flags)).await {}
-    });
     let stop = CancellationToken::new();
     let mut services = JoinSet::new();
     let (feed, following) = (store.clone(), index.clone());
@@ -71,6 +68,10 @@ pub(crate) async fn run(
         followed.map(drop).context("the index cannot follow the crawl")
     });
     let app = App::with_store(config, store.clone());
+    let (flags, typed, limited) = (shared.clone(), serve.clone(), app.clone());
+    signals.spawn(async move {
+        match settings::log::reload_on_hangup(|| reload(&flags, &typed, &limited)).await {}
+    });
     let until = stop.clone();
     services.spawn(async move { api::serve(listener, app, until).await.context("the interface stopped") });
 
@@ -86,6 +87,14 @@ pub(crate) async fn run(
     }
     store.close().await;
     worked.map(|()| ExitCode::SUCCESS)
+}
+
+/// Reads the settings again; only where all of them can be used, those that may change meanwhile do.
+fn reload(flags: &SharedFlags, serve: &ServeFlags, app: &App) -> anyhow::Result<LogLevel> {
+    let level = crawler::cli::log_level(flags)?;
+    let config = api_settings(flags, serve)?.resolve(reader_settings(flags, flags.data_dir.as_deref())?)?;
+    app.set_limits(config.limits);
+    Ok(level)
 }
 
 /// The interface's settings; the index lies where the indexer would put it.

@@ -11,6 +11,7 @@ mod flow;
 mod many;
 mod own;
 mod proxy;
+mod reload;
 mod restarts;
 mod traces;
 mod validate;

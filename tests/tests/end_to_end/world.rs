@@ -16,7 +16,7 @@ use testweb::{Web, WebBuilder};
 /// Whom site owners would write to.
 const CONTACT_EMAIL: &str = "crawler@crawler.example";
 /// How long a program may take to do its part before the test gives up on it.
-const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 #[derive(Clone, Copy)]
 pub(crate) enum Backend {
@@ -180,8 +180,8 @@ impl Api {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let address = format!("127.0.0.1:{port}");
         let mut command = world.program("api");
-        more(&mut command);
         command.args(["--listen", &address]).stdout(Stdio::null()).stderr(Stdio::null());
+        more(&mut command);
         Self { child: command.spawn().unwrap(), base: format!("http://{address}") }
     }
 
@@ -190,6 +190,12 @@ impl Api {
         let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
         assert!(asked.success(), "the api had already ended");
         assert!(self.child.wait().unwrap().success(), "the api did not end well");
+    }
+
+    /// Asks it to read its settings again.
+    pub(crate) fn hang_up(&self) {
+        let asked = Command::new("kill").args(["-HUP", &self.child.id().to_string()]).status().unwrap();
+        assert!(asked.success(), "the api had already ended");
     }
 
     /// Stops it and starts it again on the same port.
