@@ -1,13 +1,11 @@
 //! Values as they lie in columns: times in milliseconds, counts, compressed bytes, batches as JSON.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use zstd::bulk::Compressor;
 
 use crate::StoreError;
 
@@ -64,22 +62,9 @@ pub(crate) fn text_of(value: Option<&String>) -> Option<Cow<'_, str>> {
     value.map(|value| text(value))
 }
 
-thread_local! {
-    /// Setting one up takes longer than compressing what a visit writes.
-    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
-}
-
 pub(crate) fn compress(bytes: &[u8], what: &'static str) -> Result<Vec<u8>, StoreError> {
-    let compressed = COMPRESSOR.with_borrow_mut(|kept| {
-        let mut compressor = match kept.take() {
-            Some(compressor) => compressor,
-            None => Compressor::new(ZSTD_LEVEL)?,
-        };
-        let compressed = compressor.compress(bytes);
-        *kept = Some(compressor);
-        compressed
-    });
-    compressed.map_err(|error| StoreError::Unstorable { what, reason: error.to_string() })
+    zstd::stream::encode_all(bytes, ZSTD_LEVEL)
+        .map_err(|error| StoreError::Unstorable { what, reason: error.to_string() })
 }
 
 pub(crate) fn json(value: &impl Serialize, what: &'static str) -> Result<String, StoreError> {
