@@ -7,7 +7,7 @@ use anyhow::Context;
 use clap::Parser;
 use indexer::cli::{Arguments, Command, Settings};
 use indexer::follow::{self, Mode, Summary};
-use indexer::snapshot::{self, Shelf};
+use indexer::snapshot::{self, Attempt, Shelf};
 use store::Store;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -61,7 +61,8 @@ async fn run(arguments: &Arguments, settings: Settings) -> anyhow::Result<()> {
         }
     };
     let publisher = TaskTracker::new();
-    if let (Some(to), Mode::Follow, None) = (&publish_to, arguments.mode(), arguments.command) {
+    let is_following = arguments.command.is_none() && matches!(arguments.mode(), Mode::Follow);
+    if let (Some(to), true) = (&publish_to, is_following) {
         publisher.spawn(snapshot::keep_publishing(index_dir.clone(), Arc::clone(to), cancel.clone()));
     }
     publisher.close();
@@ -85,7 +86,12 @@ async fn run(arguments: &Arguments, settings: Settings) -> anyhow::Result<()> {
     cancel.cancel();
     publisher.wait().await;
     if let Some(to) = publish_to {
-        snapshot::publish_logged(index_dir, to).await;
+        let attempt = snapshot::publish_logged(index_dir, to).await;
+        // One that follows has published until now, and will again when it is started anew.
+        anyhow::ensure!(
+            is_following || attempt != Attempt::Failed,
+            "the index is up to date, and its snapshot was not published: the log says why"
+        );
     }
     Ok(())
 }

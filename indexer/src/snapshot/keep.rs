@@ -21,8 +21,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub async fn keep_publishing(index_dir: PathBuf, to: Arc<dyn Shelf>, cancel: CancellationToken) {
     loop {
         let pause = match publish_logged(index_dir.clone(), Arc::clone(&to)).await {
-            Source::Index => PUBLISH_EVERY,
-            Source::Nothing => LOOK_EVERY,
+            Attempt::Done | Attempt::Failed => PUBLISH_EVERY,
+            Attempt::NoIndex => LOOK_EVERY,
         };
         if cancel.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
             return;
@@ -30,32 +30,44 @@ pub async fn keep_publishing(index_dir: PathBuf, to: Arc<dyn Shelf>, cancel: Can
     }
 }
 
-/// Whether there is something to publish.
+/// What one attempt to publish came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    Index,
-    Nothing,
+pub enum Attempt {
+    /// The newest snapshot shows the index as it is.
+    Done,
+    /// There is nothing to publish yet.
+    NoIndex,
+    /// The log says why.
+    Failed,
 }
 
 /// Publishes once and says what it came to.
-pub async fn publish_logged(index_dir: PathBuf, to: Arc<dyn Shelf>) -> Source {
+pub async fn publish_logged(index_dir: PathBuf, to: Arc<dyn Shelf>) -> Attempt {
     let published = tokio::task::spawn_blocking(move || publish(&index_dir, &*to, now())).await;
     match published {
-        Ok(Ok(Published::New { snapshot, bytes_new })) => tracing::info!(
-            feed.position = snapshot.position.0,
-            files = snapshot.files.len(),
-            bytes_new,
-            "snapshot published"
-        ),
-        Ok(Ok(Published::Unchanged)) => {}
+        Ok(Ok(Published::New { snapshot, bytes_new })) => {
+            tracing::info!(
+                feed.position = snapshot.position.0,
+                files = snapshot.files.len(),
+                bytes_new,
+                "snapshot published"
+            );
+            Attempt::Done
+        }
+        Ok(Ok(Published::Unchanged)) => Attempt::Done,
         Ok(Err(SnapshotError::Index(IndexError::Missing { .. }))) => {
             tracing::debug!("there is no index to publish yet");
-            return Source::Nothing;
+            Attempt::NoIndex
         }
-        Ok(Err(error)) => tracing::error!(%error, "the snapshot was not published"),
-        Err(error) => tracing::error!(%error, "publishing broke off"),
+        Ok(Err(error)) => {
+            tracing::error!(%error, "the snapshot was not published");
+            Attempt::Failed
+        }
+        Err(error) => {
+            tracing::error!(%error, "publishing broke off");
+            Attempt::Failed
+        }
     }
-    Source::Index
 }
 
 #[expect(clippy::disallowed_methods, reason = "the edge of the program, where time comes in")]

@@ -28,7 +28,7 @@ use crate::error::IndexError;
 pub use bucket::Bucket;
 pub use directory::Directory;
 pub use fetch::{Fetched, fetch};
-pub use keep::{keep_publishing, publish_logged};
+pub use keep::{Attempt, keep_publishing, publish_logged};
 pub use manifest::{Snapshot, SnapshotFile};
 pub use place::{Place, PlaceError};
 pub use publish::{Published, publish};
