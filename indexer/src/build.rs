@@ -3,9 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use store::{FeedPosition, StoredManifest};
+use tantivy::TantivyDocument;
 
 use crate::error::IndexError;
 use crate::index::{Generations, Writer, WriterLock};
+
+/// Capabilities as the engine takes them.
+#[doc(hidden)]
+pub struct PreparedDocuments(Vec<TantivyDocument>);
 
 /// An index in the making; nobody sees it before [`Self::finish`].
 pub struct IndexBuilder {
@@ -32,6 +37,19 @@ impl IndexBuilder {
     /// Adds a manifest's capabilities; returns how many.
     pub fn add(&self, stored: &StoredManifest) -> Result<usize, IndexError> {
         self.writer.replace(stored)
+    }
+
+    /// The same documents with nothing left to do but the engine's work: for benchmarks.
+    #[doc(hidden)]
+    pub fn prepare(&self, stored: &[StoredManifest]) -> Result<PreparedDocuments, IndexError> {
+        let documents: Result<Vec<_>, _> = stored.iter().map(|of| self.writer.documents_of(of)).collect();
+        Ok(PreparedDocuments(documents?.into_iter().flatten().collect()))
+    }
+
+    /// Adds documents that are ready: for benchmarks.
+    #[doc(hidden)]
+    pub fn add_prepared(&self, documents: PreparedDocuments) -> Result<(), IndexError> {
+        self.writer.add(documents.0)
     }
 
     /// Adds the capabilities of several manifests; returns how many.

@@ -20,6 +20,8 @@ pub mod snapshot;
 
 pub use answer::{FacetBuckets, FacetCount, Hit, SearchAnswer, Suggestion, SuggestionKind};
 pub use build::IndexBuilder;
+#[doc(hidden)]
+pub use build::PreparedDocuments;
 pub use error::{CursorProblem, IndexError, SearchError};
 pub use follow::IndexConfig;
 pub use index::SCHEMA_VERSION;

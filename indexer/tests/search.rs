@@ -142,6 +142,15 @@ fn filters_are_or_inside_and_and_across() {
     let without = total(Filters { without_sites: vec!["SKYHOP.example".into()], ..Filters::default() });
     assert!(of_one > 0);
     assert_eq!(without, everything - of_one);
+    // few values and many are looked up in different ways
+    for others in [1, 5, 100] {
+        let mut sites: Vec<String> = (0..others).map(|at| format!("no{at}.example")).collect();
+        assert_eq!(total(Filters { sites: sites.clone(), ..Filters::default() }), 0);
+        assert_eq!(total(Filters { without_sites: sites.clone(), ..Filters::default() }), everything);
+        sites.push("skyhop.example".into());
+        assert_eq!(total(Filters { sites: sites.clone(), ..Filters::default() }), of_one);
+        assert_eq!(total(Filters { without_sites: sites, ..Filters::default() }), without);
+    }
     assert_eq!(total(Filters { invocable: Some(true), ..Filters::default() }), 1);
     let since = Some(DateTime::<Utc>::from_timestamp(1_790_000_001, 0).unwrap());
     assert_eq!(total(Filters { updated_since: since, ..Filters::default() }), 0);

@@ -9,7 +9,7 @@ use std::path::Path;
 use manifest::ManifestId;
 use store::{FeedPosition, StoredManifest};
 use tantivy::indexer::LogMergePolicy;
-use tantivy::{Index, IndexSettings, IndexWriter, Term};
+use tantivy::{Index, IndexSettings, IndexWriter, TantivyDocument, Term};
 
 use super::document::ManifestText;
 use super::{Fields, Generations, Payload, SchemaParts, register_tokenizers, schema};
@@ -90,15 +90,28 @@ impl Writer {
     /// Puts a manifest's present capabilities in the place of those that were there. Returns how many there are now.
     pub(crate) fn replace(&self, stored: &StoredManifest) -> Result<usize, IndexError> {
         self.remove(&stored.manifest.id);
-        let Some(text) = ManifestText::of(stored) else { return Ok(0) };
-        for capability in &stored.manifest.capabilities {
-            let document = text.document(&self.fields, capability)?;
-            self.inner.add_document(document).map_err(IndexError::engine("add a document"))?;
-        }
-        Ok(stored.manifest.capabilities.len())
+        let documents = self.documents_of(stored)?;
+        let count = documents.len();
+        self.add(documents)?;
+        Ok(count)
     }
 
-    /// Does the same for several manifests, each of another id, on as many threads as write: making documents of texts
+    /// The documents of a manifest, as [`Self::replace`] adds them.
+    pub(crate) fn documents_of(&self, stored: &StoredManifest) -> Result<Vec<TantivyDocument>, IndexError> {
+        let Some(text) = ManifestText::of(stored) else { return Ok(Vec::new()) };
+        let document = |capability| text.document(&self.fields, capability);
+        stored.manifest.capabilities.iter().map(document).collect()
+    }
+
+    /// Adds documents that are ready.
+    pub(crate) fn add(&self, documents: Vec<TantivyDocument>) -> Result<(), IndexError> {
+        for document in documents {
+            self.inner.add_document(document).map_err(IndexError::engine("add a document"))?;
+        }
+        Ok(())
+    }
+
+    /// Replaces several manifests, each of another id, on as many threads as write: making documents of texts
     /// takes longer than what the engine does with them.
     pub(crate) fn replace_all(&self, stored: &[StoredManifest]) -> Result<usize, IndexError> {
         let of_share = |some: &[StoredManifest]| -> Result<usize, IndexError> {

@@ -13,6 +13,9 @@ use crate::error::IndexError;
 use crate::index::Fields;
 use crate::request::{FacetKey, Filters};
 
+/// Values up to which each is looked up by itself: a set of terms costs the engine a dictionary of its own first.
+const TERMS_APART_MAX: usize = 16;
+
 /// Types that one `namespace:*` stands for at most, in one segment of the index.
 const PREFIX_TERMS_MAX: usize = 1_000;
 
@@ -32,7 +35,7 @@ pub(crate) fn filter_parts(
     let mut add = |facet: FacetKey, field: Field, values: Vec<String>| {
         if !values.is_empty() {
             let terms = values.iter().map(|value| Term::from_field_text(field, value));
-            parts.push(FilterPart { facet: Some(facet), query: silent(Box::new(TermSetQuery::new(terms))) });
+            parts.push(FilterPart { facet: Some(facet), query: silent(any_of(terms)) });
         }
     };
     add(FacetKey::Format, fields.format, slugs(filters.formats.iter().map(|value| value.as_str())));
@@ -52,14 +55,14 @@ pub(crate) fn filter_parts(
         let terms = sites.iter().flat_map(|site| {
             [Term::from_field_text(fields.site, site), Term::from_field_text(fields.host, site)]
         });
-        let query = silent(Box::new(TermSetQuery::new(terms)));
+        let query = silent(any_of(terms));
         parts.push(FilterPart { facet: Some(FacetKey::Site), query });
     }
     if !filters.without_sites.is_empty() {
         let sites = lower(&filters.without_sites);
-        let theirs = TermSetQuery::new(sites.iter().map(|site| Term::from_field_text(fields.site, site)));
+        let theirs = any_of(sites.iter().map(|site| Term::from_field_text(fields.site, site)));
         let others: Vec<(Occur, Box<dyn Query>)> =
-            vec![(Occur::Must, Box::new(AllQuery)), (Occur::MustNot, Box::new(theirs))];
+            vec![(Occur::Must, Box::new(AllQuery)), (Occur::MustNot, theirs)];
         parts.push(FilterPart { facet: None, query: silent(Box::new(BooleanQuery::new(others))) });
     }
     if !filters.semantic_types.is_empty() {
@@ -70,7 +73,7 @@ pub(crate) fn filter_parts(
         let forms = filters.names.iter().flat_map(|name| [name.to_lowercase(), fold_exact(name)]);
         let terms =
             forms.filter(|form| !form.is_empty()).map(|form| Term::from_field_text(fields.exact, &form));
-        parts.push(FilterPart { facet: None, query: silent(Box::new(TermSetQuery::new(terms))) });
+        parts.push(FilterPart { facet: None, query: silent(any_of(terms)) });
     }
     let since =
         [(fields.updated_ms, filters.updated_since), (fields.first_seen_ms, filters.first_seen_since)];
@@ -96,6 +99,22 @@ fn lower(values: &[String]) -> Vec<String> {
     values.iter().map(|value| value.to_lowercase()).collect()
 }
 
+/// Documents that have any of the terms.
+fn any_of(terms: impl IntoIterator<Item = Term>) -> Box<dyn Query> {
+    let mut terms: Vec<Term> = terms.into_iter().collect();
+    let one = |term: Term| -> Box<dyn Query> { Box::new(TermQuery::new(term, IndexRecordOption::Basic)) };
+    if terms.len() > TERMS_APART_MAX {
+        return Box::new(TermSetQuery::new(terms));
+    }
+    match (terms.pop(), terms.is_empty()) {
+        (Some(only), true) => one(only),
+        (last, _) => {
+            let terms = terms.into_iter().chain(last);
+            Box::new(BooleanQuery::new(terms.map(|term| (Occur::Should, one(term))).collect()))
+        }
+    }
+}
+
 fn silent(query: Box<dyn Query>) -> Box<dyn Query> {
     Box::new(ConstScoreQuery::new(query, 0.0))
 }
@@ -112,7 +131,7 @@ fn types_query(searcher: &Searcher, fields: &Fields, types: &[String]) -> Result
     if terms.is_empty() {
         return Ok(Box::new(BooleanQuery::new(Vec::new())));
     }
-    Ok(silent(Box::new(TermSetQuery::new(terms))))
+    Ok(silent(any_of(terms)))
 }
 
 fn types_that_begin(searcher: &Searcher, fields: &Fields, prefix: &str) -> Result<Vec<Term>, IndexError> {

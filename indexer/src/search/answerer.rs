@@ -14,6 +14,7 @@ use super::bare::BareSearch;
 use super::candidates::{
     Conditions, Selected, add_phrases, excluded_query, is_scored_whole, select, selecting_query,
 };
+use super::columns::KeptTraits;
 use super::cursor::{Cursor, short_tie};
 use super::deadline::{Deadline, Timed};
 use super::loaded::Loaded;
@@ -360,16 +361,8 @@ impl<'a> Answerer<'a> {
     fn traits(&self, candidates: &[DocAddress], exact: &HashSet<DocAddress>) -> Vec<Traits> {
         let traits = |address: &DocAddress| {
             let columns = self.loaded.columns.get(address.segment_ord as usize)?;
-            let number = |column: &tantivy::columnar::Column<u64>| column.first(address.doc_id).unwrap_or(0);
-            #[expect(clippy::cast_possible_truncation, reason = "a factor near one")]
-            let prior = columns.prior.first(address.doc_id).unwrap_or(1.0) as f32;
-            Some(Traits {
-                tie: number(&columns.tie),
-                site: number(&columns.site),
-                text: number(&columns.text),
-                prior,
-                is_exact: exact.contains(address),
-            })
+            let KeptTraits { tie, site, text, prior } = columns.traits(address.doc_id)?;
+            Some(Traits { tie, site, text, prior, is_exact: exact.contains(address) })
         };
         candidates.iter().filter_map(traits).collect()
     }

@@ -4,17 +4,16 @@ use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tantivy::columnar::Column;
-use tantivy::fieldnorm::FieldNormReader;
 use tantivy::{Index, IndexReader, ReloadPolicy};
 
 use super::IndexGeneration;
+use super::columns::Columns;
 use super::frequencies::{Frequencies, Statistics};
 use super::suggest::Suggestions;
+use super::warm::warm;
 use crate::error::IndexError;
 use crate::index::{Fields, Generations, Payload, register_tokenizers};
 use crate::query::Associations;
-use crate::request::FacetKey;
 
 /// Times that an opening is tried anew when the writer commits or swaps in the middle of it.
 const ATTEMPTS_MAX: u32 = 5;
@@ -34,41 +33,7 @@ pub(crate) struct Loaded {
     pub(crate) pairs: Frequencies,
     pub(crate) known: Arc<Associations>,
     /// Columns that every ranking reads, by segment.
-    pub(crate) columns: Vec<Columns>,
-}
-
-/// What is known of the documents of one segment beside their text.
-pub(crate) struct Columns {
-    pub(crate) tie: Column<u64>,
-    pub(crate) site: Column<u64>,
-    pub(crate) text: Column<u64>,
-    pub(crate) prior: Column<f64>,
-    pub(crate) first_seen_ms: Column<i64>,
-    /// The stems of each document, as numbers.
-    pub(crate) stems: Column<u64>,
-    /// The character grams of its names, as numbers.
-    pub(crate) grams: Column<u64>,
-    /// How long the documents are.
-    pub(crate) lengths: FieldNormReader,
-}
-
-impl Columns {
-    fn of(searcher: &tantivy::Searcher, fields: &Fields) -> tantivy::Result<Vec<Self>> {
-        let of_segment = |segment: &tantivy::SegmentReader| {
-            let fast = segment.fast_fields();
-            Ok(Self {
-                tie: fast.u64("tie")?,
-                site: fast.u64("site_number")?,
-                text: fast.u64("text_number")?,
-                prior: fast.f64("prior")?,
-                first_seen_ms: fast.i64("first_seen_ms")?,
-                stems: fast.u64("stems")?,
-                grams: fast.u64("grams")?,
-                lengths: segment.get_fieldnorms_reader(fields.all)?,
-            })
-        };
-        searcher.segment_readers().iter().map(of_segment).collect()
-    }
+    pub(crate) columns: Vec<Arc<Columns>>,
 }
 
 impl Loaded {
@@ -106,7 +71,8 @@ impl Loaded {
             .map_err(|error| corrupt(error.to_string()))?;
         let searcher = reader.searcher();
         let generation = generation(payload, opstamp(&index)?);
-        let columns = warm(&searcher, &fields).map_err(|error| corrupt(error.to_string()))?;
+        warm(&index, &searcher, &fields, None).map_err(|error| corrupt(error.to_string()))?;
+        let columns = Columns::of(&searcher, &fields, &[]).map_err(|error| corrupt(error.to_string()))?;
         let statistics = Statistics::of(&searcher, &fields).map_err(|error| corrupt(error.to_string()))?;
         let suggestions = Suggestions::of(&searcher, &fields, &Suggestions::default());
         let suggestions = suggestions.map_err(|error| corrupt(error.to_string()))?;
@@ -141,7 +107,8 @@ impl Loaded {
             self.reader.reload().map_err(&failed)?;
             if opstamp(&self.index)? == before {
                 let searcher = self.reader.searcher();
-                let columns = warm(&searcher, &self.fields).map_err(&failed)?;
+                warm(&self.index, &searcher, &self.fields, Some(&self.searcher)).map_err(&failed)?;
+                let columns = Columns::of(&searcher, &self.fields, &self.columns).map_err(&failed)?;
                 let statistics = Statistics::of(&searcher, &self.fields).map_err(&failed)?;
                 let suggestions = Suggestions::of(&searcher, &self.fields, &self.suggestions);
                 return Ok(Some(Self {
@@ -162,25 +129,6 @@ impl Loaded {
         }
         Ok(None)
     }
-}
-
-/// Opens what searches read of every segment, so that the first one after a commit is no slower than the next: the
-/// dictionaries of the text fields, the columns of ranking and facets, the first rows.
-fn warm(searcher: &tantivy::Searcher, fields: &Fields) -> tantivy::Result<Vec<Columns>> {
-    for segment in searcher.segment_readers() {
-        for field in fields.searched() {
-            let inverted = segment.inverted_index(field)?;
-            inverted.terms().stream()?.advance();
-            segment.get_fieldnorms_reader(field).ok();
-        }
-        for key in FacetKey::ALL {
-            segment.fast_fields().str(key.as_str())?;
-        }
-        if segment.num_docs() > 0 {
-            segment.get_store_reader(1)?.get::<tantivy::TantivyDocument>(0)?;
-        }
-    }
-    Columns::of(searcher, fields)
 }
 
 fn generation(payload: Payload, opstamp: u64) -> IndexGeneration {

@@ -8,7 +8,8 @@
 use tantivy::query::Bm25Weight;
 use tantivy::{DocAddress, DocId, columnar};
 
-use super::loaded::{Columns, Loaded};
+use super::columns::Columns;
+use super::loaded::Loaded;
 use super::postings::{self, Place};
 use crate::analysis::grams;
 use crate::error::IndexError;

@@ -3,6 +3,7 @@
 mod answerer;
 mod bare;
 mod candidates;
+mod columns;
 mod completions;
 mod cursor;
 mod deadline;
@@ -16,6 +17,7 @@ mod rank;
 mod rows;
 mod snippet;
 mod suggest;
+mod warm;
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};

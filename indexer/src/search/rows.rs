@@ -4,19 +4,33 @@ use chrono::DateTime;
 use manifest::CapabilityId;
 use tantivy::collector::TopDocs;
 use tantivy::query::TermQuery;
-use tantivy::schema::{IndexRecordOption, Value};
-use tantivy::{DocAddress, TantivyDocument, Term};
+use tantivy::schema::IndexRecordOption;
+use tantivy::schema::document::{DeserializeError, DocumentDeserialize, DocumentDeserializer, OwnedValue};
+use tantivy::{DocAddress, Term};
 
 use super::loaded::Loaded;
 use crate::answer::Hit;
 use crate::error::IndexError;
 
+/// The bytes of a stored row, without the document that the engine would make around them.
+struct RowBytes(Vec<u8>);
+
+impl DocumentDeserialize for RowBytes {
+    fn deserialize<'de, D: DocumentDeserializer<'de>>(mut document: D) -> Result<Self, DeserializeError> {
+        while let Some((_, value)) = document.next_field::<OwnedValue>()? {
+            if let OwnedValue::Bytes(bytes) = value {
+                return Ok(Self(bytes));
+            }
+        }
+        Ok(Self(Vec::new()))
+    }
+}
+
 /// The row of a document, without score and snippet.
 pub(super) fn row(loaded: &Loaded, address: DocAddress) -> Result<Hit, IndexError> {
     let failed = IndexError::engine("read a document");
-    let document: TantivyDocument = loaded.searcher.doc(address).map_err(&failed)?;
-    let json = document.get_first(loaded.fields.row).and_then(|value| value.as_bytes()).unwrap_or_default();
-    let mut hit: Hit = serde_json::from_slice(json).map_err(IndexError::Row)?;
+    let RowBytes(json) = loaded.searcher.doc(address).map_err(&failed)?;
+    let mut hit: Hit = serde_json::from_slice(&json).map_err(IndexError::Row)?;
     let columns = loaded.columns.get(address.segment_ord as usize);
     let first_seen_ms = columns.and_then(|columns| columns.first_seen_ms.first(address.doc_id));
     let first_seen_at = first_seen_ms.and_then(DateTime::from_timestamp_millis);
