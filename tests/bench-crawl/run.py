@@ -34,7 +34,7 @@ CRAWLEE = "@crawlee/http@3"
 CONCURRENCY = 256
 POLITE_CONCURRENCY = 8000
 SERVER_CORE, CLIENT_CORE = 0, 1
-TIME_MAX = 900
+TIME_MAX = 1800
 # what the bars are set for
 FULL = {"sites": 1000, "polite_sites": 24000, "memory_sites": [20000, 200000]}
 MEMORY_GROWTH_MAX = 1.25

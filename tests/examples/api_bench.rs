@@ -1,8 +1,6 @@
 //! How much the interface bears: requests a second and times at a hundred connections, beside a server that answers a
 //! constant of the same size; a steady load of half of that; twice of it, and what comes after; an export.
 //!
-//! `api_bench --api PROGRAM [--capabilities N] [--data-dir DIR] [--seconds N] [--overload-seconds N] [--json FILE]`
-//!
 //! The generator runs on the same machine and takes its share of it.
 
 #![expect(clippy::print_stdout, reason = "a program that prints its findings")]
@@ -20,6 +18,7 @@ use agentdex_tests::speed::stored;
 use anyhow::Context;
 use axum::Router;
 use axum::routing::get;
+use clap::Parser;
 use indexer::{IndexConfig, SearchRequest, Searcher};
 use serde::Serialize;
 use store::{FeedPosition, Store};
@@ -32,14 +31,31 @@ const REQUESTS: usize = 1_000;
 /// Sites saved at once while the store is filled.
 const SITES_AT_ONCE: usize = 500;
 
+/// How much the interface bears.
+#[derive(Parser)]
 struct Arguments {
+    /// Program to measure, as target/release/api
+    #[arg(long, value_name = "PROGRAM")]
     api: PathBuf,
+    /// Capabilities that are made
+    #[arg(long, default_value_t = 200_000)]
     capabilities: usize,
-    /// Kept, and asked as it is where it is full already.
+    /// Kept, and asked as it is where it is full already
+    #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    time: Duration,
-    overload: Duration,
+    /// Seconds of every load but the overload
+    #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
+    seconds: Duration,
+    /// Seconds of twice what it bears
+    #[arg(long, default_value = "30", value_name = "SECONDS", value_parser = seconds)]
+    overload_seconds: Duration,
+    /// File for the report
+    #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+}
+
+fn seconds(text: &str) -> Result<Duration, std::num::ParseIntError> {
+    text.parse().map(Duration::from_secs)
 }
 
 #[derive(Default, Serialize)]
@@ -62,37 +78,9 @@ struct Bar {
     is_met: bool,
 }
 
-fn arguments() -> anyhow::Result<Arguments> {
-    let mut found = Arguments {
-        api: PathBuf::new(),
-        capabilities: 200_000,
-        data_dir: None,
-        time: Duration::from_secs(10),
-        overload: Duration::from_secs(30),
-        json: None,
-    };
-    let mut typed = std::env::args().skip(1);
-    while let Some(flag) = typed.next() {
-        let value = typed.next().with_context(|| format!("{flag} needs a value"))?;
-        match flag.as_str() {
-            "--api" => found.api = value.into(),
-            "--capabilities" => found.capabilities = value.parse()?,
-            "--data-dir" => found.data_dir = Some(value.into()),
-            "--seconds" => found.time = Duration::from_secs(value.parse()?),
-            "--overload-seconds" => found.overload = Duration::from_secs(value.parse()?),
-            "--json" => found.json = Some(value.into()),
-            _ => anyhow::bail!(
-                "unknown flag {flag}: known are --api, --capabilities, --data-dir, --seconds, --overload-seconds, --json"
-            ),
-        }
-    }
-    anyhow::ensure!(found.api.is_file(), "name the program with --api, as target/release/api");
-    Ok(found)
-}
-
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let arguments = arguments()?;
+    let arguments = Arguments::parse();
     let texts = Texts::at_hand()?;
     let scratch = tempfile::tempdir()?;
     let dir = arguments.data_dir.as_deref().unwrap_or_else(|| scratch.path());
@@ -174,7 +162,7 @@ fn in_process(arguments: &Arguments, words: &[String], dir: &Path) -> anyhow::Re
         .iter()
         .map(|text| SearchRequest { phrasings: vec![text.clone()], ..SearchRequest::default() })
         .collect();
-    in_parallel(arguments.time, &requests, |request| {
+    in_parallel(arguments.seconds, &requests, |request| {
         searcher.search(request)?;
         Ok(())
     })
@@ -237,9 +225,9 @@ async fn each_kind(
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let flat_out =
-        |address| Load { address, connections: CONNECTIONS, pace: Pace::AsAnswered, time: arguments.time };
+        |address| Load { address, connections: CONNECTIONS, pace: Pace::AsAnswered, time: arguments.seconds };
     for (kind, paths) in &paths.kinds {
-        let warm = Load { time: arguments.time / 5, ..flat_out(served.address) };
+        let warm = Load { time: arguments.seconds / 5, ..flat_out(served.address) };
         drive(warm, paths).await?;
         let ours = drive(flat_out(served.address), paths).await?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of an answer")]
@@ -263,13 +251,13 @@ async fn steady_and_too_much(
         address: served.address,
         connections: CONNECTIONS,
         pace: Pace::PerSecond(capacity / 2.0),
-        time: arguments.time,
+        time: arguments.seconds,
     };
     report.loads.insert("search at half of that".to_owned(), drive(half.clone(), searches).await?);
     let twice = Load {
         connections: CONNECTIONS_TOO_MANY,
         pace: Pace::PerSecond(capacity * 2.0),
-        time: arguments.overload,
+        time: arguments.overload_seconds,
         ..half.clone()
     };
     report.loads.insert("search at twice of that".to_owned(), drive(twice, searches).await?);

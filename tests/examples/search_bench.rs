@@ -1,7 +1,5 @@
 //! How fast searches are over many made capabilities: in process, over HTTP, and beside the bare engine, SQLite,
 //! Xapian and PostgreSQL in the same run.
-//!
-//! `search_bench [--capabilities N] [--queries N] [--stored N] [--postgres URL] [--api PROGRAM] [--json FILE]`
 
 #![expect(clippy::print_stdout, reason = "a program that prints its findings")]
 
@@ -14,19 +12,41 @@ use agentdex_tests::speed::made::{CAPABILITIES_PER_SITE, Seeded, Texts};
 use agentdex_tests::speed::measure::{Times, each, now};
 use agentdex_tests::speed::{peers, stored};
 use anyhow::Context;
+use clap::Parser;
 use indexer::{FacetKey, Filters, IndexBuilder, IndexConfig, Method, SearchRequest, Searcher};
 use serde::Serialize;
 use store::{FeedPosition, Store};
 
+/// The allocator of the programs.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Requests of a kind that a slow peer answers.
 const PEER_QUERIES_MAX: usize = 100;
 
+/// How fast searches are over many made capabilities.
+#[derive(Parser)]
 struct Arguments {
+    /// Capabilities that are made
+    #[arg(long, default_value_t = 200_000)]
     capabilities: usize,
+    /// Requests of each kind
+    #[arg(long, default_value_t = 1_000)]
     queries: usize,
+    /// Capabilities that are indexed from a store; 0 leaves that out
+    #[arg(long, default_value_t = 200_000)]
     stored: usize,
+    /// Server that is measured too
+    #[arg(long, value_name = "URL")]
     postgres: Option<String>,
+    /// Program that is asked over HTTP too
+    #[arg(long, value_name = "PROGRAM")]
     api: Option<PathBuf>,
+    /// Leave SQLite, Xapian and PostgreSQL out
+    #[arg(long)]
+    alone: bool,
+    /// File for the report
+    #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
@@ -37,40 +57,14 @@ struct Report {
     indexing: BTreeMap<String, f64>,
     bytes_per_capability: f64,
     times: BTreeMap<String, Times>,
-    /// Requests a second of a search against the bare engine with the same query objects and collector.
+    /// Requests a second of a search against the bare engine with the same query objects and collector, and documents a
+    /// second of indexing against the bare engine that is given the same documents.
     share_of_bare: BTreeMap<String, f64>,
-}
-
-fn arguments() -> anyhow::Result<Arguments> {
-    let mut found = Arguments {
-        capabilities: 200_000,
-        queries: 1_000,
-        stored: 200_000,
-        postgres: None,
-        api: None,
-        json: None,
-    };
-    let mut typed = std::env::args().skip(1);
-    while let Some(flag) = typed.next() {
-        let value = typed.next().with_context(|| format!("{flag} needs a value"))?;
-        match flag.as_str() {
-            "--capabilities" => found.capabilities = value.parse()?,
-            "--queries" => found.queries = value.parse()?,
-            "--stored" => found.stored = value.parse()?,
-            "--postgres" => found.postgres = Some(value),
-            "--api" => found.api = Some(value.into()),
-            "--json" => found.json = Some(value.into()),
-            _ => anyhow::bail!(
-                "unknown flag {flag}: known are --capabilities, --queries, --stored, --postgres, --api, --json"
-            ),
-        }
-    }
-    Ok(found)
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let arguments = arguments()?;
+    let arguments = Arguments::parse();
     let texts = Texts::at_hand()?;
     let dir = tempfile::tempdir()?;
     let mut report = Report { capabilities: arguments.capabilities, ..Report::default() };
@@ -98,7 +92,9 @@ async fn main() -> anyhow::Result<()> {
     if let Some(program) = &arguments.api {
         over_http(program, dir.path(), (&keywords, &sentences, &prefixes), &mut report).await?;
     }
-    beside(&arguments, dir.path(), &plain, (&keywords, &sentences), &mut report).await?;
+    if !arguments.alone {
+        beside(&arguments, dir.path(), &plain, (&keywords, &sentences), &mut report).await?;
+    }
     print(&report);
     if let Some(path) = &arguments.json {
         std::fs::write(path, serde_json::to_string_pretty(&report)? + "\n")?;
@@ -117,15 +113,23 @@ async fn from_the_store(arguments: &Arguments, texts: &Texts, report: &mut Repor
     let dir = tempfile::tempdir()?;
     let store = Store::open_in_data_dir(dir.path()).await?;
     let count = arguments.stored.min(arguments.capabilities);
-    for first in (0..count / CAPABILITIES_PER_SITE).step_by(500) {
-        let last = (first + 500).min(count / CAPABILITIES_PER_SITE);
-        let made = (first..last).map(|at| texts.site(at)).collect::<anyhow::Result<Vec<_>>>()?;
-        stored::fill(&store, &made).await?;
-    }
+    let made = (0..count / CAPABILITIES_PER_SITE).map(|at| texts.site(at));
+    let made = made.collect::<anyhow::Result<Vec<_>>>()?;
+    stored::fill(&store, &made).await?;
+    let feed_id = store.feed_id().await?;
     let start = now();
     let summary = indexer::follow::rebuild(store, IndexConfig::in_data_dir(dir.path())).await?;
     let indexed = usize::try_from(summary.capabilities)?;
-    report.indexing.insert("agentdex, from the store".to_owned(), rate(indexed, start.elapsed()));
+    let ours = rate(indexed, start.elapsed());
+    report.indexing.insert("agentdex, from the store".to_owned(), ours);
+    let builder = IndexBuilder::begin(&dir.path().join("bare"), &feed_id)?;
+    let prepared = builder.prepare(&made)?;
+    let start = now();
+    builder.add_prepared(prepared)?;
+    builder.finish(FeedPosition(0))?;
+    let bare = rate(indexed, start.elapsed());
+    report.indexing.insert("bare tantivy, the same documents".to_owned(), bare);
+    report.share_of_bare.insert("indexing from the store".to_owned(), (ours / bare * 100.0).round() / 100.0);
     Ok(())
 }
 
@@ -337,7 +341,7 @@ async fn beside(
     let bare = dir.join("bare");
     std::fs::create_dir_all(&bare)?;
     let time = peers::tantivy_filled(&bare, plain)?;
-    report.indexing.insert("bare tantivy, from memory".to_owned(), rate(plain.len(), time));
+    report.indexing.insert("bare tantivy, plain texts".to_owned(), rate(plain.len(), time));
     let (mut sqlite, time) = peers::Fts5::filled(&dir.join("fts5.db"), plain).await?;
     report.indexing.insert("SQLite FTS5, from memory".to_owned(), rate(plain.len(), time));
     for (kind, texts) in [("keyword", keywords), ("sentence", sentences)] {
