@@ -77,7 +77,8 @@ impl App {
     /// On a database that is open already, as where all three programs share one process.
     pub fn with_store(config: ApiConfig, store: Store) -> Self {
         let slots = Slots::for_this_machine();
-        let index = Arc::new(IndexHandle::new(config.index_dir.clone(), slots.clone()));
+        let embedder = config.embedder.clone();
+        let index = Arc::new(IndexHandle::new(config.index_dir.clone(), embedder, slots.clone()));
         metrics::start();
         Self(Arc::new(Shared {
             limits: Limits::new(config.limits),
@@ -244,6 +245,11 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
     tasks.spawn(tidy(app.clone(), follow_until.clone()));
     if let Some(from) = snapshots {
         let (to, replica) = (app.0.config.index_dir.clone(), Arc::clone(&app.0.replica));
+        // Snapshots carry no vectors: a replica makes its own.
+        if let Some(embedder) = &app.0.config.embedder {
+            let embedder = Arc::clone(embedder);
+            tasks.spawn(indexer::vectors::keep_current(to.clone(), embedder, follow_until.clone()));
+        }
         tasks.spawn(replica::follow(Arc::from(from), to, replica, follow_until.clone()));
     }
 

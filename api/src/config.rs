@@ -5,8 +5,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use indexer::Embedder;
 use indexer::cli::Settings;
 use indexer::snapshot::Place;
 use ipnet::IpNet;
@@ -44,6 +46,8 @@ pub struct ApiConfig {
     pub index_dir: PathBuf,
     /// Where snapshots of the index are fetched from, instead of an indexer on this machine.
     pub index_from: Option<Place>,
+    /// What requests are given vectors with, opened by whoever starts the interface.
+    pub embedder: Option<Arc<dyn Embedder>>,
     pub database: StoreConfig,
     pub limits: LimitsConfig,
     /// Proxies that may say in whose name they ask.
@@ -105,6 +109,7 @@ impl ApiSettings {
             public_url: self.public_url.as_deref().map(public_url).transpose()?,
             index_dir: shared.index.dir,
             index_from: self.index_from,
+            embedder: None,
             database: shared.store,
             limits: self.limits,
             trusted_proxies: self.trusted_proxies.iter().map(|text| range(text)).collect::<Result<_, _>>()?,

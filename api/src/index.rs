@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use indexer::{IndexError, Searcher};
+use indexer::{Associations, Embedder, IndexError, Searcher};
 use tokio_util::sync::CancellationToken;
 
 use crate::problem::Problem;
@@ -26,14 +26,15 @@ enum IndexState {
 /// The index behind the routes.
 pub(crate) struct IndexHandle {
     dir: PathBuf,
+    embedder: Option<Arc<dyn Embedder>>,
     state: RwLock<IndexState>,
     slots: Slots,
 }
 
 impl IndexHandle {
-    pub(crate) fn new(dir: PathBuf, slots: Slots) -> Self {
+    pub(crate) fn new(dir: PathBuf, embedder: Option<Arc<dyn Embedder>>, slots: Slots) -> Self {
         let away = IndexState::Away("the index has not been opened yet".to_owned());
-        Self { dir, state: RwLock::new(away), slots }
+        Self { dir, embedder, state: RwLock::new(away), slots }
     }
 
     fn state(&self) -> IndexState {
@@ -55,7 +56,7 @@ impl IndexHandle {
     /// Opens the index, or makes a newer commit visible. Blocking.
     pub(crate) fn refresh(&self) {
         let IndexState::Open(searcher) = self.state() else {
-            let opened = Searcher::open(&self.dir);
+            let opened = Searcher::open_with(&self.dir, &Associations::built_in(), self.embedder.clone());
             return self.set(opened.map_or_else(|error| IndexState::Away(away(&error)), IndexState::Open));
         };
         if let Err(error) = searcher.reload() {

@@ -38,6 +38,7 @@ fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
 fn configured(arguments: &Arguments) -> anyhow::Result<(ApiConfig, Log)> {
     let shared = arguments.shared.settings()?;
     let log = shared.start_logging("agentdex-api");
+    let embedder = shared.open_embedder()?;
     let typed = ApiSettings {
         listen: arguments.listen.clone(),
         public_url: arguments.public_url.clone(),
@@ -47,7 +48,8 @@ fn configured(arguments: &Arguments) -> anyhow::Result<(ApiConfig, Log)> {
         feedback: arguments.feedback,
         ..ApiSettings::default()
     };
-    Ok((typed.or_file(arguments.shared.config.as_deref())?.resolve(shared)?, log))
+    let config = typed.or_file(arguments.shared.config.as_deref())?.resolve(shared)?;
+    Ok((ApiConfig { embedder, ..config }, log))
 }
 
 fn run(config: ApiConfig, flags: &SharedArguments) -> anyhow::Result<()> {

@@ -4,6 +4,7 @@
 //! configuration file, the file over the default.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
@@ -14,6 +15,7 @@ use store::{DatabaseUrl, SLOW_STATEMENT_DEFAULT, StoreConfig, StoreError};
 
 use crate::follow::{IndexConfig, Mode};
 use crate::snapshot::Place;
+use crate::vectors::{Embedder, EmbedderError, open_embedder};
 
 /// Where everything is kept unless told otherwise.
 const DATA_DIR_DEFAULT: &str = "./agentdex-data";
@@ -52,6 +54,9 @@ pub struct SharedArguments {
     /// Where the index lies [default: `index` in the data directory].
     #[arg(long, value_name = "DIR", global = true)]
     pub index_dir: Option<PathBuf>,
+    /// A directory with a sentence model, to find also what means alike in other words (needs the feature `embedder`).
+    #[arg(long, value_name = "DIR", global = true)]
+    pub embedder: Option<PathBuf>,
     /// A TOML file with the same settings, written with `_` for `-`; AGENTDEX_… variables override it, and flags both.
     #[arg(long, value_name = "FILE", env = "AGENTDEX_CONFIG", global = true)]
     pub config: Option<PathBuf>,
@@ -72,6 +77,8 @@ pub struct Settings {
     pub data_dir: PathBuf,
     pub store: StoreConfig,
     pub index: IndexConfig,
+    /// Where the model lies that vectors are made with.
+    pub embedder: Option<PathBuf>,
     /// Where snapshots are published, as the file says.
     pub publish: Option<Place>,
     pub log_format: LogFormat,
@@ -112,6 +119,7 @@ struct ConfigFile {
 #[serde(default, deny_unknown_fields)]
 struct IndexerTable {
     index_dir: Option<PathBuf>,
+    embedder: Option<PathBuf>,
     publish: Option<Place>,
 }
 
@@ -134,11 +142,12 @@ impl SharedArguments {
         let index_dir = self.index_dir.clone().or(file.indexer.index_dir);
         let index = index_dir.map_or_else(|| IndexConfig::in_data_dir(&data_dir), |dir| IndexConfig { dir });
         let log_format = self.log_format.or(file.log_format).unwrap_or_default();
+        let embedder = self.embedder.clone().or(file.indexer.embedder);
         let publish = file.indexer.publish;
         let slow_statement = file.slow_statement_ms.map_or(SLOW_STATEMENT_DEFAULT, Duration::from_millis);
         let store = StoreConfig { slow_statement, ..StoreConfig::new(url) };
         let traces_url = file.traces_url;
-        Ok(Settings { data_dir, store, index, publish, log_format, log_level, traces_url })
+        Ok(Settings { data_dir, store, index, embedder, publish, log_format, log_level, traces_url })
     }
 
     /// How much is logged by what flags and file say now; asked again at SIGHUP.
@@ -167,6 +176,11 @@ impl Arguments {
 }
 
 impl Settings {
+    /// Reads the model, where one was named. Blocking.
+    pub fn open_embedder(&self) -> Result<Option<Arc<dyn Embedder>>, EmbedderError> {
+        self.embedder.as_deref().map(open_embedder).transpose()
+    }
+
     /// Sends log lines to stderr, and the spans of the program to the collector, where there is one.
     pub fn start_logging(&self, program: &'static str) -> Log {
         settings::log::start(program, self.log_format, self.log_level, self.traces_url.as_ref())
@@ -185,14 +199,18 @@ mod tests {
     fn flags_win_over_the_file_and_the_file_over_defaults() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("agentdex.toml");
-        std::fs::write(&file, "data_dir = \"/data\"\nlog_format = \"json\"\n[indexer]\nindex_dir = \"/i\"\n")
-            .unwrap();
+        std::fs::write(
+            &file,
+            "data_dir = \"/data\"\nlog_format = \"json\"\n[indexer]\nindex_dir = \"/i\"\nembedder = \"/m\"\n",
+        )
+        .unwrap();
         let config = file.to_str().unwrap();
         let settings = arguments(&["--once", "--config", config, "--data-dir", "/mine"]).unwrap();
         assert_eq!(settings.mode(), Mode::Once);
         let settings = settings.shared.settings().unwrap();
         assert_eq!(settings.data_dir, PathBuf::from("/mine"));
         assert_eq!(settings.index.dir, PathBuf::from("/i"));
+        assert_eq!(settings.embedder, Some(PathBuf::from("/m")));
         assert_eq!(settings.log_format, LogFormat::Json);
         let plain = arguments(&["rebuild", "--data-dir", "/d"]).unwrap();
         assert_eq!(plain.command, Some(Command::Rebuild));

@@ -17,6 +17,7 @@ mod reader;
 pub mod request;
 mod search;
 pub mod snapshot;
+pub mod vectors;
 
 pub use answer::{FacetBuckets, FacetCount, Hit, SearchAnswer, Suggestion, SuggestionKind};
 pub use build::IndexBuilder;
@@ -30,3 +31,4 @@ pub use request::{ExploreRequest, FacetKey, FacetWanted, Filters, Method, Search
 #[doc(hidden)]
 pub use search::BareSearch;
 pub use search::{IndexGeneration, Searcher};
+pub use vectors::{Embedder, EmbedderError};

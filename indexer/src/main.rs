@@ -1,5 +1,6 @@
 //! The program `indexer`: parses the command line, runs, and says in one sentence what went wrong.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use clap::Parser;
 use indexer::cli::{Arguments, Command, Settings};
 use indexer::follow::{self, Mode, Summary};
 use indexer::snapshot::{self, Attempt, Shelf};
+use indexer::{Embedder, vectors};
 use store::Store;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -25,11 +27,15 @@ fn main() -> ExitCode {
         Err(error) => return ended(&error, USAGE),
     };
     let _log = settings.start_logging("agentdex-indexer");
+    let embedder = match settings.open_embedder() {
+        Ok(embedder) => embedder,
+        Err(error) => return ended(&error, USAGE),
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let outcome = runtime.context("cannot start").and_then(|runtime| {
         runtime.block_on(async {
             tokio::select! {
-                done = run(&arguments, settings) => done,
+                done = run(&arguments, settings, embedder) => done,
                 never = settings::log::reload_on_hangup(|| arguments.shared.log_level()) => match never {},
             }
         })
@@ -46,7 +52,11 @@ fn ended(error: &dyn std::error::Error, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-async fn run(arguments: &Arguments, settings: Settings) -> anyhow::Result<()> {
+async fn run(
+    arguments: &Arguments,
+    settings: Settings,
+    embedder: Option<Arc<dyn Embedder>>,
+) -> anyhow::Result<()> {
     let cancel = CancellationToken::new();
     let publish_to = arguments.publish.clone().or_else(|| settings.publish.clone());
     // what is published when the program stops has to arrive, too
@@ -60,12 +70,15 @@ async fn run(arguments: &Arguments, settings: Settings) -> anyhow::Result<()> {
             None => follow::run(store, settings.index, cancel.clone(), arguments.mode()).await,
         }
     };
-    let publisher = TaskTracker::new();
+    let beside = TaskTracker::new();
     let is_following = arguments.command.is_none() && matches!(arguments.mode(), Mode::Follow);
     if let (Some(to), true) = (&publish_to, is_following) {
-        publisher.spawn(snapshot::keep_publishing(index_dir.clone(), Arc::clone(to), cancel.clone()));
+        beside.spawn(snapshot::keep_publishing(index_dir.clone(), Arc::clone(to), cancel.clone()));
     }
-    publisher.close();
+    if let (Some(embedder), true) = (&embedder, is_following) {
+        beside.spawn(vectors::keep_current(index_dir.clone(), Arc::clone(embedder), cancel.clone()));
+    }
+    beside.close();
     tokio::pin!(work);
     let summary = tokio::select! {
         summary = &mut work => summary?,
@@ -83,8 +96,11 @@ async fn run(arguments: &Arguments, settings: Settings) -> anyhow::Result<()> {
         }
     };
     report(summary);
+    if let (Some(embedder), false) = (embedder, is_following) {
+        embed_once(index_dir.clone(), embedder, &cancel).await?;
+    }
     cancel.cancel();
-    publisher.wait().await;
+    beside.wait().await;
     if let Some(to) = publish_to {
         let attempt = snapshot::publish_logged(index_dir, to).await;
         // One that follows has published until now, and will again when it is started anew.
@@ -93,6 +109,25 @@ async fn run(arguments: &Arguments, settings: Settings) -> anyhow::Result<()> {
             "the index is up to date, and its snapshot was not published: the log says why"
         );
     }
+    Ok(())
+}
+
+/// Gives vectors to what has none, until it is done or a signal comes; the next run goes on.
+async fn embed_once(
+    index_dir: PathBuf,
+    embedder: Arc<dyn Embedder>,
+    cancel: &CancellationToken,
+) -> anyhow::Result<()> {
+    let until = cancel.clone();
+    let mut pass = tokio::task::spawn_blocking(move || vectors::catch_up(&index_dir, &*embedder, &until));
+    let kept = tokio::select! {
+        kept = &mut pass => kept,
+        () = stopped() => {
+            cancel.cancel();
+            pass.await
+        }
+    };
+    kept.context("embedding broke off")??;
     Ok(())
 }
 

@@ -92,7 +92,7 @@ fn judged(
     let one = |(at, taught): (usize, &Taught)| {
         let requests: Vec<Request> =
             taught.set.requests.iter().filter(|request| is_judged(at, request)).cloned().collect();
-        Ok(scores(&requests, &taught.index.rank(&requests, &known(at))?))
+        Ok(scores(&requests, &taught.index.rank(&requests, &known(at), None)?))
     };
     taught.iter().enumerate().map(one).collect()
 }

@@ -1,7 +1,8 @@
 //! Prints nDCG@10, Recall@10 and MRR of the public sets: our index through its own query path, beside FTS5 of SQLite and
 //! the full text of PostgreSQL over the same tools and requests, in the same run.
 //!
-//! `relevance [--postgres URL] [--json FILE] [--record]`; `--record` keeps our numbers as those that the gate compares with.
+//! `relevance [--postgres URL] [--embedder DIR] [--json FILE] [--record]`; `--record` keeps our numbers as those that the gate
+//! compares with. With the feature `embedder`, a model's directory adds our index with the vectors of that model.
 
 #![expect(clippy::print_stdout, reason = "a program that prints its findings")]
 
@@ -14,13 +15,17 @@ use agentdex_tests::relevance::judge::{Scores, mean};
 use agentdex_tests::relevance::labelled;
 use agentdex_tests::relevance::sets::{self, PublicSet};
 use anyhow::Context;
-use indexer::Associations;
+use indexer::{Associations, vectors};
+
+/// Our index with the vectors of the model that was given; what the gate compares with does without.
+const WITH_EMBEDDER: &str = "agentdex with the embedder";
 
 type Table = BTreeMap<String, BTreeMap<String, Scores>>;
 
 #[derive(Default)]
 struct Arguments {
     postgres: Option<String>,
+    embedder: Option<PathBuf>,
     json: Option<PathBuf>,
     is_recorded: bool,
 }
@@ -32,9 +37,12 @@ fn arguments() -> anyhow::Result<Arguments> {
         let mut value = || typed.next().with_context(|| format!("{flag} needs a value"));
         match flag.as_str() {
             "--postgres" => found.postgres = Some(value()?),
+            "--embedder" => found.embedder = Some(value()?.into()),
             "--json" => found.json = Some(value()?.into()),
             "--record" => found.is_recorded = true,
-            _ => anyhow::bail!("unknown flag {flag}: known are --postgres URL, --json FILE, --record"),
+            _ => anyhow::bail!(
+                "unknown flag {flag}: known are --postgres URL, --embedder DIR, --json FILE, --record"
+            ),
         }
     }
     Ok(found)
@@ -44,12 +52,19 @@ fn arguments() -> anyhow::Result<Arguments> {
 async fn main() -> anyhow::Result<()> {
     let arguments = arguments()?;
     let sets = sets::read_all()?.context("there are no shared/relevance sets beside the workspace")?;
+    let embedder = arguments.embedder.as_deref().map(vectors::open_embedder).transpose()?;
     let mut table = Table::new();
     for set in &sets {
         let index = OwnIndex::of(set)?;
-        add(&mut table, "agentdex", set, &index.rank(&set.requests, &Associations::built_in())?);
+        add(&mut table, "agentdex", set, &index.rank(&set.requests, &Associations::built_in(), None)?);
         let none = Arc::new(Associations::default());
-        add(&mut table, "agentdex, nothing learnt", set, &index.rank(&set.requests, &none)?);
+        add(&mut table, "agentdex, nothing learnt", set, &index.rank(&set.requests, &none, None)?);
+        if let Some(embedder) = &embedder {
+            index.embed(&**embedder)?;
+            let with = Some(Arc::clone(embedder));
+            let ranked = index.rank(&set.requests, &Associations::built_in(), with)?;
+            add(&mut table, WITH_EMBEDDER, set, &ranked);
+        }
         add(&mut table, "SQLite FTS5", set, &sqlite(set).await?);
         if let Some(url) = &arguments.postgres {
             add(&mut table, "PostgreSQL ts_rank", set, &postgres(url, set).await?);
@@ -72,7 +87,7 @@ async fn main() -> anyhow::Result<()> {
     }
     if arguments.is_recorded {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("relevance/recorded.json");
-        table.retain(|engine, _| engine.starts_with("agentdex"));
+        table.retain(|engine, _| engine.starts_with("agentdex") && engine != WITH_EMBEDDER);
         table.insert("own requests".to_owned(), BTreeMap::from([("mean".to_owned(), own)]));
         std::fs::write(path, serde_json::to_string_pretty(&table)? + "\n")?;
     }

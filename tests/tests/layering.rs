@@ -19,6 +19,12 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("agentdex-tests", &["manifest", "policy", "store", "crawler", "indexer", "api", "testweb"]),
 ];
 
+/// No member of the workspace, since it takes minutes to build: the one crate that may depend on it, where asked for, and
+/// what it brings along.
+const APART: &str = "embedder";
+const MAY_REACH_APART: &str = "indexer";
+const BROUGHT_ALONG: [&str; 3] = ["candle-core", "candle-transformers", "tokenizers"];
+
 /// Crates that hold decisions and values alone, and what would give them a clock, a network or a database.
 const PURE: [&str; 2] = ["manifest", "policy"];
 const IMPURE: [&str; 8] =
@@ -134,12 +140,32 @@ fn nobody_but_the_front_door_and_the_tests_depends_on_the_ends() {
 }
 
 #[test]
+fn the_embedder_is_built_only_for_who_asks() {
+    let metadata = metadata();
+    for (name, package) in members(&metadata) {
+        let stray: Vec<_> = [APART].into_iter().chain(BROUGHT_ALONG).collect();
+        let reached = reached(&metadata, package);
+        assert!(!stray.iter().any(|apart| reached.contains(apart)), "{name} is built with the embedder");
+        let ours = package.dependencies.iter().filter(|dependency| dependency.name == APART);
+        assert!(ours.clone().all(|dependency| dependency.optional), "{name} needs {APART} always");
+        assert!(ours.count() == usize::from(name == MAY_REACH_APART), "{name} may not depend on {APART}");
+    }
+    let manifest = std::fs::read_to_string(metadata.workspace_root.join("crates/embedder/Cargo.toml"))
+        .expect("the Cargo.toml of the crate that is apart");
+    assert!(!manifest.contains("path ="), "{APART} stands alone");
+}
+
+#[test]
 fn every_dependency_of_the_workspace_says_what_it_is_for() {
     let metadata = metadata();
     let root =
         std::fs::read_to_string(metadata.workspace_root.join("Cargo.toml")).expect("the root Cargo.toml");
     let (_, section) = root.split_once("[workspace.dependencies]\n").expect("the workspace's dependencies");
     let lines = section.lines().take_while(|line| !line.starts_with('['));
+    let apart = std::fs::read_to_string(metadata.workspace_root.join("crates/embedder/Cargo.toml"))
+        .expect("the Cargo.toml of the crate that is apart");
+    let (_, section) = apart.split_once("[dependencies]\n").expect("its dependencies");
+    let lines = lines.chain(section.lines().take_while(|line| !line.starts_with('[')));
     let foreign =
         lines.filter(|line| line.contains('=') && !line.starts_with('#') && !line.contains("path ="));
     let unexplained: Vec<_> =

@@ -40,7 +40,7 @@ fn the_public_sets_rank_above_the_bar_and_no_worse_than_recorded() {
         let judge = |set: &sets::PublicSet| {
             let index = OwnIndex::of(set).unwrap();
             runs.each_ref()
-                .map(|(_, known)| scores(&set.requests, &index.rank(&set.requests, known).unwrap()))
+                .map(|(_, known)| scores(&set.requests, &index.rank(&set.requests, known, None).unwrap()))
         };
         let threads: Vec<_> = sets.iter().map(|set| scope.spawn(move || judge(set))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()

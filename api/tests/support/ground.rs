@@ -54,6 +54,7 @@ impl Ground {
             public_url: None,
             index_dir: self.index_dir(),
             index_from: None,
+            embedder: None,
             database: self.database.clone(),
             limits: LimitsConfig::default(),
             trusted_proxies: Vec::new(),

@@ -1,6 +1,7 @@
 //! What may be typed.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use crawler::cli::{CrawlFlags, SharedFlags};
@@ -38,6 +39,9 @@ pub(crate) struct ServeFlags {
     /// How the world reaches the API, where that differs from --listen
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) public_url: Option<String>,
+    /// A directory with a sentence model, to find also what means alike in other words (needs the feature `embedder`)
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) embedder: Option<PathBuf>,
     /// Open the dashboard in a browser
     #[arg(long, global = true)]
     pub(crate) open: bool,

@@ -4,7 +4,7 @@
 
 use std::process::ExitCode;
 
-use api::App;
+use api::{ApiConfig, App};
 use crawler::Cancel;
 use crawler::cli::SharedFlags;
 use tokio::task::JoinSet;
@@ -16,8 +16,9 @@ use crate::serve;
 pub(crate) async fn run(shared: &SharedFlags, serve: &ServeFlags) -> anyhow::Result<ExitCode> {
     let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
     let _log = settings.start_logging("agentdex-mcp");
+    let embedder = serve::open_embedder(&settings, serve)?;
     let config = serve::api_settings(shared, serve)?.resolve(settings)?;
-    let app = App::open(config).await?;
+    let app = App::open(ApiConfig { embedder, ..config }).await?;
     app.refresh_index();
     let cancel = Cancel::default();
     let mut signals = JoinSet::new();

@@ -4,14 +4,15 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use api::{ApiConfig, ApiSettings, App};
 use crawler::cli::{CrawlFlags, SharedFlags, UsageError, Watch};
 use crawler::{Cancel, CrawlConfig, Mode};
-use indexer::Searcher;
 use indexer::follow::IndexConfig;
+use indexer::{Embedder, Searcher};
 use settings::log::LogLevel;
 use store::Store;
 use tokio::task::JoinSet;
@@ -41,7 +42,7 @@ pub(crate) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let resolved = crawler::cli::resolve(shared, crawl)?;
     let _log = resolved.shared.start_logging("agentdex");
-    let config = api_config(shared, serve, &resolved.shared.data_dir)?;
+    let (config, embedder) = api_config(shared, serve, &resolved.shared.data_dir)?;
     // The port first: whoever finds it taken should not have to wait for a crawl to hear so.
     let listener = api::bind(&config).await?;
     let url = format!("http://{}", listener.local_addr()?);
@@ -67,6 +68,13 @@ pub(crate) async fn run(
         let followed = indexer::follow::run(feed, following, until, indexer::follow::Mode::Follow).await;
         followed.map(drop).context("the index cannot follow the crawl")
     });
+    if let Some(embedder) = embedder {
+        let (dir, until) = (index.dir.clone(), stop.clone());
+        services.spawn(async move {
+            indexer::vectors::keep_current(dir, embedder, until).await;
+            Ok(())
+        });
+    }
     let app = App::with_store(config, store.clone());
     let (flags, typed, limited) = (shared.clone(), serve.clone(), app.clone());
     signals.spawn(async move {
@@ -97,9 +105,26 @@ fn reload(flags: &SharedFlags, serve: &ServeFlags, app: &App) -> anyhow::Result<
     Ok(level)
 }
 
-/// The interface's settings; the index lies where the indexer would put it.
-fn api_config(flags: &SharedFlags, serve: &ServeFlags, data_dir: &Path) -> anyhow::Result<ApiConfig> {
-    Ok(api_settings(flags, serve)?.resolve(reader_settings(flags, Some(data_dir))?)?)
+/// The interface's settings; the index lies where the indexer would put it. The model is read once for both.
+fn api_config(
+    flags: &SharedFlags,
+    serve: &ServeFlags,
+    data_dir: &Path,
+) -> anyhow::Result<(ApiConfig, Option<Arc<dyn Embedder>>)> {
+    let settings = reader_settings(flags, Some(data_dir))?;
+    let embedder = open_embedder(&settings, serve)?;
+    let config = api_settings(flags, serve)?.resolve(settings)?;
+    Ok((ApiConfig { embedder: embedder.clone(), ..config }, embedder))
+}
+
+/// The model that was typed, or that the file names.
+pub(crate) fn open_embedder(
+    settings: &indexer::cli::Settings,
+    serve: &ServeFlags,
+) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
+    let dir = serve.embedder.as_ref().or(settings.embedder.as_ref());
+    let opened = dir.map(|dir| indexer::vectors::open_embedder(dir)).transpose();
+    Ok(opened.map_err(|error| UsageError(error.to_string()))?)
 }
 
 /// Where database and index lie.

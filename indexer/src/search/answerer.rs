@@ -1,7 +1,6 @@
 //! One search from request to answer.
 
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use manifest::CapabilityId;
@@ -11,25 +10,23 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, Term};
 
 use super::bare::BareSearch;
-use super::candidates::{
-    Conditions, Selected, add_phrases, excluded_query, is_scored_whole, select, selecting_query,
-};
+use super::candidates::{Conditions, Selected, is_scored_whole, select, selecting_query};
 use super::columns::KeptTraits;
 use super::cursor::{Cursor, short_tie};
 use super::deadline::{Deadline, Timed};
 use super::loaded::Loaded;
 use super::matrix::{Look, Matrix};
+use super::nearest::{Aim, CANDIDATES_MAX, COSINE_GOOD, Nearness, matching, mixed};
 use super::order::{By, Found, TopAfter};
 use super::rank::{Ranked, Traits, coverage, explained_terms, rank, text_scores};
 use super::snippet::Marks;
+use super::wishes::{conditions, query_number, read_wishes, replace_word};
 use super::{facets, rows};
 use crate::analysis::fold_exact;
 use crate::answer::{FacetBuckets, Hit, SearchAnswer};
 use crate::error::{IndexError, SearchError};
-use crate::query::{
-    Correction, PHRASINGS_MAX, Plan, QUERY_BYTES_MAX, Wish, corrections, filter_parts, parse,
-};
-use crate::request::{ExploreRequest, Filters, LIMIT_MAX, SearchRequest, Sort};
+use crate::query::{Correction, Plan, Wish, corrections};
+use crate::request::{ExploreRequest, LIMIT_MAX, SearchRequest, Sort};
 
 /// Below this coverage the best result speaks of something else. Chosen on the dev queries of the public sets: at 0.05
 /// none of the right results is lost, at 0.12 one in twenty of the most conversational set.
@@ -41,16 +38,21 @@ const SIMILAR_CHARS_MAX: usize = 600;
 /// Exact matches that are looked up; a name that more have is no name.
 const EXACT_MAX: usize = 50;
 
-pub(super) fn answer(loaded: &Loaded, request: &SearchRequest) -> Result<SearchAnswer, SearchError> {
+pub(super) fn answer(
+    loaded: &Loaded,
+    nearness: Option<&Nearness>,
+    request: &SearchRequest,
+) -> Result<SearchAnswer, SearchError> {
     let wishes = read_wishes(&request.phrasings)?;
     let deadline = Deadline::after(request.time_max);
-    let answer = Answerer::prepare(loaded, request, wishes).and_then(|answerer| answerer.answer(deadline));
+    let answer =
+        Answerer::prepare(loaded, nearness, request, wishes).and_then(|answerer| answerer.answer(deadline));
     answer.map_err(|error| if deadline.is_over() { deadline.error() } else { error })
 }
 
 /// The query that a request selects its candidates with; `None` when it has no words.
 pub(super) fn bare(loaded: &Loaded, request: &SearchRequest) -> Result<Option<BareSearch>, SearchError> {
-    let answerer = Answerer::prepare(loaded, request, read_wishes(&request.phrasings)?)?;
+    let answerer = Answerer::prepare(loaded, None, request, read_wishes(&request.phrasings)?)?;
     let Some(text) = answerer.text.as_deref() else { return Ok(None) };
     let query = answerer.conditions.apply(Some(text), None);
     let terms = answerer.plans.iter().map(Plan::selecting).sum();
@@ -65,7 +67,7 @@ pub(super) fn explore(loaded: &Loaded, request: &ExploreRequest) -> Result<Vec<F
         limit: 1,
         ..SearchRequest::default()
     };
-    let answerer = Answerer::prepare(loaded, &search, read_wishes(&search.phrasings)?)?;
+    let answerer = Answerer::prepare(loaded, None, &search, read_wishes(&search.phrasings)?)?;
     if answerer.answer(Deadline::after(search.time_max))?.nothing_good {
         return Ok(vec![FacetBuckets::default(); request.facets.len()]);
     }
@@ -76,6 +78,7 @@ pub(super) fn explore(loaded: &Loaded, request: &ExploreRequest) -> Result<Vec<F
 /// Searches for what a capability says of itself, and leaves it out.
 pub(super) fn similar(
     loaded: &Loaded,
+    nearness: Option<&Nearness>,
     id: &CapabilityId,
     max: usize,
 ) -> Result<Option<Vec<Hit>>, SearchError> {
@@ -84,14 +87,15 @@ pub(super) fn similar(
     let text = [own.name.as_str(), description].join(". ");
     let wish = Wish { text: text.chars().take(SIMILAR_CHARS_MAX).collect(), ..Wish::default() };
     let request = SearchRequest { limit: max.saturating_add(1), ..SearchRequest::default() };
-    let answer =
-        Answerer::prepare(loaded, &request, vec![wish])?.answer(Deadline::after(request.time_max))?;
+    let answerer = Answerer::prepare(loaded, nearness, &request, vec![wish])?;
+    let answer = answerer.answer(Deadline::after(request.time_max))?;
     let others = answer.hits.into_iter().filter(|hit| hit.id != *id);
     Ok(Some(others.take(max).collect()))
 }
 
 struct Answerer<'a> {
     loaded: &'a Loaded,
+    nearness: Option<&'a Nearness>,
     request: &'a SearchRequest,
     limit: usize,
     cursor: Option<Cursor>,
@@ -107,6 +111,7 @@ struct Answerer<'a> {
 impl<'a> Answerer<'a> {
     fn prepare(
         loaded: &'a Loaded,
+        nearness: Option<&'a Nearness>,
         request: &'a SearchRequest,
         wishes: Vec<Wish>,
     ) -> Result<Self, SearchError> {
@@ -139,6 +144,7 @@ impl<'a> Answerer<'a> {
         let corrections = found_corrections;
         Ok(Self {
             loaded,
+            nearness,
             request,
             limit,
             cursor,
@@ -173,7 +179,7 @@ impl<'a> Answerer<'a> {
         let query = self.conditions.apply(Some(text), None);
         let window = self.window(query.as_ref(), deadline)?;
         let mut answer = SearchAnswer {
-            total: window.total,
+            total: window.total + window.only_near,
             total_is_exact: window.total_is_exact,
             coverage: window.coverage,
             did_you_mean: self.did_you_mean(),
@@ -221,7 +227,7 @@ impl<'a> Answerer<'a> {
         let skip = Arc::new(seen.iter().copied().collect::<HashSet<u32>>());
         let collector = TopAfter { by: By::Score, limit: room + 1, after: after.clone(), skip };
         let found = self.collect(query, collector, deadline)?;
-        (answer.total, answer.total_is_exact) = (found.total, true);
+        (answer.total, answer.total_is_exact) = (found.total + window.only_near, true);
         let highest = window.ranked.last().map_or(f32::MAX, |last| last.score);
         let marks = self.marks();
         for (place, address) in found.documents.iter().take(room) {
@@ -293,6 +299,11 @@ impl<'a> Answerer<'a> {
             let known: HashSet<DocAddress> = candidates.iter().copied().collect();
             candidates.extend(exact.iter().filter(|address| !known.contains(*address)));
         }
+        let aim = self.aim();
+        let only_near = match &aim {
+            Some(aim) => self.add_nearest(aim, query, &mut candidates, deadline)?,
+            None => 0,
+        };
         let is_all_selected = candidates.len() == selected.len();
         let look = match self.plans.as_slice() {
             [only] if is_all_selected && is_scored_whole(only) => Look::Rest,
@@ -316,10 +327,40 @@ impl<'a> Answerer<'a> {
             }
             matrices.push(matrix);
         }
-        let traits = self.traits(&candidates, &exact);
+        let traits = self.traits(&candidates, &exact, aim.as_ref());
+        if aim.is_some() {
+            let cosines: Vec<Option<f32>> = traits.iter().map(|of| of.cosine).collect();
+            fused = mixed(&fused, &cosines);
+        }
         let ranked = rank(&candidates, &fused, &traits, unit.max(1.0));
         let coverage = self.coverage(&ranked, &matrices);
-        Ok(Window { ranked, total, total_is_exact, coverage, is_everything })
+        Ok(Window { ranked, total, total_is_exact, coverage, is_everything, only_near })
+    }
+
+    /// Where the request points among the vectors.
+    fn aim(&self) -> Option<Aim<'a>> {
+        let texts: Vec<&str> = self.wishes.iter().map(|wish| wish.text.trim()).collect();
+        let texts: Vec<&str> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+        self.nearness?.aim(&texts)
+    }
+
+    /// Lets what is nearest join the candidates. Says how many of them the words do not find.
+    fn add_nearest(
+        &self,
+        aim: &Aim<'_>,
+        query: &dyn Query,
+        candidates: &mut Vec<DocAddress>,
+        deadline: Deadline,
+    ) -> Result<u64, SearchError> {
+        deadline.check()?;
+        let known: HashSet<DocAddress> = candidates.iter().copied().collect();
+        let anything = self.conditions.apply(None, None);
+        let mut nearest = aim.nearest(self.loaded, anything.as_ref(), deadline)?;
+        nearest.retain(|address| !known.contains(address));
+        nearest.truncate(CANDIDATES_MAX.saturating_sub(candidates.len()));
+        let found = matching(self.loaded, query, &nearest)?;
+        candidates.extend(&nearest);
+        Ok((nearest.len() as u64).saturating_sub(found))
     }
 
     fn coverage(&self, ranked: &[Ranked], matrices: &[Matrix]) -> f32 {
@@ -329,7 +370,8 @@ impl<'a> Answerer<'a> {
         let best = ranked.iter().take(COVERAGE_HITS);
         let of_hit = |hit: &Ranked| {
             let plans = self.plans.iter().zip(matrices);
-            plans.map(|(plan, matrix)| coverage(plan, matrix, hit.candidate)).fold(0.0, f32::max)
+            let near = if hit.cosine() < COSINE_GOOD { 0.0 } else { hit.cosine() };
+            plans.map(|(plan, matrix)| coverage(plan, matrix, hit.candidate)).fold(near, f32::max)
         };
         best.map(of_hit).fold(0.0, f32::max)
     }
@@ -358,11 +400,17 @@ impl<'a> Answerer<'a> {
         Ok(found)
     }
 
-    fn traits(&self, candidates: &[DocAddress], exact: &HashSet<DocAddress>) -> Vec<Traits> {
+    fn traits(
+        &self,
+        candidates: &[DocAddress],
+        exact: &HashSet<DocAddress>,
+        aim: Option<&Aim<'_>>,
+    ) -> Vec<Traits> {
         let traits = |address: &DocAddress| {
             let columns = self.loaded.columns.get(address.segment_ord as usize)?;
             let KeptTraits { tie, site, text, prior } = columns.traits(address.doc_id)?;
-            Some(Traits { tie, site, text, prior, is_exact: exact.contains(address) })
+            let cosine = aim.and_then(|aim| aim.cosine(self.loaded, *address));
+            Some(Traits { tie, site, text, prior, is_exact: exact.contains(address), cosine })
         };
         candidates.iter().filter_map(traits).collect()
     }
@@ -408,57 +456,11 @@ struct Window {
     coverage: f32,
     /// Nothing matches beyond the window.
     is_everything: bool,
+    /// Candidates that the words do not find.
+    only_near: u64,
 }
 
 fn marked(marks: &Marks, mut hit: Hit) -> Hit {
     hit.snippet = marks.snippet(hit.description.as_deref().unwrap_or(&hit.name));
     hit
-}
-
-fn read_wishes(phrasings: &[String]) -> Result<Vec<Wish>, SearchError> {
-    if phrasings.len() > PHRASINGS_MAX {
-        return Err(SearchError::TooManyPhrasings { found: phrasings.len(), max: PHRASINGS_MAX });
-    }
-    if let Some(long) = phrasings.iter().find(|phrasing| phrasing.len() > QUERY_BYTES_MAX) {
-        return Err(SearchError::QueryTooLong { bytes: long.len(), max: QUERY_BYTES_MAX });
-    }
-    Ok(phrasings.iter().map(|phrasing| parse(phrasing)).collect::<Result<_, _>>()?)
-}
-
-fn conditions(loaded: &Loaded, filters: &Filters, wishes: &[Wish]) -> Result<Conditions, IndexError> {
-    let (searcher, fields) = (&loaded.searcher, &loaded.fields);
-    let mut parts = filter_parts(searcher, fields, filters)?;
-    for wish in wishes {
-        parts.extend(filter_parts(searcher, fields, &wish.filters)?);
-    }
-    let excluded = wishes.iter().flat_map(|wish| &wish.excluded);
-    let excluded = excluded.filter_map(|text| excluded_query(fields, text)).collect();
-    let mut conditions = Conditions { filters: parts, required: Vec::new(), excluded };
-    // Phrasings of one wish are alternatives: only a phrase of the single phrasing is required.
-    if let [only] = wishes {
-        add_phrases(loaded, &mut conditions, &only.phrases)?;
-    }
-    Ok(conditions)
-}
-
-/// What a cursor is bound to: everything that decides which results there are, and their order.
-fn query_number(request: &SearchRequest) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    request.phrasings.hash(&mut hasher);
-    format!("{:?} {:?}", request.filters, request.sort).hash(&mut hasher);
-    hasher.finish()
-}
-
-fn replace_word(text: &str, said: &str, meant: &str) -> String {
-    let mut replaced = String::with_capacity(text.len() + meant.len());
-    let mut at = 0;
-    for word in crate::analysis::words(text) {
-        if word.text == said {
-            replaced.push_str(text.get(at..word.span.start).unwrap_or_default());
-            replaced.push_str(meant);
-            at = word.span.end;
-        }
-    }
-    replaced.push_str(text.get(at..).unwrap_or_default());
-    replaced
 }

@@ -133,7 +133,7 @@ impl Loaded {
 
 fn generation(payload: Payload, opstamp: u64) -> IndexGeneration {
     let Payload { schema_version, feed_id, position } = payload;
-    IndexGeneration { feed_id, position, opstamp, schema_version }
+    IndexGeneration { feed_id, position, opstamp, schema_version, vectors: 0 }
 }
 
 fn opstamp(index: &Index) -> Result<u64, IndexError> {

@@ -39,6 +39,8 @@ pub(super) struct Traits {
     pub(super) text: u64,
     pub(super) prior: f32,
     pub(super) is_exact: bool,
+    /// How near its vector is to the request, where both have one.
+    pub(super) cosine: Option<f32>,
 }
 
 /// Counts by sites and texts, whose numbers are hashes already.
@@ -83,6 +85,7 @@ struct Steps {
     prior: f32,
     crowd: f32,
     is_exact: bool,
+    cosine: Option<f32>,
 }
 
 impl Ranked {
@@ -90,9 +93,20 @@ impl Ranked {
         self.steps.is_exact
     }
 
+    /// Zero where nothing was compared.
+    pub(super) fn cosine(&self) -> f32 {
+        self.steps.cosine.unwrap_or(0.0)
+    }
+
     pub(super) fn explanation(&self, terms: &Value) -> Value {
-        let Steps { text, site, prior, crowd, is_exact } = self.steps;
-        json!({"text": text, "site": site, "prior": prior, "crowding": crowd, "exact": is_exact, "terms": terms})
+        let Steps { text, site, prior, crowd, is_exact, cosine } = self.steps;
+        let mut said =
+            json!({"text": text, "site": site, "prior": prior, "crowding": crowd, "exact": is_exact});
+        if let Some(cosine) = cosine {
+            said["cosine"] = json!(cosine);
+        }
+        said["terms"] = terms.clone();
+        said
     }
 }
 
@@ -150,7 +164,8 @@ pub(super) fn rank(candidates: &[DocAddress], text: &[f32], traits: &[Traits], u
         let site = SITE_SHARE * site_scores.get(&traits.site).copied().unwrap_or(0.0);
         let pin = if traits.is_exact { PIN } else { 0.0 };
         let score = (text + site) * traits.prior + pin;
-        let steps = Steps { text: *text, site, prior: traits.prior, crowd: 1.0, is_exact: traits.is_exact };
+        let Traits { prior, is_exact, cosine, .. } = *traits;
+        let steps = Steps { text: *text, site, prior, crowd: 1.0, is_exact, cosine };
         ranked.push(Ranked { candidate, address: *address, tie: traits.tie, score, steps });
     }
     sort(&mut ranked);

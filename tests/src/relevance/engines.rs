@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use anyhow::Context;
-use indexer::{Associations, IndexBuilder, SearchRequest, Searcher};
+use indexer::{Associations, Embedder, IndexBuilder, SearchRequest, Searcher, vectors};
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use store::FeedPosition;
+use tokio_util::sync::CancellationToken;
 
 use super::judge::{CUT, Scores, judge, mean};
 use super::sets::{Field, PublicSet, Request, Tool};
@@ -43,9 +44,21 @@ impl OwnIndex {
         Ok(Self { dir })
     }
 
+    /// Gives every tool a vector, to be ranked by when the same embedder is given.
+    pub fn embed(&self, embedder: &dyn Embedder) -> anyhow::Result<()> {
+        let kept = vectors::catch_up(self.dir.path(), embedder, &CancellationToken::new())?;
+        anyhow::ensure!(kept.missing == 0, "{} tools got no vector", kept.missing);
+        Ok(())
+    }
+
     /// Ranks requests as the search route does.
-    pub fn rank(&self, requests: &[Request], known: &Arc<Associations>) -> anyhow::Result<Rankings> {
-        let searcher = Searcher::open_with(self.dir.path(), known)?;
+    pub fn rank(
+        &self,
+        requests: &[Request],
+        known: &Arc<Associations>,
+        embedder: Option<Arc<dyn Embedder>>,
+    ) -> anyhow::Result<Rankings> {
+        let searcher = Searcher::open_with(self.dir.path(), known, embedder)?;
         let one = |request: &Request| {
             let phrasings = vec![request.text.clone()];
             let asked = SearchRequest { phrasings, limit: CUT, ..SearchRequest::default() };

@@ -1,0 +1,183 @@
+//! A BERT with mean pooling, as sentence-transformers' small models are.
+
+use std::path::Path;
+
+use candle_core::{Device, Tensor};
+use candle_nn::VarBuilder;
+use candle_transformers::models::bert::{BertModel, Config, DTYPE};
+use serde_json::Value;
+use tokenizers::{PaddingParams, Tokenizer, TruncationParams};
+
+use crate::ModelError;
+use crate::files::Files;
+
+/// Longest vector: that of the large BERTs.
+pub const DIMENSION_MAX: usize = 1_024;
+/// Tokens of one text that are read: some 190 English words, as many as all-MiniLM-L6-v2 was trained for. The rest is cut.
+pub const TOKENS_MAX: usize = 256;
+/// Octets of one text that are cut into tokens; no token of a language is longer than 16 on average.
+const TEXT_BYTES_MAX: usize = 16 * TOKENS_MAX;
+/// Texts that go through the model together: more of them cost memory and save no time on a processor.
+const BATCH: usize = 16;
+/// Octets of the weights: three times those of the largest BERT.
+const WEIGHTS_BYTES_MAX: u64 = 4 << 30;
+/// Octets of the tokenizer: four times that of a model of a hundred languages.
+const TOKENIZER_BYTES_MAX: u64 = 64 << 20;
+
+const CONFIG: &str = "config.json";
+const TOKENIZER: &str = "tokenizer.json";
+const WEIGHTS: &str = "model.safetensors";
+/// How the vectors of tokens become that of the text; where it is missing, by their mean.
+const POOLING: &str = "1_Pooling/config.json";
+
+/// A model that is ready for texts.
+pub struct Model {
+    bert: BertModel,
+    tokenizer: Tokenizer,
+    dimension: usize,
+    identity: [u8; 32],
+}
+
+impl Model {
+    /// Reads a model from its directory; a small one takes a fraction of a second.
+    pub fn open(dir: &Path) -> Result<Self, ModelError> {
+        let mut files = Files::in_dir(dir);
+        let config = read_config(&mut files)?;
+        check_pooling(&mut files)?;
+        let tokenizer = read_tokenizer(&mut files, &config)?;
+        let bert = read_weights(&mut files, &config)?;
+        let model = Self { bert, tokenizer, dimension: config.hidden_size, identity: files.identity() };
+        // One text now, so that files that do not fit together are told at the start and not by the first search.
+        let tried = model.embed(&["a text"]);
+        tried.map_err(|error| ModelError::Wrong { path: dir.to_owned(), reason: error.to_string() })?;
+        Ok(model)
+    }
+
+    /// Numbers of a vector.
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// A hash of the model's files: vectors of another model are not to be compared with those of this one.
+    pub fn identity(&self) -> [u8; 32] {
+        self.identity
+    }
+
+    /// The vectors of some texts, in their order, each of length one. Blocking: takes milliseconds for each.
+    pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, ModelError> {
+        // Texts of like length together, since the shorter ones of a batch are padded.
+        let mut order: Vec<usize> = (0..texts.len()).collect();
+        order.sort_by_key(|at| texts[*at].len());
+        let mut vectors = vec![Vec::new(); texts.len()];
+        for batch in order.chunks(BATCH) {
+            let cut: Vec<&str> = batch.iter().map(|at| cut(texts[*at])).collect();
+            let found = self.embed_batch(&cut).map_err(|error| ModelError::Text(error.to_string()))?;
+            for (at, vector) in batch.iter().zip(found) {
+                vectors[*at] = normalised(vector)?;
+            }
+        }
+        Ok(vectors)
+    }
+
+    /// The mean of the vectors of each text's tokens.
+    fn embed_batch(&self, texts: &[&str]) -> tokenizers::Result<Vec<Vec<f32>>> {
+        let encoded = self.tokenizer.encode_batch(texts.to_vec(), true)?;
+        let width = encoded.first().map_or(0, |one| one.get_ids().len());
+        let shape = (texts.len(), width);
+        let ids: Vec<u32> = encoded.iter().flat_map(|one| one.get_ids().to_vec()).collect();
+        let mask: Vec<u32> = encoded.iter().flat_map(|one| one.get_attention_mask().to_vec()).collect();
+        let ids = Tensor::from_vec(ids, shape, &Device::Cpu)?;
+        let mask = Tensor::from_vec(mask, shape, &Device::Cpu)?;
+        let tokens = self.bert.forward(&ids, &ids.zeros_like()?, Some(&mask))?;
+        let mask = mask.to_dtype(DTYPE)?.unsqueeze(2)?;
+        let sums = tokens.broadcast_mul(&mask)?.sum(1)?;
+        Ok(sums.broadcast_div(&mask.sum(1)?)?.to_vec2()?)
+    }
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Model").field("dimension", &self.dimension).finish_non_exhaustive()
+    }
+}
+
+fn read_config(files: &mut Files<'_>) -> Result<Config, ModelError> {
+    let description = files.description(CONFIG)?;
+    let kind = description.get("model_type").and_then(Value::as_str).unwrap_or("bert");
+    if kind != "bert" {
+        let reason = format!(
+            "its model_type is \"{kind}\" and this program runs \"bert\": take a model like all-MiniLM-L6-v2"
+        );
+        return Err(files.wrong(CONFIG, reason));
+    }
+    let config: Config =
+        serde_json::from_value(description).map_err(|error| files.wrong(CONFIG, error.to_string()))?;
+    let (dimension, heads) = (config.hidden_size, config.num_attention_heads);
+    if dimension == 0 || dimension > DIMENSION_MAX {
+        let reason = format!("its hidden_size is {dimension} and should be 1 to {DIMENSION_MAX}");
+        return Err(files.wrong(CONFIG, reason));
+    }
+    if heads == 0 || dimension % heads != 0 {
+        let reason = format!("its num_attention_heads is {heads} and should divide hidden_size, {dimension}");
+        return Err(files.wrong(CONFIG, reason));
+    }
+    Ok(config)
+}
+
+fn check_pooling(files: &mut Files<'_>) -> Result<(), ModelError> {
+    if !files.path(POOLING).exists() {
+        return Ok(());
+    }
+    let description = files.description(POOLING)?;
+    if description.get("pooling_mode_mean_tokens") == Some(&Value::Bool(true)) {
+        return Ok(());
+    }
+    let reason =
+        "its pooling_mode_mean_tokens is not true: take a model with mean pooling, like all-MiniLM-L6-v2";
+    Err(files.wrong(POOLING, reason))
+}
+
+fn read_tokenizer(files: &mut Files<'_>, config: &Config) -> Result<Tokenizer, ModelError> {
+    let content = files.read(TOKENIZER, TOKENIZER_BYTES_MAX)?;
+    let mut tokenizer =
+        Tokenizer::from_bytes(content).map_err(|error| files.wrong(TOKENIZER, error.to_string()))?;
+    let (tokens, known) = (tokenizer.get_vocab_size(true), config.vocab_size);
+    if tokens > known {
+        let reason =
+            format!("it has {tokens} tokens and {CONFIG} knows {known}: they belong to different models");
+        return Err(files.wrong(TOKENIZER, reason));
+    }
+    let max_length = TOKENS_MAX.min(config.max_position_embeddings);
+    let truncation = TruncationParams { max_length, ..TruncationParams::default() };
+    tokenizer.with_truncation(Some(truncation)).map_err(|error| files.wrong(TOKENIZER, error.to_string()))?;
+    // The model is told which tokens are padding, so that it does not matter which one it is.
+    tokenizer.with_padding(Some(PaddingParams::default()));
+    Ok(tokenizer)
+}
+
+fn read_weights(files: &mut Files<'_>, config: &Config) -> Result<BertModel, ModelError> {
+    let content = files.read(WEIGHTS, WEIGHTS_BYTES_MAX)?;
+    let wrong = |error: candle_core::Error| {
+        let reason = format!("{error}: it should hold the weights of the BERT that {CONFIG} describes");
+        ModelError::Wrong { path: files.path(WEIGHTS), reason }
+    };
+    let tensors = candle_core::safetensors::load_buffer(&content, &Device::Cpu).map_err(wrong)?;
+    drop(content);
+    BertModel::load(VarBuilder::from_tensors(tensors, DTYPE, &Device::Cpu), config).map_err(wrong)
+}
+
+/// As much of a text as can matter.
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
+}
+
+fn normalised(mut vector: Vec<f32>) -> Result<Vec<f32>, ModelError> {
+    let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt();
+    if !length.is_finite() || length <= 0.0 {
+        return Err(ModelError::Text("it answered no direction".to_owned()));
+    }
+    for number in &mut vector {
+        *number /= length;
+    }
+    Ok(vector)
+}

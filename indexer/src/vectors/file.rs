@@ -1,0 +1,358 @@
+//! The file of the vectors: which texts it knows, and a code of one octet a number for each.
+//!
+//! A text is known by the number that the index keeps of it, so that copies share a vector, a changed text asks for a new
+//! one, and an index that is built anew finds those that are there. The file names the model that made it; it is written
+//! whole and put in the place of the one before, and ends with a hash of itself.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use sha2::{Digest, Sha256};
+
+use super::{DIMENSION_MAX, Embedder, VECTORS_MAX, VectorsError};
+
+const NAME: &str = "vectors";
+const MAGIC: [u8; 8] = *b"agdx-vec";
+const VERSION: u32 = 1;
+/// Magic, version, dimension, identity, count.
+const HEADER_BYTES: u64 = 8 + 4 + 4 + 32 + 8;
+const HASH_BYTES: u64 = 32;
+/// Octets of a text's number and of its scale.
+const KEY_BYTES: u64 = 8;
+const SCALE_BYTES: u64 = 4;
+/// Largest value of a code.
+const CODE_MAX: f32 = 127.0;
+
+/// A vector in one octet a number: half of what half floats take, and many times as fast to compare where the processor is
+/// not told to convert those. Its error, some thousandths of a cosine, changes no order that means something.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Code {
+    numbers: Vec<u8>,
+    scale: f32,
+}
+
+impl Code {
+    pub(crate) fn of(vector: &[f32]) -> Self {
+        let largest = vector.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
+        let scale = if largest > 0.0 && largest.is_finite() { largest / CODE_MAX } else { 1.0 };
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "within 127 by its scale; what is no number becomes 0"
+        )]
+        let code = |number: &f32| ((number / scale).round() as i8).cast_unsigned();
+        Self { numbers: vector.iter().map(code).collect(), scale }
+    }
+}
+
+/// The vectors of one model.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Vectors {
+    identity: [u8; 32],
+    dimension: usize,
+    /// Numbers of the texts, rising.
+    keys: Vec<u64>,
+    scales: Vec<f32>,
+    /// Row after row.
+    codes: Vec<u8>,
+}
+
+/// Tells one writing of the file from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    bytes: u64,
+    modified: Option<SystemTime>,
+    inode: u64,
+}
+
+impl Stamp {
+    /// For what is asked whether an answer is still good.
+    pub(crate) fn number(self) -> u64 {
+        let modified = self.modified.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let modified_ns =
+            modified.map_or(0, |since| u64::from(since.subsec_nanos()) ^ (since.as_secs() << 30));
+        self.bytes ^ self.inode.rotate_left(32) ^ modified_ns
+    }
+}
+
+/// The file beside an index as it stands now; `None` where there is none.
+pub(crate) fn stamp(index_dir: &Path) -> Option<Stamp> {
+    use std::os::unix::fs::MetadataExt as _;
+    let metadata = fs::metadata(index_dir.join(NAME)).ok()?;
+    Some(Stamp { bytes: metadata.len(), modified: metadata.modified().ok(), inode: metadata.ino() })
+}
+
+impl Vectors {
+    /// Of a model that has embedded nothing yet.
+    pub(crate) fn none_of(embedder: &dyn Embedder) -> Self {
+        Self {
+            identity: embedder.identity(),
+            dimension: embedder.dimension(),
+            keys: Vec::new(),
+            scales: Vec::new(),
+            codes: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_of(&self, embedder: &dyn Embedder) -> bool {
+        self.identity == embedder.identity() && self.dimension == embedder.dimension()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Octets of the file.
+    pub(crate) fn bytes(&self) -> u64 {
+        file_bytes(self.keys.len() as u64, self.dimension as u64)
+    }
+
+    /// The row of a text.
+    pub(crate) fn row(&self, key: u64) -> Option<usize> {
+        self.keys.binary_search(&key).ok()
+    }
+
+    /// How near the text of a row is to a vector, -1 to 1.
+    pub(crate) fn cosine(&self, row: usize, to: &Code) -> f32 {
+        let first = row * self.dimension;
+        let own = self.codes.get(first..first + self.dimension).unwrap_or_default();
+        let product = |(a, b): (&u8, &u8)| i32::from(i16::from(a.cast_signed()) * i16::from(b.cast_signed()));
+        let sum: i32 = own.iter().zip(&to.numbers).map(product).sum();
+        #[expect(clippy::cast_precision_loss, reason = "a sum below 2^24 at any dimension that is allowed")]
+        let sum = sum as f32;
+        (sum * self.scales.get(row).copied().unwrap_or_default() * to.scale).clamp(-1.0, 1.0)
+    }
+
+    /// The rows that are wanted, from here and from among new ones. `wanted` rises.
+    pub(crate) fn with(&self, fresh: &[(u64, Code)], wanted: &[u64]) -> Self {
+        let mut fresh: Vec<&(u64, Code)> = fresh.iter().collect();
+        fresh.sort_unstable_by_key(|(key, _)| *key);
+        let mut next = Self { keys: Vec::new(), scales: Vec::new(), codes: Vec::new(), ..*self };
+        next.codes.reserve_exact((self.len() + fresh.len()).min(wanted.len()) * self.dimension);
+        for key in wanted {
+            if let Ok(at) = fresh.binary_search_by_key(key, |(key, _)| *key)
+                && let Some((_, code)) = fresh.get(at)
+            {
+                next.push(*key, code.scale, &code.numbers);
+            } else if let Some(row) = self.row(*key) {
+                let first = row * self.dimension;
+                let scale = self.scales.get(row).copied().unwrap_or_default();
+                next.push(*key, scale, self.codes.get(first..first + self.dimension).unwrap_or_default());
+            }
+        }
+        next
+    }
+
+    fn push(&mut self, key: u64, scale: f32, code: &[u8]) {
+        self.keys.push(key);
+        self.scales.push(scale);
+        self.codes.extend_from_slice(code);
+    }
+
+    /// The file beside an index; `None` where there is none.
+    pub(crate) fn read(index_dir: &Path) -> Result<Option<Self>, VectorsError> {
+        let path = index_dir.join(NAME);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(VectorsError::File { path, source }),
+        };
+        match read(&file) {
+            Ok(Ok(vectors)) => Ok(Some(vectors)),
+            Ok(Err(reason)) => Err(VectorsError::Damaged { path, reason }),
+            Err(source) => Err(VectorsError::File { path, source }),
+        }
+    }
+
+    /// Puts these in the place of those that are there.
+    pub(crate) fn write(&self, index_dir: &Path) -> Result<(), VectorsError> {
+        let path = index_dir.join(NAME);
+        let draft = index_dir.join(format!("{NAME}.new"));
+        let written = self.write_to(&draft).and_then(|()| {
+            fs::rename(&draft, &path)?;
+            File::open(index_dir)?.sync_all()
+        });
+        written.map_err(|source| VectorsError::File { path: PathBuf::from(&path), source })
+    }
+
+    fn write_to(&self, draft: &Path) -> io::Result<()> {
+        let mut out = Hashed { inner: BufWriter::new(File::create(draft)?), hash: Sha256::new() };
+        out.write_all(&MAGIC)?;
+        out.write_all(&VERSION.to_le_bytes())?;
+        out.write_all(&u32::try_from(self.dimension).unwrap_or(u32::MAX).to_le_bytes())?;
+        out.write_all(&self.identity)?;
+        out.write_all(&(self.keys.len() as u64).to_le_bytes())?;
+        for key in &self.keys {
+            out.write_all(&key.to_le_bytes())?;
+        }
+        for scale in &self.scales {
+            out.write_all(&scale.to_le_bytes())?;
+        }
+        out.write_all(&self.codes)?;
+        let Hashed { mut inner, hash } = out;
+        inner.write_all(&hash.finalize())?;
+        inner.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+    }
+}
+
+fn file_bytes(count: u64, dimension: u64) -> u64 {
+    HEADER_BYTES + count * (KEY_BYTES + SCALE_BYTES + dimension) + HASH_BYTES
+}
+
+/// Reads a file whose every octet may be wrong; the inner error says what is.
+fn read(file: &File) -> io::Result<Result<Vectors, &'static str>> {
+    let bytes = file.metadata()?.len();
+    if bytes < file_bytes(0, 0) {
+        return Ok(Err("it is cut short"));
+    }
+    let mut from = Hashed { inner: BufReader::new(file), hash: Sha256::new() };
+    if from.array::<8>()? != MAGIC || u32::from_le_bytes(from.array()?) != VERSION {
+        return Ok(Err("it is of another version"));
+    }
+    let dimension = u64::from(u32::from_le_bytes(from.array()?));
+    let identity = from.array()?;
+    let count = u64::from_le_bytes(from.array()?);
+    if dimension == 0 || dimension > DIMENSION_MAX as u64 || count > VECTORS_MAX as u64 {
+        return Ok(Err("it says that it is larger than any that is written"));
+    }
+    if file_bytes(count, dimension) != bytes {
+        return Ok(Err("its length is not what it says"));
+    }
+    let mut keys = Vec::new();
+    let mut scales = Vec::new();
+    for _ in 0..count {
+        keys.push(u64::from_le_bytes(from.array()?));
+    }
+    for _ in 0..count {
+        scales.push(f32::from_le_bytes(from.array()?));
+    }
+    let dimension = usize::try_from(dimension).unwrap_or_default();
+    let mut codes = vec![0; keys.len() * dimension];
+    from.read_exact(&mut codes)?;
+    let Hashed { mut inner, hash } = from;
+    let mut told = [0; 32];
+    inner.read_exact(&mut told)?;
+    let is_rising = keys.is_sorted_by(|a, b| a < b);
+    if hash.finalize().as_slice() != told || !is_rising {
+        return Ok(Err("its hash is another"));
+    }
+    Ok(Ok(Vectors { identity, dimension, keys, scales, codes }))
+}
+
+/// Counts what passes into a hash.
+struct Hashed<T> {
+    inner: T,
+    hash: Sha256,
+}
+
+impl<T: Read> Hashed<T> {
+    fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut found = [0; N];
+        self.read_exact(&mut found)?;
+        Ok(found)
+    }
+}
+
+impl<T: Read> Read for Hashed<T> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(into)?;
+        self.hash.update(into.get(..count).unwrap_or_default());
+        Ok(count)
+    }
+}
+
+impl<T: Write> Write for Hashed<T> {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        let count = self.inner.write(from)?;
+        self.hash.update(from.get(..count).unwrap_or_default());
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vectors::EmbedderError;
+
+    #[derive(Debug)]
+    struct Other;
+
+    impl Embedder for Other {
+        fn dimension(&self) -> usize {
+            3
+        }
+
+        fn identity(&self) -> [u8; 32] {
+            [7; 32]
+        }
+
+        fn embed(&self, _: &[&str]) -> Result<Vec<Vec<f32>>, EmbedderError> {
+            Ok(Vec::new())
+        }
+    }
+
+    fn some() -> Vectors {
+        let fresh = [(9, Code::of(&[0.0, 1.0, 0.0])), (4, Code::of(&[0.6, 0.8, 0.0]))];
+        Vectors::none_of(&Other).with(&fresh, &[4, 9])
+    }
+
+    #[test]
+    fn a_code_keeps_the_cosine() {
+        let vectors = some();
+        let near = Code::of(&[0.6, 0.8, 0.0]);
+        let cosine = |key| vectors.cosine(vectors.row(key).unwrap(), &near);
+        assert!((cosine(4) - 1.0).abs() < 0.01, "{}", cosine(4));
+        assert!((cosine(9) - 0.8).abs() < 0.01, "{}", cosine(9));
+        let against = Code::of(&[-0.6, -0.8, 0.0]);
+        assert!(vectors.cosine(0, &against) < -0.98);
+        assert!(vectors.cosine(0, &Code::of(&[0.0, 0.0, 0.0])).abs() < f32::EPSILON);
+        assert!(vectors.cosine(0, &Code::of(&[f32::NAN, 0.0, 0.0])).abs() < f32::EPSILON);
+    }
+
+    #[test]
+    fn it_is_written_and_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Vectors::read(dir.path()).unwrap(), None);
+        assert_eq!(stamp(dir.path()), None);
+        let vectors = some();
+        vectors.write(dir.path()).unwrap();
+        assert_eq!(Vectors::read(dir.path()).unwrap().unwrap(), vectors);
+        assert!(vectors.is_of(&Other));
+        assert_eq!(fs::metadata(dir.path().join(NAME)).unwrap().len(), vectors.bytes());
+        assert!(!dir.path().join("vectors.new").exists());
+    }
+
+    #[test]
+    fn rows_that_are_not_wanted_go_and_others_stay() {
+        let next = some().with(&[(5, Code::of(&[0.0, 0.0, 1.0]))], &[5, 9]);
+        assert_eq!((next.row(4), next.row(5), next.row(9)), (None, Some(0), Some(1)));
+        assert!(next.cosine(1, &Code::of(&[0.0, 1.0, 0.0])) > 0.99);
+        assert_eq!(next.with(&[], &[]).len(), 0);
+    }
+
+    #[test]
+    fn every_damage_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        some().write(dir.path()).unwrap();
+        let path = dir.path().join(NAME);
+        let whole = fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x55;
+            fs::write(&path, &damaged).unwrap();
+            assert!(matches!(Vectors::read(dir.path()), Err(VectorsError::Damaged { .. })), "octet {at}");
+        }
+        for length in 0..whole.len() {
+            fs::write(&path, &whole[..length]).unwrap();
+            assert!(
+                matches!(Vectors::read(dir.path()), Err(VectorsError::Damaged { .. })),
+                "{length} octets"
+            );
+        }
+    }
+}

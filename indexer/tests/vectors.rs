@@ -1,0 +1,289 @@
+//! Vectors beside a small index, made by an embedder that knows a handful of concepts: what they find, and how they are kept.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is amiss")]
+
+mod support;
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use indexer::vectors::{Kept, catch_up, keep_current};
+use indexer::{
+    Associations, Embedder, EmbedderError, Filters, IndexBuilder, SearchAnswer, SearchRequest, Searcher,
+};
+use store::{FeedPosition, StoredManifest};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// Words that mean alike, one direction each; anything else points into the last.
+const CONCEPTS: [&[&str]; 4] = [
+    &["usufruct", "hire"],
+    &["jalopy", "vehicle"],
+    &["flight", "seat", "fly"],
+    &["money", "transfer", "pay"],
+];
+
+/// Counts the texts that it is asked for.
+#[derive(Debug, Default)]
+struct Concepts {
+    model: u8,
+    asked: AtomicUsize,
+    fails: bool,
+    dimension_told: Option<usize>,
+}
+
+impl Embedder for Concepts {
+    fn dimension(&self) -> usize {
+        self.dimension_told.unwrap_or(CONCEPTS.len() + 1)
+    }
+
+    fn identity(&self) -> [u8; 32] {
+        [self.model; 32]
+    }
+
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedderError> {
+        if self.fails {
+            return Err(EmbedderError::Model("out of order".into()));
+        }
+        self.asked.fetch_add(texts.len(), Ordering::Relaxed);
+        Ok(texts.iter().map(|text| direction(text)).collect())
+    }
+}
+
+fn direction(text: &str) -> Vec<f32> {
+    let mut vector = vec![0.0_f32; CONCEPTS.len() + 1];
+    for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        match CONCEPTS.iter().position(|words| words.contains(&word)) {
+            Some(concept) => vector[concept] += 1.0,
+            None => vector[CONCEPTS.len()] += 0.1,
+        }
+    }
+    let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt();
+    vector.iter().map(|number| number / length).collect()
+}
+
+fn web() -> Vec<StoredManifest> {
+    let mut garage = support::manifest("wheels.example", "Wheels");
+    support::add(&mut garage, "hire_vehicle", "Hire a vehicle by the day.");
+    support::add(&mut garage, "wash", "Cleans windows and seats thoroughly.");
+    let mut airline = support::manifest("skyhop.example", "SkyHop");
+    support::add(&mut airline, "book_seat", "Book a flight and reserve a seat.");
+    let mut bank = support::manifest("coinbank.example", "Coin Bank");
+    support::add(&mut bank, "transfer", "Transfer money to another account.");
+    vec![garage, airline, bank]
+}
+
+fn index(dir: &Path, manifests: &[StoredManifest], position: i64) {
+    let builder = IndexBuilder::begin(dir, "feed").unwrap();
+    for stored in manifests {
+        builder.add(stored).unwrap();
+    }
+    builder.finish(FeedPosition(position)).unwrap();
+}
+
+fn kept(dir: &Path, embedder: &Concepts) -> Kept {
+    catch_up(dir, embedder, &CancellationToken::new()).unwrap()
+}
+
+fn open(dir: &Path, embedder: Concepts) -> Searcher {
+    Searcher::open_with(dir, &Associations::built_in(), Some(Arc::new(embedder))).unwrap()
+}
+
+/// An index with its vectors, opened for searching.
+fn searcher(manifests: &[StoredManifest]) -> (TempDir, Searcher) {
+    let dir = tempfile::tempdir().unwrap();
+    index(dir.path(), manifests, 1);
+    kept(dir.path(), &Concepts::default());
+    let searcher = open(dir.path(), Concepts::default());
+    (dir, searcher)
+}
+
+fn request(query: &str) -> SearchRequest {
+    SearchRequest { phrasings: vec![query.to_owned()], explain: true, ..SearchRequest::default() }
+}
+
+fn names(answer: &SearchAnswer) -> Vec<&str> {
+    answer.hits.iter().map(|hit| hit.native_id.as_str()).collect()
+}
+
+#[test]
+fn a_wish_in_other_words_is_found_and_explained() {
+    let (dir, searcher) = searcher(&web());
+    let words_alone = Searcher::open(dir.path()).unwrap();
+    let asked = request("usufruct jalopy");
+    assert!(words_alone.search(&asked).unwrap().nothing_good, "no word of it is in the index");
+    let answer = searcher.search(&asked).unwrap();
+    assert_eq!(names(&answer), ["hire_vehicle"]);
+    assert_eq!((answer.total, answer.total_is_exact), (1, true));
+    assert!(answer.coverage > 0.9, "{}", answer.coverage);
+    let explanation = answer.hits[0].explanation.as_ref().unwrap();
+    assert!(explanation["cosine"].as_f64().unwrap() > 0.9, "{explanation}");
+    let answer = words_alone.search(&request("flight")).unwrap();
+    assert!(answer.hits[0].explanation.as_ref().unwrap().get("cosine").is_none());
+}
+
+#[test]
+fn what_nothing_is_near_to_stays_nothing_good() {
+    let mut bank = support::manifest("coinbank.example", "Coin Bank");
+    support::add(&mut bank, "transfer", "Transfer money.");
+    let (_dir, searcher) = searcher(&[bank]);
+    assert!(searcher.search(&request("usufruct jalopy")).unwrap().nothing_good);
+}
+
+#[test]
+fn filters_and_exclusions_hold_for_what_is_near() {
+    let (_dir, searcher) = searcher(&web());
+    let filters = Filters { sites: vec!["skyhop.example".to_owned()], ..Filters::default() };
+    let elsewhere = SearchRequest { filters, ..request("usufruct jalopy") };
+    assert!(searcher.search(&elsewhere).unwrap().hits.is_empty());
+    for query in [
+        "usufruct jalopy -vehicle",
+        "usufruct jalopy -\"hire a vehicle\"",
+        "usufruct jalopy site:coinbank.example",
+    ] {
+        assert!(!names(&searcher.search(&request(query)).unwrap()).contains(&"hire_vehicle"), "{query}");
+    }
+    let required = searcher.search(&request("jalopy \"hire a vehicle\"")).unwrap();
+    assert_eq!(names(&required), ["hire_vehicle"]);
+}
+
+#[test]
+fn an_exact_name_stays_first() {
+    let (_dir, searcher) = searcher(&web());
+    let mut manifests = web();
+    support::add(&mut manifests[2], "jalopy", "Shows pictures of the office.");
+    assert_eq!(names(&searcher.search(&request("wash")).unwrap()).first(), Some(&"wash"));
+    let (_dir, searcher) = self::searcher(&manifests);
+    let answer = searcher.search(&request("jalopy")).unwrap();
+    assert_eq!(names(&answer).first(), Some(&"jalopy"));
+    assert!(names(&answer).contains(&"hire_vehicle"), "what means alike comes after it");
+}
+
+#[test]
+fn a_walk_meets_everything_once() {
+    let mut manifests = web();
+    for at in 0..80 {
+        let mut garage = support::manifest(&format!("garage{at}.example"), "Garage");
+        support::add(&mut garage, &format!("take{at}"), &format!("Hire a vehicle, offer {at}."));
+        support::add(&mut garage, &format!("drive{at}"), &format!("Usufruct of a jalopy, tariff {at}."));
+        manifests.push(garage);
+    }
+    let (_dir, searcher) = searcher(&manifests);
+    let mut seen = HashSet::new();
+    let mut asked = SearchRequest { limit: 7, ..request("usufruct jalopy") };
+    let total = searcher.search(&asked).unwrap().total;
+    loop {
+        let answer = searcher.search(&asked).unwrap();
+        assert_eq!(answer.total, total);
+        for hit in &answer.hits {
+            assert!(seen.insert(hit.id.clone()), "{} came twice", hit.native_id);
+        }
+        let Some(cursor) = answer.next_cursor else { break };
+        asked.cursor = Some(cursor);
+    }
+    assert_eq!(seen.len() as u64, total);
+    assert!(total > 80, "those that the words find, and the nearest of the others: {total}");
+}
+
+#[test]
+fn only_what_is_new_is_embedded_and_what_is_gone_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let embedder = Concepts::default();
+    let mut manifests = web();
+    index(dir.path(), &manifests, 1);
+    assert_eq!(kept(dir.path(), &embedder), Kept { vectors: 4, embedded: 4, missing: 0 });
+    assert_eq!(kept(dir.path(), &embedder).embedded, 0, "nothing has changed");
+    manifests[1].manifest.capabilities[0].description = Some("Book a flight.".to_owned());
+    index(dir.path(), &manifests, 2);
+    assert_eq!(kept(dir.path(), &embedder), Kept { vectors: 4, embedded: 1, missing: 0 });
+    manifests.remove(0);
+    index(dir.path(), &manifests, 3);
+    assert_eq!(kept(dir.path(), &embedder), Kept { vectors: 2, embedded: 0, missing: 0 });
+    assert_eq!(embedder.asked.load(Ordering::Relaxed), 5);
+}
+
+#[test]
+fn another_model_or_a_damaged_file_begins_anew() {
+    let (dir, _) = searcher(&web());
+    let path = dir.path().join("vectors");
+    assert_eq!(kept(dir.path(), &Concepts { model: 9, ..Concepts::default() }).embedded, 4);
+    assert_eq!(kept(dir.path(), &Concepts::default()).embedded, 4);
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let by_words = open(dir.path(), Concepts::default());
+    assert_eq!(names(&by_words.search(&request("flight")).unwrap()), ["book_seat"]);
+    assert!(by_words.search(&request("usufruct jalopy")).unwrap().nothing_good);
+    assert_eq!(kept(dir.path(), &Concepts::default()).embedded, 4);
+    assert!(by_words.reload().unwrap(), "the new file is taken up");
+    assert_eq!(names(&by_words.search(&request("usufruct jalopy")).unwrap()), ["hire_vehicle"]);
+}
+
+#[test]
+fn vectors_that_are_missing_or_of_another_model_are_done_without() {
+    let dir = tempfile::tempdir().unwrap();
+    index(dir.path(), &web(), 1);
+    let searcher = open(dir.path(), Concepts::default());
+    assert_eq!(names(&searcher.search(&request("flight")).unwrap()), ["book_seat"]);
+    let before = searcher.generation();
+    kept(dir.path(), &Concepts { model: 9, ..Concepts::default() });
+    assert!(!searcher.reload().unwrap(), "vectors of another model change nothing");
+    kept(dir.path(), &Concepts::default());
+    assert!(searcher.reload().unwrap());
+    assert!(!searcher.reload().unwrap());
+    assert_ne!(searcher.generation(), before, "an answer that was kept is not good any more");
+    assert_eq!(names(&searcher.search(&request("usufruct jalopy")).unwrap()), ["hire_vehicle"]);
+    // An index that is ahead of its vectors is searched by words where they lack.
+    let mut manifests = web();
+    support::add(&mut manifests[1], "lounge", "A quiet room for travellers.");
+    index(dir.path(), &manifests, 2);
+    assert!(searcher.reload().unwrap());
+    assert_eq!(names(&searcher.search(&request("quiet room")).unwrap()).first(), Some(&"lounge"));
+    assert_eq!(names(&searcher.search(&request("usufruct jalopy")).unwrap()), ["hire_vehicle"]);
+}
+
+#[test]
+fn an_embedder_that_fails_costs_its_vectors_alone() {
+    let (dir, _) = searcher(&web());
+    let searcher = open(dir.path(), Concepts { fails: true, ..Concepts::default() });
+    assert_eq!(names(&searcher.search(&request("flight")).unwrap()), ["book_seat"]);
+    let odd = Concepts { model: 3, dimension_told: Some(3), ..Concepts::default() };
+    let error = catch_up(dir.path(), &odd, &CancellationToken::new()).unwrap_err().to_string();
+    assert!(error.contains("4 vectors of 5 numbers") && error.contains("4 of 3"), "{error}");
+    assert_eq!(kept(dir.path(), &Concepts::default()).embedded, 0, "what was there is still there");
+}
+
+#[test]
+fn a_pass_that_is_stopped_is_gone_on_with() {
+    let dir = tempfile::tempdir().unwrap();
+    index(dir.path(), &web(), 1);
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let stopped = catch_up(dir.path(), &Concepts::default(), &cancel).unwrap();
+    assert_eq!(stopped, Kept { vectors: 0, embedded: 0, missing: 4 });
+    assert_eq!(kept(dir.path(), &Concepts::default()).vectors, 4);
+}
+
+#[tokio::test]
+async fn vectors_follow_the_index_until_told_to_stop() {
+    let dir = tempfile::tempdir().unwrap();
+    let cancel = CancellationToken::new();
+    let keeping = keep_current(dir.path().to_owned(), Arc::new(Concepts::default()), cancel.clone());
+    let looking = async {
+        index(dir.path(), &web(), 1);
+        let found = async {
+            while !dir.path().join("vectors").exists() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), found).await.unwrap();
+        cancel.cancel();
+    };
+    tokio::join!(keeping, looking);
+    assert_eq!(kept(dir.path(), &Concepts::default()).embedded, 0);
+}
