@@ -42,7 +42,7 @@ impl Visit<'_> {
             metrics::copy_used("robots");
             return Ok(Robots::Verdict(self.adopt(host, restore(record))));
         }
-        self.ask_robots(host, stored).await
+        Box::pin(self.ask_robots(host, stored)).await
     }
 
     fn stored_robots(&self, host: &Host) -> Option<RobotsRecord> {
