@@ -17,7 +17,7 @@ use crate::clock;
 use crate::config::{CrawlConfig, SeedSource};
 use crate::priors::PathPriors;
 use crate::run::CrawlError;
-use crate::seeds::{SeedError, SeedReader};
+use crate::seeds::{SeedError, SeedReader, SeedReport};
 use crate::visit;
 
 /// Sites that are listed; the rest are counted.
@@ -28,6 +28,7 @@ const PAGE: u32 = 500;
 /// What would be requested.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct DryRun {
+    pub seeds: SeedReport,
     pub sites: Vec<DrySite>,
     pub sites_left_out: usize,
     /// At the most: answers may end a visit early.
@@ -54,7 +55,7 @@ pub struct DryRequest {
 /// Plans every due site and every seed. Lists on the web are not fetched.
 pub async fn dry_run(config: &CrawlConfig, store: &Store) -> Result<DryRun, CrawlError> {
     let now = clock::now();
-    let seeds = read_seeds(&config.seeds)?;
+    let (seeds, report) = read_seeds(&config.seeds)?;
     let mut names: BTreeSet<SiteName> = seeds.iter().map(|seed| seed.host.site()).collect();
     let mut after = None;
     loop {
@@ -65,13 +66,11 @@ pub async fn dry_run(config: &CrawlConfig, store: &Store) -> Result<DryRun, Craw
         let due = page.sites.iter().filter(|site| site.next_visit_at.is_some_and(|at| at <= now));
         names.extend(due.map(|site| site.name.clone()));
     }
-    if names.is_empty() && seeds.is_empty() {
-        return Ok(DryRun::default());
-    }
     let known = PathPriors::default();
     known.re_estimate(store).await?;
     let priors = known.now();
-    let mut plan = DryRun { sites_left_out: names.len().saturating_sub(SITES_MAX), ..DryRun::default() };
+    let sites_left_out = names.len().saturating_sub(SITES_MAX);
+    let mut plan = DryRun { seeds: report, sites_left_out, ..DryRun::default() };
     for name in names.into_iter().take(SITES_MAX) {
         let site = plan_site(store, name, &seeds, &priors, now).await?;
         plan.requests += site.requests.iter().filter(|request| request.is_sent).count();
@@ -80,7 +79,7 @@ pub async fn dry_run(config: &CrawlConfig, store: &Store) -> Result<DryRun, Craw
     Ok(plan)
 }
 
-fn read_seeds(sources: &[SeedSource]) -> Result<Vec<Seed>, SeedError> {
+fn read_seeds(sources: &[SeedSource]) -> Result<(Vec<Seed>, SeedReport), SeedError> {
     let (mut reader, mut seeds) = (SeedReader::new(), Vec::new());
     for source in sources {
         let name = source.name();
@@ -98,7 +97,7 @@ fn read_seeds(sources: &[SeedSource]) -> Result<Vec<Seed>, SeedError> {
             }
         }
     }
-    Ok(seeds)
+    Ok((seeds, reader.into_report()))
 }
 
 async fn plan_site(

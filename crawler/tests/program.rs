@@ -355,6 +355,29 @@ async fn a_dry_run_says_what_would_be_asked_and_sends_nothing() {
 }
 
 #[tokio::test]
+async fn a_dry_run_names_the_lines_that_it_passes_over_as_a_crawl_does() {
+    let desk = Desk::with([shop()]).await;
+    let seeds = "shop.example\nnot a domain\nshop.example\nhttps://shop.example:8443/\n";
+    desk.file("seeds", seeds);
+    let named = |shown: &str| -> Vec<String> {
+        let lines = shown.lines().skip_while(|line| !line.starts_with("Seeds:"));
+        lines.take(3).map(str::to_owned).collect()
+    };
+    let planned = text(&desk.run(&["--seeds", "seeds", "--dry-run"]).await.stdout);
+    assert!(planned.contains("\n1 site, ") && planned.contains("nothing was sent"), "{planned}");
+    let lines = named(&planned);
+    assert_eq!(lines[0], "Seeds: 1 read, 1 duplicate, 2 lines passed over");
+    assert!(lines[1].starts_with("  seeds, line 2: ") && lines[1].contains("not a domain"), "{lines:?}");
+    assert!(lines[2].starts_with("  seeds, line 4: ") && lines[2].contains("only port 443"), "{lines:?}");
+    let plan = desk.json(&["--seeds", "seeds", "--dry-run", "--format", "json"]).await;
+    let summary = desk.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
+    assert_eq!(plan["seeds"], summary["seeds"]);
+    assert_eq!(plan["seeds"]["rejected"][0]["line"], 2, "{plan}");
+    let crawled = text(&desk.run(&["--seeds", "seeds", "--delay", "0s"]).await.stdout);
+    assert_eq!(named(&crawled), lines);
+}
+
+#[tokio::test]
 async fn lists_and_registries_on_the_web_are_seeds() {
     let list = Host::new("lists.example")
         .file("/top.csv", "text/csv", "1,shop.example\n")

@@ -4,6 +4,7 @@ use anyhow::Context;
 use manifest::{Finding, Host, ManifestUrl, SiteName};
 use store::{BlockOutcome, Seed, SeedOrigin, Store, StoredManifest};
 
+use super::report;
 use super::settings::Settings;
 use crate::fleet::Cancel;
 use crate::output::{self, OutputFormat};
@@ -77,23 +78,7 @@ pub(super) async fn dry_run(settings: &Settings, store: &Store) -> anyhow::Resul
     if settings.output == OutputFormat::Json {
         return Ok(output::json(&plan)?);
     }
-    for site in &plan.sites {
-        output::line(&format!("{}: {}", site.site, site.when))?;
-        for request in &site.requests {
-            output::line(&format!(
-                "  {}{}",
-                request.url,
-                request.note.as_deref().map_or_else(String::new, |note| format!("  ({note})"))
-            ))?;
-        }
-    }
-    let more = plan.sites_left_out;
-    let rest = if more == 0 { String::new() } else { format!(", and {more} more sites that are not listed") };
-    Ok(output::line(&format!(
-        "{} sites, {} requests at the most{rest}; nothing was sent",
-        plan.sites.len(),
-        plan.requests
-    ))?)
+    Ok(output::line(&report::dry_run_text(&plan))?)
 }
 
 /// Leaves sites out and purges what was read.

@@ -1,10 +1,12 @@
-//! The summary of a crawl, for people.
+//! The summary of a crawl, and of a dry run, for people.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::duration;
+use crate::dry_run::DryRun;
+use crate::seeds::SeedReport;
 use crate::summary::Summary;
 
 /// Rejected lines and parked sites shown; the JSON has all that were kept.
@@ -42,23 +44,9 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
     let out = &mut text;
     let took = duration::in_words(Duration::from_secs_f64(summary.seconds.max(0.0)));
     let stopped = if summary.interrupted { "Stopped. " } else { "" };
-    let visited = summary.sites_visited;
-    let sites = if visited == 1 { "site" } else { "sites" };
-    writeln!(out, "{stopped}{visited} {sites} visited with {} requests in {took}.", summary.requests)?;
-    if summary.seeds.read + summary.seeds.rejected_count > 0 {
-        writeln!(
-            out,
-            "Seeds: {} read, {} duplicates, {} lines passed over",
-            summary.seeds.read, summary.seeds.duplicates, summary.seeds.rejected_count
-        )?;
-        for rejected in summary.seeds.rejected.iter().take(SHOWN_MAX) {
-            writeln!(out, "  {}, line {}: {}", rejected.source, rejected.line, rejected.reason)?;
-        }
-        if summary.seeds.sites_forgotten > 0 {
-            writeln!(out, "  {} sites forgotten that no list names any more", summary.seeds.sites_forgotten)?;
-        }
-        more(out, summary.seeds.rejected_count, summary.seeds.rejected.len().min(SHOWN_MAX))?;
-    }
+    let sites = counted(summary.sites_visited, "site");
+    writeln!(out, "{stopped}{sites} visited with {} in {took}.", counted(summary.requests, "request"))?;
+    seeds(out, &summary.seeds)?;
     counts(out, "Visits", &summary.ends)?;
     counts(out, "Fetches", &summary.outcomes)?;
     counts(out, "Manifests read", &summary.manifests)?;
@@ -79,6 +67,61 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         more(out, summary.parked.len() as u64, summary.parked.len().min(SHOWN_MAX))?;
     }
     Ok(text)
+}
+
+/// What a dry run found, in text.
+pub(super) fn dry_run_text(plan: &DryRun) -> String {
+    // writing into a string does not fail
+    planned(plan).unwrap_or_default().trim_end().to_owned()
+}
+
+fn planned(plan: &DryRun) -> Result<String, std::fmt::Error> {
+    let mut text = String::new();
+    let out = &mut text;
+    for site in &plan.sites {
+        writeln!(out, "{}: {}", site.site, site.when)?;
+        for request in &site.requests {
+            let note = request.note.as_deref().map_or_else(String::new, |note| format!("  ({note})"));
+            writeln!(out, "  {}{note}", request.url)?;
+        }
+    }
+    seeds(out, &plan.seeds)?;
+    let rest = match plan.sites_left_out as u64 {
+        0 => String::new(),
+        more => format!(", and {} that {} not listed", counted(more, "more site"), is_or_are(more)),
+    };
+    let (sites, requests) =
+        (counted(plan.sites.len() as u64, "site"), counted(plan.requests as u64, "request"));
+    writeln!(out, "{sites}, {requests} at the most{rest}; nothing was sent")?;
+    Ok(text)
+}
+
+/// What reading the seeds came to, with the lines that were passed over.
+fn seeds(out: &mut String, report: &SeedReport) -> std::fmt::Result {
+    if report.read + report.rejected_count == 0 {
+        return Ok(());
+    }
+    let (duplicates, lines) =
+        (counted(report.duplicates, "duplicate"), counted(report.rejected_count, "line"));
+    writeln!(out, "Seeds: {} read, {duplicates}, {lines} passed over", report.read)?;
+    for rejected in report.rejected.iter().take(SHOWN_MAX) {
+        writeln!(out, "  {}, line {}: {}", rejected.source, rejected.line, rejected.reason)?;
+    }
+    more(out, report.rejected_count, report.rejected.len().min(SHOWN_MAX))?;
+    match report.sites_forgotten {
+        0 => Ok(()),
+        count => writeln!(out, "  {} forgotten that no list names any more", counted(count, "site")),
+    }
+}
+
+/// A number with its noun.
+fn counted(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+const fn is_or_are(count: u64) -> &'static str {
+    if count == 1 { "is" } else { "are" }
 }
 
 fn counts(out: &mut String, title: &str, counts: &BTreeMap<&'static str, u64>) -> std::fmt::Result {
