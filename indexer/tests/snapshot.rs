@@ -267,6 +267,31 @@ fn only_one_of_two_publications_at_once_is_taken() {
 }
 
 #[test]
+fn a_place_proves_that_it_can_be_written_to_and_is_left_as_it_was() {
+    everywhere(|world| {
+        world.shelf().check_writable().unwrap();
+        assert!(!world.path("snapshots").exists(), "what a publication would make is not made");
+        world.build(&["one"], 1);
+        world.publish();
+        let names = || match &world.holder {
+            Holder::Directory => {
+                let entries = fs::read_dir(world.path("snapshots")).unwrap();
+                entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+            }
+            Holder::Bucket(store, runtime) => {
+                let all = store.list(None).map_ok(|object| object.location.to_string());
+                runtime.block_on(all.try_collect::<BTreeSet<_>>()).unwrap()
+            }
+        };
+        let before = names();
+        world.shelf().check_writable().unwrap();
+        assert_eq!(names(), before);
+    });
+    let nowhere = Directory::new("/proc/1/snapshots").check_writable().unwrap_err();
+    assert!(nowhere.to_string().contains("/proc/1"), "{nowhere}");
+}
+
+#[test]
 fn files_of_strangers_below_a_prefix_stay() {
     everywhere(|world| {
         if matches!(world.holder, Holder::Directory) {

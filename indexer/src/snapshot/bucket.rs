@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use super::manifest::{FILES_MAX, HASH_LENGTH, MANIFEST_BYTES_MAX, Snapshot, SnapshotFile};
 use super::refusal::{Refusal, refusal};
 use super::shelf::{Copied, Publication, Shelf, usable};
-use super::{CURRENT, FILES, SnapshotError, copy_hashed, failed, named};
+use super::{CURRENT, FILES, SnapshotError, WRITE_CHECK, copy_hashed, failed, named};
 
 /// Octets of one request: held in memory, and done within a request's half minute on a line of 3 Mbit/s. The 10,000 parts that
 /// an object may have hold 80 GiB.
@@ -191,6 +191,14 @@ impl Shelf for Bucket {
         }
         out.sync_all().map_err(failed(to))?;
         Ok(Copied { bytes: offset, sha256: HEXLOWER.encode(&hash.finalize()) })
+    }
+
+    fn check_writable(&self) -> Result<(), SnapshotError> {
+        let location = self.prefix.clone().join(WRITE_CHECK);
+        let refused = |refused: Refusal| refused.into_error(&self.place);
+        self.list()?;
+        self.call("written", self.store.put(&location, PutPayload::new())).map_err(refused)?;
+        self.call("removed", self.store.delete(&location)).map_err(refused)
     }
 
     fn begin(&self) -> Result<Box<dyn Publication + '_>, SnapshotError> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::manifest::{Snapshot, SnapshotFile};
 use super::shelf::{Copied, Publication, Shelf, usable};
-use super::{CURRENT, FILES, SnapshotError, copy_hashed, failed, named};
+use super::{CURRENT, FILES, SnapshotError, WRITE_CHECK, copy_hashed, failed, named};
 
 /// Begins the names of files that are being written.
 const PART: &str = ".part-";
@@ -55,6 +55,14 @@ impl Shelf for Directory {
             Ok(copied)
         };
         copied().map_err(failed(&from))
+    }
+
+    fn check_writable(&self) -> Result<(), SnapshotError> {
+        // a publication makes what is missing of the path
+        let dir = std::path::absolute(&self.0).map_err(failed(&self.0))?;
+        let existing = dir.ancestors().find(|dir| dir.exists()).unwrap_or(&dir);
+        let path = existing.join(format!("{PART}{WRITE_CHECK}"));
+        File::create(&path).and_then(|_| fs::remove_file(&path)).map_err(failed(&path))
     }
 
     fn begin(&self) -> Result<Box<dyn Publication + '_>, SnapshotError> {

@@ -38,6 +38,8 @@ pub use shelf::{Copied, Publication, Shelf};
 const CURRENT: &str = "current.json";
 /// Files by their hash.
 const FILES: &str = "files";
+/// Comes and goes where it is looked whether something can be written.
+const WRITE_CHECK: &str = "write-check";
 
 /// Why there is no snapshot to publish or to serve from.
 #[derive(Debug, thiserror::Error)]

@@ -16,6 +16,9 @@ pub trait Shelf: Send + Sync {
     /// Copies one file, and at most one octet more than it should have; returns how many octets there were, and their hash.
     fn copy(&self, file: &SnapshotFile, to: &Path) -> Result<Copied, SnapshotError>;
 
+    /// Proves that a publication could be written there, and leaves nothing behind: a small file comes and goes.
+    fn check_writable(&self) -> Result<(), SnapshotError>;
+
     /// Begins a publication; two at once are refused here, or when the second one ends.
     fn begin(&self) -> Result<Box<dyn Publication + '_>, SnapshotError>;
 }

@@ -5,20 +5,24 @@
 
 mod checks;
 mod machine;
+mod snapshots;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use api::ApiSettings;
 use clap::ValueEnum;
 use crawler::cli::{CrawlFlags, SharedFlags};
 use crawler::output::OutputFormat;
 use indexer::cli::Settings;
+use indexer::snapshot::Place;
 use serde::Serialize;
 
+use self::snapshots::Places;
 use crate::configuration::shared_arguments;
 
-/// Look at the database, the clock, name servers, limits, the disk and the index, and say what to do
+/// Look at the database, the clock, name servers, limits, the disk, the index and its snapshots, and say what to do
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorArgs {
     /// Only these
@@ -27,6 +31,12 @@ pub(crate) struct DoctorArgs {
     /// Where the index lies, where that is not in the data directory
     #[arg(long, value_name = "DIR")]
     index_dir: Option<PathBuf>,
+    /// Where the indexer publishes snapshots, where the configuration does not say so
+    #[arg(long, value_name = "PLACE")]
+    publish: Option<Place>,
+    /// Where the interface fetches snapshots, where the configuration does not say so
+    #[arg(long, value_name = "PLACE")]
+    index_from: Option<Place>,
 }
 
 /// What is looked at.
@@ -40,6 +50,7 @@ pub(crate) enum Subject {
     Files,
     Disk,
     Index,
+    Snapshots,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -84,9 +95,12 @@ pub(crate) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let mut findings = Vec::new();
     match settled(args, shared, crawl) {
-        Ok(settings) => {
+        Ok((settings, places)) => {
             findings.push(Finding::good(Subject::Settings, "every program can use them"));
             findings.extend(checks::all(&settings, |subject| is_wanted(args, subject)).await);
+            if is_wanted(args, Subject::Snapshots) {
+                findings.extend(snapshots::all(&places).await);
+            }
         }
         Err(error) => findings.push(Finding::bad(
             Subject::Settings,
@@ -107,11 +121,21 @@ fn is_wanted(args: &DoctorArgs, subject: Subject) -> bool {
     args.only.is_empty() || args.only.contains(&subject)
 }
 
-fn settled(args: &DoctorArgs, shared: &SharedFlags, crawl: &CrawlFlags) -> anyhow::Result<Settings> {
+fn settled(
+    args: &DoctorArgs,
+    shared: &SharedFlags,
+    crawl: &CrawlFlags,
+) -> anyhow::Result<(Settings, Places)> {
     crate::configuration::check(shared, crawl)?;
     let mut arguments = shared_arguments(shared);
     arguments.index_dir.clone_from(&args.index_dir);
-    Ok(arguments.settings()?)
+    let settings = arguments.settings()?;
+    let api = ApiSettings { index_from: args.index_from.clone(), ..ApiSettings::default() };
+    let places = Places {
+        publish: args.publish.clone().or_else(|| settings.publish.clone()),
+        index_from: api.or_file(shared.config.as_deref())?.index_from,
+    };
+    Ok((settings, places))
 }
 
 fn show(finding: &Finding, out: &mut impl Write) -> std::io::Result<()> {
