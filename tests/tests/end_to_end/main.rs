@@ -10,6 +10,7 @@ mod fleet;
 mod flow;
 mod many;
 mod own;
+mod owners;
 mod proxy;
 mod reload;
 mod restarts;
@@ -96,6 +97,11 @@ async fn four_crawlers_share_one_queue_on_postgres() {
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_a_fleet_survives_kills_and_a_cut() {
     fleet::a_fleet_survives_kills_and_a_cut().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_explain_and_metrics_name_the_owner_of_an_address() {
+    owners::explain_and_metrics_name_the_owner_of_an_address().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
