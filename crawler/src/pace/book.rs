@@ -46,6 +46,11 @@ impl Key {
         is_private.then(|| Self::Suffix(text.to_owned()))
     }
 
+    /// The suffix, of one that is shared by the whole fleet.
+    pub(super) fn suffix(&self) -> Option<&str> {
+        if let Self::Suffix(suffix) = self { Some(suffix) } else { None }
+    }
+
     pub(super) const fn scope(&self) -> Scope {
         match self {
             Self::Address(_) => Scope::Address,
@@ -67,6 +72,8 @@ struct Entry {
     queued: u32,
     /// Until when turns were promised to visits that were sent away.
     promised_until: Option<DateTime<Utc>>,
+    /// How long the last turn was waited for that other workers take turns from, too.
+    turn_wait: Option<TimeDelta>,
 }
 
 impl Entry {
@@ -74,7 +81,15 @@ impl Entry {
         let scope = key.scope();
         let rate = (scope == Scope::Platform).then(Box::default);
         let (released, door) = (Arc::default(), Arc::new(Semaphore::new(1)));
-        Self { state: ScopeState::idle(scope), rate, released, door, queued: 0, promised_until: None }
+        Self {
+            state: ScopeState::idle(scope),
+            rate,
+            released,
+            door,
+            queued: 0,
+            promised_until: None,
+            turn_wait: None,
+        }
     }
 
     /// From one request to the next.
@@ -83,16 +98,22 @@ impl Entry {
         TimeDelta::from_std(gap).unwrap_or(TimeDelta::MAX)
     }
 
+    /// From one visit of the queue to the next.
+    fn turn_gap(&self) -> TimeDelta {
+        self.gap().max(self.turn_wait.unwrap_or_default())
+    }
+
     /// Whether another visit in the queue would have to wait too long.
     fn is_crowded(&self) -> bool {
-        let wait = self.gap().checked_mul(i32::try_from(self.queued).unwrap_or(i32::MAX));
+        let wait = self.turn_gap().checked_mul(i32::try_from(self.queued).unwrap_or(i32::MAX));
         wait.is_none_or(|wait| wait.to_std().unwrap_or_default() >= TURN_WAIT_MAX)
     }
 
     /// A time for a visit that is sent away: behind the queue, and one gap after the time given to the one before.
     fn promise(&mut self, now: DateTime<Utc>) -> DateTime<Utc> {
         let behind_queue = now + TimeDelta::from_std(TURN_WAIT_MAX).unwrap_or(TimeDelta::MAX);
-        let until = self.promised_until.map_or(behind_queue, |until| until.max(behind_queue)) + self.gap();
+        let until =
+            self.promised_until.map_or(behind_queue, |until| until.max(behind_queue)) + self.turn_gap();
         self.promised_until = Some(until);
         until
     }
@@ -111,9 +132,12 @@ pub(super) struct Book(Arc<Mutex<HashMap<Key, Entry>>>);
 pub(super) struct Claim {
     book: Book,
     keys: Vec<Key>,
+    /// Kept while there is more to wait for than these keys.
+    place: Option<Place>,
 }
 
 /// A place in the queues of some keys; given up when dropped.
+#[derive(Debug)]
 struct Place {
     book: Book,
     keys: Vec<Key>,
@@ -167,7 +191,10 @@ impl Book {
             let now = clock::now();
             let (decision, claim) = self.claim(keys, now, |states| decide(states, now));
             match (decision, claim) {
-                (_, Some(claim)) => return Taken::Go(claim),
+                (_, Some(mut claim)) => {
+                    claim.place = keys.iter().any(|key| key.suffix().is_some()).then_some(place);
+                    return Taken::Go(claim);
+                }
                 (Pace::Wait { until, .. }, None) => {
                     // one millisecond more, since the clock that is compared has finer steps than the timer
                     let wait = (until - now).to_std().unwrap_or_default() + Duration::from_millis(1);
@@ -197,11 +224,21 @@ impl Book {
     }
 
     fn send_away(&self, keys: &[Key]) -> Taken {
+        let (until, scope) = self.promise(keys);
+        Taken::Crowded { until, scope }
+    }
+
+    /// A time for a visit that is sent away, and what it is for.
+    pub(super) fn promise(&self, keys: &[Key]) -> (DateTime<Utc>, Scope) {
         let now = clock::now();
         let mut entries = self.lock();
         let promises = keys.iter().map(|key| (entry(&mut entries, key).promise(now), key.scope()));
-        let (until, scope) = promises.max_by_key(|(until, _)| *until).unwrap_or((now, Scope::Address));
-        Taken::Crowded { until, scope }
+        promises.max_by_key(|(until, _)| *until).unwrap_or((now, Scope::Address))
+    }
+
+    /// How long a turn that other workers take turns from was waited for.
+    pub(super) fn observe_wait(&self, key: &Key, wait: Duration) {
+        entry(&mut self.lock(), key).turn_wait = TimeDelta::from_std(wait).ok();
     }
 
     /// What tells that a request of the full key has ended. A release before this was called is told too.
@@ -229,7 +266,7 @@ impl Book {
             // where several may be under way, the gap is one between their starts
             entry.rest_from(now);
         }
-        (decision, Some(Claim { book: self.clone(), keys: keys.to_vec() }))
+        (decision, Some(Claim { book: self.clone(), keys: keys.to_vec(), place: None }))
     }
 
     /// Takes over what another process wrote.
@@ -278,6 +315,13 @@ fn observe(platform: &'static str, rate: &mut PlatformRate, sample: Sample) {
         let gap_ms = rate.gap().as_millis();
         tracing::info!(platform, %change, gap_ms, "the pace of a platform changed");
         metrics::platform_rate(platform, rate.gap());
+    }
+}
+
+impl Claim {
+    /// Lets the next visit of the queue to the door.
+    pub(super) fn leave_queue(&mut self) {
+        self.place = None;
     }
 }
 

@@ -1,10 +1,12 @@
 //! When the next request may leave: keeps the clocks that `policy::delay` decides over.
 //!
 //! Clocks of authority and site belong to the visit, which has its site to itself. Clocks of addresses and public suffixes
-//! are shared by every visit of the process, and kept in the store across processes. No request is sent before its clock
-//! is written: a crawler that is killed cannot ask twice. When the database is away, requests wait.
+//! are shared by every visit of the process, and kept in the store across processes; at a public suffix every process takes its
+//! turns from there. No request is sent before its clock is written: a crawler that is killed cannot ask twice. When the
+//! database is away, requests wait.
 
 mod book;
+mod suffix;
 mod writer;
 
 use std::net::IpAddr;
@@ -25,6 +27,7 @@ use store::{ClockWrite, MemberId, Membership, Store, StoreError, VisitProgress};
 use tokio::time::Instant;
 
 use self::book::{Book, Claim, Key, Taken};
+use self::suffix::{SuffixTurn, Suffixes};
 pub(crate) use self::writer::Cleared;
 use self::writer::ClockWriter;
 use crate::patience::patiently;
@@ -45,6 +48,7 @@ pub(crate) struct Pace(Arc<Shared>);
 struct Shared {
     book: Book,
     writer: ClockWriter,
+    suffixes: Suffixes,
     rate: DefaultDirectRateLimiter,
     store: Store,
     /// `--delay`.
@@ -115,6 +119,16 @@ pub(crate) struct Target {
 #[derive(Debug)]
 pub(crate) struct Turn {
     _claim: Claim,
+    /// Below a public suffix.
+    suffix: Option<SuffixTurn>,
+}
+
+/// What goes with the clocks of a request.
+pub(crate) struct Leave<'turn> {
+    pub(crate) turn: &'turn mut Turn,
+    pub(crate) progress: Option<VisitProgress>,
+    /// By which the address is this worker's.
+    pub(crate) member: Option<MemberId>,
 }
 
 /// What asking for a turn came to.
@@ -154,9 +168,10 @@ impl Pace {
         tracker: &tokio_util::task::TaskTracker,
     ) -> Self {
         let writer = ClockWriter::start(store.clone(), life, tracker);
+        let suffixes = Suffixes::start(store.clone(), tracker);
         let rate = RateLimiter::direct(Quota::per_second(rate));
         let (book, last_write_ms) = (Book::default(), AtomicU64::default());
-        Self(Arc::new(Shared { book, writer, rate, store, configured, last_write_ms }))
+        Self(Arc::new(Shared { book, writer, suffixes, rate, store, configured, last_write_ms }))
     }
 
     /// Loads what other processes wrote about addresses.
@@ -178,7 +193,7 @@ impl Pace {
         target: &Target,
         authority: &mut AuthorityClock,
         site: &SiteClock,
-    ) -> Asked {
+    ) -> Result<Asked, StoreError> {
         let after_last = authority.last_end_at.map(|at| later(at, self.gap(target, authority)));
         authority.next_ok_at = authority.next_ok_at.max(after_last);
         let own = own_scopes(authority, site);
@@ -191,8 +206,8 @@ impl Pace {
         let now = clock::now();
         match decide(&[], now) {
             Decision::Go => {}
-            Decision::Busy { scope } => return Asked::Wait { until: now, scope },
-            later => return asked(later, now),
+            Decision::Busy { scope } => return Ok(Asked::Wait { until: now, scope }),
+            later => return Ok(asked(later, now)),
         }
         let began = Instant::now();
         let taken = self.0.book.take(&keys, decide).await;
@@ -200,23 +215,60 @@ impl Pace {
             metrics::waited(key.scope(), began.elapsed());
         }
         match taken {
-            Taken::Go(claim) => Asked::Go(Turn { _claim: claim }),
-            Taken::Crowded { until, scope } => Asked::Crowded { until, scope },
-            Taken::Never(later) => asked(later, clock::now()),
+            Taken::Go(claim) => self.take_suffix_turn(&keys, claim).await,
+            Taken::Crowded { until, scope } => Ok(Asked::Crowded { until, scope }),
+            Taken::Never(later) => Ok(asked(later, clock::now())),
         }
     }
 
-    /// Waits for the node's own rate, and writes the clocks of the request that is about to be sent. The next request is
-    /// counted from when this one leaves: where the database took longer than was allowed for, a later clock is written.
+    /// Below a public suffix a request has its turn among those of all workers. The next visit of this one asks for its own when
+    /// that time has nearly come, so that each worker has one turn ahead, however many visits wait.
+    async fn take_suffix_turn(&self, keys: &[Key], mut claim: Claim) -> Result<Asked, StoreError> {
+        let suffix = keys.iter().find_map(|key| Some((key, key.suffix()?)));
+        let Some((key, suffix)) = suffix else { return Ok(Asked::Go(Turn { _claim: claim, suffix: None })) };
+        let (began, lead) = (Instant::now(), self.0.write_time());
+        let asked = self.0.suffixes.take(suffix, lead).await?;
+        let suffix::Asked::Turn(turn) = asked else {
+            let (until, scope) = self.0.book.promise(keys);
+            return Ok(Asked::Crowded { until, scope });
+        };
+        turn.wait(lead).await;
+        metrics::waited(Scope::PublicSuffix, began.elapsed());
+        self.0.book.observe_wait(key, began.elapsed());
+        claim.leave_queue();
+        Ok(Asked::Go(Turn { _claim: claim, suffix: Some(turn) }))
+    }
+
+    /// Another turn in place of one that has passed while the database was slow.
+    async fn renew(&self, turn: &mut Turn) -> Result<(), StoreError> {
+        let Some(passed) = turn.suffix.take() else { return Ok(()) };
+        let (suffix, lead) = (passed.suffix.clone(), self.0.write_time());
+        drop(passed);
+        while turn.suffix.is_none() {
+            match self.0.suffixes.take(&suffix, lead).await? {
+                suffix::Asked::Turn(next) => {
+                    next.wait(lead).await;
+                    turn.suffix = Some(next);
+                }
+                suffix::Asked::Crowded { until } => {
+                    tokio::time::sleep((until - clock::now()).to_std().unwrap_or_default()).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the node's own rate, writes the clocks of the request that is about to be sent, and returns when it is to be. The
+    /// next request is counted from then: where the database took longer than was allowed for, a later clock is written.
     /// In a fleet it is written under the membership by which the address is ours, or not at all.
     pub(crate) async fn clear(
         &self,
         target: &Target,
         authority: &mut AuthorityClock,
         site: &mut SiteClock,
-        progress: Option<VisitProgress>,
-        member: Option<MemberId>,
+        leave: Leave<'_>,
     ) -> Result<Cleared, StoreError> {
+        let Leave { turn, progress, member } = leave;
         let began = Instant::now();
         self.0.rate.until_ready().await;
         metrics::waited(Scope::Node, began.elapsed());
@@ -230,15 +282,25 @@ impl Pace {
         let member = member.map(|member| Membership { member, alive_until: now });
         loop {
             let (now, began, allowed) = (clock::now(), Instant::now(), self.0.write_time());
-            authority.next_ok_at = Some(later(now, ahead.saturating_add(allowed)));
-            let write = write_of(target, authority, site, now, requests_add);
+            let leaves_at = turn.suffix.as_ref().map_or(now, |suffix| suffix.at.max(now));
+            authority.next_ok_at = Some(later(leaves_at, ahead.saturating_add(allowed)));
+            let write = write_of(target, authority, site, leaves_at, requests_add);
             let cleared = self.0.writer.write(ClockWrite { progress, member, ..write }).await?;
             let took = began.elapsed();
             self.0
                 .last_write_ms
                 .store(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
-            if gap.is_zero() || took <= allowed || cleared != Cleared::Go {
+            if cleared != Cleared::Go {
                 return Ok(cleared);
+            }
+            match &turn.suffix {
+                Some(suffix) if suffix.is_in_time() => {
+                    suffix.wait(Duration::ZERO).await;
+                    return Ok(cleared);
+                }
+                Some(_) => self.renew(turn).await?,
+                None if gap.is_zero() || took <= allowed => return Ok(cleared),
+                None => {}
             }
             (requests_add, progress) = (0, None);
         }

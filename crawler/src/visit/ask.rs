@@ -20,7 +20,7 @@ use super::{Authority, Interrupt, Visit};
 use crate::egress::{Cause, Failure, Reply, Standing, Timings};
 use crate::events::Event;
 use crate::groups::{InUse, Tenure};
-use crate::pace::{Asked, AuthorityClock, Cleared, Target, Turn};
+use crate::pace::{Asked, AuthorityClock, Cleared, Leave, Target, Turn};
 use crate::{clock, metrics};
 
 /// Below this a visit without delays would spend more time on writing down what it did than on doing it.
@@ -51,9 +51,9 @@ impl Visit<'_> {
             self.progress.active += started.elapsed();
             return Ok(Exchange { answer: Err(failure), at: clock::now(), took: started.elapsed() });
         }
-        let turn = self.take_turn(&host).await?;
+        let mut turn = self.take_turn(&host).await?;
         let in_use = self.enter(&host)?;
-        self.clear(&host, in_use.as_ref().map(|in_use| in_use.member)).await?;
+        self.clear(&host, &mut turn, in_use.as_ref().map(|in_use| in_use.member)).await?;
         let (at, sent) = (clock::now(), Instant::now());
         self.progress.requests += 1;
         let (events, site) = (&self.tools.events, &self.token.site);
@@ -152,7 +152,7 @@ impl Visit<'_> {
                 () = self.stop.soft.cancelled() => continue,
                 () = self.stop.lost.cancelled() => continue,
             };
-            match asked {
+            match asked? {
                 Asked::Go(turn) => return Ok(turn),
                 Asked::Park { until, scope } => {
                     metrics::visit_parked(Some(scope));
@@ -165,7 +165,7 @@ impl Visit<'_> {
                 }
                 Asked::Crowded { until, scope } => {
                     metrics::visit_parked(Some(scope));
-                    let reason = "many sites wait for the same address".to_owned();
+                    let reason = format!("many sites wait for the same {scope}");
                     return Err(Interrupt::Park { until, reason });
                 }
                 Asked::Wait { until, scope } => {
@@ -189,11 +189,16 @@ impl Visit<'_> {
     }
 
     /// Writes the clock ahead of the request; the owner's opt-out is heard here too.
-    async fn clear(&mut self, host: &Host, member: Option<MemberId>) -> Result<(), Interrupt> {
+    async fn clear(
+        &mut self,
+        host: &Host,
+        turn: &mut Turn,
+        member: Option<MemberId>,
+    ) -> Result<(), Interrupt> {
         let progress = self.progress_to_keep();
         let Some(authority) = self.authorities.get_mut(host) else { return Err(Interrupt::Lost) };
         let (target, clock, site) = (&authority.target, &mut authority.clock, &mut self.site_clock);
-        match self.tools.pace.clear(target, clock, site, progress, member).await? {
+        match self.tools.pace.clear(target, clock, site, Leave { turn, progress, member }).await? {
             Cleared::Go => Ok(()),
             Cleared::Moved => {
                 let group = authority.tenure.map(|tenure| tenure.group);

@@ -15,6 +15,8 @@ pub(super) struct History<'a> {
     pub(super) authorities: BTreeMap<&'a str, Vec<&'a Hit>>,
     pub(super) sites: BTreeMap<String, Vec<&'a Hit>>,
     pub(super) addresses: BTreeMap<IpAddr, Vec<&'a Hit>>,
+    /// Private suffixes of the Public Suffix List.
+    pub(super) suffixes: BTreeMap<&'a str, Vec<&'a Hit>>,
     led_to: HashSet<(String, String)>,
     robots_led_to: HashSet<(String, String)>,
 }
@@ -28,6 +30,7 @@ impl<'a> History<'a> {
             authorities: BTreeMap::new(),
             sites: BTreeMap::new(),
             addresses: BTreeMap::new(),
+            suffixes: BTreeMap::new(),
             led_to: HashSet::new(),
             robots_led_to: HashSet::new(),
         };
@@ -37,6 +40,9 @@ impl<'a> History<'a> {
             history.authorities.entry(&hit.host).or_default().push(hit);
             history.sites.entry(site.clone()).or_default().push(hit);
             history.addresses.entry(hit.server.ip()).or_default().push(hit);
+            if let Some(suffix) = private_suffix(&hit.host) {
+                history.suffixes.entry(suffix).or_default().push(hit);
+            }
             history.follow_redirect(hit);
         }
         history.hits = hits;
@@ -80,6 +86,12 @@ pub(super) fn redirect_target(hit: &Hit) -> Option<(String, String)> {
 
 fn place(hit: &Hit) -> (String, String) {
     (hit.host.clone(), hit.path.clone())
+}
+
+/// The suffix of a host below which strangers live, such as `github.io`.
+fn private_suffix(host: &str) -> Option<&str> {
+    let suffix = psl::suffix(host.as_bytes()).filter(|suffix| suffix.typ() == Some(psl::Type::Private))?;
+    std::str::from_utf8(suffix.as_bytes()).ok()
 }
 
 fn site_of(host: &str) -> String {

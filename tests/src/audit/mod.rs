@@ -1,6 +1,6 @@
 //! Was a crawl polite? Judged from what the servers saw, never from what the crawler says about itself.
 //!
-//! Each rule is a function over the hits of one scope (an authority, a site, an address) in the order in which they
+//! Each rule is a function over the hits of one scope (an authority, a site, an address, a private suffix) in the order in which they
 //! began. All times are the server's monotonic microseconds. An answer ends for the server before the client has read
 //! it, and a request begins for the server after the client has sent it, so that measured gaps are never shorter than
 //! those that the client kept, except after an answer that the client broke off (see [`Policy::broken_off_us`]).
@@ -31,6 +31,10 @@ pub struct Policy {
     pub site_in_flight_max: Option<usize>,
     /// How many requests may be in flight to one address.
     pub address_in_flight_max: Option<usize>,
+    /// The gap between requests to hosts below one private suffix of the Public Suffix List, from whichever worker.
+    pub suffix_gap: Option<Duration>,
+    /// How many requests may be in flight below one private suffix.
+    pub suffix_in_flight_max: Option<usize>,
     /// How many requests one authority may get in 24 hours.
     pub authority_budget: Option<usize>,
     /// The `From` header that was configured, which then every request carries.
@@ -41,10 +45,15 @@ pub struct Policy {
     pub repeats_forgiven: usize,
     /// How late the server may notice that the client has broken off an answer.
     pub broken_off_us: u64,
+    /// How late a request may reach the server after it left. Where several may be in flight, their gap is one between
+    /// departures, and the server sees arrivals: one that is late by this much makes the next ones seem early.
+    pub arrives_late: Duration,
 }
 
 /// The server learns of a broken-off answer by the next packet; on loopback of a busy machine that is within this.
 const BROKEN_OFF_US: u64 = 50_000;
+/// A new connection with its handshake, on a busy machine.
+const ARRIVES_LATE: Duration = Duration::from_millis(500);
 
 impl Default for Policy {
     fn default() -> Self {
@@ -54,11 +63,14 @@ impl Default for Policy {
             address_gap: None,
             site_in_flight_max: None,
             address_in_flight_max: None,
+            suffix_gap: None,
+            suffix_in_flight_max: None,
             authority_budget: None,
             from: None,
             passes_began_us: Vec::new(),
             repeats_forgiven: 0,
             broken_off_us: BROKEN_OFF_US,
+            arrives_late: ARRIVES_LATE,
         }
     }
 }
@@ -99,6 +111,9 @@ pub fn check(hits: &[Hit], policy: &Policy) -> Report {
     }
     for address in history.addresses.values() {
         violations.extend(pace::check_address(address, policy));
+    }
+    for suffix in history.suffixes.values() {
+        violations.extend(pace::check_suffix(suffix, policy));
     }
     violations.sort_by_key(|violation| violation.second.id);
     Report { requests: history.hits.len(), authorities: requests_by_authority(&history), violations }

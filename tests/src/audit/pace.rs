@@ -38,6 +38,31 @@ pub(super) fn check_address(hits: &[&Hit], policy: &Policy) -> Vec<Violation> {
     gap.into_iter().chain(flight).flatten().collect()
 }
 
+pub(super) fn check_suffix(hits: &[&Hit], policy: &Policy) -> Vec<Violation> {
+    let rate = policy.suffix_gap.map(|gap| departures(hits, gap, policy.arrives_late));
+    let flight = policy.suffix_in_flight_max.map(|max| in_flight(hits, max, Rule::SuffixInFlight, policy));
+    rate.into_iter().chain(flight).flatten().collect()
+}
+
+/// Requests that left a gap apart: each is due a gap after the one before was, or came.
+fn departures(hits: &[&Hit], gap: Duration, late: Duration) -> Vec<Violation> {
+    let mut due_us: u64 = 0;
+    let mut violations = Vec::new();
+    let before = std::iter::once(None).chain(hits.iter().map(Some));
+    for (first, second) in before.zip(hits) {
+        let earliest_us = due_us.saturating_sub(micros(late));
+        if let Some(first) = first
+            && second.started_us < earliest_us
+        {
+            let since = |at_us: u64| Measure::us(at_us.saturating_sub(first.started_us));
+            let (measured, required) = (since(second.started_us), since(earliest_us));
+            violations.push(Violation::between(Rule::SuffixGap, first, second, measured, required));
+        }
+        due_us = due_us.max(second.started_us) + micros(gap);
+    }
+    violations
+}
+
 /// From the end of each answer to the start of the next request: the configured delay or the site's Crawl-delay.
 fn gaps_after_answers(hits: &[&Hit], rounds: &[Round], policy: &Policy) -> Vec<Violation> {
     let mut violations = Vec::new();

@@ -40,6 +40,10 @@ pub enum Rule {
     SiteInFlight,
     /// Requests at a time for each address.
     AddressInFlight,
+    /// The gap between requests below a private suffix.
+    SuffixGap,
+    /// Requests at a time below each private suffix.
+    SuffixInFlight,
     /// Silence for as long as Retry-After says.
     RetryAfter,
     /// A kept copy is revalidated with its validators.

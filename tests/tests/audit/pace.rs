@@ -71,11 +71,44 @@ fn an_address_has_a_gap_over_all_its_sites() {
 }
 
 #[test]
+fn a_private_suffix_has_a_pace_over_all_its_sites() {
+    let policy = |late_ms| Policy {
+        suffix_gap: Some(Duration::from_millis(500)),
+        arrives_late: Duration::from_millis(late_ms),
+        ..Policy::default()
+    };
+    // the k-th request a gap after the one before, its handshake apart
+    let many = |gap_us: u64, suffix: &str| {
+        (0..9).fold(Crafted::empty(), |log, index| {
+            log.hurry(gap_us).get_on(&format!("site{index}.{suffix}"), "/robots.txt")
+        })
+    };
+    many(SECOND_US / 2, "github.io").keeps(&policy(0));
+    many(SECOND_US / 4, "example").keeps(&policy(0));
+    many(SECOND_US / 4, "github.io").breaks(Rule::SuffixGap, 8, &policy(0));
+    let report = many(SECOND_US / 4, "github.io").check(&policy(500));
+    assert!((5..8).contains(&report.count(Rule::SuffixGap)), "a rate too high is no late arrival: {report}");
+    let late = || {
+        let log = Crafted::empty().get_on("a.github.io", "/robots.txt").hurry(SECOND_US);
+        let log = log.get_on("b.github.io", "/robots.txt").hurry(SECOND_US / 10);
+        log.get_on("c.github.io", "/robots.txt")
+    };
+    late().keeps(&policy(500));
+    late().breaks(Rule::SuffixGap, 1, &policy(100));
+}
+
+#[test]
 fn sites_and_addresses_limit_requests_in_flight() {
     let overlapping = || Crafted::new().overlap().get_on("www.site.example", "/robots.txt");
     overlapping().keeps(&Policy { site_in_flight_max: Some(2), ..Policy::default() });
     let one_each = Policy { site_in_flight_max: Some(1), ..Policy::default() };
     overlapping().breaks(Rule::SiteInFlight, 1, &one_each);
+    let below = |name: &str| {
+        Crafted::empty().get_on("a.github.io", "/robots.txt").overlap().get_on(name, "/robots.txt")
+    };
+    let one_a_suffix = Policy { suffix_in_flight_max: Some(1), ..Policy::default() };
+    below("b.github.io").breaks(Rule::SuffixInFlight, 1, &one_a_suffix);
+    below("b.example").keeps(&one_a_suffix);
     let one_an_address = Policy { address_in_flight_max: Some(1), ..Policy::default() };
     overlapping().breaks(Rule::AddressInFlight, 1, &one_an_address);
 }

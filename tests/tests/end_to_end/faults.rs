@@ -149,6 +149,8 @@ pub(crate) async fn every_scope_is_kept_at_once(backend: Backend) {
         address_gap: Some(Duration::from_millis(500)),
         site_in_flight_max: Some(2),
         address_in_flight_max: Some(1),
+        suffix_gap: Some(Duration::from_millis(500)),
+        suffix_in_flight_max: Some(4),
         authority_budget: Some(40),
         ..audit::Policy::with_delay(Duration::from_secs(1))
     };

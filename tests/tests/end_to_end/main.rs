@@ -14,6 +14,7 @@ mod owners;
 mod proxy;
 mod reload;
 mod restarts;
+mod suffix;
 mod traces;
 mod validate;
 mod waits;
@@ -102,6 +103,11 @@ async fn postgres_a_fleet_survives_kills_and_a_cut() {
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_explain_and_metrics_name_the_owner_of_an_address() {
     owners::explain_and_metrics_name_the_owner_of_an_address().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_a_suffix_is_paced_over_the_whole_fleet() {
+    suffix::a_suffix_is_paced_over_the_whole_fleet().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -71,6 +71,7 @@ mod reading;
 mod retention;
 mod seeds;
 mod sites;
+mod suffixes;
 mod visits;
 
 /// How often a transaction is begun before its conflict is reported: deadlocks are rare, since batches are sorted.

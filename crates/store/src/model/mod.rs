@@ -11,6 +11,7 @@ pub(crate) mod seed;
 pub(crate) mod site;
 pub(crate) mod slots;
 pub(crate) mod stored;
+pub(crate) mod suffix;
 pub(crate) mod visit;
 
 pub use care::{SchemaState, Space};
@@ -30,6 +31,7 @@ pub use site::{
 };
 pub use slots::{PathCheck, PathSlots};
 pub use stored::{NamespaceCount, SemanticTypeCount, Stats, StoredManifest, VersionRecord};
+pub use suffix::{SuffixTurn, TurnAnswer, TurnRequest};
 pub use visit::{
     ClockWrite, FetchRecord, FetchStory, Housekeeping, NextVisit, ParkedVisit, Phases, VisitProgress,
     VisitRecord, VisitSaved, VisitStory,

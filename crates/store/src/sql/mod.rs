@@ -33,6 +33,7 @@ pub(crate) mod server;
 pub(crate) mod site;
 pub(crate) mod site_list;
 pub(crate) mod stats;
+pub(crate) mod suffix;
 pub(crate) mod version;
 pub(crate) mod visit;
 mod visit_rows;

@@ -18,6 +18,7 @@ mod reading;
 mod rest;
 mod seeds;
 mod slow;
+mod suffixes;
 mod visits;
 
 /// One test for each case, on one back end.
@@ -63,6 +64,10 @@ macro_rules! contract_tests {
                 a_clock_and_the_end_of_its_membership_exclude_each_other,
                 sites_are_leased_by_the_group_of_their_address, a_visit_is_handed_over_with_what_it_has_done,
                 a_site_at_rest_keeps_its_group, workers_are_told_with_their_groups,
+            },
+            suffixes::{
+                turns_at_a_suffix_are_a_gap_apart_and_four_are_open, a_turn_that_comes_too_late_is_not_taken,
+                turns_outlive_whoever_took_them_and_end_by_themselves, workers_that_ask_at_once_get_one_turn_after_the_other,
             },
             visits::{
                 a_visit_is_kept_with_all_it_found, a_visit_is_saved_whole_or_not_at_all,

@@ -1,0 +1,74 @@
+//! Sites below a private suffix (`github.io`) at addresses of several workers: their pace holds over the whole fleet.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use agentdex_tests::audit;
+use testweb::{Answer, Host, Web};
+
+use crate::world::{Backend, World, kill};
+
+/// Each in a network of its own, so that each is in an address group of its own.
+const SITES: u8 = 24;
+const CRAWLERS: usize = 3;
+/// Long enough that more than four would be under way, were it only for the gap.
+const ANSWER_TIME: Duration = Duration::from_millis(2_500);
+const ROBOTS: &str = "User-agent: *\nAllow: /agent.json$\nDisallow: /\n";
+
+fn spawn(mut command: Command) -> Child {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Pass marks: over the whole fleet's log two requests a second below the suffix and four at a time, also across a kill, and no
+/// site is lost; sites elsewhere are not held back.
+pub(crate) async fn a_suffix_is_paced_over_the_whole_fleet() {
+    let below = (0..SITES).map(|index| {
+        Host::new(&format!("site{index}.github.io"))
+            .at([127, 0, 1 + index, 1].into())
+            .robots(ROBOTS)
+            .route("/agent.json", Answer::status(404).after(ANSWER_TIME))
+    });
+    let elsewhere = (0..SITES).map(|index| {
+        Host::new(&format!("other{index}.test")).at([127, 0, 101 + index, 1].into()).robots(ROBOTS)
+    });
+    let web = Web::builder().hosts(below).hosts(elsewhere);
+    let mut world = World::start(Backend::Postgres, web).await;
+    world.delay = Duration::from_secs(1);
+    let seeds: Vec<String> = world.web.hosts().into_iter().map(|(name, _)| name).collect();
+    world.write_seeds(&seeds);
+    let flags = ["--strict", "--lease", "5s", "--park-wait", "10m"];
+    let mut commands: Vec<Command> = (0..=CRAWLERS).map(|_| world.crawler(&flags)).collect();
+    let next = commands.pop().unwrap();
+    let mut fleet: Vec<Child> = commands.into_iter().map(spawn).collect();
+
+    let count =
+        |log: &testweb::Log, suffix: &str| log.hits().iter().filter(|hit| hit.host.ends_with(suffix)).count();
+    world.web.log().wait_until(|log| count(log, ".github.io") >= usize::from(SITES) / 2).await;
+    let others = count(world.web.log(), ".test");
+    assert!(others >= usize::from(SITES), "only {others} requests elsewhere meanwhile");
+    kill(&mut fleet[0]);
+    world.kills += 1;
+    fleet[0] = spawn(next);
+    let ended = tokio::task::spawn_blocking(move || {
+        fleet.iter_mut().all(|crawler| crawler.wait().unwrap().success())
+    });
+    assert!(ended.await.unwrap(), "a crawler failed");
+
+    let hits = world.web.log().hits();
+    let asked = |index| {
+        hits.iter().any(|hit| hit.host == format!("site{index}.github.io") && hit.path == "/agent.json")
+    };
+    assert!((0..SITES).all(asked), "a site was lost");
+    let asked: Vec<&str> = hits.iter().map(|hit| hit.path.as_str()).collect();
+    // of each of all sites robots.txt, what it allows, and perhaps what a killed crawler had under way
+    assert!(hits.len() <= 2 * 3 * usize::from(SITES), "{} requests: {asked:?}", hits.len());
+    let policy = audit::Policy {
+        site_gap: Some(Duration::from_secs(1)),
+        address_gap: Some(Duration::from_millis(500)),
+        address_in_flight_max: Some(1),
+        suffix_gap: Some(Duration::from_millis(500)),
+        suffix_in_flight_max: Some(4),
+        ..world.policy()
+    };
+    audit::check(&hits, &policy).assert_clean();
+}
