@@ -25,6 +25,7 @@ use crate::routes::stats::StatsAnswer;
 use crate::server::PATIENCE;
 use crate::slots::Slots;
 use crate::suppressed::Suppressed;
+use crate::totals::Totals;
 use crate::{metrics, middleware, routes, server};
 
 /// What keeps the interface from starting or running; the text says what to do.
@@ -56,6 +57,7 @@ struct Shared {
     crawl: Kept<CrawlAnswer>,
     stats: Kept<StatsAnswer>,
     semantic_types: Kept<SemanticTypesAnswer>,
+    totals: Totals,
     /// Work that outlives its request: exports.
     tasks: TaskTracker,
     /// Set when the process stops, so that streams end.
@@ -87,6 +89,7 @@ impl App {
             crawl: Kept::default(),
             stats: Kept::default(),
             semantic_types: Kept::default(),
+            totals: Totals::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             under_way: Semaphore::new(UNDER_WAY_MAX),
@@ -171,11 +174,17 @@ impl App {
         &self.0.semantic_types
     }
 
+    /// How many sites are on lists.
+    pub(crate) fn totals(&self) -> &Totals {
+        &self.0.totals
+    }
+
     /// Lets go of every kept answer, because a site is to disappear from them at once.
     pub(crate) async fn forget_kept(&self) {
         self.0.crawl.forget().await;
         self.0.stats.forget().await;
         self.0.semantic_types.forget().await;
+        self.0.totals.forget();
     }
 
     pub(crate) fn tasks(&self) -> &TaskTracker {

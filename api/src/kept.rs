@@ -27,9 +27,18 @@ impl<T> Kept<T> {
         age: Duration,
         make: impl Future<Output = Result<T, E>>,
     ) -> Result<Arc<T>, E> {
+        self.get_while(|_, old| old < age, make).await
+    }
+
+    /// The kept answer where it is good enough at its age, else a new one; a failure is not kept.
+    pub(crate) async fn get_while<E>(
+        &self,
+        is_good: impl Fn(&T, Duration) -> bool,
+        make: impl Future<Output = Result<T, E>>,
+    ) -> Result<Arc<T>, E> {
         let mut kept = self.0.lock().await;
         if let Some((made_at, answer)) = &*kept
-            && made_at.elapsed() < age
+            && is_good(answer, made_at.elapsed())
         {
             return Ok(Arc::clone(answer));
         }

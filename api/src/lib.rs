@@ -36,6 +36,7 @@ mod slots;
 mod suppressed;
 mod text;
 mod tool;
+mod totals;
 
 pub use app::{ApiError, App, bind, router, serve};
 pub use config::{ApiConfig, ApiSettings, COUNTS_KEPT_FOR, ConfigError, LISTEN_DEFAULT};

@@ -61,9 +61,9 @@ pub async fn dry_run(config: &CrawlConfig, store: &Store) -> Result<DryRun, Craw
     loop {
         let request = SitesRequest { after: after.take(), max: PAGE, ..SitesRequest::default() };
         let page = store.sites_page(&request).await?;
-        let Some(last) = page.sites.last() else { break };
+        let Some(last) = page.last() else { break };
         after = Some(last.name.clone());
-        let due = page.sites.iter().filter(|site| site.next_visit_at.is_some_and(|at| at <= now));
+        let due = page.iter().filter(|site| site.next_visit_at.is_some_and(|at| at <= now));
         names.extend(due.map(|site| site.name.clone()));
     }
     let known = PathPriors::default();

@@ -25,6 +25,7 @@ const LIMIT_MAX: u32 = 500;
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SitesAnswer {
     pub(crate) sites: Vec<SiteLine>,
+    /// On all pages; some seconds old, and up to five minutes where there are so many that counting them takes its time.
     pub(crate) total: u64,
     pub(crate) next_cursor: Option<String>,
 }
@@ -89,13 +90,13 @@ pub(crate) async fn list(
     let max = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
     let request = request(&query, &listing, max)?;
     let page = app.store().sites_page(&request).await?;
-    let is_full = u32::try_from(page.sites.len()).is_ok_and(|found| found == max);
-    let last = page.sites.last().filter(|_| is_full).map(|site| cursor::encode(&listing, site.name.as_str()));
-    let answer = SitesAnswer {
-        sites: page.sites.into_iter().map(SiteLine::from).collect(),
-        total: page.total,
-        next_cursor: last,
-    };
+    let kept_for = app.config().counts_kept_for;
+    let count = Box::pin(app.store().sites_count(&request));
+    let total = app.totals().get(&listing, kept_for, count).await?;
+    let is_full = u32::try_from(page.len()).is_ok_and(|found| found == max);
+    let last = page.last().filter(|_| is_full).map(|site| cursor::encode(&listing, site.name.as_str()));
+    let answer =
+        SitesAnswer { sites: page.into_iter().map(SiteLine::from).collect(), total, next_cursor: last };
     if asked.wants_page() {
         return asked.page(&dashboard::sites::page(&answer, &query, clock::now()), Caching::Record);
     }

@@ -33,6 +33,17 @@ async fn a_site_tells_its_owner_the_whole_story() {
     assert_eq!(world.get("/sites/WWW.SkyHop.example").await.json(), answer.json());
 }
 
+/// One more manifest, at a site of its own.
+async fn publish_another(world: &World) {
+    let mut manifest = documents::skyhop();
+    manifest.url = manifest::ManifestUrl::parse("https://another.example/agent.json").unwrap();
+    manifest.id = ManifestId::of(&manifest.url);
+    manifest.capabilities.truncate(1);
+    let capability = &mut manifest.capabilities[0];
+    capability.id = manifest::CapabilityId::of_key("https://another.example/agent.json#awp:book");
+    world.publish(manifest).await;
+}
+
 #[tokio::test]
 async fn whole_tables_are_read_once_for_everybody_who_asks_within_a_moment() {
     let asked = ["/stats", "/semantic-types"];
@@ -43,26 +54,42 @@ async fn whole_tables_are_read_once_for_everybody_who_asks_within_a_moment() {
         }
         told
     };
-    let publish = async |world: &World| {
-        let mut manifest = documents::skyhop();
-        manifest.url = manifest::ManifestUrl::parse("https://another.example/agent.json").unwrap();
-        manifest.id = ManifestId::of(&manifest.url);
-        manifest.capabilities.truncate(1);
-        let capability = &mut manifest.capabilities[0];
-        capability.id = manifest::CapabilityId::of_key("https://another.example/agent.json#awp:book");
-        world.publish(manifest).await;
-    };
     let counts_kept_for = std::time::Duration::from_hours(1);
     let world = World::with(Settings { counts_kept_for, ..Settings::default() }).await;
     let before = tell(&world).await;
-    publish(&world).await;
+    publish_another(&world).await;
     assert_eq!(tell(&world).await, before, "the database was asked again");
     let fresh = World::new().await;
     tell(&fresh).await;
-    publish(&fresh).await;
+    publish_another(&fresh).await;
     for (path, (now, before)) in asked.iter().zip(tell(&fresh).await.iter().zip(&before)) {
         assert_ne!(now, before, "{path} does not show what was published");
     }
+}
+
+#[tokio::test]
+async fn the_total_of_a_list_is_counted_once_for_everybody_who_asks_within_a_moment() {
+    let told = async |world: &World, list: &str| {
+        let answer = world.get(list).await.json();
+        (answer["total"].as_u64().unwrap(), answer["sites"].as_array().unwrap().len() as u64)
+    };
+    let counts_kept_for = std::time::Duration::from_hours(1);
+    let kept = World::with(Settings { counts_kept_for, ..Settings::default() }).await;
+    let fresh = World::new().await;
+    let list = "/sites?limit=500&with_manifests=true";
+    let (total, listed) = told(&kept, list).await;
+    assert_eq!((total, told(&fresh, list).await), (listed, (total, listed)));
+    publish_another(&kept).await;
+    publish_another(&fresh).await;
+    assert_eq!(told(&kept, list).await, (total, listed + 1), "the page is of this moment, the total is kept");
+    assert_eq!(told(&fresh, list).await, (total + 1, listed + 1));
+    let another = "/sites?with_manifests=true&prefix=another";
+    assert_eq!(told(&kept, another).await, (1, 1), "another list has a total of its own");
+    assert_eq!(
+        told(&kept, "/sites?limit=1&with_manifests=true").await,
+        (total, 1),
+        "every page has the same"
+    );
 }
 
 #[tokio::test]

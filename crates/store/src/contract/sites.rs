@@ -6,7 +6,7 @@ use manifest::SiteName;
 use super::{ATTEMPTS_MAX, Pools, Store};
 use crate::fault::Outcome;
 use crate::model::{
-    BlockOutcome, FailingSite, PathSlots, SiteStory, SitesPage, SitesRequest, SlowSite, Stats,
+    BlockOutcome, FailingSite, PathSlots, SiteStory, SiteSummary, SitesRequest, SlowSite, Stats,
 };
 use crate::pack::{millis, names};
 use crate::{StoreError, postgres, sqlite};
@@ -50,8 +50,13 @@ impl Store {
     }
 
     /// A page of sites in the order of their names.
-    pub async fn sites_page(&self, request: &SitesRequest) -> Result<SitesPage, StoreError> {
+    pub async fn sites_page(&self, request: &SitesRequest) -> Result<Vec<SiteSummary>, StoreError> {
         reading!(self, "sites_page", site_list::sites_page(request))
+    }
+
+    /// How many sites there are on all pages of a list. Whole tables are read for it.
+    pub async fn sites_count(&self, request: &SitesRequest) -> Result<u64, StoreError> {
+        reading!(self, "sites_count", site_list::sites_count(request))
     }
 
     /// Everything that is known of a site, with its last visits.

@@ -27,7 +27,7 @@ pub use retention::{FeedReader, Retained, Retention};
 pub use seed::{Seed, SeedOrigin, SeedsAdded};
 pub use site::{
     BlockOutcome, BlockRecord, FailingSite, HostState, ResourceState, RobotsRecord, SiteState, SiteStory,
-    SiteSummary, SitesPage, SitesRequest, SlowSite,
+    SiteSummary, SitesRequest, SlowSite,
 };
 pub use slots::{PathCheck, PathSlots};
 pub use stored::{NamespaceCount, SemanticTypeCount, Stats, StoredManifest, VersionRecord};

@@ -157,15 +157,6 @@ pub struct SitesRequest {
     pub prefix: Option<String>,
 }
 
-/// A page of sites, ordered by name.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct SitesPage {
-    /// The page.
-    pub sites: Vec<SiteSummary>,
-    /// Sites that match, on all pages.
-    pub total: u64,
-}
-
 /// A site in one line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SiteSummary {

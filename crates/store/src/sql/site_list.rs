@@ -6,7 +6,7 @@ use sqlx::QueryBuilder;
 use super::{Connection, Database, block, site, visit_story};
 use crate::StoreError;
 use crate::fault::Outcome;
-use crate::model::{SiteStory, SiteSummary, SitesPage, SitesRequest};
+use crate::model::{SiteStory, SiteSummary, SitesRequest};
 use crate::pack::{NEVER_MS, Place, counted, names, sized, text};
 use crate::rest::{self as at_rest, SiteAtRest};
 
@@ -85,59 +85,68 @@ fn awake_push(query: &mut QueryBuilder<Database>, request: &SitesRequest) {
     names_push(query, request);
 }
 
-/// A page of sites in the order of their names, and how many there are on all pages, which are counted one by one.
-pub(crate) async fn sites_page(connection: &mut Connection, request: &SitesRequest) -> Outcome<SitesPage> {
+/// A page of sites in the order of their names.
+pub(crate) async fn sites_page(
+    connection: &mut Connection,
+    request: &SitesRequest,
+) -> Outcome<Vec<SiteSummary>> {
     let mut query = QueryBuilder::new(concat!(summaries!(), "(SELECT * FROM site_state WHERE true"));
     awake_push(&mut query, request);
     page_push(&mut query, request);
     query.push(") AS state JOIN site ON site.name = state.name ORDER BY site.name");
     let rows: Vec<SummaryRow> = query.build_query_as().fetch_all(&mut *connection).await?;
-    let mut query = QueryBuilder::new("SELECT COUNT(*) FROM site_state WHERE true");
-    awake_push(&mut query, request);
-    let total: i64 = query.build_query_scalar().fetch_one(&mut *connection).await?;
     let mut sites: Vec<SiteSummary> =
         rows.into_iter().map(SiteSummary::try_from).collect::<Result<_, _>>()?;
-    let mut total = sized(total);
-    if request.with_manifests != Some(true) {
-        total += at_rest_add(connection, request, &mut sites).await?;
-    }
-    Ok(SitesPage { sites, total })
+    at_rest_add(connection, request, &mut sites).await?;
+    Ok(sites)
 }
 
-/// Puts the sites at rest of a page among the others; returns how many there are on all pages.
+/// How many sites there are on all pages. They are counted one by one, so this takes longer the more there are.
+pub(crate) async fn sites_count(connection: &mut Connection, request: &SitesRequest) -> Outcome<u64> {
+    let mut query = QueryBuilder::new("SELECT COUNT(*) FROM site_state WHERE true");
+    awake_push(&mut query, request);
+    let awake: i64 = query.build_query_scalar().fetch_one(&mut *connection).await?;
+    let mut query = QueryBuilder::new("SELECT COUNT(*) FROM site WHERE packed IS NOT NULL");
+    if !at_rest_push(&mut query, request) {
+        return Ok(sized(awake));
+    }
+    let resting: i64 = query.build_query_scalar().fetch_one(&mut *connection).await?;
+    Ok(sized(awake) + sized(resting))
+}
+
+/// What a list asks of sites at rest; false where none of them can be on it.
+fn at_rest_push(query: &mut QueryBuilder<Database>, request: &SitesRequest) -> bool {
+    if request.with_manifests == Some(true) {
+        return false;
+    }
+    if let Some(status) = request.status {
+        // A status that has no code is none that a site at rest can have.
+        let Some(code) = at_rest::status_code(status.as_str()) else { return false };
+        query.push(" AND substr(packed, 2, 1) = ").push_bind(vec![code]);
+    }
+    names_push(query, request);
+    true
+}
+
+/// Puts the sites at rest of a page among the others.
 async fn at_rest_add(
     connection: &mut Connection,
     request: &SitesRequest,
     sites: &mut Vec<SiteSummary>,
-) -> Outcome<u64> {
-    let code = match request.status {
-        None => None,
-        // A status that has no code is none that a site at rest can have.
-        Some(status) => match at_rest::status_code(status.as_str()) {
-            None => return Ok(0),
-            code => code.map(|code| vec![code]),
-        },
-    };
-    let at_rest_push = |query: &mut QueryBuilder<Database>| {
-        if let Some(code) = &code {
-            query.push(" AND substr(packed, 2, 1) = ").push_bind(code.clone());
-        }
-        names_push(query, request);
-    };
+) -> Outcome<()> {
     let mut query =
         QueryBuilder::new("SELECT name, next_visit_at_ms, packed FROM site WHERE packed IS NOT NULL");
-    at_rest_push(&mut query);
+    if !at_rest_push(&mut query, request) {
+        return Ok(());
+    }
     page_push(&mut query, request);
     let rows: Vec<(String, i64, Vec<u8>)> = query.build_query_as().fetch_all(&mut *connection).await?;
-    let mut query = QueryBuilder::new("SELECT COUNT(*) FROM site WHERE packed IS NOT NULL");
-    at_rest_push(&mut query);
-    let total: i64 = query.build_query_scalar().fetch_one(&mut *connection).await?;
     for (name, next_visit_at_ms, packed) in rows {
         sites.push(summary_at_rest(name, next_visit_at_ms, &packed)?);
     }
     sites.sort_unstable_by(|one, other| one.name.cmp(&other.name));
     sites.truncate(usize::try_from(request.max).unwrap_or(usize::MAX));
-    Ok(sized(total))
+    Ok(())
 }
 
 fn summary_at_rest(name: String, next_visit_at_ms: i64, packed: &[u8]) -> Result<SiteSummary, StoreError> {
