@@ -13,7 +13,7 @@ use crate::config::{CrawlConfig, Mode};
 use crate::daemon::Around;
 use crate::egress::{Egress, TlsError};
 use crate::events::{Event, Events};
-use crate::fleet::{Cancel, Fleet, Progress, VisitWriter};
+use crate::fleet::{Cancel, Fleet, Passing, Progress, VisitWriter};
 use crate::groups::Groups;
 use crate::pace::Pace;
 use crate::priors::PathPriors;
@@ -103,6 +103,7 @@ pub async fn run(
     let tools = Tools { egress, store, pace, groups, events: events_too, text_records, priors };
     let mut fleet = Fleet {
         writer: VisitWriter::start(tools.store.clone(), &tracker),
+        passing: Passing::start(tools.store.clone(), &tracker),
         tools,
         worker: config.worker,
         concurrency: config.concurrency,
@@ -117,7 +118,7 @@ pub async fn run(
     if matches!(config.mode, Mode::Once { .. }) && ran.is_ok() && !summary.interrupted {
         fleet.tools.store.housekeeping(clock::now()).await?;
     }
-    drop((fleet.tools, fleet.writer));
+    drop((fleet.tools, fleet.writer, fleet.passing));
     tracker.close();
     tracker.wait().await;
     ran?;
@@ -174,6 +175,7 @@ pub async fn check(
     priors.re_estimate(&store).await?;
     let mut fleet = Fleet {
         writer: VisitWriter::start(store.clone(), &tracker),
+        passing: Passing::start(store.clone(), &tracker),
         tools: Tools { egress, store, pace, groups, events, text_records: config.text_records, priors },
         worker: config.worker,
         concurrency: 1,
@@ -189,7 +191,7 @@ pub async fn check(
     };
     let ran = fleet.run(Mode::Once { park_wait }).await;
     let mut summary = fleet.summary;
-    drop((fleet.tools, fleet.writer));
+    drop((fleet.tools, fleet.writer, fleet.passing));
     tracker.close();
     tracker.wait().await;
     ran?;

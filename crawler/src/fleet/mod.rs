@@ -4,6 +4,7 @@
 //! first: visits end after the request under way and are parked; then hard: tasks are dropped and leases given back.
 
 mod leases;
+mod passing;
 mod save;
 mod writer;
 
@@ -19,6 +20,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::leases::Held;
+pub(crate) use self::passing::Passing;
 use self::save::{Done, visit_and_save};
 pub(crate) use self::writer::VisitWriter;
 use crate::clock;
@@ -78,6 +80,7 @@ pub enum Progress<'a> {
 pub(crate) struct Fleet<'a, P> {
     pub(crate) tools: Tools,
     pub(crate) writer: VisitWriter,
+    pub(crate) passing: Passing,
     pub(crate) worker: WorkerId,
     pub(crate) concurrency: usize,
     /// How long a site is leased for.
@@ -311,8 +314,9 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         self.tools.events.tell(Event::VisitBegan { site: &leased.token.site, goes_on });
         work.parked.remove(&leased.token.site);
         let lost = work.held.add(&leased.token);
-        let (tools, writer, cancel) = (self.tools.clone(), self.writer.clone(), self.cancel.clone());
-        work.running.spawn(visit_and_save(tools, writer, leased, cancel, lost));
+        let (tools, cancel) = (self.tools.clone(), self.cancel.clone());
+        let writers = (self.writer.clone(), self.passing.clone());
+        work.running.spawn(visit_and_save(tools, writers, leased, cancel, lost));
     }
 
     fn take(&mut self, work: &mut Work, done: Result<Done, tokio::task::JoinError>) {

@@ -5,7 +5,8 @@ use manifest::SiteName;
 use store::{HandOver, LeaseToken, LeasedSite, ParkedVisit, StoreError, VisitRecord, VisitSaved};
 use tokio_util::sync::CancellationToken;
 
-use super::{Cancel, VisitWriter};
+use super::passing::Passed;
+use super::{Cancel, Passing, VisitWriter};
 use crate::clock;
 use crate::patience::patiently;
 use crate::summary::{Counted, ParkedSite};
@@ -53,7 +54,7 @@ const RETRY_OWN_FAILURE: TimeDelta = TimeDelta::hours(1);
 )]
 pub(super) async fn visit_and_save(
     tools: Tools,
-    writer: VisitWriter,
+    (writer, passing): (VisitWriter, Passing),
     leased: LeasedSite,
     cancel: Cancel,
     lost: CancellationToken,
@@ -68,7 +69,7 @@ pub(super) async fn visit_and_save(
         Outcome::Dropped => return Done::Dropped(token.site),
         Outcome::Ended(record) => save(&writer, &token, *record).await,
         Outcome::Parked(parked) => park(&tools, &token, &parked).await,
-        Outcome::HandedOver(hand_over) => pass_on(&tools, &token, &hand_over).await,
+        Outcome::HandedOver(hand_over) => pass_on(&passing, &token, *hand_over).await,
     };
     match saved {
         Ok(done) => done,
@@ -95,9 +96,12 @@ async fn save(writer: &VisitWriter, token: &LeaseToken, record: VisitRecord) -> 
     Ok(Done::Saved { counted, saved })
 }
 
-async fn pass_on(tools: &Tools, token: &LeaseToken, hand_over: &HandOver) -> Result<Done, StoreError> {
-    patiently("a visit to be handed over", || tools.store.visit_hand_over(token, hand_over)).await?;
-    Ok(Done::HandedOver { site: token.site.clone(), group: token.address_group.unwrap_or_default() })
+async fn pass_on(passing: &Passing, token: &LeaseToken, hand_over: HandOver) -> Result<Done, StoreError> {
+    let (site, group) = (token.site.clone(), token.address_group.unwrap_or_default());
+    Ok(match passing.pass(token.clone(), hand_over).await? {
+        Passed::On => Done::HandedOver { site, group },
+        Passed::Lost => Done::Dropped(site),
+    })
 }
 
 async fn park(tools: &Tools, token: &LeaseToken, parked: &ParkedVisit) -> Result<Done, StoreError> {

@@ -1,5 +1,6 @@
 //! Address groups: which worker of the fleet speaks to which addresses.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -47,9 +48,13 @@ impl Store {
         writing!(self, "groups_settle", group::groups_settle(member, given_up, wanted))
     }
 
-    /// Gives a lease back to whoever owns the address group that the token names, with what the visit has done.
-    pub async fn visit_hand_over(&self, token: &LeaseToken, hand_over: &HandOver) -> Result<(), StoreError> {
-        writing!(self, "visit_hand_over", group::visit_hand_over(token, hand_over))
+    /// Gives leases back to whoever owns the address groups that their tokens name, with what the visits have done; hundreds
+    /// cost one statement. Returns the sites that were still held: of the others nothing is written.
+    pub async fn visits_hand_over(
+        &self,
+        visits: &[(LeaseToken, HandOver)],
+    ) -> Result<HashSet<SiteName>, StoreError> {
+        writing!(self, "visits_hand_over", group::visits_hand_over(visits))
     }
 
     /// The group of a site's address, and who owns it; `None` while its address is not known.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use manifest::SiteName;
 
-use super::{Connection, for_update, lease, rest, skip_locked};
+use super::{Connection, for_update, rest, skip_locked};
 use crate::fault::Outcome;
 use crate::model::{ClockWrite, HandOver, LeaseToken, Member, MemberId, Share, SiteGroup, WorkerId};
 use crate::pack::{Place, json, millis, names};
@@ -172,20 +172,55 @@ fn numbers<T: serde::Serialize>(values: &[T]) -> Outcome<String> {
     Ok(json(&rows, "list of numbers")?)
 }
 
-/// Gives a lease back to whoever owns the group that the token names. What the visit has done is kept with the site.
-pub(crate) async fn visit_hand_over(
+/// Gives leases back to whoever owns the groups that the tokens name, in one statement, and keeps with the sites what their
+/// visits have done. Returns the sites that were still held; of the others nothing is written.
+pub(crate) async fn visits_hand_over(
     connection: &mut Connection,
-    token: &LeaseToken,
-    hand_over: &HandOver,
-) -> Outcome<()> {
-    lease::lease_end(connection, token, Some(millis(hand_over.due_at))).await?;
-    let Some(progress) = &hand_over.progress else { return Ok(()) };
-    rest::sites_wake(connection, &names([token.site.as_str()])?).await?;
-    sqlx::query(
-        "UPDATE site_state SET parked_until_ms = NULL, parked_reason = NULL, parked_progress = $2 WHERE name = $1",
+    visits: &[(LeaseToken, HandOver)],
+) -> Outcome<HashSet<SiteName>> {
+    let of_lease = |(token, hand_over): &(LeaseToken, HandOver)| {
+        let due_at_ms = millis(hand_over.due_at);
+        (token.site.clone(), token.worker.clone(), token.fence, due_at_ms, token.address_group)
+    };
+    let mut leases: Vec<_> = visits.iter().map(of_lease).collect();
+    leases.sort_unstable();
+    let held: Vec<String> = sqlx::query_scalar(
+        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0, next_visit_at_ms = due_at_ms,
+                address_group = COALESCE(found_in, address_group)
+         FROM (SELECT value ->> 0 AS held_name, value ->> 1 AS held_by, CAST(value ->> 2 AS BIGINT) AS held_fence,
+                      CAST(value ->> 3 AS BIGINT) AS due_at_ms, CAST(value ->> 4 AS SMALLINT) AS found_in
+               FROM json_each($1)) AS held
+         WHERE name = held_name AND COALESCE(lease_owner, '') = held_by AND fence = held_fence
+         RETURNING name",
     )
-    .bind(token.site.as_str())
-    .bind(json(progress, "progress of a visit")?)
+    .bind(json(&leases, "batch of leases")?)
+    .fetch_all(&mut *connection)
+    .await?;
+    let held: HashSet<SiteName> =
+        held.iter().map(|name| Place::new("site", name).parse("name", name)).collect::<Result<_, _>>()?;
+    let mut done = Vec::new();
+    for (token, hand_over) in visits.iter().filter(|(token, _)| held.contains(&token.site)) {
+        if let Some(progress) = &hand_over.progress {
+            done.push((token.site.as_str(), json(progress, "progress of a visit")?));
+        }
+    }
+    done.sort_unstable();
+    progress_keep(connection, &done).await?;
+    Ok(held)
+}
+
+/// What visits have done, by site.
+async fn progress_keep(connection: &mut Connection, done: &[(&str, String)]) -> Outcome<()> {
+    if done.is_empty() {
+        return Ok(());
+    }
+    rest::sites_wake(connection, &names(done.iter().map(|(site, _)| *site))?).await?;
+    sqlx::query(
+        "UPDATE site_state SET parked_until_ms = NULL, parked_reason = NULL, parked_progress = done_so_far
+         FROM (SELECT value ->> 0 AS done_at, value ->> 1 AS done_so_far FROM json_each($1)) AS done
+         WHERE name = done_at",
+    )
+    .bind(json(&done, "batch of progress")?)
     .execute(&mut *connection)
     .await?;
     Ok(())

@@ -202,21 +202,59 @@ pub(crate) async fn a_visit_is_handed_over_with_what_it_has_done(Db { store, .. 
     let due_at = first.due_at;
     let token = LeaseToken { address_group: Some(9), ..first.token };
     let merely_found = HandOver { due_at, progress: None };
-    store.visit_hand_over(&token, &merely_found).await?;
-    let again = store.visit_hand_over(&token, &merely_found).await;
-    assert!(matches!(again, Err(store::StoreError::LeaseLost { .. })), "{again:?}");
+    let handed = [(token, merely_found)];
+    assert_eq!(store.visits_hand_over(&handed).await?, HashSet::from([site("shop.example")]));
+    assert_eq!(store.visits_hand_over(&handed).await?, HashSet::new(), "the lease was given back");
     let next = LeaseRequest { groups: only(9), ..request("owner", 1, later(1)) };
     let second = store.sites_lease(&next, later(1)).await?.pop().context("due as before")?;
     assert_eq!((second.due_at, second.token.address_group), (due_at, Some(9)));
     assert_eq!((second.site.broken_off, second.site.parked), (None, None));
     let token = LeaseToken { address_group: Some(10), ..second.token };
     let progress = Some(json!({ "asked": ["/robots.txt"] }));
-    store.visit_hand_over(&token, &HandOver { due_at, progress: progress.clone() }).await?;
+    let handed = [(token, HandOver { due_at, progress: progress.clone() })];
+    assert_eq!(store.visits_hand_over(&handed).await?.len(), 1);
     assert!(store.sites_lease(&next, later(2)).await?.is_empty(), "it is another worker's");
     let third = LeaseRequest { groups: only(10), ..request("third", 1, start()) };
     let third =
         store.sites_lease(&third, later(2)).await?.pop().context("within the pass that it began in")?;
     assert_eq!((third.site.broken_off, third.site.parked), (progress, None));
+    Ok(())
+}
+
+pub(crate) async fn hundreds_of_visits_are_handed_over_together(Db { store, .. }: Db) -> Result<()> {
+    let names: Vec<String> = (0..300).map(|number| format!("s{number:03}.example")).collect();
+    store.seeds_add(&names.iter().map(|name| seed(name)).collect::<Vec<_>>(), start()).await?;
+    let leased = store.sites_lease(&request("finder", 300, start()), start()).await?;
+    assert_eq!(leased.len(), 300);
+    let progress = |token: &LeaseToken| Some(json!({ "asked": [format!("a \"quoted\" {}", token.site)] }));
+    let number = |token: &LeaseToken| names.iter().position(|name| *name == token.site.as_str());
+    let mut handed = Vec::new();
+    for leased in leased {
+        let number = number(&leased.token).context("one of ours")?;
+        let progress = (number % 2 == 0).then(|| progress(&leased.token)).flatten();
+        let group = u16::try_from(number % 3)?;
+        let token = LeaseToken { address_group: Some(group), ..leased.token };
+        handed.push((token, HandOver { due_at: leased.due_at, progress }));
+    }
+    // one that lost its lease meanwhile keeps no other from being handed over, and writes nothing
+    let lost =
+        handed.iter().position(|(token, _)| token.site.as_str() == "s000.example").context("the first")?;
+    handed[lost].0.fence -= 1;
+    let passed = store.visits_hand_over(&handed).await?;
+    assert_eq!((passed.len(), passed.contains(&site("s000.example"))), (299, false));
+    assert_eq!(store.visits_hand_over(&[]).await?, HashSet::new());
+    assert_eq!(store.site_group(&site("s000.example")).await?, None);
+    for group in 0..3 {
+        let owner = LeaseRequest { groups: only(group), ..request("owner", 300, later(1)) };
+        let leased = store.sites_lease(&owner, later(1)).await?;
+        assert_eq!(leased.len(), if group == 0 { 99 } else { 100 }, "group {group}");
+        for leased in leased {
+            let (_, before) =
+                handed.iter().find(|(token, _)| token.site == leased.token.site).context("handed")?;
+            assert_eq!(leased.site.broken_off, before.progress, "{}", leased.token.site);
+            assert_eq!(leased.due_at, before.due_at);
+        }
+    }
     Ok(())
 }
 
@@ -232,7 +270,8 @@ pub(crate) async fn a_site_at_rest_keeps_its_group(Db { store, .. }: Db) -> Resu
     let request = LeaseRequest { groups: only(77), ..request("w", 1, due) };
     let leased = store.sites_lease(&request, due).await?.pop().context("leased at rest")?;
     let merely_found = HandOver { due_at: due, progress: None };
-    store.visit_hand_over(&LeaseToken { address_group: Some(78), ..leased.token }, &merely_found).await?;
+    let token = LeaseToken { address_group: Some(78), ..leased.token };
+    assert_eq!(store.visits_hand_over(&[(token, merely_found)]).await?.len(), 1);
     assert_eq!(store.site_group(&quiet).await?.map(|group| group.group), Some(78));
     Ok(())
 }

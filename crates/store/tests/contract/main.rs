@@ -62,7 +62,7 @@ macro_rules! contract_tests {
                 a_group_has_one_owner, a_worker_that_gives_no_sign_of_life_loses_its_groups,
                 a_clock_is_not_written_under_a_membership_that_has_ended, clocks_keep_a_membership_alive,
                 a_clock_and_the_end_of_its_membership_exclude_each_other,
-                sites_are_leased_by_the_group_of_their_address, a_visit_is_handed_over_with_what_it_has_done,
+                sites_are_leased_by_the_group_of_their_address, a_visit_is_handed_over_with_what_it_has_done, hundreds_of_visits_are_handed_over_together,
                 a_site_at_rest_keeps_its_group, workers_are_told_with_their_groups,
             },
             suffixes::{

@@ -150,8 +150,8 @@ async fn groups(store: &Store, judge: &Judge) -> Result<()> {
         let token = LeaseToken { address_group: Some(7), ..leased.token };
         judge.forget();
         let hand_over = HandOver { due_at: now(), progress: None };
-        store.visit_hand_over(&token, &hand_over).await?;
-        judge.judge("visit_hand_over", 10);
+        store.visits_hand_over(&[(token, hand_over)]).await?;
+        judge.judge("visits_hand_over", 10);
         let group = store.site_group(&name).await?.context("a group")?;
         assert_eq!((group.group, group.owner), (7, Some(worker("owner"))));
         judge.judge("site_group", 10);
