@@ -102,6 +102,37 @@ async fn two_versions_are_compared_capability_by_capability() {
     }
 }
 
+/// The words of a page, without its markup.
+fn words(page: &str) -> String {
+    let texts = page.split('<').filter_map(|part| part.split_once('>')).map(|(_, text)| text.trim());
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[tokio::test]
+async fn a_difference_reads_as_text_what_came_what_went_and_what_changed() {
+    let world = World::new().await;
+    let path = format!("/manifests/{}/diff", ManifestId::of(&documents::skyhop().url));
+    let same = words(&world.page(&path).await.text());
+    assert!(same.contains("No capability changed.") && !same.contains("Removed"), "{same}");
+    world.publish(second_version()).await;
+    let shown = words(&world.page(&path).await.text());
+    for told in [
+        "A caller of the earlier version may fail. The document's own version does not say so.",
+        "search_flights is gone",
+        "Removed Search flights",
+        "Book seat What Before After parameters.cabin.required breaks",
+        "has to be given now false true",
+    ] {
+        assert!(shown.contains(told), "{told} is not in {shown}");
+    }
+    assert!(!shown.contains("Added"), "{shown}");
+    let (first, second) = (documents::skyhop().content_hash, second_version().content_hash);
+    let back = format!("{path}?from={}&to={}", second.as_str(), first.as_str());
+    let shown = words(&world.page(&back).await.text());
+    assert!(shown.contains("Added Search flights") && !shown.contains("Removed"), "{shown}");
+    assert!(shown.contains("parameters.cabin.required true false"), "{shown}");
+}
+
 #[tokio::test]
 async fn a_site_tells_its_changes_the_latest_first() {
     let world = World::new().await;
