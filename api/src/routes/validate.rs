@@ -79,7 +79,7 @@ pub(crate) async fn check(
     body: Bytes,
 ) -> Result<Response, Problem> {
     query.only(&["url", "as"])?;
-    if validator::is_form(&headers) {
+    if validator::is_form(&headers, &body) {
         return validator::submitted(&app, &asked, &body).await;
     }
     let url: Option<ManifestUrl> = query.one_parsed("url")?;

@@ -40,10 +40,11 @@ pub(crate) async fn show(asked: Asked, query: QueryPairs) -> Result<Response, Pr
     asked.json(&how, Caching::Record)
 }
 
-/// Whether a body is what a browser's form sends.
-pub(super) fn is_form(headers: &HeaderMap) -> bool {
+/// Whether a body is what a browser's form sends. Programs that name no type send a document as a form, too: curl does.
+pub(super) fn is_form(headers: &HeaderMap, body: &[u8]) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     kind.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case(FORM))
+        && form_urlencoded::parse(body).any(|(name, _)| matches!(&*name, "document" | "url" | "as"))
 }
 
 /// What the form's document came to; without one, the stored document of the address is read.
@@ -119,7 +120,10 @@ mod tests {
     #[test]
     fn only_forms_are_forms() {
         let with = |kind: &str| HeaderMap::from_iter([(header::CONTENT_TYPE, kind.parse().unwrap())]);
-        assert!(is_form(&with("application/x-www-form-urlencoded; charset=utf-8")));
-        assert!(!is_form(&with("application/json")) && !is_form(&HeaderMap::new()));
+        let (form, typed) =
+            (with("application/x-www-form-urlencoded; charset=utf-8"), b"document=%7B%7D&url=");
+        assert!(is_form(&form, typed));
+        assert!(!is_form(&form, br#"{"awp_version": "0.1"}"#), "what curl sends of a file");
+        assert!(!is_form(&with("application/json"), typed) && !is_form(&HeaderMap::new(), typed));
     }
 }
