@@ -44,6 +44,22 @@ fn a_sound_document_passes_and_the_threshold_counts() {
 }
 
 #[test]
+fn where_a_file_is_served_is_not_judged_unless_it_is_said() {
+    assert!(!validate("agent.json", BROKEN, &[]).1.contains("origin."));
+    assert!(
+        validate("agent.json", BROKEN, &["--url", "https://other.example/agent.json"])
+            .1
+            .contains("origin.mismatch")
+    );
+}
+
+#[test]
+fn what_no_reader_knows_is_said_to_be_so() {
+    let said = validate("notes.txt", "Milk, eggs, bread.\n", &[]).1;
+    assert!(said.contains("unrelated") && said.contains("--as names the one that is meant"), "{said}");
+}
+
+#[test]
 fn json_has_lines_and_columns() {
     let (_, said) = validate("agent.json", BROKEN, &["--output", "json"]);
     let report: Value = serde_json::from_str(&said).unwrap();

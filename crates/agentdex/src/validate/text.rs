@@ -14,6 +14,12 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
     for evidence in &detection.evidence {
         writeln!(out, "  because {evidence}")?;
     }
+    if !detection.format.is_indexable() {
+        writeln!(
+            out,
+            "  which is no dialect that declares anything: --as names the one that is meant, --url where it is served"
+        )?;
+    }
     for conformance in &manifest.conformance {
         writeln!(out, "  {}: {}", conformance.spec, conformance.level.as_str())?;
     }
