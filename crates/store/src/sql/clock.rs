@@ -167,12 +167,18 @@ async fn progress_keep(connection: &mut Connection, rows: &[Done<'_>]) -> Outcom
     Ok(kept)
 }
 
-/// Removes clocks that have long passed and progress that nobody will go on with.
+/// Removes clocks that have long passed, turns that were never ended, and progress that nobody will go on with.
 pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Outcome<Housekeeping> {
     let clocks = sqlx::query("DELETE FROM address_clock WHERE next_ok_at_ms < $1")
         .bind(now_ms - CLOCK_KEPT_MS)
         .execute(&mut *connection)
         .await?;
+    for (statement, before) in [
+        ("DELETE FROM suffix_clock WHERE next_ok_at_ms < $1", now_ms - CLOCK_KEPT_MS),
+        ("DELETE FROM suffix_turn WHERE until_ms < $1", now_ms),
+    ] {
+        sqlx::query(statement).bind(before).execute(&mut *connection).await?;
+    }
     let broken_off = sqlx::query(
         "UPDATE site_state SET parked_progress = NULL
          WHERE parked_progress IS NOT NULL AND parked_until_ms IS NULL

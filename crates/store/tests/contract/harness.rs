@@ -34,8 +34,12 @@ impl Db {
                 for suffix in ["", "-wal", "-shm"] {
                     let mut name = path.as_os_str().to_owned();
                     name.push(suffix);
-                    if Path::new(&name).exists() {
-                        std::fs::remove_file(name)?;
+                    // a connection that has just been closed removes its own files
+                    match std::fs::remove_file(name) {
+                        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                            return Err(error.into());
+                        }
+                        _ => {}
                     }
                 }
             }

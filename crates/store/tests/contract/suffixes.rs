@@ -83,6 +83,9 @@ pub(crate) async fn turns_outlive_whoever_took_them_and_end_by_themselves(db: Db
     assert_eq!(turn.at, now + LIFE + GAP * 2, "the first two have lived their lives");
     taken(&other, &request("pages.example", turn.at)).await?;
     assert_eq!(other.suffix_turn_take(&request("pages.example", turn.at)).await?, TurnAnswer::Full);
+    other.housekeeping(now + TimeDelta::days(30)).await?;
+    let anew = taken(&other, &request("pages.example", now)).await?;
+    assert_eq!(anew.at, now, "clocks and turns that have long passed are forgotten");
     other.close().await;
     Ok(())
 }
