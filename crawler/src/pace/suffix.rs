@@ -67,7 +67,8 @@ impl Suffixes {
                     suffix: suffix.to_owned(),
                     from: later(clock::now(), lead),
                     latest,
-                    gap: limits.gap,
+                    // so that the gap holds, too, when one request leaves late and the next one in time
+                    gap: limits.gap + LATE_MAX.to_std().unwrap_or_default(),
                     open_max: limits.in_flight_max,
                     life: LIFE,
                 };

@@ -26,6 +26,8 @@ const LINE_BYTES_MAX: u64 = 16 * 1024;
 const REJECTED_KEPT_MAX: usize = 1_000;
 /// Bytes of a bad line that are repeated.
 const SHOWN_CHARS_MAX: usize = 80;
+/// Characters of a reason, which quotes the line.
+const REASON_CHARS_MAX: usize = 200;
 
 /// A line that was passed over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -139,6 +141,7 @@ impl SeedReader {
             }
             Err(reason) => {
                 tally.rejected += 1;
+                let reason = shown(&reason, REASON_CHARS_MAX);
                 tally.first_rejected.get_or_insert_with(|| (number, reason.clone()));
                 self.reject(name, number, text, reason);
             }
@@ -163,7 +166,7 @@ impl SeedReader {
     fn reject(&mut self, source: &str, line: u64, text: &str, reason: String) {
         self.report.rejected_count += 1;
         if self.report.rejected.len() < REJECTED_KEPT_MAX {
-            let text = text.chars().filter(|c| !c.is_control()).take(SHOWN_CHARS_MAX).collect();
+            let text = shown(text, SHOWN_CHARS_MAX);
             self.report.rejected.push(Rejected { source: source.to_owned(), line, text, reason });
         }
     }
@@ -206,6 +209,11 @@ impl Tally {
             None => Err(SeedError::Empty { name: name.to_owned() }),
         }
     }
+}
+
+/// What a stranger wrote, as a terminal may show it: short, and without control characters.
+fn shown(text: &str, chars_max: usize) -> String {
+    text.chars().filter(|c| !c.is_control()).take(chars_max).collect()
 }
 
 fn damaged(name: &str, reason: String) -> SeedError {

@@ -44,6 +44,17 @@ fn bad_lines_are_reported_with_their_number_and_passed_over() {
 }
 
 #[test]
+fn what_a_stranger_wrote_is_shown_short_and_without_control_characters() {
+    let line = format!("a.example\n\x1b[31mevil\x1b[0m\x07 {}\n", "x".repeat(100_000));
+    let (_, report) = read(line.as_bytes());
+    let [rejected] = report.rejected.as_slice() else { panic!("one line is bad") };
+    for told in [&rejected.text, &rejected.reason] {
+        assert!(told.contains("[31mevil"), "{told}");
+        assert!(!told.contains(char::is_control) && told.len() <= 200, "{told}");
+    }
+}
+
+#[test]
 fn duplicates_count_once_across_sources() {
     let mut reader = SeedReader::new();
     let mut hosts = Vec::new();
