@@ -96,19 +96,21 @@ async fn run(
         }
     };
     report(summary);
+    let attempt = match publish_to {
+        Some(to) => Some(snapshot::publish_logged(index_dir.clone(), to).await),
+        None => None,
+    };
+    // Snapshots carry no vectors, and wait for none.
     if let (Some(embedder), false) = (embedder, is_following) {
-        embed_once(index_dir.clone(), embedder, &cancel).await?;
+        embed_once(index_dir, embedder, &cancel).await?;
     }
     cancel.cancel();
     beside.wait().await;
-    if let Some(to) = publish_to {
-        let attempt = snapshot::publish_logged(index_dir, to).await;
-        // One that follows has published until now, and will again when it is started anew.
-        anyhow::ensure!(
-            is_following || attempt != Attempt::Failed,
-            "the index is up to date, and its snapshot was not published: the log says why"
-        );
-    }
+    // One that follows has published until now, and will again when it is started anew.
+    anyhow::ensure!(
+        is_following || attempt != Some(Attempt::Failed),
+        "the index is up to date, and its snapshot was not published: the log says why"
+    );
     Ok(())
 }
 

@@ -15,8 +15,9 @@ use crate::request::FacetKey;
 
 /// Pages of the machine; where they are larger, some are touched more than once.
 const PAGE_BYTES: usize = 4_096;
-/// Bytes of an index that are read ahead at most. Beyond, pages come as they are asked for.
-const BYTES_MAX: usize = 4 << 30;
+/// Bytes of an index that are read ahead at most: those of two and a half million capabilities. Beyond, pages come as they
+/// are asked for.
+const BYTES_MAX: usize = 2 << 30;
 /// Files that every search reads here and there, the most scattered first. Those of phrases come when they are asked for.
 const COMPONENTS: [SegmentComponent; 5] = [
     SegmentComponent::FastFields,
