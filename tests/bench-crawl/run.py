@@ -107,10 +107,10 @@ class Farm:
         self.process.wait()
 
 
-def agentdex(binary, farm, mode, again=False):
+def agentdex(binary, farm, mode, again=False, seeds="seeds.txt", data="data"):
     delay = "1s" if mode == "polite" else "0s"
     concurrency = str(POLITE_CONCURRENCY if mode == "polite" else CONCURRENCY)
-    command = [str(binary), "--seeds", "seeds.txt", "--hosts", "hosts", "--ca-file", "ca.pem", "--data-dir", "data",
+    command = [str(binary), "--seeds", seeds, "--hosts", "hosts", "--ca-file", "ca.pem", "--data-dir", data,
                "--allow-addresses", "127.0.0.0/8", "--contact-email", "bench@crawler.example", "--delay", delay,
                "--rate", "100000", "--concurrency", concurrency, "--park-wait", "10m", "-q", "--format", "json"]
     if again:
@@ -234,10 +234,14 @@ def run_memory(sites, helper, crawler):
     with tempfile.TemporaryDirectory(prefix="agentdex-bench-") as folder:
         farm = Farm(helper, Path(folder), sites, "plain")
         try:
+            # the table of names that stands for DNS here grows with the sites, and is nothing that a crawl keeps
+            (farm.folder / "one.txt").write_text((farm.folder / "seeds.txt").read_text().split("\n", 1)[0] + "\n")
+            names = agentdex(crawler, farm, "raw", seeds="one.txt", data="data-of-one")
             measured = agentdex(crawler, farm, "raw")
         finally:
             farm.stop()
-    return row_of("agentdex", "memory", sites, measured, {"requests": "", "violations": ""})
+    seen = {"requests": "", "violations": "", "names_mib": names["peak_rss_mib"]}
+    return row_of("agentdex", "memory", sites, measured, seen)
 
 
 def table(rows):
@@ -294,8 +298,9 @@ def bars(rows, is_full):
             shares["changes_seen"] == shares["changed"], needs_size=False)
     memory = sorted(find("memory"), key=lambda row: row["sites"])
     if len(memory) > 1:
-        growth = round(memory[-1]["peak_rss_mib"] / memory[0]["peak_rss_mib"], 2)
-        name = f"memory: peak at {memory[-1]['sites']} sites in shares of {memory[0]['sites']}"
+        few, many = (row["peak_rss_mib"] - row["names_mib"] for row in (memory[0], memory[-1]))
+        growth = round(many / few, 2)
+        name = f"memory: peak over that of one site, at {memory[-1]['sites']} sites in shares of {memory[0]['sites']}"
         bar(name, f"<= {MEMORY_GROWTH_MAX}", growth, growth <= MEMORY_GROWTH_MAX)
     return judged
 
