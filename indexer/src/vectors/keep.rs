@@ -18,7 +18,7 @@ use crate::analysis::words;
 use crate::error::IndexError;
 use crate::index::{Fields, Generations, Payload};
 
-/// Texts that are embedded between two looks at whether to stop: half a second's work.
+/// Texts that are embedded between two looks at whether to stop: about a second's work.
 const BATCH: usize = 32;
 /// How often is looked for a new commit.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
