@@ -126,7 +126,10 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
             }
             if let (true, Mode::Once { park_wait }) = (is_idle, mode) {
                 let idle_since = *idle_since.get_or_insert_with(clock::now);
-                if !self.is_worth_waiting(&mut work, idle_since, park_wait).await {
+                let until = idle_since + delta(park_wait);
+                if !self.is_worth_waiting(&mut work, idle_since, until).await
+                    && !self.finds_parked(&mut work, until).await
+                {
                     break;
                 }
             }
@@ -202,10 +205,9 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         &self,
         work: &mut Work,
         idle_since: DateTime<Utc>,
-        park_wait: Duration,
+        until: DateTime<Utc>,
     ) -> bool {
-        let until = idle_since + delta(park_wait);
-        let parked = work.parked.values().filter(|parked| parked.resume_at <= until).count();
+        let parked = work.parked_until(until);
         if parked > 0 {
             (self.progress)(Progress::Waiting { parked, until });
             return true;
@@ -231,6 +233,17 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
                 let news = Progress::Held { sites: stats.sites_leased, until: leases_end_at };
                 (self.progress)(news);
                 true
+            }
+            Err(error) => error.is_transient(),
+        }
+    }
+
+    /// Whether visits wait that this worker does not know of, until a time: they were another's, which has ended since.
+    async fn finds_parked(&self, work: &mut Work, until: DateTime<Utc>) -> bool {
+        match self.parked().await {
+            Ok(parked) => {
+                work.parked.extend(parked);
+                work.parked_until(until) > 0
             }
             Err(error) => error.is_transient(),
         }
@@ -290,14 +303,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         };
         let ready: Vec<SiteName> = work.ready_parked().take(free).cloned().collect();
         if !ready.is_empty() {
-            for site in &ready {
-                work.parked.remove(site);
-            }
-            let resumed = self
-                .tools
-                .store
-                .sites_lease(&LeaseRequest { only: Some(ready), ..request.clone() }, now)
-                .await?;
+            let resumed = self.resume(work, ready, &request, now).await?;
             if !resumed.is_empty() {
                 return Ok(resumed);
             }
@@ -307,6 +313,29 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
             .store
             .sites_lease(&LeaseRequest { due_before, only: self.only.clone(), ..request }, now)
             .await
+    }
+
+    /// Takes visits up again that have waited. One that somebody else holds, perhaps a dead worker, or whose address is
+    /// another's for now, is looked for again, unless it no longer waits.
+    async fn resume(
+        &self,
+        work: &mut Work,
+        ready: Vec<SiteName>,
+        request: &LeaseRequest,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<LeasedSite>, StoreError> {
+        let again_at = now + delta(self.lease / HEARTBEATS_PER_LEASE);
+        for site in &ready {
+            work.parked.entry(site.clone()).and_modify(|parked| parked.resume_at = again_at);
+        }
+        let wanted = ready.len();
+        let only = LeaseRequest { only: Some(ready), ..request.clone() };
+        let resumed = self.tools.store.sites_lease(&only, now).await?;
+        if resumed.len() < wanted {
+            let waiting = self.parked().await?;
+            work.parked.retain(|site, _| waiting.contains_key(site));
+        }
+        Ok(resumed)
     }
 
     fn start(&self, work: &mut Work, leased: LeasedSite) {
@@ -386,6 +415,11 @@ impl Work {
     fn ready_parked(&self) -> impl Iterator<Item = &SiteName> {
         let now = clock::now();
         self.parked.values().filter(move |parked| parked.resume_at <= now).map(|parked| &parked.site)
+    }
+
+    /// How many visits wait for no longer than until then.
+    fn parked_until(&self, until: DateTime<Utc>) -> usize {
+        self.parked.values().filter(|parked| parked.resume_at <= until).count()
     }
 
     /// When to look at the queue again, if nothing happens before.

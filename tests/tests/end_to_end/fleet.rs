@@ -118,8 +118,10 @@ pub(crate) async fn a_fleet_survives_kills_and_a_cut() {
     let rows = async |database: &mut PgConnection, sql: &'static str| -> i64 {
         sqlx::query_scalar(sql).fetch_one(database).await.unwrap()
     };
+    let lost: Vec<String> = sqlx::query_scalar(LOST).fetch_all(&mut database).await.unwrap();
+    assert!(lost.is_empty(), "sites were lost: {lost:#?}");
     let visited = rows(&mut database, "SELECT COUNT(*) FROM site_state WHERE visits >= 1").await;
-    assert_eq!(visited, i64::try_from(sites).unwrap(), "a site was lost");
+    assert_eq!(visited, i64::try_from(sites).unwrap(), "seeds were lost");
     for left_behind in LEFT_BEHIND {
         assert_eq!(rows(&mut database, left_behind).await, 0, "{left_behind}");
     }
@@ -133,6 +135,10 @@ pub(crate) async fn a_fleet_survives_kills_and_a_cut() {
     };
     audit::check(&world.web.log().hits(), &policy).assert_clean();
 }
+
+/// Sites without a visit, as the database has them.
+const LOST: &str = "SELECT CAST(row_to_json(site) AS TEXT) || CAST(row_to_json(site_state) AS TEXT)
+    FROM site LEFT JOIN site_state USING (name) WHERE COALESCE(visits, 0) = 0 ORDER BY name";
 
 /// What nobody may hold any more after the last crawler.
 const LEFT_BEHIND: [&str; 3] = [

@@ -1,0 +1,84 @@
+//! Visits that wait and are another worker's: a pass finishes them, whatever became of that worker.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+#[expect(dead_code, reason = "each test program uses its own part")]
+mod support;
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use crawler::config::Mode;
+use store::{GroupSet, LeaseRequest, LeaseToken, ParkedVisit, Seed, WorkerId};
+use support::{Crawl, now, shop};
+use testweb::Host;
+
+/// How long a pass waits here for a visit that waits.
+const PARK_WAIT: Duration = Duration::from_secs(20);
+/// When the visits of these tests go on: after the pass has begun, so that it finds them neither due nor ready.
+const RESUMED_AFTER: TimeDelta = TimeDelta::seconds(1);
+
+/// Another worker that shares the queue.
+struct Other<'a>(&'a Crawl);
+
+impl Other<'_> {
+    async fn lease(&self, duration: Duration) -> LeaseToken {
+        let request = LeaseRequest {
+            worker: WorkerId::new("other"),
+            sites_max: 1,
+            duration,
+            due_before: now() + TimeDelta::hours(1),
+            only: Some(vec![manifest::SiteName::parse("shop.example").unwrap()]),
+            groups: GroupSet::all(),
+        };
+        let mut leased = self.0.store.sites_lease(&request, now()).await.unwrap();
+        assert_eq!(leased.len(), 1, "the other worker holds the site");
+        leased.remove(0).token
+    }
+
+    async fn park(&self, token: &LeaseToken) {
+        let (reason, progress) = ("the site asked for a pause".to_owned(), serde_json::Value::Null);
+        let parked = ParkedVisit { resume_at: now() + RESUMED_AFTER, reason, progress };
+        self.0.store.visit_park(token, &parked, now()).await.unwrap();
+    }
+}
+
+/// A crawl of shops that are known before it begins.
+async fn known(shops: &[Host]) -> Crawl {
+    let mut crawl = Crawl::of(shops.iter().cloned()).await;
+    let host = |shop: &Host| manifest::Host::parse(shop.name()).unwrap();
+    let seeds: Vec<Seed> = shops.iter().map(|shop| Seed::of_host(host(shop))).collect();
+    crawl.store.seeds_add(&seeds, now()).await.unwrap();
+    crawl.config.mode = Mode::Once { park_wait: PARK_WAIT };
+    crawl
+}
+
+/// The other worker went on with a visit that had waited, and died: its lease ends later than the visit was to go on.
+#[tokio::test]
+async fn a_visit_that_waits_is_looked_for_until_its_dead_holders_lease_has_ended() {
+    let mut crawl = known(&[shop()]).await;
+    let other = Other(&crawl);
+    let token = other.lease(Duration::from_mins(1)).await;
+    other.park(&token).await;
+    other.lease(Duration::from_secs(4)).await;
+    crawl.config.lease = Duration::from_secs(4);
+    let summary = crawl.pass().await;
+    assert_eq!((summary.sites_visited, summary.parked.len()), (1, 0), "{summary:?}");
+}
+
+/// The other worker let a visit wait after this pass had listed those that do, and died.
+#[tokio::test]
+async fn a_visit_that_began_to_wait_after_the_pass_began_is_not_forgotten() {
+    let mut crawl = known(&[shop(), Host::new("other.example").robots("")]).await;
+    crawl.config.lease = Duration::from_secs(6);
+    let other = Other(&crawl);
+    let token = other.lease(Duration::from_secs(6)).await;
+    let parks_later = async {
+        while crawl.hits("other.example").is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        other.park(&token).await;
+    };
+    let (summary, ()) = tokio::join!(crawl.pass(), parks_later);
+    assert_eq!((summary.sites_visited, summary.parked.len()), (2, 0), "{summary:?}");
+}
