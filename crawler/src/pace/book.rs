@@ -2,7 +2,7 @@
 //!
 //! A claim takes every key at once or none, so two visits cannot wait for each other. Visits that want a key that is not
 //! free queue before its door, first come, first served: only the one at the door watches the clock, and it sleeps until
-//! the time that the clock tells. Keys are always queued for in the same order, addresses before suffixes.
+//! the time that the clock tells. Who needs a turn at a suffix, too, queues for that first.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -101,6 +101,13 @@ impl Entry {
     /// From one visit of the queue to the next.
     fn turn_gap(&self) -> TimeDelta {
         self.gap().max(self.turn_wait.unwrap_or_default())
+    }
+
+    /// How long a visit that comes now would wait.
+    fn wait(&self, now: DateTime<Utc>) -> TimeDelta {
+        let rest = self.state.next_ok_at.map_or(TimeDelta::zero(), |at| (at - now).max(TimeDelta::zero()));
+        let queue = self.gap().checked_mul(i32::try_from(self.queued).unwrap_or(i32::MAX));
+        queue.and_then(|queue| queue.checked_add(&rest)).unwrap_or(TimeDelta::MAX)
     }
 
     /// Whether another visit in the queue would have to wait too long.
@@ -241,6 +248,14 @@ impl Book {
         entry(&mut self.lock(), key).turn_wait = TimeDelta::from_std(wait).ok();
     }
 
+    /// How long it takes until a visit that comes now has its turn, as far as the queues tell.
+    pub(super) fn wait_at(&self, keys: &[Key]) -> Duration {
+        let now = clock::now();
+        let mut entries = self.lock();
+        let waits = keys.iter().map(|key| entry(&mut entries, key).wait(now));
+        waits.max().and_then(|wait| wait.to_std().ok()).unwrap_or_default().min(TURN_WAIT_MAX)
+    }
+
     /// What tells that a request of the full key has ended. A release before this was called is told too.
     fn released(&self, keys: &[Key], scope: Scope) -> Option<Arc<Notify>> {
         let key = keys.iter().find(|key| key.scope() == scope)?;
@@ -319,6 +334,14 @@ fn observe(platform: &'static str, rate: &mut PlatformRate, sample: Sample) {
 }
 
 impl Claim {
+    /// The request leaves at that time, and its gap counts from there.
+    pub(super) fn rest_from(&self, leaves_at: DateTime<Utc>) {
+        let mut entries = self.book.lock();
+        for key in &self.keys {
+            entry(&mut entries, key).rest_from(leaves_at);
+        }
+    }
+
     /// Lets the next visit of the queue to the door.
     pub(super) fn leave_queue(&mut self) {
         self.place = None;

@@ -41,6 +41,9 @@ const ANSWER_TIME_ASSUMED_OWN: Duration = Duration::from_millis(500);
 const WRITE_TIME_MIN: Duration = Duration::from_millis(100);
 const WRITE_TIME_MAX: Duration = Duration::from_secs(5);
 
+/// How often a visit that has a turn later on looks how long the queue at its address is.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
 /// The pace of a process; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Pace(Arc<Shared>);
@@ -118,9 +121,16 @@ pub(crate) struct Target {
 /// Permission for one request; its scopes are free again when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    _claim: Claim,
+    address: Claim,
     /// Below a public suffix.
-    suffix: Option<SuffixTurn>,
+    below: Option<Below>,
+}
+
+/// The part of a turn that the whole fleet takes turns for.
+#[derive(Debug)]
+struct Below {
+    claim: Claim,
+    turn: SuffixTurn,
 }
 
 /// What goes with the clocks of a request.
@@ -209,53 +219,89 @@ impl Pace {
             Decision::Busy { scope } => return Ok(Asked::Wait { until: now, scope }),
             later => return Ok(asked(later, now)),
         }
+        let (addresses, suffix) = keys.split_at(keys.iter().take_while(|key| key.suffix().is_none()).count());
+        let below = match suffix.first() {
+            Some(suffix) => match self.take_suffix_turn(suffix, addresses, &decide).await? {
+                Ok(below) => Some(below),
+                Err(asked) => return Ok(asked),
+            },
+            None => None,
+        };
         let began = Instant::now();
-        let taken = self.0.book.take(&keys, decide).await;
-        if let Some(key) = keys.first() {
+        let taken = self.0.book.take(addresses, &decide).await;
+        if let Some(key) = addresses.first() {
             metrics::waited(key.scope(), began.elapsed());
         }
         match taken {
-            Taken::Go(claim) => self.take_suffix_turn(&keys, claim).await,
+            Taken::Go(address) => Ok(self.join(address, below).await),
             Taken::Crowded { until, scope } => Ok(Asked::Crowded { until, scope }),
             Taken::Never(later) => Ok(asked(later, clock::now())),
         }
     }
 
     /// Below a public suffix a request has its turn among those of all workers. The next visit of this one asks for its own when
-    /// that time has nearly come, so that each worker has one turn ahead, however many visits wait.
-    async fn take_suffix_turn(&self, keys: &[Key], mut claim: Claim) -> Result<Asked, StoreError> {
-        let suffix = keys.iter().find_map(|key| Some((key, key.suffix()?)));
-        let Some((key, suffix)) = suffix else { return Ok(Asked::Go(Turn { _claim: claim, suffix: None })) };
-        let (began, lead) = (Instant::now(), self.0.write_time());
-        let asked = self.0.suffixes.take(suffix, lead).await?;
-        let suffix::Asked::Turn(turn) = asked else {
-            let (until, scope) = self.0.book.promise(keys);
-            return Ok(Asked::Crowded { until, scope });
+    /// that time has nearly come, so that each worker has one turn ahead, however many visits wait. The address is queued for
+    /// only when the turn comes near, so that others go on there meanwhile.
+    async fn take_suffix_turn(
+        &self,
+        key: &Key,
+        addresses: &[Key],
+        decide: impl Fn(&[ScopeState], DateTime<Utc>) -> Decision,
+    ) -> Result<Result<Below, Asked>, StoreError> {
+        let (book, began) = (&self.0.book, Instant::now());
+        let claim = match book.take(std::slice::from_ref(key), decide).await {
+            Taken::Go(claim) => claim,
+            Taken::Crowded { until, scope } => return Ok(Err(Asked::Crowded { until, scope })),
+            Taken::Never(later) => return Ok(Err(asked(later, clock::now()))),
         };
-        turn.wait(lead).await;
+        let before = || book.wait_at(addresses).saturating_add(self.0.write_time());
+        let asked = self.0.suffixes.take(key.suffix().unwrap_or_default(), before()).await?;
+        let suffix::Asked::Turn(turn) = asked else {
+            let (until, scope) = book.promise(std::slice::from_ref(key));
+            return Ok(Err(Asked::Crowded { until, scope }));
+        };
+        while turn.is_later_than(before()) {
+            // the queue at the address may grow meanwhile
+            tokio::time::timeout(LOOK_AGAIN, turn.wait(before())).await.ok();
+        }
         metrics::waited(Scope::PublicSuffix, began.elapsed());
-        self.0.book.observe_wait(key, began.elapsed());
-        claim.leave_queue();
-        Ok(Asked::Go(Turn { _claim: claim, suffix: Some(turn) }))
+        book.observe_wait(key, began.elapsed());
+        Ok(Ok(Below { claim, turn }))
+    }
+
+    /// Both parts of a turn together. The address rests until the turn's time, and after it; a time that passed while the
+    /// address was waited for goes to nobody, and the visit asks again.
+    async fn join(&self, address: Claim, below: Option<Below>) -> Asked {
+        let Some(mut below) = below else { return Asked::Go(Turn { address, below: None }) };
+        if !below.turn.is_in_time() {
+            return Asked::Wait { until: clock::now(), scope: Scope::PublicSuffix };
+        }
+        address.rest_from(below.turn.at);
+        below.turn.wait(self.0.write_time()).await;
+        below.claim.leave_queue();
+        Asked::Go(Turn { address, below: Some(below) })
     }
 
     /// Another turn in place of one that has passed while the database was slow.
     async fn renew(&self, turn: &mut Turn) -> Result<(), StoreError> {
-        let Some(passed) = turn.suffix.take() else { return Ok(()) };
-        let (suffix, lead) = (passed.suffix.clone(), self.0.write_time());
-        drop(passed);
-        while turn.suffix.is_none() {
+        let Some(below) = turn.below.take() else { return Ok(()) };
+        let (suffix, claim) = (below.turn.suffix.clone(), below.claim);
+        // the one that passed is given back first
+        drop(below.turn);
+        loop {
+            let lead = self.0.write_time();
             match self.0.suffixes.take(&suffix, lead).await? {
                 suffix::Asked::Turn(next) => {
+                    turn.address.rest_from(next.at);
                     next.wait(lead).await;
-                    turn.suffix = Some(next);
+                    turn.below = Some(Below { claim, turn: next });
+                    return Ok(());
                 }
                 suffix::Asked::Crowded { until } => {
                     tokio::time::sleep((until - clock::now()).to_std().unwrap_or_default()).await;
                 }
             }
         }
-        Ok(())
     }
 
     /// Waits for the node's own rate, writes the clocks of the request that is about to be sent, and returns when it is to be. The
@@ -282,7 +328,7 @@ impl Pace {
         let member = member.map(|member| Membership { member, alive_until: now });
         loop {
             let (now, began, allowed) = (clock::now(), Instant::now(), self.0.write_time());
-            let leaves_at = turn.suffix.as_ref().map_or(now, |suffix| suffix.at.max(now));
+            let leaves_at = turn.below.as_ref().map_or(now, |below| below.turn.at.max(now));
             authority.next_ok_at = Some(later(leaves_at, ahead.saturating_add(allowed)));
             let write = write_of(target, authority, site, leaves_at, requests_add);
             let cleared = self.0.writer.write(ClockWrite { progress, member, ..write }).await?;
@@ -293,9 +339,9 @@ impl Pace {
             if cleared != Cleared::Go {
                 return Ok(cleared);
             }
-            match &turn.suffix {
-                Some(suffix) if suffix.is_in_time() => {
-                    suffix.wait(Duration::ZERO).await;
+            match &turn.below {
+                Some(below) if below.turn.is_in_time() => {
+                    below.turn.wait(Duration::ZERO).await;
                     return Ok(cleared);
                 }
                 Some(_) => self.renew(turn).await?,
@@ -434,3 +480,7 @@ fn later(now: DateTime<Utc>, wait: Duration) -> DateTime<Utc> {
         .and_then(|wait| now.checked_add_signed(wait))
         .unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
+
+#[cfg(test)]
+#[path = "pace_tests.rs"]
+mod tests;

@@ -93,6 +93,11 @@ impl SuffixTurn {
         clock::now() <= self.at + LATE_MAX
     }
 
+    /// Whether there is more time than `lead` before its time.
+    pub(super) fn is_later_than(&self, lead: Duration) -> bool {
+        later(clock::now(), lead) < self.at
+    }
+
     /// Sleeps until `lead` before its time.
     pub(super) async fn wait(&self, lead: Duration) {
         let until = self.at - TimeDelta::from_std(lead).unwrap_or_default();

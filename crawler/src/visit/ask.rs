@@ -198,7 +198,12 @@ impl Visit<'_> {
         let progress = self.progress_to_keep();
         let Some(authority) = self.authorities.get_mut(host) else { return Err(Interrupt::Lost) };
         let (target, clock, site) = (&authority.target, &mut authority.clock, &mut self.site_clock);
-        match self.tools.pace.clear(target, clock, site, Leave { turn, progress, member }).await? {
+        let cleared = tokio::select! {
+            cleared = self.tools.pace.clear(target, clock, site, Leave { turn, progress, member }) => cleared?,
+            () = self.stop.soft.cancelled() => return Err(Interrupt::End(VisitEnd::Interrupted)),
+            () = self.stop.lost.cancelled() => return Err(Interrupt::Lost),
+        };
+        match cleared {
             Cleared::Go => Ok(()),
             Cleared::Moved => {
                 let group = authority.tenure.map(|tenure| tenure.group);
