@@ -1,15 +1,16 @@
 //! How many sites are on a list. They are counted one by one, so that a count is kept for the longer the dearer it was.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use lru::LruCache;
 use tokio::time::Instant;
 
 use crate::kept::Kept;
 
-/// Lists whose counts are kept at once; a prefix may be anything.
-const LISTS_MAX: usize = 1_000;
+/// Lists whose counts are kept that were asked for once, and more than once; a prefix may be anything.
+const LISTS_MAX: NonZeroUsize = NonZeroUsize::new(500).expect("is not zero");
 /// For each of these that it took, a count is kept for the configured time once more: one that takes a third of a second is made
 /// every three minutes by default.
 const DEAR: Duration = Duration::from_millis(10);
@@ -23,13 +24,44 @@ struct Counted {
 }
 
 /// The last count of each list.
-#[derive(Default)]
-pub(crate) struct Totals(Mutex<HashMap<String, Arc<Kept<Counted>>>>);
+pub(crate) struct Totals(Mutex<Lists>);
+
+type Lists = RecentlyAsked<Arc<Kept<Counted>>>;
+
+/// Forgets what was asked for longest ago. What was asked for again stands apart, so that any number of lists that are asked
+/// for once makes nothing of it forgotten.
+struct RecentlyAsked<T> {
+    once: LruCache<Box<str>, T>,
+    again: LruCache<Box<str>, T>,
+}
+
+impl<T: Clone + Default> RecentlyAsked<T> {
+    fn new() -> Self {
+        Self { once: LruCache::new(LISTS_MAX), again: LruCache::new(LISTS_MAX) }
+    }
+
+    fn of(&mut self, list: &str) -> T {
+        if let Some(known) = self.again.get(list) {
+            return known.clone();
+        }
+        let known = self.once.pop(list);
+        let lists = if known.is_some() { &mut self.again } else { &mut self.once };
+        let value = known.unwrap_or_default();
+        lists.put(list.into(), value.clone());
+        value
+    }
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        Self(Mutex::new(RecentlyAsked::new()))
+    }
+}
 
 impl Totals {
     /// Lets go of every count, because a site is to disappear from them at once.
     pub(crate) fn forget(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.lists() = RecentlyAsked::new();
     }
 
     /// The kept count of a list where it is young enough for what it cost, else a new one; `kept_for` zero keeps none.
@@ -44,15 +76,12 @@ impl Totals {
             Ok(Counted { total: count.await?, took: began.elapsed() })
         };
         let is_young = |counted: &Counted, age: Duration| age < age_max(kept_for, counted.took);
-        Ok(self.of(list).get_while(is_young, counted).await?.total)
+        let kept = self.lists().of(list);
+        Ok(kept.get_while(is_young, counted).await?.total)
     }
 
-    fn of(&self, list: &str) -> Arc<Kept<Counted>> {
-        let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lists.len() >= LISTS_MAX && !lists.contains_key(list) {
-            lists.clear();
-        }
-        Arc::clone(lists.entry(list.to_owned()).or_default())
+    fn lists(&self) -> MutexGuard<'_, Lists> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -95,11 +124,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn any_number_of_lists_takes_bounded_memory() {
-        let totals = Totals::default();
-        for list in 0..3 * LISTS_MAX {
-            counted(&totals, &list.to_string(), Duration::ZERO, 1).await;
+    async fn any_number_of_lists_takes_bounded_memory_and_makes_nothing_dear_forgotten() {
+        let (totals, long) = (Totals::default(), Duration::from_mins(4));
+        for total in [10, 11] {
+            assert_eq!(counted(&totals, "all", long, total).await, 10);
         }
-        assert!(totals.0.lock().unwrap().len() <= LISTS_MAX);
+        for list in 0..5 * LISTS_MAX.get() {
+            counted(&totals, &list.to_string(), long, 1).await;
+        }
+        assert_eq!(counted(&totals, "all", long, 12).await, 10, "it was asked for twice");
+        assert_eq!(counted(&totals, "0", long, 13).await, 13, "it was asked for once, long ago");
+        for list in 0..5 * LISTS_MAX.get() {
+            for _ in 0..2 {
+                counted(&totals, &list.to_string(), long, 1).await;
+            }
+        }
+        assert_eq!(counted(&totals, "all", long, 14).await, 14, "others were asked for as often");
+        let lists = totals.lists();
+        assert!(lists.once.len() <= LISTS_MAX.get() && lists.again.len() <= LISTS_MAX.get());
     }
 }

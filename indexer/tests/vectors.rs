@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use indexer::vectors::{Kept, catch_up, keep_current};
@@ -33,6 +33,10 @@ struct Concepts {
     model: u8,
     asked: AtomicUsize,
     fails: bool,
+    /// Says no to every text with this word, and to whatever it is asked beside it.
+    refuses: Option<&'static str>,
+    /// Fails from so many texts on.
+    fails_after: Option<usize>,
     dimension_told: Option<usize>,
 }
 
@@ -46,8 +50,15 @@ impl Embedder for Concepts {
     }
 
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedderError> {
-        if self.fails {
+        let is_over = self.fails_after.is_some_and(|max| self.asked.load(Ordering::Relaxed) >= max);
+        if self.fails || is_over {
             return Err(EmbedderError::Model("out of order".into()));
+        }
+        if let Some(word) = self.refuses
+            && texts.iter().any(|text| text.contains(word))
+        {
+            assert!(word != "panic", "as a library may");
+            return Err(EmbedderError::Model("cannot say that".into()));
         }
         self.asked.fetch_add(texts.len(), Ordering::Relaxed);
         Ok(texts.iter().map(|text| direction(text)).collect())
@@ -100,6 +111,14 @@ fn searcher(manifests: &[StoredManifest]) -> (TempDir, Searcher) {
     kept(dir.path(), &Concepts::default());
     let searcher = open(dir.path(), Concepts::default());
     (dir, searcher)
+}
+
+/// What is logged while something is done on this thread.
+fn log_of(done: impl FnOnce()) -> String {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(file.reopen().unwrap()).finish();
+    tracing::subscriber::with_default(subscriber, done);
+    fs::read_to_string(file.path()).unwrap()
 }
 
 fn request(query: &str) -> SearchRequest {
@@ -195,14 +214,14 @@ fn only_what_is_new_is_embedded_and_what_is_gone_goes() {
     let embedder = Concepts::default();
     let mut manifests = web();
     index(dir.path(), &manifests, 1);
-    assert_eq!(kept(dir.path(), &embedder), Kept { vectors: 4, embedded: 4, missing: 0 });
+    assert_eq!(kept(dir.path(), &embedder), Kept { vectors: 4, embedded: 4, missing: 0, refused: 0 });
     assert_eq!(kept(dir.path(), &embedder).embedded, 0, "nothing has changed");
     manifests[1].manifest.capabilities[0].description = Some("Book a flight.".to_owned());
     index(dir.path(), &manifests, 2);
-    assert_eq!(kept(dir.path(), &embedder), Kept { vectors: 4, embedded: 1, missing: 0 });
+    assert_eq!(kept(dir.path(), &embedder), Kept { vectors: 4, embedded: 1, missing: 0, refused: 0 });
     manifests.remove(0);
     index(dir.path(), &manifests, 3);
-    assert_eq!(kept(dir.path(), &embedder), Kept { vectors: 2, embedded: 0, missing: 0 });
+    assert_eq!(kept(dir.path(), &embedder), Kept { vectors: 2, embedded: 0, missing: 0, refused: 0 });
     assert_eq!(embedder.asked.load(Ordering::Relaxed), 5);
 }
 
@@ -259,31 +278,175 @@ fn an_embedder_that_fails_costs_its_vectors_alone() {
 }
 
 #[test]
+fn a_text_that_the_model_refuses_costs_its_own_vector_alone() {
+    for word in ["windows", "panic"] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut manifests = web();
+        support::add(&mut manifests[2], "alarm", "In a panic, call us.");
+        index(dir.path(), &manifests, 1);
+        let embedder = Concepts { refuses: Some(word), ..Concepts::default() };
+        let logged = log_of(|| {
+            let expected = Kept { vectors: 4, embedded: 4, missing: 1, refused: 1 };
+            assert_eq!(kept(dir.path(), &embedder), expected, "{word}");
+        });
+        let named = if word == "panic" { "alarm" } else { "wash" };
+        assert!(logged.contains("the model refuses") && logged.contains(named), "{logged}");
+        let searcher = open(dir.path(), Concepts::default());
+        assert_eq!(names(&searcher.search(&request("usufruct jalopy")).unwrap()), ["hire_vehicle"]);
+        assert_eq!(names(&searcher.search(&request(named)).unwrap()).first(), Some(&named));
+    }
+}
+
+#[test]
+fn what_was_embedded_before_a_failure_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut manifests = web();
+    for at in 0..70 {
+        support::add(&mut manifests[0], &format!("drive{at}"), &format!("Hire a vehicle, tariff {at}."));
+    }
+    index(dir.path(), &manifests, 1);
+    let breaks = Concepts { fails_after: Some(40), ..Concepts::default() };
+    assert!(catch_up(dir.path(), &breaks, &CancellationToken::new()).is_err());
+    let went_on = kept(dir.path(), &Concepts::default());
+    assert_eq!(went_on, Kept { vectors: 74, embedded: 74 - 64, missing: 0, refused: 0 });
+}
+
+#[test]
+fn a_file_that_cannot_be_read_for_a_while_is_not_taken_for_none() {
+    let (dir, searcher) = searcher(&web());
+    let (path, aside) = (dir.path().join("vectors"), dir.path().join("aside"));
+    fs::rename(&path, &aside).unwrap();
+    fs::create_dir(&path).unwrap();
+    let logged = log_of(|| {
+        assert!(!searcher.reload().unwrap(), "the vectors in memory are still searched");
+        assert!(!searcher.reload().unwrap());
+    });
+    assert_eq!(logged.matches("the vectors cannot be read").count(), 1, "{logged}");
+    assert_eq!(names(&searcher.search(&request("usufruct jalopy")).unwrap()), ["hire_vehicle"]);
+    assert!(catch_up(dir.path(), &Concepts::default(), &CancellationToken::new()).is_err());
+    assert!(open(dir.path(), Concepts::default()).search(&request("usufruct jalopy")).unwrap().nothing_good);
+    fs::remove_dir(&path).unwrap();
+    fs::rename(&aside, &path).unwrap();
+    searcher.reload().unwrap();
+    assert_eq!(names(&searcher.search(&request("usufruct jalopy")).unwrap()), ["hire_vehicle"]);
+    assert_eq!(kept(dir.path(), &Concepts::default()).embedded, 0, "nothing was lost");
+}
+
+#[test]
+fn vectors_of_another_model_are_told_of() {
+    let (dir, _) = searcher(&web());
+    let other = || Concepts { model: 9, ..Concepts::default() };
+    let logged = log_of(|| {
+        let searcher = open(dir.path(), other());
+        assert!(searcher.search(&request("usufruct jalopy")).unwrap().nothing_good);
+    });
+    assert!(logged.contains("of another model: searching by words alone"), "{logged}");
+    let said = log_of(|| assert_eq!(kept(dir.path(), &other()).embedded, 4));
+    assert!(said.contains("of another model: embedding everything anew"), "{said}");
+}
+
+#[test]
+fn commit_and_vectors_are_taken_up_at_once() {
+    let (dir, searcher) = searcher(&web());
+    let asked = request("usufruct jalopy");
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                let before = searcher.generation();
+                let found = !searcher.search(&asked).unwrap().hits.is_empty();
+                assert!(found || before.vectors == 0, "{before:?} promised vectors");
+            }
+        });
+        for position in 2..8 {
+            index(dir.path(), &web(), position);
+            assert!(searcher.reload().unwrap());
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    assert_ne!(searcher.generation().vectors, 0);
+}
+
+#[test]
+fn capabilities_of_one_name_are_told_apart_by_their_titles() {
+    let mut garage = support::manifest("wheels.example", "Wheels");
+    support::add(&mut garage, "order", "");
+    let mut bank = support::manifest("coinbank.example", "Coin Bank");
+    support::add(&mut bank, "order", "");
+    for (stored, title) in [(&mut garage, "Hire a vehicle"), (&mut bank, "Transfer money")] {
+        let capability = &mut stored.manifest.capabilities[0];
+        (capability.description, capability.title) = (None, Some(title.to_owned()));
+    }
+    let (dir, searcher) = searcher(&[garage, bank]);
+    assert_eq!(kept(dir.path(), &Concepts::default()).vectors, 2);
+    let answer = searcher.search(&request("usufruct jalopy")).unwrap();
+    let sites: Vec<&str> = answer.hits.iter().map(|hit| hit.site.as_str()).collect();
+    assert_eq!(sites, ["wheels.example"]);
+}
+
+#[test]
 fn a_pass_that_is_stopped_is_gone_on_with() {
     let dir = tempfile::tempdir().unwrap();
     index(dir.path(), &web(), 1);
     let cancel = CancellationToken::new();
     cancel.cancel();
     let stopped = catch_up(dir.path(), &Concepts::default(), &cancel).unwrap();
-    assert_eq!(stopped, Kept { vectors: 0, embedded: 0, missing: 4 });
+    assert_eq!(stopped, Kept { vectors: 0, embedded: 0, missing: 4, refused: 0 });
     assert_eq!(kept(dir.path(), &Concepts::default()).vectors, 4);
+}
+
+/// Lets something happen beside who keeps the vectors, within a time that no machine takes for it.
+async fn until(mut has_happened: impl FnMut() -> bool) {
+    let happening = async {
+        while !has_happened() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), happening).await.unwrap();
 }
 
 #[tokio::test]
 async fn vectors_follow_the_index_until_told_to_stop() {
     let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("vectors");
     let cancel = CancellationToken::new();
     let keeping = keep_current(dir.path().to_owned(), Arc::new(Concepts::default()), cancel.clone());
     let looking = async {
         index(dir.path(), &web(), 1);
-        let found = async {
-            while !dir.path().join("vectors").exists() {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(30), found).await.unwrap();
+        until(|| path.exists()).await;
+        fs::remove_file(&path).unwrap();
+        until(|| path.exists()).await;
         cancel.cancel();
     };
     tokio::join!(keeping, looking);
     assert_eq!(kept(dir.path(), &Concepts::default()).embedded, 0);
+}
+
+#[tokio::test]
+async fn a_few_rows_that_only_go_are_not_written_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("vectors");
+    let mut manifests = web();
+    for at in 0..40 {
+        support::add(&mut manifests[0], &format!("drive{at}"), &format!("Hire a vehicle, tariff {at}."));
+    }
+    index(dir.path(), &manifests, 1);
+    kept(dir.path(), &Concepts::default());
+    let written = fs::metadata(&path).unwrap().modified().unwrap();
+    let is_other = || fs::metadata(&path).unwrap().modified().unwrap() != written;
+    let cancel = CancellationToken::new();
+    let embedder = Arc::new(Concepts::default());
+    let keeping = keep_current(dir.path().to_owned(), embedder.clone(), cancel.clone());
+    let looking = async {
+        manifests.pop();
+        index(dir.path(), &manifests, 2);
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert!(!is_other(), "one of 44 can wait");
+        manifests[0].manifest.capabilities.truncate(20);
+        index(dir.path(), &manifests, 3);
+        until(is_other).await;
+        cancel.cancel();
+    };
+    tokio::join!(keeping, looking);
+    assert_eq!(embedder.asked.load(Ordering::Relaxed), 0);
 }

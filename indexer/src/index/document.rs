@@ -232,9 +232,10 @@ impl<'a> CapabilityText<'a> {
         }
     }
 
-    /// Name and description: what makes two capabilities the same.
+    /// Name and description, or the title where there is none: what makes two capabilities the same.
     fn own(&self) -> String {
-        let description = self.capability.description.as_deref().unwrap_or_default();
+        let Capability { description, title, .. } = self.capability;
+        let description = description.as_deref().or(title.as_deref()).unwrap_or_default();
         format!("{}\n{}", fold_exact(&self.capability.name), fold_exact(description))
     }
 

@@ -15,6 +15,6 @@ pub(crate) use schema::{Fields, SUGGESTION_MARK, SchemaParts, register_tokenizer
 pub(crate) use writer::{Opened, Writer, open_for_writing};
 
 /// Version of fields and analysis: an index of another version is rebuilt.
-pub const SCHEMA_VERSION: u32 = 4;
+pub const SCHEMA_VERSION: u32 = 5;
 /// Version of the ranking: a cursor of another version is gone.
 pub(crate) const RANKING_VERSION: u16 = 4;

@@ -10,7 +10,7 @@ use super::IndexGeneration;
 use super::columns::Columns;
 use super::frequencies::{Frequencies, Statistics};
 use super::suggest::Suggestions;
-use super::warm::warm;
+use super::warm::{read_ahead, warm};
 use crate::error::IndexError;
 use crate::index::{Fields, Generations, Payload, register_tokenizers};
 use crate::query::Associations;
@@ -71,7 +71,7 @@ impl Loaded {
             .map_err(|error| corrupt(error.to_string()))?;
         let searcher = reader.searcher();
         let generation = generation(payload, opstamp(&index)?);
-        warm(&index, &searcher, &fields, None).map_err(|error| corrupt(error.to_string()))?;
+        read_ahead(&index, &searcher, &fields, None).map_err(|error| corrupt(error.to_string()))?;
         let columns = Columns::of(&searcher, &fields, &[]).map_err(|error| corrupt(error.to_string()))?;
         let statistics = Statistics::of(&searcher, &fields).map_err(|error| corrupt(error.to_string()))?;
         let suggestions = Suggestions::of(&searcher, &fields, &Suggestions::default());
@@ -107,7 +107,7 @@ impl Loaded {
             self.reader.reload().map_err(&failed)?;
             if opstamp(&self.index)? == before {
                 let searcher = self.reader.searcher();
-                warm(&self.index, &searcher, &self.fields, Some(&self.searcher)).map_err(&failed)?;
+                warm(&self.index, &searcher, &self.fields, &self.searcher);
                 let columns = Columns::of(&searcher, &self.fields, &self.columns).map_err(&failed)?;
                 let statistics = Statistics::of(&searcher, &self.fields).map_err(&failed)?;
                 let suggestions = Suggestions::of(&searcher, &self.fields, &self.suggestions);

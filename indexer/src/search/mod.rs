@@ -17,12 +17,13 @@ mod postings;
 mod rank;
 mod rows;
 mod snippet;
+mod state;
 mod suggest;
 mod warm;
 mod wishes;
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use manifest::CapabilityId;
 use store::FeedPosition;
@@ -32,10 +33,10 @@ use crate::error::{IndexError, SearchError};
 use crate::index::Generations;
 use crate::query::Associations;
 use crate::request::{ExploreRequest, SearchRequest};
-use crate::vectors::{Embedder, Stamp, stamp};
+use crate::vectors::{Asked, Embedder};
 pub use bare::BareSearch;
 use loaded::Loaded;
-use nearest::Nearness;
+use state::State;
 
 /// Which state of the index answers; changes with every commit that is visible.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -56,18 +57,12 @@ pub struct Searcher {
 
 struct Inner {
     generations: Generations,
-    loaded: RwLock<Arc<Loaded>>,
     /// What requests are given vectors with, where the operator named a model.
-    embedder: Option<Arc<dyn Embedder>>,
-    seen: RwLock<Seen>,
-}
-
-/// The vectors beside the index, as they were when they were last looked at.
-#[derive(Clone, Default)]
-struct Seen {
-    stamp: Option<Stamp>,
-    /// None where there are none, or none that can be used.
-    nearness: Option<Arc<Nearness>>,
+    asked: Option<Arc<Asked>>,
+    /// Swapped as a whole: commit, vectors and what tells one answer from another never disagree.
+    state: RwLock<Arc<State>>,
+    /// Held by whoever prepares the next state; those who search never wait for it.
+    reloading: Mutex<()>,
 }
 
 impl std::fmt::Debug for Searcher {
@@ -90,53 +85,34 @@ impl Searcher {
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Result<Self, IndexError> {
         let generations = Generations::new(dir);
-        let loaded = RwLock::new(Arc::new(Loaded::open(&generations, associations)?));
-        let inner = Inner { generations, loaded, embedder, seen: RwLock::default() };
-        let searcher = Self { inner: Arc::new(inner) };
-        searcher.reload_nearness();
-        Ok(searcher)
+        let asked = embedder.map(|embedder| Arc::new(Asked::of(embedder)));
+        let loaded = Loaded::open(&generations, associations)?;
+        let state = RwLock::new(Arc::new(State::first(dir, loaded, asked.as_ref())));
+        Ok(Self { inner: Arc::new(Inner { generations, asked, state, reloading: Mutex::default() }) })
     }
 
     /// Looks for a newer commit, for an index that was swapped in, and for newer vectors. True when what is seen has changed.
     pub fn reload(&self) -> Result<bool, IndexError> {
-        let newer = self.loaded().newer(&self.inner.generations)?;
+        let _one_at_a_time = self.inner.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.state();
+        let newer = before.loaded.newer(&self.inner.generations)?;
         let is_newer = newer.is_some();
-        if let Some(newer) = newer {
-            *self.inner.loaded.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(newer);
-        }
-        Ok(self.reload_nearness() || is_newer)
-    }
-
-    /// Takes up the vectors as they stand beside the index now. Searches do without those that cannot be read.
-    fn reload_nearness(&self) -> bool {
-        let Some(embedder) = &self.inner.embedder else { return false };
-        let (dir, loaded, before) = (self.inner.generations.dir(), self.loaded(), self.seen());
-        let stamp = stamp(dir);
-        let nearness = match &before.nearness {
-            Some(known) if before.stamp == stamp && known.is_of(&loaded) => return false,
-            Some(known) if before.stamp == stamp => Some(known.beside(&loaded)),
-            None if before.stamp == stamp => return false,
-            _ => Nearness::open(dir, embedder, &loaded).unwrap_or_else(|error| {
-                tracing::warn!(%error, "searching by words alone");
-                None
-            }),
+        let Some(next) = before.next(self.inner.generations.dir(), newer, self.inner.asked.as_ref()) else {
+            return Ok(false);
         };
-        let is_other = nearness.is_some() || before.nearness.is_some();
-        let seen = Seen { stamp, nearness: nearness.map(Arc::new) };
-        *self.inner.seen.write().unwrap_or_else(PoisonError::into_inner) = seen;
-        is_other
+        let is_other = is_newer || next.generation != before.generation;
+        *self.inner.state.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
+        Ok(is_other)
     }
 
     /// The state that answers now.
     pub fn generation(&self) -> IndexGeneration {
-        let seen = self.seen();
-        let vectors = seen.stamp.filter(|_| seen.nearness.is_some()).map_or(0, Stamp::number);
-        IndexGeneration { vectors, ..self.loaded().generation.clone() }
+        self.state().generation.clone()
     }
 
     /// Whether the index was built from the database with this feed.
     pub fn check_feed(&self, feed_id: &str) -> Result<(), IndexError> {
-        if self.loaded().generation.feed_id == feed_id {
+        if self.state().generation.feed_id == feed_id {
             return Ok(());
         }
         Err(IndexError::FeedOther { dir: self.inner.generations.dir().to_owned() })
@@ -144,49 +120,43 @@ impl Searcher {
 
     /// Capabilities in the index, deleted ones that are still counted included.
     pub fn capabilities(&self) -> u64 {
-        self.loaded().searcher.num_docs()
+        self.state().loaded.searcher.num_docs()
     }
 
     /// Answers one search. Blocking: reads files and computes.
     pub fn search(&self, request: &SearchRequest) -> Result<SearchAnswer, SearchError> {
-        answerer::answer(&self.loaded(), self.nearness().as_deref(), request)
+        let state = self.state();
+        answerer::answer(&state.loaded, state.nearness(), request)
     }
 
     /// Counts what a search would find, for each facet in turn. Blocking.
     pub fn explore(&self, request: &ExploreRequest) -> Result<Vec<FacetBuckets>, SearchError> {
-        answerer::explore(&self.loaded(), request)
+        answerer::explore(&self.state().loaded, request)
     }
 
     /// The same search as the engine alone would do it: for benchmarks.
     #[doc(hidden)]
     pub fn bare(&self, request: &SearchRequest) -> Result<Option<BareSearch>, SearchError> {
-        answerer::bare(&self.loaded(), request)
+        answerer::bare(&self.state().loaded, request)
     }
 
     /// The row of one capability.
     pub fn find(&self, id: &CapabilityId) -> Result<Option<Hit>, IndexError> {
-        rows::find(&self.loaded(), id)
+        rows::find(&self.state().loaded, id)
     }
 
     /// The most frequent completions of what is being typed.
     pub fn suggest(&self, prefix: &str, max: usize) -> Result<Vec<Suggestion>, IndexError> {
-        suggest::suggest(&self.loaded(), prefix, max)
+        suggest::suggest(&self.state().loaded, prefix, max)
     }
 
     /// Capabilities that are described alike; `None` when the index does not have this one.
     pub fn similar(&self, id: &CapabilityId, max: usize) -> Result<Option<Vec<Hit>>, SearchError> {
-        answerer::similar(&self.loaded(), self.nearness().as_deref(), id, max)
+        let state = self.state();
+        answerer::similar(&state.loaded, state.nearness(), id, max)
     }
 
-    fn seen(&self) -> Seen {
-        self.inner.seen.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn nearness(&self) -> Option<Arc<Nearness>> {
-        self.seen().nearness
-    }
-
-    fn loaded(&self) -> Arc<Loaded> {
-        Arc::clone(&self.inner.loaded.read().unwrap_or_else(PoisonError::into_inner))
+    fn state(&self) -> Arc<State> {
+        Arc::clone(&self.inner.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -15,7 +15,7 @@ use super::columns::Columns;
 use super::deadline::Deadline;
 use super::loaded::Loaded;
 use crate::error::{IndexError, SearchError};
-use crate::vectors::{Code, Embedder, Vectors, VectorsError, codes};
+use crate::vectors::{Asked, Code, Vectors, VectorsError};
 
 /// Capabilities that join the candidates for their nearness.
 pub(super) const NEAREST_MAX: usize = 50;
@@ -27,32 +27,39 @@ const TEXT_SHARE: f32 = 0.65;
 pub(super) const COSINE_MIN: f32 = 0.3;
 /// From this cosine on a result speaks of what was asked although it shares no word with it.
 pub(super) const COSINE_GOOD: f32 = 0.4;
+/// Capabilities of one text among the nearest, while others are near enough: copies would leave no place to what is another.
+const COPIES_MAX: usize = 3;
+/// Rows that are compared between two looks at the clock: some tenths of a millisecond's work.
+const ROWS_BETWEEN_LOOKS: u32 = 4_096;
 /// A document without a vector.
 const NO_ROW: u32 = u32::MAX;
 
 /// The vectors beside one commit, and which document has which.
 pub(super) struct Nearness {
-    embedder: Arc<dyn Embedder>,
+    asked: Arc<Asked>,
     vectors: Arc<Vectors>,
     /// By segment, for each of its documents. A segment that came later has none yet.
     rows: HashMap<SegmentId, Arc<[u32]>>,
 }
 
+/// What stands beside an index.
+pub(super) enum Found {
+    Usable(Nearness),
+    OfAnotherModel,
+    Nothing,
+}
+
 impl Nearness {
     /// What stands beside the index, if it is of this embedder.
-    pub(super) fn open(
-        index_dir: &Path,
-        embedder: &Arc<dyn Embedder>,
-        loaded: &Loaded,
-    ) -> Result<Option<Self>, VectorsError> {
-        let Some(vectors) = Vectors::read(index_dir)? else { return Ok(None) };
-        if !vectors.is_of(&**embedder) {
-            return Ok(None);
+    pub(super) fn open(index_dir: &Path, asked: &Arc<Asked>, loaded: &Loaded) -> Result<Found, VectorsError> {
+        let Some(vectors) = Vectors::read(index_dir)? else { return Ok(Found::Nothing) };
+        if !vectors.is_of(asked.embedder()) {
+            return Ok(Found::OfAnotherModel);
         }
         let mut nearness =
-            Self { embedder: Arc::clone(embedder), vectors: Arc::new(vectors), rows: HashMap::new() };
+            Self { asked: Arc::clone(asked), vectors: Arc::new(vectors), rows: HashMap::new() };
         nearness.rows = nearness.rows_of(loaded, &HashMap::new());
-        Ok(Some(nearness))
+        Ok(Found::Usable(nearness))
     }
 
     /// Whether every segment is known.
@@ -65,7 +72,7 @@ impl Nearness {
     /// The same vectors beside another commit.
     pub(super) fn beside(&self, loaded: &Loaded) -> Self {
         let rows = self.rows_of(loaded, &self.rows);
-        Self { embedder: Arc::clone(&self.embedder), vectors: Arc::clone(&self.vectors), rows }
+        Self { asked: Arc::clone(&self.asked), vectors: Arc::clone(&self.vectors), rows }
     }
 
     fn rows_of(
@@ -91,7 +98,7 @@ impl Nearness {
         if phrasings.is_empty() {
             return None;
         }
-        match codes(&*self.embedder, phrasings) {
+        match self.asked.codes(phrasings) {
             Ok(codes) => Some(Aim { nearness: self, codes }),
             Err(error) => {
                 tracing::warn!(%error, "a request was searched by its words alone");
@@ -132,7 +139,8 @@ impl Aim<'_> {
         let failed = IndexError::engine("search by nearness");
         let scoring = EnableScoring::disabled_from_searcher(&loaded.searcher);
         let weight = conditions.weight(scoring).map_err(&failed)?;
-        let mut best = Best { found: Vec::new(), least: COSINE_MIN };
+        let mut best = Best::default();
+        let mut left = ROWS_BETWEEN_LOOKS;
         for (segment, ordinal) in loaded.searcher.segment_readers().iter().zip(0..) {
             deadline.check()?;
             let Some(rows) = self.nearness.rows.get(&segment.segment_id()) else { continue };
@@ -140,42 +148,78 @@ impl Aim<'_> {
             let mut document = matching.doc();
             while document != TERMINATED {
                 if !segment.is_deleted(document)
-                    && let Some(cosine) = rows.get(document as usize).and_then(|row| self.of_row(*row))
+                    && let Some(row) = rows.get(document as usize)
+                    && let Some(cosine) = self.of_row(*row)
                 {
-                    best.offer(cosine, DocAddress::new(ordinal, document));
+                    best.offer(Near { cosine, row: *row, address: DocAddress::new(ordinal, document) });
+                }
+                left -= 1;
+                if left == 0 {
+                    deadline.check()?;
+                    left = ROWS_BETWEEN_LOOKS;
                 }
                 document = matching.advance();
             }
         }
-        best.cut();
-        Ok(best.found.into_iter().map(|(_, address)| address).collect())
+        Ok(best.in_order())
     }
+}
+
+/// A document near to a wish.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Near {
+    cosine: f32,
+    /// Copies of a text share it.
+    row: u32,
+    address: DocAddress,
 }
 
 /// The nearest so far.
 struct Best {
-    found: Vec<(f32, DocAddress)>,
+    found: Vec<Near>,
     /// What is below is not among them.
     least: f32,
 }
 
+impl Default for Best {
+    fn default() -> Self {
+        Self { found: Vec::new(), least: COSINE_MIN }
+    }
+}
+
 impl Best {
-    fn offer(&mut self, cosine: f32, address: DocAddress) {
-        if cosine < self.least {
+    fn offer(&mut self, near: Near) {
+        if near.cosine < self.least {
             return;
         }
-        self.found.push((cosine, address));
+        self.found.push(near);
         if self.found.len() >= 8 * NEAREST_MAX {
             self.cut();
         }
     }
 
+    /// Keeps the nearest that are no copies too many; those fill the places that are left.
     fn cut(&mut self) {
-        self.found.sort_unstable_by(|(a, left), (b, right)| b.total_cmp(a).then(left.cmp(right)));
-        self.found.truncate(NEAREST_MAX);
-        if let (NEAREST_MAX, Some((cosine, _))) = (self.found.len(), self.found.last()) {
-            self.least = *cosine;
+        let rising = |a: &Near, b: &Near| b.cosine.total_cmp(&a.cosine).then(a.address.cmp(&b.address));
+        self.found.sort_unstable_by(rising);
+        let mut of_row: HashMap<u32, usize> = HashMap::with_capacity(self.found.len());
+        let (mut kept, copies): (Vec<Near>, Vec<Near>) = self.found.iter().copied().partition(|near| {
+            let count = of_row.entry(near.row).or_default();
+            *count += 1;
+            *count <= COPIES_MAX
+        });
+        kept.truncate(NEAREST_MAX);
+        if let (NEAREST_MAX, Some(last)) = (kept.len(), kept.last()) {
+            self.least = last.cosine;
         }
+        kept.extend(copies.into_iter().take(NEAREST_MAX - kept.len()));
+        kept.sort_unstable_by(rising);
+        self.found = kept;
+    }
+
+    fn in_order(mut self) -> Vec<DocAddress> {
+        self.cut();
+        self.found.into_iter().map(|near| near.address).collect()
     }
 }
 
@@ -244,16 +288,32 @@ mod tests {
         assert!(behind[1] <= 1.0 && behind[1] > 0.99);
     }
 
+    fn offered(all: impl Iterator<Item = (f32, u32)>) -> Vec<u32> {
+        let mut best = Best::default();
+        for ((cosine, row), document) in all.zip(0..) {
+            best.offer(Near { cosine, row, address: DocAddress::new(0, document) });
+        }
+        best.in_order().into_iter().map(|address| address.doc_id).collect()
+    }
+
     #[test]
     fn the_nearest_are_kept_in_order() {
-        let mut best = Best { found: Vec::new(), least: COSINE_MIN };
-        for at in 0..2_000_u16 {
-            best.offer(f32::from(at % 1_000) / 1_000.0, DocAddress::new(0, u32::from(at)));
-        }
-        best.cut();
-        assert_eq!(best.found.len(), NEAREST_MAX);
-        assert_eq!(best.found[0], (0.999, DocAddress::new(0, 999)));
-        assert_eq!(best.found[1], (0.999, DocAddress::new(0, 1_999)));
-        assert!((best.found[NEAREST_MAX - 1].0 - 0.975).abs() < f32::EPSILON);
+        let found = offered((0..2_000_u16).map(|at| (f32::from(at % 1_000) / 1_000.0, u32::from(at))));
+        assert_eq!(found.len(), NEAREST_MAX);
+        assert_eq!(found[..4], [999, 1_999, 998, 1_998]);
+        assert_eq!(found[NEAREST_MAX - 1], 1_975);
+        assert!(offered([(COSINE_MIN - 0.01, 1)].into_iter()).is_empty());
+    }
+
+    #[test]
+    fn copies_of_one_text_leave_room_for_others() {
+        let copies = std::iter::repeat_n((0.9, 7), 1_000);
+        let others = (0..60_u16).map(|at| (0.8 - f32::from(at) / 1_000.0, 100 + u32::from(at)));
+        let found = offered(copies.clone().chain(others));
+        assert_eq!(found.len(), NEAREST_MAX);
+        assert_eq!(found[..4], [0, 1, 2, 1_000]);
+        let found = offered(copies.chain([(0.5, 8)]));
+        assert_eq!(found.len(), NEAREST_MAX, "where nothing else is near, copies are what there is");
+        assert_eq!((found[0], found[NEAREST_MAX - 2], found[NEAREST_MAX - 1]), (0, 48, 1_000));
     }
 }

@@ -1,22 +1,21 @@
 //! Keeps the vectors up to the index: what an index says and has no vector gets one, what it no longer says goes.
 //!
 //! It reads what was committed, beside whoever writes: indexing never waits for it, and it stops between two batches. What
-//! is done by then is kept.
+//! is done by then is kept, also where it stops because something fails. A text that the model refuses goes without.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
-use tantivy::schema::Value as _;
-use tantivy::{DocAddress, Index, ReloadPolicy, Searcher, TantivyDocument};
+use tantivy::{DocAddress, Index};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Code, Embedder, VECTORS_MAX, Vectors, VectorsError, codes};
-use crate::analysis::words;
+use super::said::{Said, Text};
+use super::{Code, Embedder, EmbedderError, Stamp, Vectors, VectorsError, codes, stamp};
 use crate::error::IndexError;
-use crate::index::{Fields, Generations, Payload};
+use crate::index::{Generations, Payload};
 
 /// Texts that are embedded between two looks at whether to stop: about a second's work.
 const BATCH: usize = 32;
@@ -28,9 +27,13 @@ const RETRY_AFTER: Duration = Duration::from_mins(1);
 /// written whole, so seldom.
 const WRITE_EVERY: Duration = Duration::from_secs(5);
 const BYTES_A_SECOND: u64 = 2 << 20;
-
-/// Which commit of which generation a pass was over.
-type State = (PathBuf, u64);
+/// Where nothing came and rows only went, the file is written when they are this share of it, or when they have waited so long.
+const GONE_SHARE: usize = 8;
+const GONE_WAIT_MAX: Duration = Duration::from_mins(10);
+/// Texts that a model refused and is not asked for again, at most; beyond, they are tried and told anew in every pass.
+const REFUSED_MAX: usize = 10_000;
+/// What every model embeds: one that does not is out of order, whatever the texts.
+const PLAIN: &str = "a plain text";
 
 /// What one pass came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,29 +42,29 @@ pub struct Kept {
     pub vectors: usize,
     /// Texts that were given one.
     pub embedded: usize,
-    /// Texts that still have none, since the pass was stopped or there are too many.
+    /// Texts that still have none, since the pass was stopped, there are too many, or the model refused them.
     pub missing: usize,
+    /// Those of them that the model refused.
+    pub refused: usize,
 }
 
 /// Follows the commits of an index until told to stop. What fails is said, and tried again.
 pub async fn keep_current(index_dir: PathBuf, embedder: Arc<dyn Embedder>, cancel: CancellationToken) {
-    let mut done: Option<State> = None;
+    let mut keeper = Keeper::waiting(GONE_WAIT_MAX);
     while !cancel.is_cancelled() {
-        let (dir, with, until, last) =
-            (index_dir.clone(), Arc::clone(&embedder), cancel.clone(), done.clone());
-        let pass = tokio::task::spawn_blocking(move || pass(&dir, &*with, last.as_ref(), &until)).await;
-        let pause = match pass {
-            Ok(Ok(Some((kept, state)))) => {
-                tell(kept);
-                done = Some(state);
-                pause_after(kept, embedder.dimension())
-            }
-            Ok(Ok(None) | Err(VectorsError::Index(IndexError::Missing { .. }))) => LOOK_EVERY,
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "the vectors are behind the index");
-                RETRY_AFTER
+        let (dir, with, until) = (index_dir.clone(), Arc::clone(&embedder), cancel.clone());
+        let mut own = std::mem::take(&mut keeper);
+        let pass = tokio::task::spawn_blocking(move || {
+            let done = own.pass(&dir, &*with, &until);
+            (own, done)
+        });
+        let pause = match pass.await {
+            Ok((own, done)) => {
+                keeper = own;
+                pause_after(&done, embedder.dimension())
             }
             Err(error) => {
+                keeper = Keeper::waiting(GONE_WAIT_MAX);
                 tracing::error!(%error, "embedding broke off");
                 RETRY_AFTER
             }
@@ -78,39 +81,31 @@ pub fn catch_up(
     embedder: &dyn Embedder,
     cancel: &CancellationToken,
 ) -> Result<Kept, VectorsError> {
-    let kept = pass(index_dir, embedder, None, cancel)?.map(|(kept, _)| kept).unwrap_or_default();
+    let done = Keeper::waiting(Duration::ZERO).pass(index_dir, embedder, cancel)?;
+    let kept = done.map(|done| done.kept).unwrap_or_default();
     tell(kept);
     Ok(kept)
 }
 
-/// One pass, unless the index is as it was after the last.
-fn pass(
-    index_dir: &Path,
-    embedder: &dyn Embedder,
-    last: Option<&State>,
-    cancel: &CancellationToken,
-) -> Result<Option<(Kept, State)>, VectorsError> {
-    let generation = Generations::new(index_dir).current()?;
-    let index = Index::open_in_dir(&generation).map_err(IndexError::engine("be read for its vectors"))?;
-    let metas = index.load_metas().map_err(IndexError::engine("be read for its vectors"))?;
-    let state = (generation, metas.opstamp);
-    if last == Some(&state) {
-        return Ok(None);
+/// Tells what a pass came to, and says how long to wait for the next.
+fn pause_after(pass: &Result<Option<Done>, VectorsError>, dimension: usize) -> Duration {
+    match pass {
+        Ok(Some(Done { kept, is_written })) => {
+            tell(*kept);
+            if *is_written { write_pause((kept.vectors * dimension) as u64) } else { LOOK_EVERY }
+        }
+        Ok(None) | Err(VectorsError::Index(IndexError::Missing { .. })) => LOOK_EVERY,
+        Err(error) => {
+            tracing::warn!(%error, "the vectors are behind the index");
+            RETRY_AFTER
+        }
     }
-    Payload::read(index_dir, &index)?;
-    let said = Said::of(&index)?;
-    let kept = embed_missing(index_dir, &said, embedder, cancel)?;
-    Ok(Some((kept, state)))
 }
 
 fn tell(kept: Kept) {
     if kept.embedded > 0 {
-        tracing::info!(
-            vectors = kept.vectors,
-            embedded = kept.embedded,
-            missing = kept.missing,
-            "vectors kept"
-        );
+        let Kept { vectors, embedded, missing, refused } = kept;
+        tracing::info!(vectors, embedded, missing, refused, "vectors kept");
     }
     #[expect(clippy::cast_precision_loss, reason = "gauges are floats; counts are far below 2^52")]
     {
@@ -119,57 +114,190 @@ fn tell(kept: Kept) {
     }
 }
 
-fn pause_after(kept: Kept, dimension: usize) -> Duration {
-    if kept.embedded == 0 { LOOK_EVERY } else { write_pause((kept.vectors * dimension) as u64) }
-}
-
 fn write_pause(bytes: u64) -> Duration {
     WRITE_EVERY + Duration::from_secs(bytes / BYTES_A_SECOND)
 }
 
-/// Embeds what has no vector, and writes now and then.
-fn embed_missing(
-    index_dir: &Path,
-    said: &Said,
-    embedder: &dyn Embedder,
-    cancel: &CancellationToken,
-) -> Result<Kept, VectorsError> {
-    let mut vectors = known(index_dir, embedder)?;
-    let wanted: Vec<u64> = said.texts.iter().map(|(key, _)| *key).collect();
-    let missing: Vec<(u64, DocAddress)> =
-        said.texts.iter().filter(|(key, _)| vectors.row(*key).is_none()).copied().collect();
-    let is_fuller = vectors.len() + missing.len() > wanted.len();
-    let mut fresh: Vec<(u64, Code)> = Vec::new();
-    let mut kept = Kept { missing: missing.len() + said.beyond, ..Kept::default() };
-    let mut written_at = Instant::now();
-    for batch in missing.chunks(BATCH) {
-        if cancel.is_cancelled() {
-            break;
-        }
-        let texts: Vec<String> =
-            batch.iter().map(|(_, address)| said.text(*address)).collect::<Result<_, _>>()?;
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let found = codes(embedder, &texts)?;
-        fresh.extend(batch.iter().map(|(key, _)| *key).zip(found));
-        kept.embedded += batch.len();
-        kept.missing -= batch.len();
-        if written_at.elapsed() >= write_pause(vectors.bytes()) {
-            vectors = vectors.with(&fresh, &wanted);
-            vectors.write(index_dir)?;
-            tracing::info!(vectors = vectors.len(), missing = kept.missing, "embedding");
-            fresh.clear();
-            written_at = Instant::now();
-        }
-    }
-    if !fresh.is_empty() || is_fuller {
-        vectors = vectors.with(&fresh, &wanted);
-        vectors.write(index_dir)?;
-    }
-    kept.vectors = vectors.len();
-    Ok(kept)
+/// What one pass came to, and whether the file is another now.
+struct Done {
+    kept: Kept,
+    is_written: bool,
 }
 
-/// What is there of this model; anything else is begun anew.
+/// Which commit of which generation a pass was over, and the file that it left.
+type Left = (PathBuf, u64, Option<Stamp>);
+
+/// What is remembered from pass to pass.
+#[derive(Default)]
+struct Keeper {
+    left: Option<Left>,
+    /// Texts that the model refused.
+    refused: HashSet<u64>,
+    /// Since when there are rows in the file that the index no longer says.
+    gone_since: Option<Instant>,
+    gone_wait_max: Duration,
+}
+
+impl Keeper {
+    fn waiting(gone_wait_max: Duration) -> Self {
+        Self { gone_wait_max, ..Self::default() }
+    }
+
+    /// One pass, unless index and file are as they were after the last.
+    fn pass(
+        &mut self,
+        index_dir: &Path,
+        embedder: &dyn Embedder,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Done>, VectorsError> {
+        let failed = IndexError::engine("be read for its vectors");
+        let generation = Generations::new(index_dir).current()?;
+        let index = Index::open_in_dir(&generation).map_err(&failed)?;
+        let opstamp = index.load_metas().map_err(&failed)?.opstamp;
+        let found = (generation, opstamp, stamp(index_dir));
+        if self.left.as_ref() == Some(&found) && !self.have_waited() {
+            return Ok(None);
+        }
+        Payload::read(index_dir, &index)?;
+        let done = self.embed_missing(index_dir, &Said::of(&index)?, embedder, cancel)?;
+        let (generation, opstamp, _) = found;
+        self.left = Some((generation, opstamp, stamp(index_dir)));
+        Ok(Some(done))
+    }
+
+    fn have_waited(&self) -> bool {
+        self.gone_since.is_some_and(|since| since.elapsed() >= self.gone_wait_max)
+    }
+
+    /// Embeds what has no vector. What was done is written whatever fails then.
+    fn embed_missing(
+        &mut self,
+        index_dir: &Path,
+        said: &Said,
+        embedder: &dyn Embedder,
+        cancel: &CancellationToken,
+    ) -> Result<Done, VectorsError> {
+        let vectors = known(index_dir, embedder)?;
+        let wanted: Vec<u64> = said.texts.iter().map(|(key, _)| *key).collect();
+        self.refused.retain(|key| wanted.binary_search(key).is_ok());
+        let without: Vec<(u64, DocAddress)> =
+            said.texts.iter().filter(|(key, _)| vectors.row(*key).is_none()).copied().collect();
+        let gone = vectors.len() + without.len() - wanted.len();
+        self.gone_since = (gone > 0).then(|| self.gone_since.unwrap_or_else(Instant::now));
+        let is_gone_due = gone > 0 && (gone * GONE_SHARE >= vectors.len() || self.have_waited());
+        let kept =
+            Kept { missing: without.len() + said.beyond, refused: self.refused.len(), ..Kept::default() };
+        let mut work = Work::new(index_dir, vectors, &wanted, kept);
+        let missing = without.into_iter().filter(|(key, _)| !self.refused.contains(key)).collect::<Vec<_>>();
+        let outcome = work.embed(&missing, said, embedder, cancel);
+        let written = if work.fresh.is_empty() && !is_gone_due { Ok(()) } else { work.write() };
+        if work.is_written {
+            self.gone_since = None;
+        }
+        let room = REFUSED_MAX.saturating_sub(self.refused.len());
+        self.refused.extend(work.refused.iter().take(room));
+        outcome.and(written)?;
+        Ok(Done { kept: work.kept, is_written: work.is_written })
+    }
+}
+
+/// A pass that is under way.
+struct Work<'a> {
+    index_dir: &'a Path,
+    vectors: Vectors,
+    /// Numbers of all texts, rising.
+    wanted: &'a [u64],
+    /// Not written yet.
+    fresh: Vec<(u64, Code)>,
+    refused: Vec<u64>,
+    kept: Kept,
+    is_written: bool,
+    written_at: Instant,
+}
+
+impl<'a> Work<'a> {
+    fn new(index_dir: &'a Path, vectors: Vectors, wanted: &'a [u64], kept: Kept) -> Self {
+        let kept = Kept { vectors: vectors.len(), ..kept };
+        let (fresh, refused) = (Vec::new(), Vec::new());
+        let written_at = Instant::now();
+        Self { index_dir, vectors, wanted, fresh, refused, kept, is_written: false, written_at }
+    }
+
+    /// Embeds batch after batch, and writes now and then.
+    fn embed(
+        &mut self,
+        missing: &[(u64, DocAddress)],
+        said: &Said,
+        embedder: &dyn Embedder,
+        cancel: &CancellationToken,
+    ) -> Result<(), VectorsError> {
+        for batch in missing.chunks(BATCH) {
+            if cancel.is_cancelled() {
+                return Ok(());
+            }
+            let texts: Vec<Text> =
+                batch.iter().map(|(_, address)| said.text(*address)).collect::<Result<_, _>>()?;
+            for ((key, _), code) in batch.iter().zip(codes_of(embedder, &texts)?) {
+                self.take(*key, code);
+            }
+            if self.written_at.elapsed() >= write_pause(self.vectors.bytes()) {
+                self.write()?;
+                tracing::info!(vectors = self.kept.vectors, missing = self.kept.missing, "embedding");
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, key: u64, code: Option<Code>) {
+        if let Some(code) = code {
+            self.fresh.push((key, code));
+            self.kept.embedded += 1;
+            self.kept.missing -= 1;
+        } else {
+            self.refused.push(key);
+            self.kept.refused += 1;
+        }
+    }
+
+    fn write(&mut self) -> Result<(), VectorsError> {
+        self.vectors = self.vectors.with(&self.fresh, self.wanted);
+        self.fresh.clear();
+        self.kept.vectors = self.vectors.len();
+        self.vectors.write(self.index_dir)?;
+        self.is_written = true;
+        self.written_at = Instant::now();
+        Ok(())
+    }
+}
+
+/// The vectors of a batch, none for what the model refuses; an error where the model itself is out of order.
+fn codes_of(embedder: &dyn Embedder, texts: &[Text]) -> Result<Vec<Option<Code>>, EmbedderError> {
+    let is_in_order = || codes(embedder, &[PLAIN]).is_ok();
+    let said: Vec<&str> = texts.iter().map(|text| text.text.as_str()).collect();
+    let error = match codes(embedder, &said) {
+        Ok(codes) => return Ok(codes.into_iter().map(Some).collect()),
+        Err(error) => error,
+    };
+    if !is_in_order() {
+        return Err(error);
+    }
+    let alone = |text: &Text| match codes(embedder, &[&text.text]) {
+        Ok(mut code) => Ok(code.pop()),
+        Err(error) if is_in_order() => {
+            tracing::warn!(
+                capability.id = text.capability,
+                capability.name = text.name,
+                %error,
+                "the model refuses what this capability says: it is found by its words alone"
+            );
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    };
+    texts.iter().map(alone).collect()
+}
+
+/// What is there of this model; anything else is begun anew. A file that cannot be read now is not taken for none.
 fn known(index_dir: &Path, embedder: &dyn Embedder) -> Result<Vectors, VectorsError> {
     match Vectors::read(index_dir) {
         Ok(Some(vectors)) if vectors.is_of(embedder) => return Ok(vectors),
@@ -181,67 +309,4 @@ fn known(index_dir: &Path, embedder: &dyn Embedder) -> Result<Vectors, VectorsEr
         Err(error) => return Err(error),
     }
     Ok(Vectors::none_of(embedder))
-}
-
-/// What one commit says.
-struct Said {
-    searcher: Searcher,
-    fields: Fields,
-    /// The numbers of its texts, rising, each with a document that says it.
-    texts: Vec<(u64, DocAddress)>,
-    /// Texts beyond the most that get vectors.
-    beyond: usize,
-}
-
-/// What of a row is embedded.
-#[derive(Deserialize)]
-struct Row {
-    name: String,
-    description: Option<String>,
-}
-
-impl Said {
-    fn of(index: &Index) -> Result<Self, IndexError> {
-        let failed = IndexError::engine("be read for its vectors");
-        let fields = Fields::of(&index.schema())
-            .ok_or_else(|| failed(tantivy::TantivyError::SchemaError("a field is missing".to_owned())))?;
-        let reader =
-            index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(&failed)?;
-        let searcher = tantivy::IndexReader::searcher(&reader);
-        let mut texts = Vec::new();
-        for (segment, ordinal) in searcher.segment_readers().iter().zip(0..) {
-            let numbers = segment.fast_fields().u64("text_number").map_err(&failed)?;
-            let said = segment
-                .doc_ids_alive()
-                .filter_map(|document| Some((numbers.first(document)?, DocAddress::new(ordinal, document))));
-            texts.extend(said);
-        }
-        texts.sort_unstable();
-        texts.dedup_by_key(|(key, _)| *key);
-        let beyond = texts.len().saturating_sub(VECTORS_MAX);
-        texts.truncate(VECTORS_MAX);
-        if beyond > 0 {
-            tracing::warn!(beyond, max = VECTORS_MAX, "texts beyond the most are found by their words alone");
-        }
-        Ok(Self { searcher, fields, texts, beyond })
-    }
-
-    /// What a document says: its name, written as words, and its description.
-    fn text(&self, address: DocAddress) -> Result<String, IndexError> {
-        let document: TantivyDocument =
-            self.searcher.doc(address).map_err(IndexError::engine("read a document"))?;
-        let json = document.get_first(self.fields.row).and_then(|value| value.as_bytes()).unwrap_or_default();
-        let row: Row = serde_json::from_slice(json).map_err(IndexError::Row)?;
-        let mut text = String::new();
-        for word in words(&row.name) {
-            text.push_str(&word.text);
-            text.push(' ');
-        }
-        text.truncate(text.trim_end().len());
-        if let Some(description) = row.description.filter(|description| !description.is_empty()) {
-            text.push_str(": ");
-            text.push_str(&description);
-        }
-        Ok(text)
-    }
 }

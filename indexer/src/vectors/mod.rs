@@ -4,14 +4,18 @@
 //! index, searches go by words alone. What makes them is an [`Embedder`]; this crate has none of its own unless it is built
 //! with the feature `embedder`.
 
+mod asked;
 mod file;
 mod keep;
 mod model;
+mod said;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use crate::error::IndexError;
 
+pub(crate) use asked::Asked;
 pub(crate) use file::{Code, Stamp, Vectors, stamp};
 pub use keep::{Kept, catch_up, keep_current};
 pub use model::open_embedder;
@@ -67,9 +71,10 @@ pub enum VectorsError {
     },
 }
 
-/// Asks an embedder, and does not take its word for the shape of the answer.
+/// Asks an embedder, and takes its word neither for the shape of the answer nor for that it comes to one.
 pub(crate) fn codes(embedder: &dyn Embedder, texts: &[&str]) -> Result<Vec<Code>, EmbedderError> {
-    let found = embedder.embed(texts)?;
+    let found = catch_unwind(AssertUnwindSafe(|| embedder.embed(texts)))
+        .unwrap_or_else(|_| Err(EmbedderError::Model("the model panicked".into())))?;
     let dimension = embedder.dimension();
     let is_sound = found.len() == texts.len() && found.iter().all(|vector| vector.len() == dimension);
     if !is_sound || dimension == 0 || dimension > DIMENSION_MAX {
