@@ -12,7 +12,8 @@ use indexer::vectors::open_embedder;
 #[expect(clippy::disallowed_methods, reason = "the one setting of these tests")]
 fn model() -> PathBuf {
     PathBuf::from(
-        std::env::var("AGENTDEX_TEST_EMBEDDER").expect("AGENTDEX_TEST_EMBEDDER names a model's directory"),
+        std::env::var("AGENTDEX_TEST_EMBEDDER")
+            .expect("AGENTDEX_TEST_EMBEDDER names no model: run tests/embedder"),
     )
 }
 
@@ -55,7 +56,6 @@ fn a_directory_that_is_no_model_is_told_what_it_lacks() {
 }
 
 #[test]
-#[ignore = "needs a model: tests/embedder gives one"]
 fn weights_that_are_damaged_are_named() {
     let model = model();
     let dir = tempfile::tempdir().unwrap();
@@ -68,7 +68,6 @@ fn weights_that_are_damaged_are_named() {
 }
 
 #[test]
-#[ignore = "needs a model: tests/embedder gives one"]
 fn what_means_alike_lies_close_together() {
     let model = model();
     let embedder = open_embedder(&model).unwrap();
