@@ -143,6 +143,7 @@ pub(crate) struct Leave<'turn> {
 
 /// What asking for a turn came to.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "taken apart where it is answered, and mostly a turn")]
 pub(crate) enum Asked {
     Go(Turn),
     /// Ask again after this.
