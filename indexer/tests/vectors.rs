@@ -402,7 +402,7 @@ async fn until(mut has_happened: impl FnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), happening).await.unwrap();
+    tokio::time::timeout(Duration::from_mins(1), happening).await.unwrap();
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use tantivy::{DocAddress, Index};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::said::{Said, Text};
+use super::said::{Said, Wording};
 use super::{Code, Embedder, EmbedderError, Stamp, Vectors, VectorsError, codes, stamp};
 use crate::error::IndexError;
 use crate::index::{Generations, Payload};
@@ -235,7 +235,7 @@ impl<'a> Work<'a> {
             if cancel.is_cancelled() {
                 return Ok(());
             }
-            let texts: Vec<Text> =
+            let texts: Vec<Wording> =
                 batch.iter().map(|(_, address)| said.text(*address)).collect::<Result<_, _>>()?;
             for ((key, _), code) in batch.iter().zip(codes_of(embedder, &texts)?) {
                 self.take(*key, code);
@@ -271,7 +271,7 @@ impl<'a> Work<'a> {
 }
 
 /// The vectors of a batch, none for what the model refuses; an error where the model itself is out of order.
-fn codes_of(embedder: &dyn Embedder, texts: &[Text]) -> Result<Vec<Option<Code>>, EmbedderError> {
+fn codes_of(embedder: &dyn Embedder, texts: &[Wording]) -> Result<Vec<Option<Code>>, EmbedderError> {
     let is_in_order = || codes(embedder, &[PLAIN]).is_ok();
     let said: Vec<&str> = texts.iter().map(|text| text.text.as_str()).collect();
     let error = match codes(embedder, &said) {
@@ -281,7 +281,7 @@ fn codes_of(embedder: &dyn Embedder, texts: &[Text]) -> Result<Vec<Option<Code>>
     if !is_in_order() {
         return Err(error);
     }
-    let alone = |text: &Text| match codes(embedder, &[&text.text]) {
+    let alone = |text: &Wording| match codes(embedder, &[&text.text]) {
         Ok(mut code) => Ok(code.pop()),
         Err(error) if is_in_order() => {
             tracing::warn!(

@@ -20,7 +20,7 @@ pub(super) struct Said {
 }
 
 /// What is embedded, and a capability that says it.
-pub(super) struct Text {
+pub(super) struct Wording {
     pub(super) text: String,
     pub(super) capability: String,
     pub(super) name: String,
@@ -61,7 +61,7 @@ impl Said {
     }
 
     /// What a document says: its name, written as words, and its description.
-    pub(super) fn text(&self, address: DocAddress) -> Result<Text, IndexError> {
+    pub(super) fn text(&self, address: DocAddress) -> Result<Wording, IndexError> {
         let document: TantivyDocument =
             self.searcher.doc(address).map_err(IndexError::engine("read a document"))?;
         let json = document.get_first(self.fields.row).and_then(|value| value.as_bytes()).unwrap_or_default();
@@ -76,6 +76,6 @@ impl Said {
             text.push_str(": ");
             text.push_str(&description);
         }
-        Ok(Text { text, capability: row.id, name: row.name })
+        Ok(Wording { text, capability: row.id, name: row.name })
     }
 }
