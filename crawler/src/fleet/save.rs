@@ -63,18 +63,18 @@ pub(super) async fn visit_and_save(
     let stop = Stop { soft: cancel.soft, lost };
     let Visited { outcome, token } = match visit(&tools, leased, Scope::Site, &stop).await {
         Ok(visited) => visited,
-        Err(error) => return fail(&tools, token, error).await,
+        Err(error) => return Box::pin(fail(&tools, token, error)).await,
     };
     let saved = match outcome {
         Outcome::Dropped => return Done::Dropped(token.site),
-        Outcome::Ended(record) => save(&writer, &token, *record).await,
-        Outcome::Parked(parked) => park(&tools, &token, &parked).await,
-        Outcome::HandedOver(hand_over) => pass_on(&passing, &token, *hand_over).await,
+        Outcome::Ended(record) => Box::pin(save(&writer, &token, *record)).await,
+        Outcome::Parked(parked) => Box::pin(park(&tools, &token, &parked)).await,
+        Outcome::HandedOver(hand_over) => Box::pin(pass_on(&passing, &token, *hand_over)).await,
     };
     match saved {
         Ok(done) => done,
         Err(StoreError::LeaseLost { site } | StoreError::Blocked { site }) => Done::Dropped(site),
-        Err(error) => fail(&tools, token, error).await,
+        Err(error) => Box::pin(fail(&tools, token, error)).await,
     }
 }
 

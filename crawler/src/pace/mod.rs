@@ -222,7 +222,7 @@ impl Pace {
         }
         let (addresses, suffix) = keys.split_at(keys.iter().take_while(|key| key.suffix().is_none()).count());
         let below = match suffix.first() {
-            Some(suffix) => match self.take_suffix_turn(suffix, addresses, &decide).await? {
+            Some(suffix) => match Box::pin(self.take_suffix_turn(suffix, addresses, &decide)).await? {
                 Ok(below) => Some(below),
                 Err(asked) => return Ok(asked),
             },

@@ -105,7 +105,7 @@ fn not_modified(
     match freshness::on_not_modified(stored, asked, &reply.head.headers, clock::now()) {
         NotModified::Stands(cache) => {
             let fetched = answered(task, reply, FetchOutcome::NotModified, at);
-            ControlFlow::Break(Box::new(Fetched { cache: Some(cache), ..fetched }))
+            ControlFlow::Break(Box::new(Fetched { cache: Some(Box::new(cache)), ..fetched }))
         }
         NotModified::AskPlainly(trouble) if task.plainly == Plainly::Yes => {
             let reason = format!("the server answered 304 to an unconditional request ({trouble})");
@@ -164,10 +164,10 @@ fn judged(task: &Task, reply: Reply, at: DateTime<Utc>) -> Fetched {
     });
     Fetched {
         reason: judged.reason,
-        cache,
+        cache: cache.map(Box::new),
         hash,
         body: is_kept.then_some(Document(reply.body.bytes)),
-        served: is_kept.then_some(served),
+        served: is_kept.then(|| Box::new(served)),
         manifest: judged.manifest,
         page,
         ..fetched

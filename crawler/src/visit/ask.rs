@@ -43,7 +43,7 @@ impl Visit<'_> {
     ) -> Result<Exchange, Interrupt> {
         let host = url.host();
         let started = Instant::now();
-        // what is rare has its state apart from the visit's, of which thousands wait
+        // all but the wait for a turn has its state apart from the visit's, of which thousands wait
         if !self.authorities.contains_key(&host)
             && let Err(failure) = Box::pin(self.meet(&host)).await?
         {
@@ -53,13 +53,13 @@ impl Visit<'_> {
         }
         let mut turn = self.take_turn(&host).await?;
         let in_use = self.enter(&host)?;
-        self.clear(&host, &mut turn, in_use.as_ref().map(|in_use| in_use.member)).await?;
+        Box::pin(self.clear(&host, &mut turn, in_use.as_ref().map(|in_use| in_use.member))).await?;
         let (at, sent) = (clock::now(), Instant::now());
         self.progress.requests += 1;
         let (events, site) = (&self.tools.events, &self.token.site);
         events.tell(Event::Request { site, url, conditional: !conditions.is_empty() });
         let span = fetch_span(url);
-        let answer = self.session.fetch(url, body, conditions).instrument(span.clone()).await;
+        let answer = Box::pin(self.session.fetch(url, body, conditions)).instrument(span.clone()).await;
         if let Ok(reply) = &answer {
             span.record("http.response.status_code", reply.head.status.as_u16());
         }
@@ -69,7 +69,7 @@ impl Visit<'_> {
         self.note(&host, &answer, took);
         drop((turn, in_use));
         if let Ok(reply) = &answer {
-            self.heed_retry_after(&host, reply).await?;
+            Box::pin(self.heed_retry_after(&host, reply)).await?;
         }
         Ok(Exchange { answer, at, took })
     }

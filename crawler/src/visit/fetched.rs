@@ -31,15 +31,15 @@ impl<'de> Deserialize<'de> for Document {
     }
 }
 
-/// What became of one task.
+/// What became of one task. A visit keeps one for each path of the plan, so that what few of them have is boxed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Fetched {
     pub(crate) url: ManifestUrl,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) final_url: Option<ManifestUrl>,
+    pub(crate) final_url: Option<Box<ManifestUrl>>,
     pub(crate) discovery: Discovery,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) linked_from: Option<ManifestUrl>,
+    pub(crate) linked_from: Option<Box<ManifestUrl>>,
     pub(crate) role: Role,
     pub(crate) outcome: FetchOutcome,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,13 +51,13 @@ pub(crate) struct Fetched {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) headers: Vec<(String, String)>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) cache: Option<CacheRecord>,
+    pub(crate) cache: Option<Box<CacheRecord>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hash: Option<ContentHash>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) body: Option<Document>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) served: Option<Served>,
+    pub(crate) served: Option<Box<Served>>,
     pub(crate) at: DateTime<Utc>,
     pub(crate) duration_ms: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +81,7 @@ impl Fetched {
     ) -> Self {
         Self {
             url: task.url.clone(),
-            final_url: task.final_url(),
+            final_url: task.final_url().map(Box::new),
             discovery: task.discovery,
             linked_from: task.linked_from.clone(),
             role: task.role,
@@ -117,9 +117,9 @@ impl Fetched {
         let may_keep = self.cache.as_ref().is_none_or(|cache| cache.keeping() == Keeping::Everything);
         FetchRecord {
             url: self.url,
-            final_url: self.final_url,
+            final_url: self.final_url.map(|url| *url),
             discovery: self.discovery,
-            linked_from: self.linked_from,
+            linked_from: self.linked_from.map(|url| *url),
             outcome: self.outcome,
             reason: self.reason,
             robots_rule: self.robots_rule,

@@ -50,7 +50,7 @@ impl Leads {
         }
         if task.url.site() == from.site() {
             if self.tasks.len() < LINKS_FOLLOWED_MAX {
-                self.tasks.push(Task { linked_from: Some(from.clone()), ..task });
+                self.tasks.push(Task { linked_from: Some(Box::new(from.clone())), ..task });
             }
         } else if self.seeds.len() < SEEDS_MAX {
             self.seeds.push(Seed::linked(task.url, from.clone()));

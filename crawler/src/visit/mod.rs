@@ -172,20 +172,21 @@ pub(crate) async fn visit(
         Err(interrupt) => interrupt,
     };
     let mut token = visit.token.clone();
+    // what a visit does at its end has its state apart, since thousands wait in their midst
     let outcome = match interrupt {
         Interrupt::Store(error) => return Err(error),
         Interrupt::Lost => Outcome::Dropped,
-        Interrupt::Park { until, reason } => visit.park(until, reason).await,
+        Interrupt::Park { until, reason } => Box::pin(visit.park(until, reason)).await,
         Interrupt::HandOver { group } => {
             token.address_group = Some(group);
-            visit.hand_over().await
+            Box::pin(visit.hand_over()).await
         }
         Interrupt::End(VisitEnd::Interrupted) => {
-            visit.park(clock::now(), "the crawler was stopped".to_owned()).await
+            Box::pin(visit.park(clock::now(), "the crawler was stopped".to_owned())).await
         }
         Interrupt::End(end) => {
             token.address_group = visit.progress.first_group.or(token.address_group);
-            visit.finish(end).await?
+            Box::pin(visit.finish(end)).await?
         }
     };
     Ok(Visited { outcome, token })

@@ -87,7 +87,7 @@ impl Visit<'_> {
         let manifest = manifest::read(&Document {
             bytes: &bytes,
             url,
-            final_url: whole.final_url.as_ref(),
+            final_url: whole.final_url.as_deref(),
             discovery: whole.discovery,
             served: Some(&served),
             linked: &linked,
@@ -104,7 +104,7 @@ impl Visit<'_> {
     async fn parts_of(&self, index: usize, url: &ManifestUrl) -> Result<Vec<usize>, StoreError> {
         let named = self.named_parts(index, url).await?;
         let is_part = |part: &fetched::Fetched| {
-            let was_asked_as_part = part.role == Role::Part && part.linked_from.as_ref() == Some(url);
+            let was_asked_as_part = part.role == Role::Part && part.linked_from.as_deref() == Some(url);
             was_asked_as_part || named.contains(&part.url)
         };
         let fetched = self.progress.fetched.iter().enumerate();
@@ -156,7 +156,9 @@ impl Visit<'_> {
     }
 
     async fn served_of(&self, index: usize, url: &ManifestUrl) -> Result<Served, StoreError> {
-        if let Some(served) = self.progress.fetched.get(index).and_then(|fetched| fetched.served.clone()) {
+        if let Some(served) =
+            self.progress.fetched.get(index).and_then(|fetched| fetched.served.as_deref().cloned())
+        {
             return Ok(served);
         }
         let stored = self.stored_manifest(url).await?;

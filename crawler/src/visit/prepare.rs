@@ -34,6 +34,7 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
     for task in pages {
         progress.plan(task);
     }
+    progress.queue.shrink_to_fit();
     progress
 }
 
@@ -85,7 +86,7 @@ fn is_asked_again(resource: &ResourceState) -> bool {
 fn known_task(resource: &ResourceState) -> Task {
     let row = plan::find(&resource.url.path_and_query());
     Task {
-        linked_from: resource.linked_from.clone(),
+        linked_from: resource.linked_from.clone().map(Box::new),
         slot: row.map(|row| row.slot),
         ..Task::new(resource.url.clone(), body_of_path(&resource.url), resource.discovery)
     }

@@ -13,6 +13,7 @@ use store::{PathCheck, PathSlots, Phases, RobotsRecord, Seed, SiteState};
 use super::fetched::Fetched;
 use super::links::Leads;
 use super::task::Task;
+use crate::seeds::fingerprint;
 
 /// Tasks of a visit, those that links add included: the site's budget of a day.
 const TASKS_MAX: usize = 120;
@@ -46,9 +47,9 @@ pub(crate) struct Progress {
     /// The task in hand, with the redirects that it has followed; it is asked again when the visit is broken off.
     #[serde(default)]
     pub(crate) current: Option<Task>,
-    /// Every URL that is or was in the queue; known from the rest when the visit goes on elsewhere.
+    /// Fingerprints of every URL that is or was in the queue; known from the rest when the visit goes on elsewhere.
     #[serde(skip)]
-    pub(crate) planned: HashSet<ManifestUrl>,
+    pub(crate) planned: HashSet<u64>,
     pub(crate) rules: BTreeMap<Host, VisitRules>,
     pub(crate) ended: BTreeMap<Host, VisitEnd>,
     pub(crate) robots: BTreeMap<Host, RobotsRecord>,
@@ -115,8 +116,9 @@ impl Progress {
         if let Some(task) = progress.current.take() {
             progress.queue.push_front(task);
         }
-        let queued = progress.queue.iter().map(|task| task.url.clone());
-        progress.planned = queued.chain(progress.fetched.iter().map(|fetched| fetched.url.clone())).collect();
+        let queued = progress.queue.iter().map(|task| &task.url);
+        progress.planned =
+            queued.chain(progress.fetched.iter().map(|fetched| &fetched.url)).map(fingerprint_of).collect();
         Some(progress)
     }
 
@@ -149,7 +151,7 @@ impl Progress {
 
     /// Adds a task at the end, once.
     pub(crate) fn plan(&mut self, task: Task) {
-        if self.planned.len() < TASKS_MAX && self.planned.insert(task.url.clone()) {
+        if self.planned.len() < TASKS_MAX && self.planned.insert(fingerprint_of(&task.url)) {
             self.queue.push_back(task);
         }
     }
@@ -157,7 +159,7 @@ impl Progress {
     /// Adds what an answer leads to: its tasks come next, in their order.
     pub(crate) fn follow(&mut self, leads: Leads) {
         for task in leads.tasks.into_iter().rev() {
-            if self.planned.len() < TASKS_MAX && self.planned.insert(task.url.clone()) {
+            if self.planned.len() < TASKS_MAX && self.planned.insert(fingerprint_of(&task.url)) {
                 self.queue.push_front(task);
             }
         }
@@ -191,4 +193,8 @@ impl Progress {
         }
         self.ended.values().next().copied().unwrap_or(VisitEnd::NothingNew)
     }
+}
+
+fn fingerprint_of(url: &ManifestUrl) -> u64 {
+    fingerprint(url.as_url().as_str())
 }

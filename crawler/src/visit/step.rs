@@ -16,9 +16,9 @@ impl Visit<'_> {
     /// Does one task and says what comes next.
     pub(super) async fn step(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
         let host = task.url.host();
-        let known = self.site.resources.iter().find(|known| known.url == task.url).cloned();
-        if let Some(known) = known.as_ref().filter(|known| is_fresh(known, task)) {
-            return self.stay_with_copy(task, known).await;
+        let known = self.site.resources.iter().find(|known| known.url == task.url).cloned().map(Box::new);
+        if let Some(known) = known.as_deref().filter(|known| is_fresh(known, task)) {
+            return Box::pin(self.stay_with_copy(task, known)).await;
         }
         let verdict = match self.robots(&host).await? {
             Robots::Verdict(verdict) => verdict,
@@ -34,13 +34,13 @@ impl Visit<'_> {
             return Ok(NextStep::Stop(end));
         }
         if is_first_word && self.tools.text_records == TextRecords::Asked {
-            self.follow_text_records(task).await;
+            Box::pin(self.follow_text_records(task)).await;
         }
         if task.role == Role::Part && known.as_ref().is_some_and(|known| known.outcome.is_present()) {
-            self.prefer_plainly_without_copy(task, known.as_ref()).await?;
+            Box::pin(self.prefer_plainly_without_copy(task, known.as_deref())).await?;
         }
-        let fetched = self.answer(task, known.as_ref()).await?;
-        self.conclude(task, fetched, known.as_ref()).await
+        let fetched = self.answer(task, known.as_deref()).await?;
+        self.conclude(task, fetched, known.as_deref()).await
     }
 
     /// At the first word with a host: whether robots.txt leaves anything to ask, and where its Agentmap lines lead.
@@ -82,7 +82,7 @@ impl Visit<'_> {
             .filter_map(|known| {
                 let decision = verdict.decide(&known.url.path_and_query());
                 let task = Task {
-                    linked_from: known.linked_from.clone(),
+                    linked_from: known.linked_from.clone().map(Box::new),
                     ..Task::new(known.url.clone(), policy::BodyKind::Manifest, known.discovery)
                 };
                 let fetched = Fetched::unanswered(&task, decision.outcome()?, None, now);
@@ -99,7 +99,7 @@ impl Visit<'_> {
             let reason = Some(format!("fresh until {}", until.unwrap_or_default()));
             let fetched = Fetched::unanswered(task, FetchOutcome::Fresh, reason, clock::now());
             self.progress.record(task.slot, fetched);
-            self.follow_known_parts(task).await?;
+            Box::pin(self.follow_known_parts(task)).await?;
         }
         Ok(NextStep::Continue)
     }
@@ -130,7 +130,7 @@ impl Visit<'_> {
         let is_unchanged = fetched.outcome == FetchOutcome::NotModified;
         self.progress.record(task.slot, fetched);
         if is_unchanged && known.is_some() {
-            self.follow_known_parts(task).await?;
+            Box::pin(self.follow_known_parts(task)).await?;
         }
         Ok(next)
     }

@@ -29,7 +29,7 @@ pub(crate) struct Task {
     pub(crate) body: BodyKind,
     pub(crate) discovery: Discovery,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) linked_from: Option<ManifestUrl>,
+    pub(crate) linked_from: Option<Box<ManifestUrl>>,
     /// Its row of the path table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) slot: Option<u8>,

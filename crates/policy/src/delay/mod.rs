@@ -29,8 +29,9 @@ pub const DELAY_FLOOR: Duration = Duration::from_secs(1);
 pub const LATENCY_FACTOR: u32 = 5;
 /// Up to this much is added to a gap, so that visits that began together drift apart.
 pub const JITTER_PERCENT_MAX: u32 = 20;
-/// Longer waits close the connection and park the visit: 3 s with all its jitter still keep the connection.
-pub const PARK_AFTER: Duration = Duration::from_secs(4);
+/// Longer waits close the connection and park the visit: 5 s, the shortest Crawl-delay that is usual, with all its jitter still
+/// keep the connection, which costs both sides less than nine handshakes.
+pub const PARK_AFTER: Duration = Duration::from_secs(6);
 
 closed! {
     /// What a request waits for.

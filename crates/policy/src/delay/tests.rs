@@ -56,8 +56,8 @@ fn a_request_waits_for_every_scope() {
             vec![waiting(Scope::Authority, 1), waiting(Scope::Address, 2)],
             Pace::Wait { until: at(2), scope: Scope::Address },
         ),
-        (vec![waiting(Scope::Authority, 4)], Pace::Wait { until: at(4), scope: Scope::Authority }),
-        (vec![waiting(Scope::Authority, 5)], Pace::Park { until: at(5), scope: Scope::Authority }),
+        (vec![waiting(Scope::Authority, 6)], Pace::Wait { until: at(6), scope: Scope::Authority }),
+        (vec![waiting(Scope::Authority, 7)], Pace::Park { until: at(7), scope: Scope::Authority }),
         (
             vec![waiting(Scope::Authority, 1), waiting(Scope::RetryAfter, 600)],
             Pace::Park { until: at(600), scope: Scope::RetryAfter },
