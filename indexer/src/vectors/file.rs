@@ -78,9 +78,12 @@ impl Stamp {
 
 /// The file beside an index as it stands now; `None` where there is none.
 pub(crate) fn stamp(index_dir: &Path) -> Option<Stamp> {
+    fs::metadata(index_dir.join(NAME)).ok().map(|metadata| stamp_of(&metadata))
+}
+
+fn stamp_of(metadata: &fs::Metadata) -> Stamp {
     use std::os::unix::fs::MetadataExt as _;
-    let metadata = fs::metadata(index_dir.join(NAME)).ok()?;
-    Some(Stamp { bytes: metadata.len(), modified: metadata.modified().ok(), inode: metadata.ino() })
+    Stamp { bytes: metadata.len(), modified: metadata.modified().ok(), inode: metadata.ino() }
 }
 
 impl Vectors {
@@ -165,13 +168,15 @@ impl Vectors {
         }
     }
 
-    /// Puts these in the place of those that are there.
-    pub(crate) fn write(&self, index_dir: &Path) -> Result<(), VectorsError> {
+    /// Puts these in the place of those that are there. Says how the file can be told from what may take its place.
+    pub(crate) fn write(&self, index_dir: &Path) -> Result<Stamp, VectorsError> {
         let path = index_dir.join(NAME);
         let draft = index_dir.join(format!("{NAME}.new"));
         let written = self.write_to(&draft).and_then(|()| {
+            let stamp = stamp_of(&fs::metadata(&draft)?);
             fs::rename(&draft, &path)?;
-            File::open(index_dir)?.sync_all()
+            File::open(index_dir)?.sync_all()?;
+            Ok(stamp)
         });
         written.map_err(|source| VectorsError::File { path: PathBuf::from(&path), source })
     }
@@ -320,7 +325,8 @@ mod tests {
         assert_eq!(Vectors::read(dir.path()).unwrap(), None);
         assert_eq!(stamp(dir.path()), None);
         let vectors = some();
-        vectors.write(dir.path()).unwrap();
+        let written = vectors.write(dir.path()).unwrap();
+        assert_eq!(stamp(dir.path()), Some(written));
         assert_eq!(Vectors::read(dir.path()).unwrap().unwrap(), vectors);
         assert!(vectors.is_of(&Other));
         assert_eq!(fs::metadata(dir.path().join(NAME)).unwrap().len(), vectors.bytes());

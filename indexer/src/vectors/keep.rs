@@ -90,9 +90,9 @@ pub fn catch_up(
 /// Tells what a pass came to, and says how long to wait for the next.
 fn pause_after(pass: &Result<Option<Done>, VectorsError>, dimension: usize) -> Duration {
     match pass {
-        Ok(Some(Done { kept, is_written })) => {
+        Ok(Some(Done { kept, written })) => {
             tell(*kept);
-            if *is_written { write_pause((kept.vectors * dimension) as u64) } else { LOOK_EVERY }
+            if written.is_some() { write_pause((kept.vectors * dimension) as u64) } else { LOOK_EVERY }
         }
         Ok(None) | Err(VectorsError::Index(IndexError::Missing { .. })) => LOOK_EVERY,
         Err(error) => {
@@ -118,10 +118,10 @@ fn write_pause(bytes: u64) -> Duration {
     WRITE_EVERY + Duration::from_secs(bytes / BYTES_A_SECOND)
 }
 
-/// What one pass came to, and whether the file is another now.
+/// What one pass came to, and the file that it wrote.
 struct Done {
     kept: Kept,
-    is_written: bool,
+    written: Option<Stamp>,
 }
 
 /// Which commit of which generation a pass was over, and the file that it left.
@@ -160,8 +160,8 @@ impl Keeper {
         }
         Payload::read(index_dir, &index)?;
         let done = self.embed_missing(index_dir, &Said::of(&index)?, embedder, cancel)?;
-        let (generation, opstamp, _) = found;
-        self.left = Some((generation, opstamp, stamp(index_dir)));
+        let (generation, opstamp, was) = found;
+        self.left = Some((generation, opstamp, done.written.or(was)));
         Ok(Some(done))
     }
 
@@ -191,13 +191,13 @@ impl Keeper {
         let missing = without.into_iter().filter(|(key, _)| !self.refused.contains(key)).collect::<Vec<_>>();
         let outcome = work.embed(&missing, said, embedder, cancel);
         let written = if work.fresh.is_empty() && !is_gone_due { Ok(()) } else { work.write() };
-        if work.is_written {
+        if work.written.is_some() {
             self.gone_since = None;
         }
         let room = REFUSED_MAX.saturating_sub(self.refused.len());
         self.refused.extend(work.refused.iter().take(room));
         outcome.and(written)?;
-        Ok(Done { kept: work.kept, is_written: work.is_written })
+        Ok(Done { kept: work.kept, written: work.written })
     }
 }
 
@@ -211,7 +211,7 @@ struct Work<'a> {
     fresh: Vec<(u64, Code)>,
     refused: Vec<u64>,
     kept: Kept,
-    is_written: bool,
+    written: Option<Stamp>,
     written_at: Instant,
 }
 
@@ -220,7 +220,7 @@ impl<'a> Work<'a> {
         let kept = Kept { vectors: vectors.len(), ..kept };
         let (fresh, refused) = (Vec::new(), Vec::new());
         let written_at = Instant::now();
-        Self { index_dir, vectors, wanted, fresh, refused, kept, is_written: false, written_at }
+        Self { index_dir, vectors, wanted, fresh, refused, kept, written: None, written_at }
     }
 
     /// Embeds batch after batch, and writes now and then.
@@ -263,8 +263,7 @@ impl<'a> Work<'a> {
         self.vectors = self.vectors.with(&self.fresh, self.wanted);
         self.fresh.clear();
         self.kept.vectors = self.vectors.len();
-        self.vectors.write(self.index_dir)?;
-        self.is_written = true;
+        self.written = Some(self.vectors.write(self.index_dir)?);
         self.written_at = Instant::now();
         Ok(())
     }
