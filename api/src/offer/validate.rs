@@ -91,7 +91,7 @@ fn answer(manifest: &Manifest, bytes: Option<&[u8]>) -> Value {
     let mut findings: Vec<&Finding> = manifest.findings.iter().collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let row = |finding: &&Finding| {
-        let place = bytes.and_then(|bytes| manifest::position(bytes, &finding.pointer));
+        let place = bytes.and_then(|bytes| manifest::place(bytes, finding));
         json!({"code": finding.code, "severity": finding.severity, "spec": finding.spec, "pointer": finding.pointer,
                "line": place.map(|(line, _)| line), "column": place.map(|(_, column)| column),
                "text": finding.text, "fix": finding.fix})

@@ -149,7 +149,7 @@ fn told(mut manifest: Manifest, bytes: &[u8]) -> ValidateAnswer {
 fn placed(bytes: &[u8], mut findings: Vec<Finding>) -> Vec<PlacedFinding> {
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let place = |(index, finding): (usize, Finding)| {
-        let found = if index < PLACED_MAX { manifest::position(bytes, &finding.pointer) } else { None };
+        let found = if index < PLACED_MAX { manifest::place(bytes, &finding) } else { None };
         PlacedFinding { finding, line: found.map(|(line, _)| line), column: found.map(|(_, column)| column) }
     };
     findings.into_iter().enumerate().map(place).collect()

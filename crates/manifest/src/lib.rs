@@ -36,7 +36,7 @@ pub use model::{
     Format, Manifest, Safety, SafetyClass, Severity, Strength,
 };
 pub use name::{CapabilityId, ContentHash, Host, ManifestId, ManifestUrl, NameError, SiteName};
-pub use position::position;
+pub use position::place;
 pub use read::{
     DOCUMENT_BYTES_MAX, Document, LinkedDocument, MANIFEST_BYTES_ADVISED, MANIFEST_BYTES_MAX, read,
 };

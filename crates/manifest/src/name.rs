@@ -15,6 +15,10 @@ use url::Url;
 pub enum NameError {
     #[error("\"{0}\" is not a host name: write it like example.org")]
     Host(String),
+    #[error(
+        "\"{0}\" is not a host name: \"{1}\" begins or ends with a hyphen, which no part of a name may (RFC 5891)"
+    )]
+    Hyphen(String, String),
     #[error("\"{0}\" is an IP address: agentdex visits names only")]
     IpLiteral(String),
     #[error("\"{0}\" is a public suffix, not a site: write a name below it")]
@@ -42,6 +46,20 @@ pub struct Host(String);
 impl Host {
     /// Parses a host name, mapping internationalised names to ASCII (UTS 46).
     pub fn parse(text: &str) -> Result<Self, NameError> {
+        Self::kept(text)?.without_outer_hyphens(text)
+    }
+
+    /// Refuses labels that begin or end with a hyphen (RFC 1123 section 2.1, RFC 5891 section 4.2.3.1): no certificate
+    /// names them.
+    fn without_outer_hyphens(self, text: &str) -> Result<Self, NameError> {
+        match self.0.split('.').find(|label| label.starts_with('-') || label.ends_with('-')) {
+            Some(label) => Err(NameError::Hyphen(text.to_owned(), label.to_owned())),
+            None => Ok(self),
+        }
+    }
+
+    /// A name as it lies in a database, which may be older than a rule about names.
+    fn kept(text: &str) -> Result<Self, NameError> {
         let trimmed = text.trim().trim_end_matches('.');
         if Self::is_plain(trimmed) {
             return Ok(Self(trimmed.to_owned()));
@@ -109,6 +127,10 @@ impl SiteName {
         Host::parse(text).map(|host| Self::of(&host))
     }
 
+    fn kept(text: &str) -> Result<Self, NameError> {
+        Host::kept(text).map(|host| Self::of(&host))
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -126,12 +148,34 @@ pub struct ManifestUrl(Url);
 
 impl ManifestUrl {
     pub fn parse(text: &str) -> Result<Self, NameError> {
+        let url = Self::kept(text)?;
+        url.host().without_outer_hyphens(text)?;
+        Ok(url)
+    }
+
+    fn kept(text: &str) -> Result<Self, NameError> {
         if text.len() > URL_BYTES_MAX {
             let start: String = text.chars().take(60).collect();
             return Err(NameError::Url(format!("{start}…"), format!("longer than {URL_BYTES_MAX} bytes")));
         }
         let url = Url::parse(text).map_err(|error| NameError::Url(text.to_owned(), error.to_string()))?;
-        Self::try_from(url)
+        Self::of_url(url)
+    }
+
+    fn of_url(mut url: Url) -> Result<Self, NameError> {
+        if url.scheme() != "https" {
+            return Err(NameError::Scheme(url.into()));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(NameError::UserInfo(url.into()));
+        }
+        match url.host() {
+            Some(url::Host::Domain(name)) => Host::kept(name)?,
+            Some(_) => return Err(NameError::IpLiteral(url.into())),
+            None => return Err(NameError::Host(url.into())),
+        };
+        url.set_fragment(None);
+        Ok(Self(url))
     }
 
     /// The URL of `path` (which begins with `/`) on a host, port 443.
@@ -186,20 +230,10 @@ impl ManifestUrl {
 impl TryFrom<Url> for ManifestUrl {
     type Error = NameError;
 
-    fn try_from(mut url: Url) -> Result<Self, NameError> {
-        if url.scheme() != "https" {
-            return Err(NameError::Scheme(url.into()));
-        }
-        if !url.username().is_empty() || url.password().is_some() {
-            return Err(NameError::UserInfo(url.into()));
-        }
-        match url.host() {
-            Some(url::Host::Domain(name)) => Host::parse(name)?,
-            Some(_) => return Err(NameError::IpLiteral(url.into())),
-            None => return Err(NameError::Host(url.into())),
-        };
-        url.set_fragment(None);
-        Ok(Self(url))
+    fn try_from(url: Url) -> Result<Self, NameError> {
+        let url = Self::of_url(url)?;
+        url.host().without_outer_hyphens(url.as_str())?;
+        Ok(url)
     }
 }
 
@@ -279,9 +313,10 @@ impl CapabilityId {
     }
 }
 
-/// Conversions that every name shares: display, and strict parsing when read from JSON or a database.
+/// Conversions that every name shares: display, strict parsing of what people type, and reading back from
+/// JSON or a database by a function of its own.
 macro_rules! name_conversions {
-    ($($name:ident),*) => {$(
+    ($($name:ident: $read_back:ident),*) => {$(
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(self.as_str())
@@ -292,7 +327,7 @@ macro_rules! name_conversions {
             type Error = NameError;
 
             fn try_from(text: String) -> Result<Self, NameError> {
-                Self::parse(&text)
+                Self::$read_back(&text)
             }
         }
 
@@ -312,7 +347,9 @@ macro_rules! name_conversions {
     )*};
 }
 
-name_conversions!(Host, SiteName, ManifestUrl, ContentHash, ManifestId, CapabilityId);
+name_conversions!(
+    Host: kept, SiteName: kept, ManifestUrl: kept, ContentHash: parse, ManifestId: parse, CapabilityId: parse
+);
 
 #[cfg(test)]
 mod tests {
@@ -324,6 +361,31 @@ mod tests {
         assert_eq!(Host::parse("10.0.0.1"), Err(NameError::IpLiteral("10.0.0.1".into())));
         for wrong in ["", "localhost", "a b.example", "-", "..", "exa/mple.org"] {
             assert!(Host::parse(wrong).is_err(), "{wrong:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn labels_neither_begin_nor_end_with_a_hyphen() {
+        for (wrong, label) in [("-bad-.com", "-bad-"), ("a-.example", "a-"), ("A.-B.example", "-b")] {
+            let hyphen = NameError::Hyphen(wrong.to_owned(), label.to_owned());
+            assert_eq!(Host::parse(wrong).unwrap_err(), hyphen);
+            assert_eq!(SiteName::parse(wrong).unwrap_err(), hyphen);
+            assert!(ManifestUrl::parse(&format!("https://{wrong}/agent.json")).is_err());
+            let kept = SiteName::try_from(wrong.to_owned()).unwrap();
+            assert_eq!(
+                kept.as_str(),
+                wrong.to_ascii_lowercase().trim_start_matches("a."),
+                "older rows are read"
+            );
+        }
+        for right in [
+            "a--b.example",
+            "xn--bcher-kva.example",
+            "xn--p1ai.example",
+            "_dmarc.x.example",
+            "a-1.b-2.example",
+        ] {
+            assert!(Host::parse(right).is_ok(), "{right}");
         }
     }
 

@@ -65,7 +65,7 @@ const TRUNCATED: Rule = Rule {
     wrong: "the body was cut at the size cap while it was fetched",
     fix: "Publish a shorter document.",
 };
-const SYNTAX: Rule = Rule {
+pub(crate) const SYNTAX: Rule = Rule {
     code: "json.syntax",
     severity: Severity::Must,
     spec: "RFC 8259",

@@ -113,3 +113,10 @@ fn what_only_looks_like_an_archive_or_xml_is_told() {
         assert!(error.contains("list"), "{error}");
     }
 }
+
+#[test]
+fn a_name_that_no_certificate_can_carry_is_passed_over_with_its_reason() {
+    let (seeds, report) = read(b"-bad-.com\nhttps://a.-b.example/agent.json\na--b.example\n");
+    assert_eq!((seeds.len(), report.rejected_count), (1, 2));
+    assert!(report.rejected[0].reason.contains("\"-bad-\" begins or ends with a hyphen"), "{report:?}");
+}

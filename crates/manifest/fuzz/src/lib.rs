@@ -147,7 +147,7 @@ fn holds(bytes: &[u8], path: &str, force: Option<Format>, served: Option<&Served
     let manifest = read(bytes, &url, &[], force, served);
     assert_eq!(manifest, read(bytes, &url, &[], force, served), "two readings differ");
     for finding in &manifest.findings {
-        manifest::position(bytes, &finding.pointer);
+        manifest::place(bytes, finding);
     }
     check(&manifest);
     manifest
