@@ -31,7 +31,10 @@ pub(crate) struct Entry {
     title: String,
     updated: String,
     author: String,
+    /// A page for people.
     url: String,
+    /// What it is about, where that has no page of its own.
+    json_url: Option<String>,
     summary: String,
     at: DateTime<Utc>,
 }
@@ -68,9 +71,15 @@ impl Entry {
             updated: written(at),
             author: one_line(author, TITLE_CHARS_MAX),
             url,
+            json_url: None,
             summary: one_line(summary, SUMMARY_CHARS_MAX),
             at,
         }
+    }
+
+    /// Points to JSON beside the page.
+    pub(crate) fn with_json(self, url: String) -> Self {
+        Self { json_url: Some(url), ..self }
     }
 }
 

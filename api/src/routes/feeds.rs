@@ -117,10 +117,11 @@ fn change_entry(base: &str, feed_id: &str, change: &FeedEntry) -> Entry {
         &["change", feed_id, &change.position.0.to_string()],
         &format!("{}: manifest {what}{reason}", change.site),
         change.site.as_str(),
-        format!("{base}/manifests/{}", change.manifest_id),
+        format!("{base}/sites/{}", change.site),
         &format!("Manifest {} of {}: {what}{reason}.", change.manifest_id, change.site),
         change.at,
     )
+    .with_json(format!("{base}/manifests/{}", change.manifest_id))
 }
 
 fn hit_entry(base: &str, hit: &Hit) -> Entry {

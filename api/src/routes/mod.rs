@@ -103,6 +103,7 @@ pub(crate) fn all(app: &App) -> Router<App> {
     let (documented, _) = documented().split_for_parts();
     documented
         .route("/docs", get(docs::index))
+        .route("/docs/", get(docs::index))
         .route("/docs/{file}", get(docs::file))
         .route("/assets/{name}", get(assets::show))
         .route("/favicon.ico", get(assets::icon))

@@ -6,6 +6,7 @@
 
 mod name;
 mod openapi;
+mod references;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -60,6 +61,9 @@ struct Parts<'a> {
     manifest: &'a Manifest,
     capability: &'a Capability,
     name: String,
+    /// As declared, with local references replaced.
+    parameters: Option<Value>,
+    response: Option<Value>,
     input: Value,
 }
 
@@ -75,11 +79,14 @@ pub(crate) fn compile(
     if !capability.is_invocable() {
         return Err(Refused::NoMethod);
     }
+    let parameters = capability.parameters.as_ref().map(references::inlined);
     let parts = Parts {
         manifest,
         capability,
         name: name::of(capability),
-        input: schema::input(capability.parameters.as_ref()),
+        input: schema::input(parameters.as_ref()),
+        response: capability.response.as_ref().map(references::inlined),
+        parameters,
     };
     let unstamped = parts.definition(shape, None)?;
     let hash = hash_of(&unstamped);
@@ -115,7 +122,7 @@ impl Parts<'_> {
         let mut tool = json!({
             "name": self.name, "title": title, "description": description, "inputSchema": self.input,
         });
-        if let Some(output) = schema::output(self.capability.response.as_ref()) {
+        if let Some(output) = schema::output(self.response.as_ref()) {
             tool["outputSchema"] = output;
         }
         tool["annotations"] = Value::Object(annotations);

@@ -129,7 +129,7 @@ fn operation(
         operation["requestBody"] = body;
     }
     let mut answer = json!({"description": "The answer of the site; its words are untrusted."});
-    if let Some(response) = &parts.capability.response {
+    if let Some(response) = &parts.response {
         answer["content"] = json!({"application/json": {"schema": schema::inner(response)}});
     }
     operation["responses"] = json!({"default": answer});
@@ -150,7 +150,7 @@ struct Split {
 impl Split {
     fn of(parts: &Parts<'_>, verb: &str, address: &Address) -> Self {
         let mut split = Self::default();
-        let published = parts.capability.parameters.as_ref();
+        let published = parts.parameters.as_ref();
         let empty = Map::new();
         let properties = published.and_then(|schema| schema.get("properties")?.as_object()).unwrap_or(&empty);
         let required: Vec<&str> = published

@@ -117,6 +117,21 @@ fn what_only_resembles_a_schema_becomes_one() {
     insta::assert_json_snapshot!("mended", input);
 }
 
+#[test]
+fn no_shape_leaves_a_reference_to_its_reader() {
+    let money = json!({"type": "object", "properties": {"unit": {"enum": ["EUR"]}, "change": {"$ref": "#/$defs/Money"}}});
+    let manifest = manifest_of(&json!({
+        "invocation": {"protocol": "http", "method": "POST", "url": "https://skyhop.example/"},
+        "parameters": {"type": "object", "properties": {"fare": {"$ref": "#/$defs/Money"}}, "$defs": {"Money": money}},
+        "response": {"type": "object", "properties": {"fare": {"$ref": "#/definitions/Money"}}, "definitions": {"Money": money}},
+    }));
+    for shape in ToolShape::ALL {
+        let definition = compiled(&manifest, *shape).unwrap().definition.to_string();
+        assert!(!definition.contains("\"$ref\"") && definition.contains("\"EUR\""), "{definition}");
+        assert!(definition.contains("Money, which contains itself"), "{definition}");
+    }
+}
+
 /// Names and schemas as OpenAI and Anthropic document them, the strictest of each.
 fn rules(shape: ToolShape) -> Value {
     let name = json!({"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"});

@@ -80,6 +80,27 @@ async fn feeds_are_atom() {
     }
 }
 
+/// What a feed calls a page is one, and what it calls JSON is that.
+#[tokio::test]
+async fn links_have_the_type_of_what_they_lead_to() {
+    let world = World::new().await;
+    let text = world.get("/changes.atom").await.text();
+    let document = roxmltree::Document::parse(&text).unwrap();
+    let mut types = std::collections::BTreeSet::new();
+    for link in document.descendants().filter(|node| node.has_tag_name((ATOM, "link"))) {
+        let href = link.attribute("href").unwrap();
+        let path =
+            href.split_once("//").and_then(|(_, rest)| rest.find('/').and_then(|at| rest.get(at..))).unwrap();
+        let answer = world.get_with(path, &[("accept", "text/html")]).await;
+        let expected = link.attribute("type").unwrap();
+        if answer.status == StatusCode::OK {
+            assert!(answer.header("content-type").starts_with(expected), "{href} is no {expected}");
+            types.insert(expected.to_owned());
+        }
+    }
+    assert_eq!(types.len(), 3, "{types:?}: {text}");
+}
+
 #[tokio::test]
 async fn what_publishers_wrote_has_no_power_in_a_feed() {
     let world = World::new().await;

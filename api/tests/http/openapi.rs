@@ -187,6 +187,9 @@ async fn the_documentation_loads_nothing_from_elsewhere() {
     let world = World::new().await;
     let moved = world.get("/docs").await;
     assert_eq!(moved.header("location"), "/docs/index.html");
+    assert_eq!(world.get("/docs/").await.header("location"), "/docs/index.html");
+    let start = world.get_with("/", &[("accept", "text/html")]).await.text();
+    assert!(start.contains("href=\"/docs\"") && start.contains("href=\"/openapi.json\""), "{start}");
     let page = world.get("/docs/index.html").await;
     assert_eq!(page.header("content-type"), "text/html");
     let policy = page.header("content-security-policy");
