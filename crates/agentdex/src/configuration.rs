@@ -9,23 +9,11 @@ use std::process::ExitCode;
 use api::ApiSettings;
 use crawler::cli::{CrawlFlags, SharedFlags};
 use indexer::cli::SharedArguments;
+use settings::{Key, keys};
 use store::DatabaseUrl;
 use toml::{Table, Value};
 
 use crate::cli::ConfigCommand;
-
-/// Every key with its default and why.
-const DOCUMENTED: &str = include_str!("../../../deploy/agentdex.toml");
-
-/// One line of the documented file.
-#[derive(Debug, PartialEq, Eq)]
-struct Key {
-    /// Empty for what all programs share.
-    table: &'static str,
-    name: &'static str,
-    /// As TOML; nothing where the key has no default.
-    default: Option<&'static str>,
-}
 
 pub(crate) fn run(
     command: ConfigCommand,
@@ -86,7 +74,7 @@ fn print(file: Option<&Path>, out: &mut impl Write) -> anyhow::Result<()> {
 /// A key as TOML with where its value comes from; without a value it is a comment.
 fn line(key: &Key, file: &Table, variables: &settings::Variables) -> String {
     let name = key.name;
-    let variable = variable_of(key);
+    let variable = key.variable();
     let set = variables.iter().find(|(name, _)| *name == variable);
     let in_file = match key.table {
         "" => file.get(name),
@@ -106,11 +94,6 @@ fn line(key: &Key, file: &Table, variables: &settings::Variables) -> String {
     }
 }
 
-fn variable_of(key: &Key) -> String {
-    let table = if key.table.is_empty() { String::new() } else { format!("{}_", key.table) };
-    format!("AGENTDEX_{}{}", table.replace('.', "_"), key.name).to_ascii_uppercase()
-}
-
 /// A value as TOML writes it, which for texts, numbers and lists is what JSON writes; passwords are left out.
 fn shown(name: &str, value: &Value) -> String {
     let value = match (name, value) {
@@ -123,27 +106,10 @@ fn shown(name: &str, value: &Value) -> String {
     serde_json::to_string(&value).unwrap_or_default()
 }
 
-/// The keys of the documented file, in its order: `key = default`, or `# key = example` where there is no default.
-fn keys() -> Vec<Key> {
-    let mut table = "";
-    let mut keys = Vec::new();
-    for line in DOCUMENTED.lines() {
-        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
-            table = name;
-            continue;
-        }
-        let Some((name, value)) = line.split_once(" = ") else { continue };
-        let (name, is_example) = name.strip_prefix("# ").map_or((name, false), |name| (name, true));
-        if name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') {
-            keys.push(Key { table, name, default: (!is_example).then_some(value) });
-        }
-    }
-    keys
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use settings::DOCUMENTED;
     use std::collections::BTreeSet;
 
     fn with_file(text: &str) -> (tempfile::TempDir, SharedFlags) {
@@ -217,6 +183,13 @@ mod tests {
             ("[api]\nlisten_on = \"x\"\n", "did you mean `listen`?"),
             ("[api]\nlisten = \"nowhere\"\n", "nowhere"),
             ("[crwler]\n", "did you mean `crawler`?"),
+            ("delay = \"5s\"\n", "line 1: unknown key `delay` here: it belongs in `[crawler]`"),
+            (
+                "[crawler]\nlisten = \"127.0.0.1:80\"\n",
+                "line 2: unknown key `listen` here: it belongs in `[api]`",
+            ),
+            ("[api]\nreplicas = 2\n", "it belongs in `[api.limits]`"),
+            ("[indexer]\ndata_dir = \"d\"\n", "it belongs above the tables"),
             ("[api.limits]\nreads_brust = 3\n", "did you mean `reads_burst`?"),
             ("database_url_file = \"/nowhere/url\"\n", "/nowhere/url"),
         ] {

@@ -1,6 +1,7 @@
 //! Variables that override the file: `AGENTDEX_` and the key, `AGENTDEX_CRAWLER_` and a key of the table `[crawler]`.
 //!
-//! Other variables that begin so are none of ours: tests, compose files and orchestrators have their own.
+//! One that is a slip of the finger away from these is refused, since it would change nothing and nobody would know. Others
+//! that begin so are none of ours: tests, compose files and orchestrators have their own.
 
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
@@ -12,11 +13,15 @@ const PREFIX: &str = "AGENTDEX_";
 /// Names and values of variables.
 pub type Variables = Vec<(String, String)>;
 
-/// The variables of this process that are settings.
+/// Letters that are missing, doubled, wrong or swapped in a name that is still taken for another; names of settings differ
+/// from those of orchestrators (`AGENTDEX_SERVICE_HOST`) by more.
+const SLIPS_MAX: usize = 2;
+
+/// The variables of this process that are settings, or meant to be.
 pub fn variables() -> Variables {
     let mut variables: Variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| place(name).is_some())
+        .filter(|(name, _)| place(name).is_some() || meant(name).is_some())
         .collect();
     variables.sort();
     variables
@@ -32,6 +37,17 @@ pub(crate) fn place(name: &str) -> Option<(Option<&'static str>, String)> {
         let key = key.strip_prefix(&table.replace('.', "_"))?.strip_prefix('_')?;
         Some((Some(table), key.to_owned()))
     })
+}
+
+/// The setting that a variable without a place was meant for.
+pub(crate) fn meant(name: &str) -> Option<String> {
+    let rest = name.strip_prefix(PREFIX)?;
+    let known = crate::keys().into_iter().map(|key| key.variable());
+    let slips = |known: String| {
+        let slips = strsim::damerau_levenshtein(rest, known.strip_prefix(PREFIX)?);
+        (slips <= SLIPS_MAX).then_some((slips, known))
+    };
+    known.filter_map(slips).min_by_key(|(slips, _)| *slips).map(|(_, known)| known)
 }
 
 /// Puts a variable over what the file says. A variable has no type: what fits the key is taken, a text first, then what
@@ -99,8 +115,28 @@ mod tests {
             ("AGENTDEX_TEST_POSTGRES", None),
             ("AGENTDEX_CONTACT_EMAIL", None),
             ("DATABASE_URL", None),
+            ("AGENTDEX_SERVICE_HOST", None),
         ] {
             assert_eq!(place(name), place_of.map(|(table, key)| (table, key.to_owned())), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_slip_of_the_finger_is_told_from_the_variables_of_others() {
+        for (name, setting) in [
+            ("AGENTDEX_DATADIR", Some("AGENTDEX_DATA_DIR")),
+            ("AGENTDEX_DATABASE_ULR", Some("AGENTDEX_DATABASE_URL")),
+            ("AGENTDEX_CRAWLR_DELAY", Some("AGENTDEX_CRAWLER_DELAY")),
+            ("AGENTDEX_LOG_LEVELL", Some("AGENTDEX_LOG_LEVEL")),
+            ("AGENTDEX_CONFIG", None),
+            ("AGENTDEX_SEEDS", None),
+            ("AGENTDEX_CONTACT_EMAIL", None),
+            ("AGENTDEX_TEST_POSTGRES", None),
+            ("AGENTDEX_PORT", None),
+            ("AGENTDEX_SERVICE_PORT", None),
+            ("AGENTDEX_PORT_8080_TCP_ADDR", None),
+        ] {
+            assert_eq!(meant(name).as_deref(), setting, "{name}");
         }
     }
 }

@@ -42,7 +42,8 @@ impl SettingsError {
     }
 }
 
-/// The message of a parser; an unknown key is answered with the nearest known one, or with all where none is near.
+/// The message of a parser; an unknown key is answered with its right place where it has one, with the nearest known one,
+/// or with all where none is near.
 fn in_words(message: &str) -> String {
     let Some(("unknown field ", rest)) = message.split_once('`').map(|(before, _)| (before, message)) else {
         return message.to_owned();
@@ -52,6 +53,11 @@ fn in_words(message: &str) -> String {
     let known: Vec<&str> = names.collect();
     let likeness = |name: &&str| strsim::jaro_winkler(unknown, name);
     let nearest = known.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let places: Vec<String> =
+        crate::keys().iter().filter(|key| key.name == unknown).map(crate::Key::place).collect();
+    if !places.is_empty() {
+        return format!("unknown key `{unknown}` here: it belongs {}", places.join(" or "));
+    }
     match nearest.filter(|name| likeness(name) >= LIKENESS_MIN) {
         Some(name) => format!("unknown key `{unknown}`: did you mean `{name}`?"),
         None => format!("unknown key `{unknown}`: known are {}", known.join(", ")),
@@ -72,6 +78,10 @@ mod tests {
             (
                 "unknown field `colour`, expected `delay` or `rate`",
                 "unknown key `colour`: known are delay, rate",
+            ),
+            (
+                "unknown field `rate`, expected `data_dir` or `crawler`",
+                "unknown key `rate` here: it belongs in `[crawler]`",
             ),
             ("invalid type: integer `3`, expected a string", "invalid type: integer `3`, expected a string"),
         ] {

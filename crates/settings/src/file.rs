@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use toml::Table;
 
-use crate::environment::overlay;
+use crate::environment::{meant, overlay, place};
 use crate::{SettingsError, Variables};
 
 /// Longest file that is read: the documented one has about 8 KiB.
@@ -21,6 +21,10 @@ pub fn load<T: DeserializeOwned + Default>(
         None => (Table::new(), T::default()),
     };
     for (name, text) in variables {
+        if let (None, Some(setting)) = (place(name), meant(name)) {
+            let reason = format!("no setting has this name: did you mean {setting}?");
+            return Err(SettingsError::Variable { name: name.clone(), reason });
+        }
         (table, settings) = overlay(&table, name, text)?;
     }
     Ok(settings)
@@ -92,6 +96,11 @@ mod tests {
         assert!(error.contains("line 3") && error.contains("did you mean `delay`?"), "{error}");
         let error = loaded("", &[("AGENTDEX_CRAWLER_RATES", "1")]).unwrap_err();
         assert!(error.contains("AGENTDEX_CRAWLER_RATES") && error.contains("`rate`"), "{error}");
+        let error = loaded("", &[("AGENTDEX_CRAWLR_RATE", "1")]).unwrap_err();
+        assert!(
+            error.contains("AGENTDEX_CRAWLR_RATE") && error.contains("mean AGENTDEX_CRAWLER_RATE?"),
+            "{error}"
+        );
         let error = loaded("", &[("AGENTDEX_CRAWLER_RATE", "many")]).unwrap_err();
         assert!(error.contains("AGENTDEX_CRAWLER_RATE"), "{error}");
         let error = load::<File>(Some(Path::new("/nowhere/agentdex.toml")), &Vec::new()).unwrap_err();

@@ -7,6 +7,7 @@
 mod environment;
 mod error;
 mod file;
+mod keys;
 pub mod log;
 mod secret;
 mod traces;
@@ -14,6 +15,7 @@ mod traces;
 pub use environment::{Variables, variables};
 pub use error::SettingsError;
 pub use file::load;
+pub use keys::{DOCUMENTED, Key, keys};
 pub use secret::secret;
 pub use traces::TracesUrl;
 

@@ -2,6 +2,8 @@
 //! go: into the lines that are written within them, and to a collector where the operator names one.
 
 use std::convert::Infallible;
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::sync::OnceLock;
 
 use clap::ValueEnum;
@@ -79,8 +81,10 @@ impl Drop for Log {
 /// changes nothing.
 pub fn start(program: &'static str, format: LogFormat, level: LogLevel, traces: Option<&TracesUrl>) -> Log {
     let (filter, handle) = tracing_subscriber::reload::Layer::new(level.filter());
-    let lines =
-        tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(level >= LogLevel::Debug);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(may_colour(std::io::stderr().is_terminal(), std::env::var_os("NO_COLOR")))
+        .with_target(level >= LogLevel::Debug);
     let lines = match format {
         LogFormat::Text => lines.with_filter(filter).boxed(),
         LogFormat::Json => lines.json().with_filter(filter).boxed(),
@@ -109,6 +113,11 @@ pub fn start(program: &'static str, format: LogFormat, level: LogLevel, traces: 
     Log(provider)
 }
 
+/// Colours are for terminals, and for those who did not set `NO_COLOR` (no-color.org: any value but an empty one).
+fn may_colour(is_terminal: bool, no_color: Option<OsString>) -> bool {
+    is_terminal && no_color.is_none_or(|value| value.is_empty())
+}
+
 /// Changes how much is said from now on.
 pub fn set_level(level: LogLevel) {
     let Some(reload) = RELOAD.get() else { return };
@@ -135,6 +144,15 @@ pub async fn reload_on_hangup<E: std::fmt::Display>(read: impl Fn() -> Result<Lo
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_are_for_terminals_that_want_them() {
+        for (is_terminal, no_color, coloured) in
+            [(true, None, true), (true, Some(""), true), (true, Some("1"), false), (false, None, false)]
+        {
+            assert_eq!(may_colour(is_terminal, no_color.map(OsString::from)), coloured, "{no_color:?}");
+        }
+    }
 
     #[test]
     fn libraries_stay_quiet_until_everything_is_asked_for() {
