@@ -61,6 +61,13 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Whether there were visits, and none of them came as far as a connection.
+    pub(crate) fn reached_nobody(&self) -> bool {
+        let unreached = [VisitEnd::DnsDead, VisitEnd::DnsFailed, VisitEnd::Unreachable];
+        let count: u64 = unreached.iter().filter_map(|end| self.ends.get(end.as_str())).sum();
+        count > 0 && count == self.sites_visited
+    }
+
     /// Counts a visit that was saved.
     pub(crate) fn count(&mut self, visit: &Counted, saved: &VisitSaved) {
         self.sites_visited += 1;

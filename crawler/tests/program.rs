@@ -7,6 +7,8 @@ mod support;
 
 #[path = "support/desk.rs"]
 mod desk;
+#[path = "program/typed.rs"]
+mod typed;
 
 use std::process::Stdio;
 
@@ -87,8 +89,13 @@ async fn explain_tells_the_whole_story_of_a_site() {
     let story = desk.json(&["explain", "shop.example", "--visits", "1", "--format", "json"]).await;
     assert_eq!(story["visits"].as_array().unwrap().len(), 1, "{story}");
     assert!(story["summary"]["next_visit_at"].is_string(), "{story}");
-    let unknown = text(&desk.run(&["explain", "nobody.example"]).await.stdout);
-    assert!(unknown.contains("neither seeded nor linked"), "{unknown}");
+    let unknown = desk.run(&["explain", "nobody.example"]).await;
+    let (code, told) = (unknown.status.code(), text(&unknown.stderr));
+    assert_eq!(code, Some(1));
+    assert!(
+        told.contains("neither seeded nor linked") && told.contains("crawler check nobody.example"),
+        "{told}"
+    );
 }
 
 /// The queue, the lag, the outcomes, and the sites that fail or are slow.

@@ -76,6 +76,18 @@ impl DatabaseUrl {
         Self::Sqlite(dir.join(SQLITE_FILE))
     }
 
+    /// Refuses an embedded database that nobody has made yet, for whoever only reads and would make an empty one.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Missing`], with the path.
+    pub fn existing(&self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(path) if !path.exists() => Err(StoreError::Missing { path: path.clone() }),
+            Self::Sqlite(_) | Self::Postgres(_) => Ok(()),
+        }
+    }
+
     /// Which database it names.
     pub const fn backend(&self) -> Backend {
         match self {

@@ -40,6 +40,15 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// There is no embedded database where one was to be read.
+    #[error(
+        "there is no database at {}: name the right one with --data-dir or --database-url; a crawl makes a new one",
+        path.display()
+    )]
+    Missing {
+        /// Where it would be.
+        path: PathBuf,
+    },
     /// The schema is older than this program needs and may not be migrated on this connection.
     #[error(
         "the database has schema {found}, this program needs {needed}, and the connection is read-only: \

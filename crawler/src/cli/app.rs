@@ -49,6 +49,9 @@ fn work(command: Option<Command>, settings: Settings, flags: SharedFlags) -> any
 }
 
 async fn dispatch(command: Option<Command>, settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
+    if command.as_ref().is_some_and(Command::only_reads) {
+        settings.shared.store.url.existing().map_err(|error| UsageError(error.to_string()))?;
+    }
     let store = open(&settings).await?;
     let done = match command {
         None if settings.dry_run => commands::dry_run(&settings, &store).await,

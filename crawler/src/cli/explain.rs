@@ -24,11 +24,17 @@ pub(super) async fn run(
     let site = site_of(domain).map_err(|error| UsageError(error.to_string()))?;
     let known = store.site_story(&site, visits).await?;
     if format == OutputFormat::Json {
-        return Ok(output::json(&known)?);
+        output::json(&known)?;
     }
     let Some(known) = known else {
-        return Ok(output::line(&format!("{site} is not known: it was neither seeded nor linked to."))?);
+        anyhow::bail!(
+            "{site} is not known here: it was neither seeded nor linked to; crawler check {site} visits it now, \
+             --seeds adds it, and --data-dir or --database-url name another database"
+        )
     };
+    if format == OutputFormat::Json {
+        return Ok(());
+    }
     for line in lines(&known) {
         output::line(&line)?;
     }

@@ -154,7 +154,7 @@ pub enum Command {
     Explain {
         domain: String,
         /// Visits shown
-        #[arg(long, value_name = "COUNT", default_value_t = 5)]
+        #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
         visits: u32,
     },
     /// Visit a site now and show its manifests and what is wrong with them
@@ -178,6 +178,13 @@ pub enum Command {
     Paths,
     /// Print the key directory of --signing-key, to be served at --signature-agent
     Keys,
+}
+
+impl Command {
+    /// Whether it tells of what is in the database, and has nothing to say of an empty one.
+    pub(super) const fn only_reads(&self) -> bool {
+        matches!(self, Self::Explain { .. } | Self::Status)
+    }
 }
 
 #[cfg(test)]
@@ -209,5 +216,7 @@ mod tests {
         assert_eq!(flags.shared.data_dir, Some("d".into()));
         assert!(Flags::try_parse_from(["crawler", "--once", "--daemon"]).is_err());
         assert!(Flags::try_parse_from(["crawler", "--sedes", "a"]).is_err());
+        let none = Flags::try_parse_from(["crawler", "explain", "a.example", "--visits", "0"]).unwrap_err();
+        assert!(none.to_string().contains("0 is not in 1.."), "{none}");
     }
 }

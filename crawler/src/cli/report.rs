@@ -55,6 +55,13 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         "Manifests: {} new, {} changed, {} gone; capabilities of the sites visited: {}",
         summary.manifests_added, summary.manifests_changed, summary.manifests_removed, summary.capabilities
     )?;
+    if summary.reached_nobody() {
+        writeln!(
+            out,
+            "No site was reached. Either the names are misspelt, or this machine has no way to the web: see what \
+             crawler explain says of one of them, and agentdex doctor --only dns"
+        )?;
+    }
     if summary.failed > 0 {
         writeln!(out, "{} visits failed for a reason of ours; the log says why", summary.failed)?;
     }
@@ -115,7 +122,7 @@ fn seeds(out: &mut String, report: &SeedReport) -> std::fmt::Result {
 }
 
 /// A number with its noun.
-fn counted(count: u64, noun: &str) -> String {
+pub(super) fn counted(count: u64, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
@@ -143,6 +150,24 @@ fn more(out: &mut String, all: u64, shown: usize) -> std::fmt::Result {
 mod tests {
     use super::*;
     use crate::summary::Sample;
+
+    #[test]
+    fn a_pass_that_reached_nobody_says_so() {
+        let told = |ends: &[(&'static str, u64)]| {
+            let sites_visited = ends.iter().map(|(_, count)| count).sum();
+            summary_text(&Summary {
+                sites_visited,
+                ends: ends.iter().copied().collect(),
+                ..Summary::default()
+            })
+        };
+        assert!(
+            told(&[("dns_dead", 2), ("dns_failed", 1), ("unreachable", 1)]).contains("No site was reached")
+        );
+        for ends in [[("dns_dead", 2), ("completed", 1)].as_slice(), &[("tls_failed", 1)], &[]] {
+            assert!(!told(ends).contains("No site was reached"), "{ends:?}");
+        }
+    }
 
     #[test]
     fn the_next_command_is_for_terminals() {

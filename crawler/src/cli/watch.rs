@@ -7,6 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
+use super::report::counted;
 use super::settings::Verbosity;
 use crate::fleet::Progress;
 use crate::summary::Summary;
@@ -17,7 +18,8 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 /// Shows a crawl's progress.
 pub struct Watch {
     bar: Option<ProgressBar>,
-    lines: Option<Mutex<Option<Instant>>>,
+    /// When the last line was written; what is over sooner needs none.
+    lines: Option<Mutex<Instant>>,
 }
 
 impl Watch {
@@ -27,7 +29,7 @@ impl Watch {
             return Self { bar: None, lines: None };
         }
         if !std::io::stderr().is_terminal() {
-            return Self { bar: None, lines: Some(Mutex::new(None)) };
+            return Self { bar: None, lines: Some(Mutex::new(Instant::now())) };
         }
         let bar = ProgressBar::new_spinner();
         if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}") {
@@ -40,10 +42,13 @@ impl Watch {
     /// Takes one piece of news.
     pub fn show(&self, news: &Progress<'_>) {
         match news {
-            Progress::Seeding { seeds_read } => self.tick(&format!("{seeds_read} seeds read")),
+            Progress::Seeding { seeds_read } => {
+                self.tick(&format!("{} read", counted(*seeds_read, "seed")));
+            }
             Progress::Seeded(summary) => self.say(&format!(
-                "{} seeds read, {} lines passed over",
-                summary.seeds.read, summary.seeds.rejected_count
+                "{} read, {} passed over",
+                counted(summary.seeds.read, "seed"),
+                counted(summary.seeds.rejected_count, "line")
             )),
             Progress::Scheduled { task, next } => {
                 let times: Vec<String> =
@@ -83,8 +88,8 @@ impl Watch {
         }
         let Some(last) = &self.lines else { return };
         let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.is_none_or(|last| last.elapsed() >= LINE_EVERY) {
-            *last = Some(Instant::now());
+        if last.elapsed() >= LINE_EVERY {
+            *last = Instant::now();
             write_line(text);
         }
     }
@@ -101,8 +106,11 @@ impl Watch {
 fn line_of(summary: &Summary, open: usize) -> String {
     let manifests: u64 = summary.manifests.values().sum();
     format!(
-        "{} sites visited, {} requests, {manifests} manifests, {open} visits open",
-        summary.sites_visited, summary.requests
+        "{} visited, {}, {}, {} open",
+        counted(summary.sites_visited, "site"),
+        counted(summary.requests, "request"),
+        counted(manifests, "manifest"),
+        counted(open as u64, "visit")
     )
 }
 
