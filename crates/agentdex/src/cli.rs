@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use crawler::cli::{CrawlFlags, SharedFlags};
 
 use crate::db::DbArgs;
@@ -39,6 +39,12 @@ pub(crate) struct ServeFlags {
     /// How the world reaches the API, where that differs from --listen
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) public_url: Option<String>,
+    /// File with the hashes of the tokens of /admin; without it nobody administers
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) admin_tokens: Option<PathBuf>,
+    /// Keep what people choose (POST /feedback); without it nothing is kept
+    #[arg(long, global = true)]
+    pub(crate) feedback: bool,
     /// A directory with a sentence model, to find also what means alike in other words (needs the feature `embedder`)
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) embedder: Option<PathBuf>,
@@ -75,8 +81,54 @@ pub(crate) enum ConfigCommand {
     Print,
 }
 
+/// Flags of every program, by the names of their fields.
+const SHARED: &[&str] = &["data_dir", "database_url", "config", "log_format", "quiet", "verbose"];
+/// Flags about the way to an address.
+const THE_WAY: &[&str] = &[
+    "delay",
+    "hosts",
+    "ca_file",
+    "allow_addresses",
+    "contact_url",
+    "contact_email",
+    "strict",
+    "name_servers",
+    "signing_key",
+    "signature_agent",
+];
+/// What a subcommand makes of the flags that may be typed anywhere; those that are not named here use all of them.
+const USED: [(&str, &[&[&str]]); 9] = [
+    ("validate", &[&["config", "log_format", "quiet", "verbose"], THE_WAY]),
+    ("mcp", &[SHARED, &["public_url", "embedder"]]),
+    ("db", &[SHARED]),
+    ("feedback", &[SHARED]),
+    ("config", &[SHARED]),
+    ("doctor", &[SHARED, &["format"]]),
+    ("probe", &[]),
+    ("completions", &[]),
+    ("man", &[]),
+];
+
+/// The command line, where each subcommand shows the flags that do something there. The others may still be typed.
+pub(crate) fn command() -> clap::Command {
+    let whole = Flags::command();
+    let everywhere: Vec<clap::Arg> =
+        whole.get_arguments().filter(|flag| flag.is_global_set()).cloned().collect();
+    USED.iter().fold(whole, |whole, (name, used)| {
+        let is_idle = |flag: &&clap::Arg| !used.iter().any(|names| names.contains(&flag.get_id().as_str()));
+        let idle = everywhere.iter().filter(is_idle).map(|flag| flag.clone().hide(true));
+        whole.mut_subcommand(name, |subcommand| subcommand.args(idle))
+    })
+}
+
+/// What was typed; ends the program where that cannot be meant.
+pub(crate) fn parse() -> Flags {
+    let typed = Flags::from_arg_matches_mut(&mut command().get_matches());
+    typed.unwrap_or_else(|error| error.format(&mut command()).exit())
+}
+
 pub(crate) fn print_help(out: &mut impl Write) -> std::io::Result<()> {
-    write!(out, "{}", Flags::command().render_long_help())
+    write!(out, "{}", command().render_long_help())
 }
 
 #[cfg(test)]
@@ -85,7 +137,39 @@ mod tests {
 
     #[test]
     fn the_flags_are_consistent() {
-        Flags::command().debug_assert();
+        command().debug_assert();
+    }
+
+    #[test]
+    fn each_subcommand_shows_the_flags_that_do_something_there() {
+        let help = |words: &[&str]| {
+            let words = ["agentdex"].iter().chain(words).chain(&["--help"]);
+            command().try_get_matches_from(words).unwrap_err().to_string()
+        };
+        for (words, shown, hidden) in [
+            (["validate"].as_slice(), ["--hosts", "--output"], ["--concurrency", "--format "]),
+            (&["doctor"], ["--data-dir", "--format"], ["--delay", "--listen"]),
+            (&["probe"], ["--help", "[ADDRESS"], ["--data-dir", "--rate"]),
+            (&["db", "status"], ["--data-dir", "--database-url"], ["--listen", "--delay"]),
+            (&["demo"], ["--delay", "--listen"], ["--nothing", "--less"]),
+        ] {
+            let help = help(words);
+            assert!(shown.iter().all(|flag| help.contains(flag)), "{help}");
+            assert!(!hidden.iter().any(|flag| help.contains(flag)), "{help}");
+        }
+        let known: Vec<clap::Id> =
+            Flags::command().get_arguments().map(|flag| flag.get_id().to_owned()).collect();
+        for (name, used) in USED {
+            assert!(used.concat().iter().all(|flag| known.iter().any(|known| known == flag)), "{name}");
+        }
+    }
+
+    #[test]
+    fn flags_that_are_not_shown_arrive_all_the_same() {
+        let words = ["agentdex", "validate", "x.json", "--format", "json", "--concurrency", "3"];
+        let flags = Flags::from_arg_matches_mut(&mut command().get_matches_from(words)).unwrap();
+        assert_eq!(flags.crawl.concurrency, Some(3));
+        assert_eq!(flags.crawl.format, Some(crawler::output::OutputFormat::Json));
     }
 
     /// Flags of the crawl are global, so a subcommand's own must not share their names.

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use crawler::cli::{CrawlFlags, SharedFlags};
 
 use crate::cli::ServeFlags;
-use crate::serve::{self, Afterwards};
+use crate::serve::{self, Afterwards, Door};
 
 /// Pause between two requests to one of the demo's hosts.
 const DELAY: &str = "50ms";
@@ -24,6 +24,7 @@ pub(crate) async fn run(
     serve: &ServeFlags,
 ) -> anyhow::Result<ExitCode> {
     let dir = data_dir(shared);
+    let door = Door::open(shared, serve, &dir).await?;
     std::fs::create_dir_all(&dir).with_context(|| {
         format!("the data directory {} cannot be written; choose another with --data-dir", dir.display())
     })?;
@@ -40,7 +41,8 @@ pub(crate) async fn run(
         .with_context(|| format!("cannot write {}", seeds_file.display()))?;
     let crawl = reach(&web, &dir, seeds_file, crawl)?;
     let shared = SharedFlags { data_dir: Some(dir), ..shared.clone() };
-    let served = serve::run(&shared, &crawl, serve, Afterwards::FollowDueSites).await;
+    let resolved = crawler::cli::resolve(&shared, &crawl)?;
+    let served = serve::behind(door, resolved, &shared, serve, Afterwards::FollowDueSites).await;
     web.stop().await;
     served
 }

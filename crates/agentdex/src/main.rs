@@ -16,22 +16,19 @@ mod validate;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 use crate::cli::{Command, Flags};
-use crate::serve::Afterwards;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let flags = Flags::parse();
+    let flags = cli::parse();
     match run(flags) {
         Ok(code) => code,
         Err(error) => {
             // Nothing is left to do where even stderr is closed.
-            drop(writeln!(std::io::stderr(), "agentdex: {error:#}"));
-            ExitCode::from(if error.is::<crawler::cli::UsageError>() { 2 } else { 1 })
+            drop(writeln!(std::io::stderr(), "agentdex: {}", told(&error)));
+            ExitCode::from(if is_usage(&error) { 2 } else { 1 })
         }
     }
 }
@@ -39,7 +36,8 @@ fn main() -> ExitCode {
 fn run(flags: Flags) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout();
     match flags.command {
-        Some(Command::Validate(args)) => {
+        Some(Command::Validate(mut args)) => {
+            args.take_format(flags.crawl.format);
             let passes = match args.address()? {
                 Some(url) => {
                     let asked = validate::ask(&url, &flags.shared, &flags.crawl);
@@ -67,10 +65,40 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
             cli::print_help(&mut out)?;
             Ok(ExitCode::from(2))
         }
-        None => runtime()?.block_on(serve::run(&flags.shared, &flags.crawl, &flags.serve, Afterwards::Rest)),
+        None => runtime()?.block_on(serve::run(&flags.shared, &flags.crawl, &flags.serve)),
     }
+}
+
+/// Whether the one who typed or wrote it can mend it.
+fn is_usage(error: &anyhow::Error) -> bool {
+    error.is::<crawler::cli::UsageError>()
+        || error.downcast_ref::<crawler::CrawlError>().is_some_and(crawler::CrawlError::is_usage)
+}
+
+/// An error with its causes. Many of our errors name their cause in their own sentence: nothing is said twice.
+fn told(error: &anyhow::Error) -> String {
+    error.chain().skip(1).map(ToString::to_string).fold(error.to_string(), |told, cause| {
+        if told.contains(&cause) { told } else { format!("{told}: {cause}") }
+    })
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_told_once() {
+        let io = || std::io::Error::other("in use");
+        let address = "127.0.0.1:8080".parse().unwrap();
+        let listen = anyhow::Error::new(api::ApiError::Listen { address, source: io() });
+        assert_eq!(
+            told(&listen),
+            "cannot listen on 127.0.0.1:8080: in use; choose another with --listen, or stop the program that uses it"
+        );
+        assert_eq!(told(&anyhow::Error::new(io()).context("cannot write x")), "cannot write x: in use");
+    }
 }

@@ -7,8 +7,6 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, ValueEnum};
 use clap_complete::Shell;
 
-use crate::cli::Flags;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Program {
     Agentdex,
@@ -22,7 +20,7 @@ impl Program {
 
     fn command(self) -> clap::Command {
         match self {
-            Self::Agentdex => Flags::command(),
+            Self::Agentdex => crate::cli::command(),
             Self::Crawler => crawler::cli::Flags::command(),
             Self::Indexer => indexer::cli::Arguments::command(),
             Self::Api => api::cli::Arguments::command(),

@@ -17,7 +17,7 @@ pub(crate) async fn run(shared: &SharedFlags, serve: &ServeFlags) -> anyhow::Res
     let settings = serve::reader_settings(shared, shared.data_dir.as_deref())?;
     let _log = settings.start_logging("agentdex-mcp");
     let embedder = serve::open_embedder(&settings, serve)?;
-    let config = serve::api_settings(shared, serve)?.resolve(settings)?;
+    let config = serve::api_settings(shared, serve)?.resolve(settings).map_err(serve::usage)?;
     let app = App::open(ApiConfig { embedder, ..config }).await?;
     app.refresh_index();
     let cancel = Cancel::default();

@@ -5,6 +5,7 @@ use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
+use crawler::cli::UsageError;
 
 /// A health check that takes longer is one that failed.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -14,16 +15,33 @@ const ANSWER_BYTES_MAX: u64 = 1024;
 /// Ask an interface of agentdex by HTTP; end with 0 where it answers 200
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProbeArgs {
-    /// Such as 127.0.0.1:8080/readyz
+    /// Such as 127.0.0.1:8080/readyz, with or without http:// before it
     #[arg(value_name = "ADDRESS:PORT[/PATH]", default_value = "127.0.0.1:8080/healthz")]
     target: String,
 }
 
 pub(crate) fn run(args: &ProbeArgs) -> anyhow::Result<()> {
-    let (authority, path) = args.target.split_once('/').unwrap_or((&args.target, "healthz"));
-    let status = ask(authority, path).with_context(|| format!("{authority} does not answer"))?;
+    let (authority, path) = target(&args.target)?;
+    let status = ask(&authority, path).with_context(|| format!("{authority} does not answer"))?;
     ensure!(status == "200", "{authority}/{path} answers {status}");
     Ok(())
+}
+
+/// Where to ask, and for which path.
+fn target(typed: &str) -> Result<(String, &str), UsageError> {
+    let (rest, port) = match typed.split_once("://") {
+        None => (typed, ""),
+        Some(("http", rest)) => (rest, ":80"),
+        Some((scheme, rest)) => {
+            return Err(UsageError(format!(
+                "{scheme}:// is not asked: interfaces speak plain HTTP, and what does TLS before them is no part of their \
+                 health; write http:// and the address that --listen names, not {rest}"
+            )));
+        }
+    };
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, "healthz"));
+    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    Ok((if has_port { authority.to_owned() } else { format!("{authority}{port}") }, path))
 }
 
 fn ask(authority: &str, path: &str) -> anyhow::Result<String> {
@@ -46,9 +64,23 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
 
-    fn probed(answer: &'static [u8]) -> anyhow::Result<()> {
+    #[test]
+    fn a_scheme_may_stand_before_the_address() {
+        let read = |typed| target(typed).map(|(authority, path)| format!("{authority} {path}"));
+        for (typed, meant) in [
+            ("127.0.0.1:8080", "127.0.0.1:8080 healthz"),
+            ("http://127.0.0.1:8080/readyz", "127.0.0.1:8080 readyz"),
+            ("http://agentdex.example", "agentdex.example:80 healthz"),
+        ] {
+            assert_eq!(read(typed).unwrap(), meant);
+        }
+        let refused = read("https://agentdex.example/").unwrap_err().to_string();
+        assert!(refused.starts_with("https:// is not asked") && refused.contains("http://"), "{refused}");
+    }
+
+    fn probed(scheme: &str, answer: &'static [u8]) -> anyhow::Result<()> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let target = format!("{}/readyz", listener.local_addr().unwrap());
+        let target = format!("{scheme}{}/readyz", listener.local_addr().unwrap());
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let (mut stream, _) = listener.accept().unwrap();
@@ -63,10 +95,10 @@ mod tests {
 
     #[test]
     fn only_200_is_healthy() {
-        probed(b"HTTP/1.1 200 OK\r\n\r\n{}").unwrap();
-        let error = probed(b"HTTP/1.1 503 Service Unavailable\r\n\r\n").unwrap_err().to_string();
+        probed("http://", b"HTTP/1.1 200 OK\r\n\r\n{}").unwrap();
+        let error = probed("", b"HTTP/1.1 503 Service Unavailable\r\n\r\n").unwrap_err().to_string();
         assert!(error.ends_with("answers 503"), "{error}");
-        assert!(probed(b"SSH-2.0\r\n").is_err());
+        assert!(probed("", b"SSH-2.0\r\n").is_err());
     }
 
     #[test]

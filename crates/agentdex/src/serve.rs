@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use api::{ApiConfig, ApiSettings, App};
-use crawler::cli::{CrawlFlags, SharedFlags, UsageError, Watch};
+use crawler::cli::{CrawlFlags, Settings, SharedFlags, UsageError, Watch};
 use crawler::{Cancel, CrawlConfig, Mode};
 use indexer::follow::IndexConfig;
 use indexer::{Embedder, Searcher};
 use settings::log::LogLevel;
 use store::Store;
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -33,18 +34,47 @@ pub(crate) enum Afterwards {
     FollowDueSites,
 }
 
+/// Where the interface will answer. Opened before anything else is done: whoever finds the port taken should not have to
+/// wait for a crawl to hear so.
+pub(crate) struct Door {
+    listener: TcpListener,
+    config: ApiConfig,
+    embedder: Option<Arc<dyn Embedder>>,
+}
+
+impl Door {
+    /// Takes the port, with everything that the interface will answer from.
+    pub(crate) async fn open(
+        shared: &SharedFlags,
+        serve: &ServeFlags,
+        data_dir: &Path,
+    ) -> anyhow::Result<Self> {
+        let (config, embedder) = api_config(shared, serve, data_dir)?;
+        Ok(Self { listener: api::bind(&config).await?, config, embedder })
+    }
+}
+
 /// Crawls, indexes and serves until Ctrl-C.
 pub(crate) async fn run(
     shared: &SharedFlags,
     crawl: &CrawlFlags,
     serve: &ServeFlags,
-    afterwards: Afterwards,
 ) -> anyhow::Result<ExitCode> {
     let resolved = crawler::cli::resolve(shared, crawl)?;
+    let door = Door::open(shared, serve, &resolved.shared.data_dir).await?;
+    behind(door, resolved, shared, serve, Afterwards::Rest).await
+}
+
+/// The same behind a door that is open.
+pub(crate) async fn behind(
+    door: Door,
+    resolved: Settings,
+    shared: &SharedFlags,
+    serve: &ServeFlags,
+    afterwards: Afterwards,
+) -> anyhow::Result<ExitCode> {
     let _log = resolved.shared.start_logging("agentdex");
-    let (config, embedder) = api_config(shared, serve, &resolved.shared.data_dir)?;
-    // The port first: whoever finds it taken should not have to wait for a crawl to hear so.
-    let listener = api::bind(&config).await?;
+    let Door { listener, config, embedder } = door;
     let url = format!("http://{}", listener.local_addr()?);
     let store = Store::open(&resolved.shared.store).await?;
     let index = IndexConfig { dir: config.index_dir.clone() };
@@ -84,7 +114,8 @@ pub(crate) async fn run(
     services.spawn(async move { api::serve(listener, app, until).await.context("the interface stopped") });
 
     say(&format!("Dashboard and API: {url}, filling while the crawl goes on."))?;
-    let node = Node { store: store.clone(), index, url, open: serve.open };
+    let data_dir = resolved.shared.data_dir.display().to_string();
+    let node = Node { store: store.clone(), index, url, data_dir, open: serve.open };
     let worked = tokio::select! {
         worked = node.work(resolved.crawl, &cancel, Watch::new(resolved.shared.verbosity), afterwards) => worked,
         Some(ended) = services.join_next() => ended.context("a part of agentdex broke off").flatten(),
@@ -100,7 +131,9 @@ pub(crate) async fn run(
 /// Reads the settings again; only where all of them can be used, those that may change meanwhile do.
 fn reload(flags: &SharedFlags, serve: &ServeFlags, app: &App) -> anyhow::Result<LogLevel> {
     let level = crawler::cli::log_level(flags)?;
-    let config = api_settings(flags, serve)?.resolve(reader_settings(flags, flags.data_dir.as_deref())?)?;
+    let config = api_settings(flags, serve)?
+        .resolve(reader_settings(flags, flags.data_dir.as_deref())?)
+        .map_err(usage)?;
     app.set_limits(config.limits);
     Ok(level)
 }
@@ -113,7 +146,7 @@ fn api_config(
 ) -> anyhow::Result<(ApiConfig, Option<Arc<dyn Embedder>>)> {
     let settings = reader_settings(flags, Some(data_dir))?;
     let embedder = open_embedder(&settings, serve)?;
-    let config = api_settings(flags, serve)?.resolve(settings)?;
+    let config = api_settings(flags, serve)?.resolve(settings).map_err(usage)?;
     Ok((ApiConfig { embedder: embedder.clone(), ..config }, embedder))
 }
 
@@ -124,7 +157,7 @@ pub(crate) fn open_embedder(
 ) -> anyhow::Result<Option<Arc<dyn Embedder>>> {
     let dir = serve.embedder.as_ref().or(settings.embedder.as_ref());
     let opened = dir.map(|dir| indexer::vectors::open_embedder(dir)).transpose();
-    Ok(opened.map_err(|error| UsageError(error.to_string()))?)
+    Ok(opened.map_err(usage)?)
 }
 
 /// Where database and index lie.
@@ -134,7 +167,7 @@ pub(crate) fn reader_settings(
 ) -> anyhow::Result<indexer::cli::Settings> {
     let mut shared = shared_arguments(flags);
     shared.data_dir = data_dir.map(ToOwned::to_owned);
-    Ok(shared.settings()?)
+    Ok(shared.settings().map_err(usage)?)
 }
 
 /// What was typed of the interface, or stands in the file.
@@ -142,9 +175,16 @@ pub(crate) fn api_settings(flags: &SharedFlags, serve: &ServeFlags) -> anyhow::R
     let typed = ApiSettings {
         listen: serve.listen.clone(),
         public_url: serve.public_url.clone(),
+        admin_tokens: serve.admin_tokens.clone(),
+        feedback: serve.feedback,
         ..ApiSettings::default()
     };
-    Ok(typed.or_file(flags.config.as_deref())?)
+    Ok(typed.or_file(flags.config.as_deref()).map_err(usage)?)
+}
+
+/// What is wrong with settings is a mistake of the one who wrote them, wherever it is found.
+pub(crate) fn usage(error: impl std::fmt::Display) -> UsageError {
+    UsageError(error.to_string())
 }
 
 /// What the foreground needs.
@@ -152,6 +192,7 @@ struct Node {
     store: Store,
     index: IndexConfig,
     url: String,
+    data_dir: String,
     open: bool,
 }
 
@@ -203,8 +244,11 @@ impl Node {
 
     fn announce(&self) -> anyhow::Result<()> {
         say(&format!(
-            "\nEverything found is in the index. Open {url} or try\n  curl '{url}/search?q=book+flight'\nCtrl-C ends it; everything is kept.",
-            url = self.url
+            "\nEverything found is in the index. Open {url} or try\n  curl '{url}/search?q=book+flight'\n\
+             Look further, now or later, with\n  crawler status --data-dir {data_dir}\n  agentdex doctor --data-dir {data_dir}\n\
+             Ctrl-C ends it; everything is kept.",
+            url = self.url,
+            data_dir = self.data_dir
         ))?;
         if self.open {
             open::that(&self.url)

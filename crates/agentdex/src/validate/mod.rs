@@ -12,6 +12,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use crawler::cli::UsageError;
+use crawler::output::OutputFormat;
 use manifest::model::Served;
 use manifest::{Discovery, Document, Finding, Format, LinkedDocument, Manifest, ManifestUrl, Severity};
 use serde_json::json;
@@ -36,9 +37,9 @@ pub(crate) struct ValidateArgs {
     /// Where a file is (to be) published; relative addresses are resolved against it
     #[arg(long, value_name = "URL")]
     url: Option<ManifestUrl>,
-    /// How to print the findings
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    output: Output,
+    /// How to print the findings [default: text]
+    #[arg(long, value_enum)]
+    output: Option<Output>,
     /// End with 1 when a finding is at least this severe
     #[arg(long, value_enum, default_value_t = FailOn::Must)]
     fail_on: FailOn,
@@ -87,7 +88,7 @@ struct Checked<'a> {
 impl Checked<'_> {
     /// 1-based line and column of a finding; the start of the document where the place cannot be told.
     fn place(&self, finding: &Finding) -> (usize, usize) {
-        manifest::position(self.bytes, &finding.pointer).unwrap_or((1, 1))
+        manifest::place(self.bytes, finding).unwrap_or((1, 1))
     }
 }
 
@@ -102,6 +103,15 @@ pub(crate) struct Source {
 }
 
 impl ValidateArgs {
+    /// Takes `--format`, by which other commands say it, where `--output` says nothing.
+    pub(crate) fn take_format(&mut self, format: Option<OutputFormat>) {
+        let named = format.map(|format| match format {
+            OutputFormat::Text => Output::Text,
+            OutputFormat::Json => Output::Json,
+        });
+        self.output = self.output.or(named);
+    }
+
     /// The address to ask, where one was typed in place of a file.
     pub(crate) fn address(&self) -> Result<Option<ManifestUrl>, UsageError> {
         if !self.document.contains("://") {
@@ -150,7 +160,7 @@ pub(crate) fn run(args: &ValidateArgs, source: &Source, out: &mut impl Write) ->
         manifest: &manifest,
         served: source.served.as_ref(),
     };
-    match args.output {
+    match args.output.unwrap_or(Output::Text) {
         Output::Text => text::print(&checked, out)?,
         Output::Json => print_json(&checked, out)?,
         Output::Sarif => sarif::print(&checked, out)?,

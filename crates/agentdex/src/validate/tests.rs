@@ -60,6 +60,23 @@ fn what_no_reader_knows_is_said_to_be_so() {
 }
 
 #[test]
+fn a_syntax_error_is_placed_where_the_parser_stopped() {
+    let said =
+        validate("agent.json", "{\n  \"awp_version\": \"0.1\",\n  \"domain\" \"kiosk.example\"\n}\n", &[]).1;
+    assert!(said.contains("agent.json:3:12: must: expected `:` at byte"), "{said}");
+}
+
+#[test]
+fn the_format_that_other_commands_take_is_taken() {
+    let mut args = Typed::parse_from(["validate", "x.json"]).args;
+    args.take_format(Some(OutputFormat::Json));
+    assert!(matches!(args.output, Some(Output::Json)));
+    let mut args = Typed::parse_from(["validate", "x.json", "--output", "sarif"]).args;
+    args.take_format(Some(OutputFormat::Text));
+    assert!(matches!(args.output, Some(Output::Sarif)));
+}
+
+#[test]
 fn json_has_lines_and_columns() {
     let (_, said) = validate("agent.json", BROKEN, &["--output", "json"]);
     let report: Value = serde_json::from_str(&said).unwrap();
