@@ -40,5 +40,6 @@ mod totals;
 
 pub use app::{ApiError, App, bind, router, serve};
 pub use config::{ApiConfig, ApiSettings, COUNTS_KEPT_FOR, ConfigError, LISTEN_DEFAULT};
+pub use dashboard::search::EXAMPLES;
 pub use limits::LimitsConfig;
 pub use mcp::{McpError, serve_stdio};

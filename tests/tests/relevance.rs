@@ -75,6 +75,18 @@ fn the_labelled_requests_find_what_is_meant() {
         judged.iter().filter(|of| of.request.grades.is_empty() && !of.found.is_empty()).collect();
     assert!(padded.is_empty(), "answered, though nothing is good: {padded:?}");
     let of_demo: Vec<Judged> = judged.into_iter().filter(|of| of.request.is_of_demo()).collect();
+    for text in api::EXAMPLES {
+        let of = of_demo
+            .iter()
+            .find(|of| of.request.text == text)
+            .unwrap_or_else(|| panic!("{text}: not labelled"));
+        let first = of.found.first().unwrap_or_else(|| panic!("{text}: nothing is found"));
+        assert_eq!(
+            of.request.grades.get(first),
+            Some(&3),
+            "{text}: on the first page, and first comes {first}"
+        );
+    }
     let now = labelled::mean_of(&of_demo);
     let before = recorded()["own requests"]["mean"];
     println!("nDCG@10 {:.4}, recorded {:.4}; MRR {:.4}", now.ndcg, before.ndcg, now.mrr);
