@@ -12,8 +12,10 @@ use tokio_util::task::TaskTracker;
 
 use crate::patience::patiently;
 
-/// Visits saved by one transaction. More would keep rows locked for longer and gain little.
+/// Visits saved by one transaction. More would keep rows locked for longer and gain little on a server; an embedded database
+/// is locked whole, and clocks take their turns between transactions, so that small ones would fall behind.
 const BATCH_MAX: usize = 16;
+const BATCH_MAX_EMBEDDED: usize = 128;
 /// How long a batch gathers where the one before was of several visits.
 const GATHER_TIME: Duration = Duration::from_millis(20);
 /// Transactions at the same time on a server; an embedded database takes one at a time.
@@ -33,11 +35,14 @@ pub(crate) struct VisitWriter {
 
 impl VisitWriter {
     pub(crate) fn start(store: Store, tracker: &TaskTracker) -> Self {
-        let (sender, receiver) = mpsc::channel(BATCH_MAX);
+        let (writers, batch_max) = match store.backend() {
+            Backend::Sqlite => (1, BATCH_MAX_EMBEDDED),
+            Backend::Postgres => (WRITERS, BATCH_MAX),
+        };
+        let (sender, receiver) = mpsc::channel(batch_max);
         let receiver = Arc::new(Mutex::new(receiver));
-        let writers = if store.backend() == Backend::Sqlite { 1 } else { WRITERS };
         for _ in 0..writers {
-            tracker.spawn(save_all(store.clone(), receiver.clone()));
+            tracker.spawn(save_all(store.clone(), receiver.clone(), batch_max));
         }
         Self { sender, store }
     }
@@ -58,10 +63,10 @@ impl VisitWriter {
     }
 }
 
-async fn save_all(store: Store, receiver: Arc<Mutex<mpsc::Receiver<Waiting>>>) {
-    let (mut batch, mut saved_last) = (Vec::with_capacity(BATCH_MAX), 0);
+async fn save_all(store: Store, receiver: Arc<Mutex<mpsc::Receiver<Waiting>>>, batch_max: usize) {
+    let (mut batch, mut saved_last) = (Vec::with_capacity(batch_max), 0);
     loop {
-        gather(&mut *receiver.lock().await, &mut batch, saved_last).await;
+        gather(&mut *receiver.lock().await, &mut batch, batch_max, saved_last).await;
         if batch.is_empty() {
             return;
         }
@@ -71,11 +76,16 @@ async fn save_all(store: Store, receiver: Arc<Mutex<mpsc::Receiver<Waiting>>>) {
 }
 
 /// Waits for a visit, and takes along what else is there; nothing comes when the crawler stops.
-async fn gather(receiver: &mut mpsc::Receiver<Waiting>, batch: &mut Vec<Waiting>, saved_last: usize) {
-    let gathered = receiver.recv_many(batch, BATCH_MAX).await;
-    if saved_last > 1 && (1..BATCH_MAX).contains(&gathered) {
+async fn gather(
+    receiver: &mut mpsc::Receiver<Waiting>,
+    batch: &mut Vec<Waiting>,
+    batch_max: usize,
+    saved_last: usize,
+) {
+    let gathered = receiver.recv_many(batch, batch_max).await;
+    if saved_last > 1 && (1..batch_max).contains(&gathered) {
         tokio::time::sleep(GATHER_TIME).await;
-        while batch.len() < BATCH_MAX
+        while batch.len() < batch_max
             && let Ok(waiting) = receiver.try_recv()
         {
             batch.push(waiting);

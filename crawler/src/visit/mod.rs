@@ -14,6 +14,7 @@ mod links;
 mod parts;
 mod prepare;
 mod progress;
+mod queue;
 mod robots;
 mod step;
 mod task;

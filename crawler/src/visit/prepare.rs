@@ -92,11 +92,9 @@ fn known_task(resource: &ResourceState) -> Task {
     }
 }
 
-fn planned_task(host: &Host, row: &PlannedPath) -> Option<Task> {
+pub(super) fn planned_task(host: &Host, row: &PlannedPath) -> Option<Task> {
     let url = ManifestUrl::on_host(host, row.path).ok()?;
-    let discovery =
-        if row.path.starts_with("/.well-known/") { Discovery::WellKnown } else { Discovery::Root };
-    let role = if row.body == BodyKind::Homepage { Role::Page } else { Role::Manifest };
+    let (discovery, role) = Task::manner_of(row);
     Some(Task { slot: Some(row.slot), role, ..Task::new(url, row.body, discovery) })
 }
 

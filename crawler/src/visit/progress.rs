@@ -17,6 +17,8 @@ use crate::seeds::fingerprint;
 
 /// Tasks of a visit, those that links add included: the site's budget of a day.
 const TASKS_MAX: usize = 120;
+/// Answers for which room is made at a time.
+const FETCHED_MORE: usize = 4;
 /// Seeds that a visit may add: ten catalogs' worth.
 const SEEDS_MAX: usize = 10_000;
 /// A visit that was broken off longer ago begins anew: what it saw is no longer what is there.
@@ -43,6 +45,7 @@ pub(crate) struct Progress {
     pub(crate) saved_at: Option<DateTime<Utc>>,
     /// Time spent on requests; waits for a turn are not the site's fault.
     pub(crate) active: Duration,
+    #[serde(with = "super::queue")]
     pub(crate) queue: VecDeque<Task>,
     /// The task in hand, with the redirects that it has followed; it is asked again when the visit is broken off.
     #[serde(default)]
@@ -180,6 +183,10 @@ impl Progress {
         if let (Some(slot), Some(class)) = (slot, PathClass::of(fetched.outcome)) {
             let day = plan::day_number(fetched.at);
             self.paths_checked.set(slot, PathCheck { class: class.code(), day });
+        }
+        if self.fetched.len() == self.fetched.capacity() {
+            // twice as many would be kept for nothing by each of thousands of visits
+            self.fetched.reserve_exact(FETCHED_MORE);
         }
         self.fetched.push(fetched);
     }

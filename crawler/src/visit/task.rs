@@ -2,6 +2,7 @@
 
 use manifest::model::Link;
 use manifest::{Discovery, ManifestUrl};
+use policy::plan::PlannedPath;
 use policy::{BodyKind, plan};
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +68,14 @@ impl Task {
             role: Role::Manifest,
             plainly: Plainly::No,
         }
+    }
+
+    /// How a path of the table was found, and what its answer is for.
+    pub(crate) fn manner_of(row: &PlannedPath) -> (Discovery, Role) {
+        let is_well_known = row.path.starts_with("/.well-known/");
+        let discovery = if is_well_known { Discovery::WellKnown } else { Discovery::Root };
+        let role = if row.body == BodyKind::Homepage { Role::Page } else { Role::Manifest };
+        (discovery, role)
     }
 
     /// The URL to ask next.
