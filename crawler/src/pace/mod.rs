@@ -249,12 +249,13 @@ impl Pace {
         addresses: &[Key],
         decide: impl Fn(&[ScopeState], DateTime<Utc>) -> Decision,
     ) -> Result<Result<Below, Asked>, StoreError> {
-        let (book, began) = (&self.0.book, Instant::now());
+        let (book, queued) = (&self.0.book, Instant::now());
         let claim = match book.take(std::slice::from_ref(key), decide).await {
             Taken::Go(claim) => claim,
             Taken::Crowded { until, scope } => return Ok(Err(Asked::Crowded { until, scope })),
             Taken::Never(later) => return Ok(Err(asked(later, clock::now()))),
         };
+        let began = Instant::now();
         let before = || book.wait_at(addresses).saturating_add(self.0.write_time());
         let asked = self.0.suffixes.take(key.suffix().unwrap_or_default(), before()).await?;
         let suffix::Asked::Turn(turn) = asked else {
@@ -265,7 +266,8 @@ impl Pace {
             // the queue at the address may grow meanwhile
             tokio::time::timeout(LOOK_AGAIN, turn.wait(before())).await.ok();
         }
-        metrics::waited(Scope::PublicSuffix, began.elapsed());
+        metrics::waited(Scope::PublicSuffix, queued.elapsed());
+        // behind each visit of this process the next one waits as long
         book.observe_wait(key, began.elapsed());
         Ok(Ok(Below { claim, turn }))
     }
