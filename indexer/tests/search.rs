@@ -230,9 +230,12 @@ fn a_walk_sees_every_hit_once_in_every_order() {
     let (_dir, searcher) = searcher(&many());
     for sort in Sort::ALL {
         for query in ["order tea", "please order some tea and a few biscuits from the best shop in town"] {
-            let found = walk(&searcher, SearchRequest { sort: *sort, limit: 37, ..request(query) }, |_| {});
-            assert_eq!(found.len(), 300, "{sort} {query}");
-            assert_eq!(found.iter().collect::<HashSet<_>>().len(), 300, "{sort} {query}");
+            for limit in [7, 37] {
+                let request = SearchRequest { sort: *sort, limit, ..request(query) };
+                let found = walk(&searcher, request, |_| {});
+                assert_eq!(found.len(), 300, "{sort} {query} {limit}");
+                assert_eq!(found.iter().collect::<HashSet<_>>().len(), 300, "{sort} {query} {limit}");
+            }
         }
     }
     let browse = walk(&searcher, SearchRequest { limit: 100, ..SearchRequest::default() }, |_| {});
@@ -247,6 +250,16 @@ fn a_walk_by_name_is_sorted() {
     let expected =
         ["book_seat", "cancel_booking", "getFlightStatus", "reschedule", "reserve_room", "transfer"];
     assert_eq!(found, expected);
+}
+
+#[test]
+fn pages_of_every_size_are_in_the_same_order() {
+    let (_dir, searcher) = searcher(&many());
+    for sort in [Sort::Name, Sort::Updated, Sort::FirstSeen] {
+        let by = |limit| walk(&searcher, SearchRequest { sort, limit, ..SearchRequest::default() }, |_| {});
+        let whole = by(100);
+        assert_eq!(by(3), whole, "{sort}");
+    }
 }
 
 #[test]

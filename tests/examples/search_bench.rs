@@ -202,7 +202,15 @@ fn in_process(
         ("fuzzy", misspelt, asked),
     ];
     for (kind, texts, make) in kinds {
-        let requests: Vec<SearchRequest> = texts.iter().map(|text| make(text)).collect();
+        let mut requests: Vec<SearchRequest> = Vec::with_capacity(texts.len());
+        let mut bare: Vec<_> = Vec::with_capacity(texts.len());
+        // Words that all are left out select nothing that the bare engine could be asked for.
+        for request in texts.iter().map(|text| make(text)) {
+            if let Some(same) = searcher.bare(&request)? {
+                bare.push(same);
+                requests.push(request);
+            }
+        }
         let ours = each(&requests, |request| {
             searcher.search(request)?;
             Ok(())
@@ -214,10 +222,6 @@ fn in_process(
             searcher.search(request)?;
             Ok(())
         })?;
-        let bare: Vec<_> = requests
-            .iter()
-            .filter_map(|request| searcher.bare(request).transpose())
-            .collect::<Result<_, _>>()?;
         let bare = each(&bare, |bare| {
             bare.run()?;
             Ok(())

@@ -96,6 +96,7 @@ impl Collector for TopAfter {
             after,
             skip: Arc::clone(&self.skip),
             best: Vec::new(),
+            bound: None,
             total: 0,
         })
     }
@@ -176,6 +177,8 @@ pub(super) struct SegmentTop {
     after: Option<(u64, u64)>,
     skip: Arc<HashSet<u32>>,
     best: Vec<(u64, u64, DocId)>,
+    /// The last of the best, once there are enough: what comes after it is not among them.
+    bound: Option<(u64, u64)>,
     total: u64,
 }
 
@@ -184,7 +187,14 @@ impl SegmentCollector for SegmentTop {
 
     fn collect(&mut self, document: DocId, score: Score) {
         self.total += 1;
-        let place = (self.keys.number(document, score), self.ties.first(document).unwrap_or(0));
+        let number = self.keys.number(document, score);
+        if self.bound.is_some_and(|(last, _)| number > last) {
+            return;
+        }
+        let place = (number, self.ties.first(document).unwrap_or(0));
+        if self.bound.is_some_and(|bound| place > bound) {
+            return;
+        }
         let is_before = self.after.is_some_and(|after| place <= after);
         if is_before || (!self.skip.is_empty() && self.skip.contains(&short_tie(place.1))) {
             return;
@@ -209,5 +219,8 @@ impl SegmentTop {
     fn keep_best(&mut self) {
         self.best.sort_unstable();
         self.best.truncate(self.limit);
+        if self.best.len() == self.limit {
+            self.bound = self.best.last().map(|(number, tie, _)| (*number, *tie));
+        }
     }
 }
