@@ -15,7 +15,7 @@ use super::body;
 use super::failure::{Cause, Failure};
 use super::pins::{ADDRESSES_MAX, Pins};
 use super::probe::{Probe, Stage};
-use super::response::{Body, Extent, HEADERS_MAX, Head, Reply};
+use super::response::{Body, Extent, HEADER_BYTES_MAX, HEADERS_MAX, Head, Reply};
 use super::tls;
 use super::{OwnRules, Shared};
 use crate::clock;
@@ -24,6 +24,8 @@ use crate::clock;
 const CONNECT_MAX: Duration = Duration::from_secs(5 * ADDRESSES_MAX as u64);
 const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 const HEADERS_TIME_MAX: Duration = Duration::from_secs(10);
+/// Octets an HTTP/2 server may send ahead of our reading, which bounds what an endless body costs.
+const WINDOW_BYTES: u32 = 256 * 1024;
 /// The only port that is visited, https's own.
 const PORT: u16 = 443;
 
@@ -216,7 +218,9 @@ fn build_client(shared: &Shared, pins: &Pins, probe: &Probe) -> Result<reqwest::
         .pool_max_idle_per_host(1)
         // a visit's connections end with it
         .pool_idle_timeout(None)
-        .http1_only()
         .http1_max_headers(HEADERS_MAX)
+        .http2_max_header_list_size(u32::try_from(HEADER_BYTES_MAX).unwrap_or(u32::MAX))
+        .http2_initial_stream_window_size(WINDOW_BYTES)
+        .http2_initial_connection_window_size(WINDOW_BYTES)
         .build()
 }

@@ -157,7 +157,8 @@ fn judged(task: &Task, reply: Reply, at: DateTime<Utc>) -> Fetched {
     let caches = is_kept || judged.outcome.is_absent();
     let cache = caches.then(|| CacheRecord::of(reply.head.status.as_u16(), &reply.head.headers, at));
     let fetched = answered(task, &reply, judged.outcome, at);
-    let page = leads_of_page.then(|| links::of_page(task.current(), &reply.head, &reply.body.bytes));
+    let page =
+        leads_of_page.then(|| Box::new(links::of_page(task.current(), &reply.head, &reply.body.bytes)));
     let hash = is_kept.then(|| {
         let of_manifest = judged.manifest.as_ref().map(|manifest| manifest.content_hash.clone());
         of_manifest.unwrap_or_else(|| manifest::ContentHash::of(&reply.body.bytes))

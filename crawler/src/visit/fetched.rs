@@ -68,7 +68,7 @@ pub(crate) struct Fetched {
     pub(crate) manifest: Option<Box<Manifest>>,
     /// Where a page leads; taken as soon as the page is recorded.
     #[serde(skip)]
-    pub(crate) page: Option<Leads>,
+    pub(crate) page: Option<Box<Leads>>,
 }
 
 impl Fetched {

@@ -126,5 +126,7 @@ pub(crate) fn shown_headers(head: &Head) -> Vec<(String, String)> {
         let value = head.text(name)?;
         Some((name.as_str().to_owned(), value.chars().take(SHOWN_CHARS_MAX).collect()))
     };
-    SHOWN_HEADERS.iter().filter_map(shown).collect()
+    let mut headers: Vec<_> = SHOWN_HEADERS.iter().filter_map(shown).collect();
+    headers.shrink_to_fit();
+    headers
 }

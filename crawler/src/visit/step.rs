@@ -122,7 +122,7 @@ impl Visit<'_> {
             return Ok(next);
         }
         if let Some(leads) = fetched.page.take() {
-            self.progress.follow(leads);
+            self.progress.follow(*leads);
         }
         if let Some(manifest) = &fetched.manifest {
             self.progress.follow(links::of_manifest(manifest));

@@ -124,6 +124,7 @@ impl CacheRecord {
                 }
             }
         }
+        kept.shrink_to_fit();
         Self { status, received_at, headers: kept }.without_forbidden()
     }
 
