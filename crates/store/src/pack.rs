@@ -1,7 +1,6 @@
 //! Values as they lie in columns: times in milliseconds, counts, compressed bytes, batches as JSON.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -12,11 +11,6 @@ use crate::StoreError;
 
 /// Level of zstd: the default, which is where the curve of size against time bends for JSON.
 const ZSTD_LEVEL: i32 = 3;
-
-thread_local! {
-    /// Its tables are larger than most of what is compressed, so they are made once.
-    static COMPRESSOR: Cell<Option<zstd::bulk::Compressor<'static>>> = const { Cell::new(None) };
-}
 
 /// Planned time of a site that is not to be visited at all (year 2255); above any time that a schedule can mean.
 pub(crate) const NEVER_MS: i64 = 9_000_000_000_000_000;
@@ -69,14 +63,8 @@ pub(crate) fn text_of(value: Option<&String>) -> Option<Cow<'_, str>> {
 }
 
 pub(crate) fn compress(bytes: &[u8], what: &'static str) -> Result<Vec<u8>, StoreError> {
-    let unstorable = |error: std::io::Error| StoreError::Unstorable { what, reason: error.to_string() };
-    let mut compressor = match COMPRESSOR.take() {
-        Some(compressor) => compressor,
-        None => zstd::bulk::Compressor::new(ZSTD_LEVEL).map_err(unstorable)?,
-    };
-    let compressed = compressor.compress(bytes).map_err(unstorable);
-    COMPRESSOR.set(Some(compressor));
-    compressed
+    zstd::stream::encode_all(bytes, ZSTD_LEVEL)
+        .map_err(|error| StoreError::Unstorable { what, reason: error.to_string() })
 }
 
 pub(crate) fn json(value: &impl Serialize, what: &'static str) -> Result<String, StoreError> {
