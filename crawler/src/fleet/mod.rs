@@ -328,12 +328,14 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         for site in &ready {
             work.parked.entry(site.clone()).and_modify(|parked| parked.resume_at = again_at);
         }
-        let wanted = ready.len();
-        let only = LeaseRequest { only: Some(ready), ..request.clone() };
+        let only = LeaseRequest { only: Some(ready.clone()), ..request.clone() };
         let resumed = self.tools.store.sites_lease(&only, now).await?;
-        if resumed.len() < wanted {
+        if resumed.len() < ready.len() {
+            // of the others that wait the list may be too short
             let waiting = self.parked().await?;
-            work.parked.retain(|site, _| waiting.contains_key(site));
+            for site in ready.iter().filter(|site| !waiting.contains_key(*site)) {
+                work.parked.remove(site);
+            }
         }
         Ok(resumed)
     }
