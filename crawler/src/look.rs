@@ -71,7 +71,7 @@ async fn look_with(tools: &Tools, config: &CrawlConfig, url: &ManifestUrl) -> Re
         };
         let token = leased.token.clone();
         let scope = Scope::Document(url.clone());
-        match visit(tools, leased, scope, &Stop::default()).await?.outcome {
+        match visit(tools, Box::new(leased), scope, &Stop::default()).await?.outcome {
             Outcome::Ended(record) => return Ok(Look::Ended { end: record.end, fetches: record.fetches }),
             Outcome::Dropped | Outcome::HandedOver(_) => return Ok(Look::Taken),
             Outcome::Parked(parked) if parked.resume_at > patience_ends_at => {

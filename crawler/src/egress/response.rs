@@ -22,10 +22,11 @@ pub struct Head {
 }
 
 impl Head {
-    pub(crate) fn of(response: &reqwest::Response) -> Result<Self, Failure> {
+    /// Takes the headers out of the response.
+    pub(crate) fn of(response: &mut reqwest::Response) -> Result<Self, Failure> {
         let head = Self {
             status: response.status(),
-            headers: response.headers().clone(),
+            headers: std::mem::take(response.headers_mut()),
             address: response.remote_addr(),
         };
         head.check()?;

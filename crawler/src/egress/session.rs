@@ -133,8 +133,8 @@ impl Session {
                 format!("port {} is not visited, only {PORT}", url.port()),
             ));
         }
-        let response = self.send(url, request).await?;
-        let head = Head::of(&response)?;
+        let mut response = self.send(url, request).await?;
+        let head = Head::of(&mut response)?;
         self.probe.enter(Stage::Body);
         let body = if head.status == http::StatusCode::OK {
             body::read(response, &head, kind).await.map_err(|failure| failure.with_head(&head))?

@@ -347,7 +347,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         let lost = work.held.add(&leased.token);
         let (tools, cancel) = (self.tools.clone(), self.cancel.clone());
         let writers = (self.writer.clone(), self.passing.clone());
-        work.running.spawn(visit_and_save(tools, writers, leased, cancel, lost));
+        work.running.spawn(visit_and_save(tools, writers, Box::new(leased), cancel, lost));
     }
 
     fn take(&mut self, work: &mut Work, done: Result<Done, tokio::task::JoinError>) {

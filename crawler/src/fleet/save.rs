@@ -55,7 +55,7 @@ const RETRY_OWN_FAILURE: TimeDelta = TimeDelta::hours(1);
 pub(super) async fn visit_and_save(
     tools: Tools,
     (writer, passing): (VisitWriter, Passing),
-    leased: LeasedSite,
+    leased: Box<LeasedSite>,
     cancel: Cancel,
     lost: CancellationToken,
 ) -> Done {

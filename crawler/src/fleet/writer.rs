@@ -56,7 +56,8 @@ impl VisitWriter {
         match saved.await.map_err(|_| gone())? {
             // the database went away while the visits of a batch were saved one by one
             Err(error) if error.is_transient() => {
-                patiently("a visit to be saved", || self.store.visit_save(&visit.0, &visit.1)).await
+                let alone = patiently("a visit to be saved", || self.store.visit_save(&visit.0, &visit.1));
+                Box::pin(alone).await
             }
             saved => saved,
         }

@@ -234,7 +234,10 @@ impl Pace {
             metrics::waited(key.scope(), began.elapsed());
         }
         match taken {
-            Taken::Go(address) => Ok(self.join(address, below).await),
+            Taken::Go(address) => match below {
+                Some(below) => Ok(Box::pin(self.join(address, below)).await),
+                None => Ok(Asked::Go(Turn { address, below: None })),
+            },
             Taken::Crowded { until, scope } => Ok(Asked::Crowded { until, scope }),
             Taken::Never(later) => Ok(asked(later, clock::now())),
         }
@@ -274,8 +277,7 @@ impl Pace {
 
     /// Both parts of a turn together. The address rests until the turn's time, and after it; a time that passed while the
     /// address was waited for goes to nobody, and the visit asks again.
-    async fn join(&self, address: Claim, below: Option<Below>) -> Asked {
-        let Some(mut below) = below else { return Asked::Go(Turn { address, below: None }) };
+    async fn join(&self, address: Claim, mut below: Below) -> Asked {
         if !below.turn.is_in_time() {
             return Asked::Wait { until: clock::now(), scope: Scope::PublicSuffix };
         }
@@ -347,7 +349,8 @@ impl Pace {
                     below.turn.wait(Duration::ZERO).await;
                     return Ok(cleared);
                 }
-                Some(_) => self.renew(turn).await?,
+                // rare, and large: every visit would carry its state through the wait for its clock
+                Some(_) => Box::pin(self.renew(turn)).await?,
                 None if gap.is_zero() || took <= allowed => return Ok(cleared),
                 None => {}
             }

@@ -73,3 +73,17 @@ async fn who_waits_for_a_suffix_holds_up_nobody_at_the_same_address() {
     let gap = Scope::Platform.limits().gap;
     assert!(clock::now() >= later(leaves_at, gap), "{} after {leaves_at}", clock::now());
 }
+
+/// Thousands of visits wait for their turns and clocks at once, so that what is rare has its state apart.
+#[tokio::test]
+async fn who_waits_for_a_turn_or_a_clock_carries_little() {
+    const BYTES_MAX: usize = 2_048;
+    let desk = desk().await;
+    let (target, mut site) = (github_pages(), SiteClock::default());
+    let mut clock = AuthorityClock::new(Host::parse("a.example").unwrap(), None, 0, 0);
+    let asking = size_of_val(&desk.pace.ask(&target, &mut clock, &site));
+    let mut turn = desk.turn("b.example").await;
+    let leave = Leave { turn: &mut turn, progress: None, member: None };
+    let clearing = size_of_val(&desk.pace.clear(&target, &mut clock, &mut site, leave));
+    assert!(asking <= BYTES_MAX && clearing <= BYTES_MAX, "{asking} bytes to ask, {clearing} to be cleared");
+}

@@ -96,7 +96,7 @@ impl Visit<'_> {
             Network::Own => (resolved.addresses, None),
         };
         let target = Target { addresses, network, crawl_delay: None };
-        self.tools.pace.learn(&target).await?;
+        Box::pin(self.tools.pace.learn(&target)).await?;
         let known = self.site.hosts.iter().find(|state| state.host == *host);
         let clock = known.map_or_else(
             || AuthorityClock::new(host.clone(), None, 0, 0),

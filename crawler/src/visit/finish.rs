@@ -18,7 +18,7 @@ impl Visit<'_> {
         if end == VisitEnd::CatchAll {
             disown(&mut self.progress);
         }
-        self.read_together().await?;
+        Box::pin(self.read_together()).await?;
         let now = clock::now();
         let history = self.history(end);
         let next = schedule::next_visit(&history, None, Seed::of(self.site.name.as_str()), now);

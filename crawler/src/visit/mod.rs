@@ -156,7 +156,7 @@ pub(crate) enum Scope {
 /// Visits a site, or goes on with a visit that was parked.
 pub(crate) async fn visit(
     tools: &Tools,
-    leased: LeasedSite,
+    leased: Box<LeasedSite>,
     scope: Scope,
     stop: &Stop,
 ) -> Result<Visited, StoreError> {
@@ -167,7 +167,7 @@ pub(crate) async fn visit(
             return Ok(Visited { outcome, token: leased.token });
         }
     };
-    let mut visit = Visit::new(tools, stop, leased, scope, session);
+    let mut visit = Visit::new(tools, stop, *leased, scope, session);
     let interrupt = match visit.work().await {
         Ok(end) => Interrupt::End(end),
         Err(interrupt) => interrupt,
