@@ -45,6 +45,15 @@ struct Arguments {
     /// Leave SQLite, Xapian and PostgreSQL out
     #[arg(long)]
     alone: bool,
+    /// Kinds of requests that are measured in process; all without it
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    kinds: Vec<String>,
+    /// Times that each request is run in process: its fastest counts, which other work on the machine disturbs least
+    #[arg(long, default_value_t = 1)]
+    rounds: usize,
+    /// Folder for the index, which is kept and taken up by the next run; it has to be of as many capabilities. Not with peers
+    #[arg(long, value_name = "DIR", requires = "alone")]
+    data_dir: Option<PathBuf>,
     /// File for the report
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -66,15 +75,20 @@ struct Report {
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     let texts = Texts::at_hand()?;
-    let dir = tempfile::tempdir()?;
+    let scratch = tempfile::tempdir()?;
+    let dir = arguments.data_dir.as_deref().unwrap_or_else(|| scratch.path());
     let mut report = Report { capabilities: arguments.capabilities, ..Report::default() };
     println!("{} capabilities made of {} texts", arguments.capabilities, texts.tools.len());
     if arguments.stored > 0 {
         from_the_store(&arguments, &texts, &mut report).await?;
     }
-    let store = Store::open_in_data_dir(dir.path()).await?;
-    let index = IndexConfig::in_data_dir(dir.path()).dir;
-    let plain = build(&arguments, &texts, &index, &store.feed_id().await?, &mut report)?;
+    let store = Store::open_in_data_dir(dir).await?;
+    let index = IndexConfig::in_data_dir(dir).dir;
+    let plain = if index.exists() {
+        Vec::new()
+    } else {
+        build(&arguments, &texts, &index, &store.feed_id().await?, &mut report)?
+    };
     let searcher = Searcher::open(&index)?;
     let mut seeded = Seeded::new(7);
     let mut some = |make: &dyn Fn(&Texts, &mut Seeded) -> String, count: usize| -> Vec<String> {
@@ -88,12 +102,12 @@ async fn main() -> anyhow::Result<()> {
     for text in some(&Texts::sentence, arguments.queries) {
         searcher.search(&asked(&text))?;
     }
-    in_process(&searcher, (&keywords, &sentences, &misspelt, &prefixes), &mut report)?;
+    in_process(&arguments, &searcher, (&keywords, &sentences, &misspelt, &prefixes), &mut report)?;
     if let Some(program) = &arguments.api {
-        over_http(program, dir.path(), (&keywords, &sentences, &prefixes), &mut report).await?;
+        over_http(program, dir, (&keywords, &sentences, &prefixes), &mut report).await?;
     }
     if !arguments.alone {
-        beside(&arguments, dir.path(), &plain, (&keywords, &sentences), &mut report).await?;
+        beside(&arguments, dir, &plain, (&keywords, &sentences), &mut report).await?;
     }
     print(&report);
     if let Some(path) = &arguments.json {
@@ -189,7 +203,12 @@ fn faceted(text: &str) -> SearchRequest {
 type Kind<'a> = (&'a str, &'a [String], fn(&str) -> SearchRequest);
 type Requests<'a> = (&'a [String], &'a [String], &'a [String], &'a [String]);
 
+/// Rows of a page that are measured: as many as are answered when nothing is said, ten, and one, which is what finds and
+/// ranks alone.
+const PAGES: [(&str, usize); 3] = [("a page of twenty", 20), ("a page of ten", 10), ("one row", 1)];
+
 fn in_process(
+    arguments: &Arguments,
     searcher: &Searcher,
     (keywords, sentences, misspelt, prefixes): Requests<'_>,
     report: &mut Report,
@@ -201,7 +220,9 @@ fn in_process(
         ("faceted", keywords, faceted),
         ("fuzzy", misspelt, asked),
     ];
-    for (kind, texts, make) in kinds {
+    let rounds = arguments.rounds;
+    let is_wanted = |kind: &str| arguments.kinds.is_empty() || arguments.kinds.iter().any(|of| of == kind);
+    for (kind, texts, make) in kinds.into_iter().filter(|(kind, ..)| is_wanted(kind)) {
         let mut requests: Vec<SearchRequest> = Vec::with_capacity(texts.len());
         let mut bare: Vec<_> = Vec::with_capacity(texts.len());
         // Words that all are left out select nothing that the bare engine could be asked for.
@@ -211,33 +232,35 @@ fn in_process(
                 requests.push(request);
             }
         }
-        let ours = each(&requests, |request| {
-            searcher.search(request)?;
-            Ok(())
-        })?;
-        // The ten rows and snippets of a page, and what finds and ranks them, apart.
-        let no_rows: Vec<SearchRequest> =
-            requests.iter().map(|request| SearchRequest { limit: 1, ..request.clone() }).collect();
-        let ranked = each(&no_rows, |request| {
-            searcher.search(request)?;
-            Ok(())
-        })?;
-        let bare = each(&bare, |bare| {
+        let mut ours = Vec::new();
+        for (page, limit) in PAGES {
+            for request in &mut requests {
+                request.limit = limit;
+            }
+            let run = |request: &SearchRequest| {
+                searcher.search(request)?;
+                Ok(())
+            };
+            ours.push((page, each(&requests, rounds, run)?));
+        }
+        let bare = each(&bare, rounds, |bare| {
             bare.run()?;
             Ok(())
         })?;
-        let share = |of: &Times| (of.per_second / bare.per_second * 100.0).round() / 100.0;
-        report.share_of_bare.insert(kind.to_owned(), share(&ours));
-        report.share_of_bare.insert(format!("{kind}, one row"), share(&ranked));
-        report.times.insert(format!("{kind}: agentdex"), ours);
-        report.times.insert(format!("{kind}: agentdex, one row"), ranked);
+        for (page, of) in ours {
+            let share = (of.per_second / bare.per_second * 100.0).round() / 100.0;
+            report.share_of_bare.insert(format!("{kind}, {page}"), share);
+            report.times.insert(format!("{kind}: agentdex, {page}"), of);
+        }
         report.times.insert(format!("{kind}: bare tantivy, same query"), bare);
     }
-    let suggested = each(prefixes, |prefix| {
-        searcher.suggest(prefix, 10)?;
-        Ok(())
-    })?;
-    report.times.insert("suggest: agentdex".to_owned(), suggested);
+    if is_wanted("suggest") {
+        let suggested = each(prefixes, rounds, |prefix| {
+            searcher.suggest(prefix, 10)?;
+            Ok(())
+        })?;
+        report.times.insert("suggest: agentdex".to_owned(), suggested);
+    }
     Ok(())
 }
 
