@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use manifest::CapabilityId;
 use serde_json::Value;
-use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
+use tantivy::query::{Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, Term};
 
 use super::bare::BareSearch;
-use super::candidates::{Conditions, Selected, is_scored_whole, select, selecting_query};
+use super::candidates::{Conditions, Selected, is_scored_whole, select, text_query};
 use super::columns::KeptTraits;
 use super::cursor::{Cursor, short_tie};
 use super::deadline::{Deadline, Timed};
@@ -53,8 +53,10 @@ pub(super) fn answer(
 /// The query that a request selects its candidates with; `None` when it has no words.
 pub(super) fn bare(loaded: &Loaded, request: &SearchRequest) -> Result<Option<BareSearch>, SearchError> {
     let answerer = Answerer::prepare(loaded, None, request, read_wishes(&request.phrasings)?)?;
-    let Some(text) = answerer.text.as_deref() else { return Ok(None) };
-    let query = answerer.conditions.apply(Some(text), None);
+    if answerer.plans.is_empty() {
+        return Ok(None);
+    }
+    let query = answerer.query();
     let terms = answerer.plans.iter().map(Plan::selecting).sum();
     Ok(Some(BareSearch { searcher: loaded.searcher.clone(), query, terms }))
 }
@@ -71,8 +73,8 @@ pub(super) fn explore(loaded: &Loaded, request: &ExploreRequest) -> Result<Vec<F
     if answerer.answer(Deadline::after(search.time_max))?.nothing_good {
         return Ok(vec![FacetBuckets::default(); request.facets.len()]);
     }
-    let text = answerer.text.as_deref();
-    Ok(facets::explore(loaded, &request.facets, text, &answerer.conditions)?)
+    let text = answerer.text();
+    Ok(facets::explore(loaded, &request.facets, text.as_deref(), &answerer.conditions)?)
 }
 
 /// Searches for what a capability says of itself, and leaves it out.
@@ -104,8 +106,6 @@ struct Answerer<'a> {
     corrections: Vec<Vec<Correction>>,
     wishes: Vec<Wish>,
     conditions: Conditions,
-    /// Any word of any phrasing; `None` when there is none.
-    text: Option<Box<dyn Query>>,
 }
 
 impl<'a> Answerer<'a> {
@@ -131,15 +131,6 @@ impl<'a> Answerer<'a> {
             found_corrections.push(found);
         }
         let conditions = conditions(loaded, &request.filters, &wishes)?;
-        let selecting: Vec<(Occur, Box<dyn Query>)> = plans
-            .iter()
-            .filter_map(|plan| Some((Occur::Should, selecting_query(&loaded.fields, plan)?)))
-            .collect();
-        let text: Option<Box<dyn Query>> = match selecting.as_slice() {
-            [] => None,
-            [(_, only)] => Some(only.box_clone()),
-            _ => Some(Box::new(BooleanQuery::new(selecting))),
-        };
         let limit = request.limit.clamp(1, LIMIT_MAX);
         let corrections = found_corrections;
         Ok(Self {
@@ -153,31 +144,28 @@ impl<'a> Answerer<'a> {
             corrections,
             wishes,
             conditions,
-            text,
         })
     }
 
     fn answer(&self, deadline: Deadline) -> Result<SearchAnswer, SearchError> {
-        let mut answer = match (self.request.sort, self.text.is_some()) {
-            (Sort::Relevance, true) => self.by_relevance(deadline)?,
+        let mut answer = match (self.request.sort, self.plans.is_empty()) {
+            (Sort::Relevance, false) => self.by_relevance(deadline)?,
             (sort, _) => self.by_order(sort, deadline)?,
         };
         if answer.nothing_good {
             return Ok(answer);
         }
         if !self.request.facets.is_empty() {
-            let text = self.text.as_deref();
             deadline.check()?;
-            answer.facets = facets::count(self.loaded, &self.request.facets, text, &self.conditions)?;
+            let (text, wanted) = (self.text(), &self.request.facets);
+            answer.facets = facets::count(self.loaded, wanted, text.as_deref(), &self.conditions)?;
         }
         Ok(answer)
     }
 
     /// The documents of the window, looked at closely; beyond them, the rest by the score of their text.
     fn by_relevance(&self, deadline: Deadline) -> Result<SearchAnswer, SearchError> {
-        let Some(text) = self.text.as_deref() else { return Ok(SearchAnswer::default()) };
-        let query = self.conditions.apply(Some(text), None);
-        let window = self.window(query.as_ref(), deadline)?;
+        let window = self.window(deadline)?;
         let mut answer = SearchAnswer {
             total: window.total + window.only_near,
             total_is_exact: window.total_is_exact,
@@ -207,7 +195,7 @@ impl<'a> Answerer<'a> {
                 return Ok(answer);
             }
         }
-        self.add_rest(&mut answer, query.as_ref(), (seen, deadline), &window)?;
+        self.add_rest(&mut answer, (seen, deadline), &window)?;
         Ok(answer)
     }
 
@@ -215,7 +203,6 @@ impl<'a> Answerer<'a> {
     fn add_rest(
         &self,
         answer: &mut SearchAnswer,
-        query: &dyn Query,
         (seen, deadline): (Vec<u32>, Deadline),
         window: &Window,
     ) -> Result<(), SearchError> {
@@ -226,7 +213,7 @@ impl<'a> Answerer<'a> {
         }
         let skip = Arc::new(seen.iter().copied().collect::<HashSet<u32>>());
         let collector = TopAfter { by: By::Score, limit: room + 1, after: after.clone(), skip };
-        let found = self.collect(query, collector, deadline)?;
+        let found = self.collect(collector, deadline)?;
         (answer.total, answer.total_is_exact) = (found.total + window.only_near, true);
         let highest = window.ranked.last().map_or(f32::MAX, |last| last.score);
         let marks = self.marks();
@@ -255,8 +242,7 @@ impl<'a> Answerer<'a> {
         };
         let after = self.cursor.as_ref().and_then(|cursor| cursor.place.clone());
         let collector = TopAfter { by, limit: self.limit + 1, after, skip: Arc::default() };
-        let query = self.conditions.apply(self.text.as_deref(), None);
-        let found = self.collect(query.as_ref(), collector, deadline)?;
+        let found = self.collect(collector, deadline)?;
         let marks = self.marks();
         let mut answer = SearchAnswer {
             total: found.total,
@@ -276,22 +262,27 @@ impl<'a> Answerer<'a> {
         Ok(answer)
     }
 
-    fn collect(
-        &self,
-        query: &dyn Query,
-        collector: TopAfter,
-        deadline: Deadline,
-    ) -> Result<Found, IndexError> {
+    /// Any word of any phrasing; `None` when there is none.
+    fn text(&self) -> Option<Box<dyn Query>> {
+        text_query(&self.loaded.fields, &self.plans)
+    }
+
+    /// What matches: any of the words, under the conditions.
+    fn query(&self) -> Box<dyn Query> {
+        self.conditions.apply(self.text().as_deref(), None)
+    }
+
+    fn collect(&self, collector: TopAfter, deadline: Deadline) -> Result<Found, IndexError> {
         self.loaded
             .searcher
-            .search(query, &Timed { collector, deadline })
+            .search(&self.query(), &Timed { collector, deadline })
             .map_err(IndexError::engine("search"))
     }
 
     /// Selects and ranks the window.
-    fn window(&self, query: &dyn Query, deadline: Deadline) -> Result<Window, SearchError> {
-        let terms = self.plans.iter().map(Plan::selecting).sum();
-        let Selected { best, total, total_is_exact } = select(self.loaded, query, terms, deadline)?;
+    fn window(&self, deadline: Deadline) -> Result<Window, SearchError> {
+        let Selected { best, total, total_is_exact } =
+            select(self.loaded, &self.plans, &self.conditions, deadline)?;
         let is_everything = total_is_exact && total == best.len() as u64;
         let (mut selected, mut candidates): (Vec<f32>, Vec<DocAddress>) = best.into_iter().unzip();
         let exact = self.exact_documents()?;
@@ -301,7 +292,7 @@ impl<'a> Answerer<'a> {
         }
         let aim = self.aim();
         let only_near = match &aim {
-            Some(aim) => self.add_nearest(aim, query, &mut candidates, deadline)?,
+            Some(aim) => self.add_nearest(aim, &mut candidates, deadline)?,
             None => 0,
         };
         let is_all_selected = candidates.len() == selected.len();
@@ -348,7 +339,6 @@ impl<'a> Answerer<'a> {
     fn add_nearest(
         &self,
         aim: &Aim<'_>,
-        query: &dyn Query,
         candidates: &mut Vec<DocAddress>,
         deadline: Deadline,
     ) -> Result<u64, SearchError> {
@@ -358,7 +348,7 @@ impl<'a> Answerer<'a> {
         let mut nearest = aim.nearest(self.loaded, anything.as_ref(), deadline)?;
         nearest.retain(|address| !known.contains(address));
         nearest.truncate(CANDIDATES_MAX.saturating_sub(candidates.len()));
-        let found = matching(self.loaded, query, &nearest)?;
+        let found = matching(self.loaded, self.query().as_ref(), &nearest)?;
         candidates.extend(&nearest);
         Ok((nearest.len() as u64).saturating_sub(found))
     }

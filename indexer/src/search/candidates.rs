@@ -1,13 +1,15 @@
 //! Which documents are looked at closely: the best by text.
 //!
-//! Few terms are searched with a collector that skips what cannot be among the best; many terms cost less when every
-//! match is scored, which also counts them.
+//! Words alone are added up ([`super::accumulate`]), which also counts what matches. Under filters, phrases and exclusions the
+//! engine searches: few terms with a collector that skips what cannot be among the best; many terms cost less when every
+//! match is scored and counted.
 
 use tantivy::collector::{Count, TopDocs};
 use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, Score, Term};
 
+use super::accumulate::accumulate;
 use super::deadline::{Deadline, Timed};
 use super::frequencies::Known;
 use super::loaded::Loaded;
@@ -32,6 +34,11 @@ pub(super) struct Conditions {
 }
 
 impl Conditions {
+    /// Whether anything goes.
+    fn is_empty(&self) -> bool {
+        self.filters.is_empty() && self.required.is_empty() && self.excluded.is_empty()
+    }
+
     /// A query under these conditions; a facet is counted without its own filter.
     pub(super) fn apply(&self, query: Option<&dyn Query>, without: Option<FacetKey>) -> Box<dyn Query> {
         let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
@@ -51,11 +58,24 @@ impl Conditions {
     }
 }
 
+/// The documents that have any word of any plan; `None` when there is none.
+pub(super) fn text_query(fields: &Fields, plans: &[Plan]) -> Option<Box<dyn Query>> {
+    let mut clauses: Vec<(Occur, Box<dyn Query>)> =
+        plans.iter().filter_map(|plan| Some((Occur::Should, selecting_query(fields, plan)?))).collect();
+    match (clauses.pop(), clauses.is_empty()) {
+        (Some((_, only)), true) => Some(only),
+        (None, _) => None,
+        (last, _) => {
+            clauses.extend(last);
+            Some(Box::new(BooleanQuery::new(clauses)))
+        }
+    }
+}
+
 /// The documents that have any of the terms, scored by them.
-pub(super) fn selecting_query(fields: &Fields, plan: &Plan) -> Option<Box<dyn Query>> {
+fn selecting_query(fields: &Fields, plan: &Plan) -> Option<Box<dyn Query>> {
     let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
-    let selecting = plan.terms.iter().filter(|term| term.role != Role::Association);
-    for term in selecting.take(SELECTING_TERMS_MAX) {
+    for term in selecting(plan) {
         let field = if term.role == Role::Bigram { fields.bigram } else { fields.all };
         clauses.push((Occur::Should, weighted(Term::from_field_text(field, &term.text), term)));
     }
@@ -63,6 +83,11 @@ pub(super) fn selecting_query(fields: &Fields, plan: &Plan) -> Option<Box<dyn Qu
         0 => None,
         _ => Some(Box::new(BooleanQuery::new(clauses))),
     }
+}
+
+/// The terms that select.
+fn selecting(plan: &Plan) -> impl Iterator<Item = &QueryTerm> {
+    plan.terms.iter().filter(|term| term.role != Role::Association).take(SELECTING_TERMS_MAX)
 }
 
 /// Whether the selection scores every term of a plan, and its sum is what ranking needs of them.
@@ -91,23 +116,31 @@ pub(super) struct Selected {
     pub(super) total_is_exact: bool,
 }
 
+/// Selects among the documents that have any word of the plans, under conditions.
 pub(super) fn select(
     loaded: &Loaded,
-    query: &dyn Query,
-    terms: usize,
+    plans: &[Plan],
+    conditions: &Conditions,
     deadline: Deadline,
 ) -> Result<Selected, IndexError> {
     let failed = IndexError::engine("search");
+    if conditions.is_empty() {
+        let terms = plans.iter().flat_map(selecting);
+        let found = accumulate(loaded, terms, WINDOW, || deadline.pass()).map_err(&failed)?;
+        return Ok(Selected { best: found.best, total: found.total, total_is_exact: true });
+    }
+    let query = conditions.apply(text_query(&loaded.fields, plans).as_deref(), None);
+    let terms = plans.iter().map(Plan::selecting).sum();
     let best = TopDocs::with_limit(WINDOW).order_by_score();
     let (searcher, known) = (&loaded.searcher, Known(loaded));
     if !is_skipping(terms) {
         let counted = Timed { collector: (best, Count), deadline };
         let (best, total) =
-            searcher.search_with_statistics_provider(query, &counted, &known).map_err(&failed)?;
+            searcher.search_with_statistics_provider(&query, &counted, &known).map_err(&failed)?;
         return Ok(Selected { best, total: total as u64, total_is_exact: true });
     }
     let skipping = Timed { collector: best, deadline };
-    let best = searcher.search_with_statistics_provider(query, &skipping, &known).map_err(&failed)?;
+    let best = searcher.search_with_statistics_provider(&query, &skipping, &known).map_err(&failed)?;
     let total = best.len() as u64;
     Ok(Selected { total_is_exact: best.len() < WINDOW, best, total })
 }

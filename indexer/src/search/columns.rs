@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tantivy::columnar::Column;
 use tantivy::fieldnorm::FieldNormReader;
-use tantivy::index::SegmentId;
+use tantivy::index::{InvertedIndexReader, SegmentId};
+use tantivy::schema::Field;
 use tantivy::{DocId, Searcher, SegmentReader};
 
 use crate::index::Fields;
@@ -19,8 +20,21 @@ pub(crate) struct Columns {
     pub(crate) stems: Column<u64>,
     /// The character grams of its names, as numbers.
     pub(crate) grams: Column<u64>,
-    /// How long the documents are.
-    pub(crate) lengths: FieldNormReader,
+    /// Which documents have a word, and a pair of words.
+    pub(super) words: Lists,
+    pub(super) pairs: Lists,
+}
+
+/// The postings of one field, and how long its documents are.
+pub(super) struct Lists {
+    pub(super) postings: Arc<InvertedIndexReader>,
+    pub(super) lengths: FieldNormReader,
+}
+
+impl Lists {
+    fn of(segment: &SegmentReader, field: Field) -> tantivy::Result<Self> {
+        Ok(Self { postings: segment.inverted_index(field)?, lengths: segment.get_fieldnorms_reader(field)? })
+    }
 }
 
 /// What decides an order beside the text. Kept side by side in memory: as columns of the index they would lie in four places
@@ -60,7 +74,8 @@ impl Columns {
             first_seen_ms: fast.i64("first_seen_ms")?,
             stems: fast.u64("stems")?,
             grams: fast.u64("grams")?,
-            lengths: segment.get_fieldnorms_reader(fields.all)?,
+            words: Lists::of(segment, fields.all)?,
+            pairs: Lists::of(segment, fields.bigram)?,
         })
     }
 }

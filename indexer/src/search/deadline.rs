@@ -1,7 +1,8 @@
 //! The time that one search may take.
 //!
-//! The engine cannot be stopped in the middle of a segment, but a search passes over several, one after the other, and
-//! goes on to candidates and facets: before each step it is asked whether there is time left.
+//! What adds up words asks after every few thousand documents whether there is time left. The engine, which searches under
+//! filters, cannot be stopped in the middle of a segment, but it passes over several, one after the other, and a search
+//! goes on to candidates and facets: before each step the same is asked.
 
 use std::time::{Duration, Instant};
 
@@ -31,6 +32,11 @@ impl Deadline {
 
     pub(super) fn check(self) -> Result<(), SearchError> {
         if self.is_over() { Err(self.error()) } else { Ok(()) }
+    }
+
+    /// The same for what the engine calls or is called by.
+    pub(super) fn pass(self) -> tantivy::Result<()> {
+        if self.is_over() { Err(TantivyError::InternalError("out of time".to_owned())) } else { Ok(()) }
     }
 
     pub(super) fn error(self) -> SearchError {
@@ -66,9 +72,7 @@ impl<C: Collector> Collector for Timed<C> {
         ordinal: SegmentOrdinal,
         segment: &SegmentReader,
     ) -> tantivy::Result<<C::Child as SegmentCollector>::Fruit> {
-        if self.deadline.is_over() {
-            return Err(TantivyError::InternalError("out of time".to_owned()));
-        }
+        self.deadline.pass()?;
         self.collector.collect_segment(weight, ordinal, segment)
     }
 }

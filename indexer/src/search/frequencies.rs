@@ -1,24 +1,70 @@
-//! How many capabilities have a word, and what else BM25 asks of a whole index. Asked for every word of every request, and
-//! the same until the next commit.
+//! Which capabilities have a word: how many, and where the index lists them. Asked for every word of every request, and the
+//! same until the next commit.
 
-use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use tantivy::query::{Bm25StatisticsProvider, Bm25Weight};
+use rustc_hash::FxHashMap;
+use tantivy::postings::TermInfo;
+use tantivy::query::Bm25StatisticsProvider;
 use tantivy::schema::Field;
-use tantivy::{Searcher, Term};
+use tantivy::{Searcher, SegmentOrdinal, Term};
 
 use super::loaded::Loaded;
-use crate::index::Fields;
 
-/// Words that are kept: more than people use, few enough for two megabytes.
+/// Words that are kept: more than people use. Most are in few segments and take some hundred octets; in each of eight, they
+/// all would take six megabytes.
 const KEPT_MAX: usize = 20_000;
 
-/// Frequencies in one field.
+/// What the index has of one term.
+#[derive(Debug, Default)]
+pub(super) struct KnownTerm {
+    /// Capabilities that have it, deleted ones that are still there included.
+    pub(super) frequency: u64,
+    listed: Vec<Listed>,
+}
+
+/// Where the documents of one segment are listed that have a term.
+#[derive(Debug)]
+struct Listed {
+    segment: SegmentOrdinal,
+    documents: u32,
+    from: usize,
+    to: usize,
+}
+
+impl KnownTerm {
+    fn look_up(searcher: &Searcher, field: Field, text: &str) -> tantivy::Result<Self> {
+        let term = Term::from_field_text(field, text);
+        let mut known = Self::default();
+        for (segment, ordinal) in searcher.segment_readers().iter().zip(0..) {
+            let Some(info) = segment.inverted_index(field)?.get_term_info(&term)? else { continue };
+            known.frequency += u64::from(info.doc_freq);
+            known.listed.push(Listed {
+                segment: ordinal,
+                documents: info.doc_freq,
+                from: info.postings_range.start,
+                to: info.postings_range.end,
+            });
+        }
+        Ok(known)
+    }
+
+    /// Where its documents of one segment are listed, if any has it. Their places in the text are left out.
+    pub(super) fn in_segment(&self, ordinal: SegmentOrdinal) -> Option<TermInfo> {
+        let listed = self.listed.iter().find(|listed| listed.segment == ordinal)?;
+        Some(TermInfo {
+            doc_freq: listed.documents,
+            postings_range: listed.from..listed.to,
+            positions_range: 0..0,
+        })
+    }
+}
+
+/// The terms of one field.
 #[derive(Debug)]
 pub(crate) struct Frequencies {
     field: Field,
-    kept: RwLock<HashMap<String, u64>>,
+    kept: RwLock<FxHashMap<String, Arc<KnownTerm>>>,
 }
 
 impl Frequencies {
@@ -32,57 +78,27 @@ impl Frequencies {
         searcher: &Searcher,
         terms: impl Iterator<Item = Option<&'a str>>,
     ) -> tantivy::Result<Vec<u64>> {
-        let mut new: Vec<(String, u64)> = Vec::new();
-        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
-        let frequency = |term: Option<&str>| match (term, term.and_then(|term| kept.get(term))) {
-            (None, _) => Ok(0),
-            (_, Some(frequency)) => Ok(*frequency),
-            (Some(term), None) => {
-                let frequency = searcher.doc_freq(&Term::from_field_text(self.field, term))?;
-                new.push((term.to_owned(), frequency));
-                Ok(frequency)
-            }
+        let frequency = |term: Option<&str>| {
+            term.map_or(Ok(0), |term| self.term(searcher, term).map(|known| known.frequency))
         };
-        let found = terms.map(frequency).collect();
-        let has_room = kept.len() + new.len() <= KEPT_MAX;
-        drop(kept);
-        if !new.is_empty() && has_room {
-            self.kept.write().unwrap_or_else(PoisonError::into_inner).extend(new);
+        terms.map(frequency).collect()
+    }
+
+    /// What the index has of a term.
+    pub(super) fn term(&self, searcher: &Searcher, text: &str) -> tantivy::Result<Arc<KnownTerm>> {
+        let has_room = {
+            let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some(known) = kept.get(text) {
+                return Ok(Arc::clone(known));
+            }
+            kept.len() < KEPT_MAX
+        };
+        let known = Arc::new(KnownTerm::look_up(searcher, self.field, text)?);
+        if has_room {
+            let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+            kept.insert(text.to_owned(), Arc::clone(&known));
         }
-        found
-    }
-}
-
-/// What BM25 needs to know of a whole index.
-#[derive(Debug, Clone)]
-pub(crate) struct Statistics {
-    documents: u64,
-    /// Terms of all documents.
-    tokens: [(Field, u64); 2],
-}
-
-impl Statistics {
-    pub(crate) fn of(searcher: &Searcher, fields: &Fields) -> tantivy::Result<Self> {
-        let mut tokens = [fields.all, fields.bigram].map(|field| (field, 0));
-        for (field, count) in &mut tokens {
-            *count = searcher.total_num_tokens(*field)?;
-        }
-        Ok(Self { documents: searcher.total_num_docs()?, tokens })
-    }
-
-    pub(crate) fn documents(&self) -> u64 {
-        self.documents
-    }
-
-    pub(crate) fn bm25(&self, field: Field, frequency: u64) -> Bm25Weight {
-        #[expect(clippy::cast_precision_loss, reason = "an average of lengths needs no more than f32")]
-        let length = self.tokens(field).map_or(1.0, |count| count as f32 / self.documents.max(1) as f32);
-        // an index may be empty, and a word that no document has counts as one that is rare
-        Bm25Weight::for_one_term_without_explain(frequency, self.documents.max(frequency), length)
-    }
-
-    fn tokens(&self, field: Field) -> Option<u64> {
-        self.tokens.iter().find(|(of, _)| *of == field).map(|(_, count)| *count)
+        Ok(known)
     }
 }
 
@@ -96,16 +112,13 @@ impl Bm25StatisticsProvider for Known<'_> {
     }
 
     fn total_num_docs(&self) -> tantivy::Result<u64> {
-        Ok(self.0.statistics.documents)
+        Ok(self.0.statistics.documents())
     }
 
     fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
         let kept = [&self.0.words, &self.0.pairs].into_iter().find(|kept| kept.field == term.field());
         match (kept, term.value().as_str()) {
-            (Some(kept), Some(text)) => {
-                let found = kept.of(&self.0.searcher, std::iter::once(Some(text)))?;
-                Ok(found.first().copied().unwrap_or_default())
-            }
+            (Some(kept), Some(text)) => Ok(kept.term(&self.0.searcher, text)?.frequency),
             _ => self.0.searcher.doc_freq(term),
         }
     }

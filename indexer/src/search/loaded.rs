@@ -7,8 +7,9 @@ use std::sync::Arc;
 use tantivy::{Index, IndexReader, ReloadPolicy};
 
 use super::IndexGeneration;
+use super::bm25::Statistics;
 use super::columns::Columns;
-use super::frequencies::{Frequencies, Statistics};
+use super::frequencies::Frequencies;
 use super::suggest::Suggestions;
 use super::warm::{read_ahead, warm};
 use crate::error::IndexError;

@@ -5,9 +5,9 @@
 //! as the search that selected them. What that search has scored already is not added again where its sum is all that
 //! is needed.
 
-use tantivy::query::Bm25Weight;
 use tantivy::{DocAddress, DocId, columnar};
 
+use super::bm25::{B, Bm25, K1};
 use super::columns::Columns;
 use super::loaded::Loaded;
 use super::postings::{self, Place};
@@ -24,9 +24,6 @@ const ABOUT_WEIGHT: f32 = 0.1;
 const EXAMPLE_LENGTH: f32 = 12.0;
 const ABOUT_LENGTH: f32 = 24.0;
 const GRAMS_LENGTH: f32 = 24.0;
-/// The constants of BM25, which are those of the engine.
-const K1: f32 = 1.2;
-const B: f32 = 0.75;
 /// Candidates, the best by their words, that are looked at where the selection has scored the words: what is left adds
 /// too little to bring others among the first ten. On the dev queries of the public sets 120 rank no better, and 30 worse.
 const CLOSE_MAX: usize = 80;
@@ -112,7 +109,7 @@ impl Matrix {
     /// Looks one candidate's stems and grams up among those that are wanted.
     fn fill(
         &mut self,
-        wanted: &Wanted,
+        wanted: &Wanted<'_>,
         columns: &Columns,
         (row, document): (usize, DocId),
         numbers: &mut Vec<u64>,
@@ -130,7 +127,7 @@ impl Matrix {
             }
             for of in wanted.stems(stem.number) {
                 let score = match stem.part {
-                    StemPart::Own => of.bm25.score(columns.lengths.fieldnorm_id(document), stem.count),
+                    StemPart::Own => of.bm25.score(columns.words.lengths.fieldnorm_id(document), stem.count),
                     // A stand-in until the length is known.
                     StemPart::Example | StemPart::About => of.rarity * stem_share(stem.count),
                 };
@@ -172,7 +169,7 @@ impl Matrix {
             self.columns.iter().enumerate().filter(|(_, column)| column.field_name == "bigram")
         {
             let Some(term) = plan.terms.get(column.term) else { continue };
-            for (row, score) in postings::scores(loaded, loaded.fields.bigram, &term.text, &places)? {
+            for (row, score) in postings::scores(loaded, &term.text, &places)? {
                 if let Some(value) = self.values.get_mut(row * width + at) {
                     *value = score * column.weight;
                 }
@@ -205,20 +202,20 @@ fn length_share(length: u32, usual: f32) -> f32 {
 }
 
 /// A term of the plan as candidates are searched for it.
-struct WantedStem {
+struct WantedStem<'a> {
     number: u32,
     own: usize,
     example: Option<usize>,
     about: Option<usize>,
     is_association: bool,
     rarity: f32,
-    bm25: Bm25Weight,
+    bm25: Bm25<'a>,
 }
 
 /// The terms of a plan by their numbers.
-struct Wanted {
+struct Wanted<'a> {
     /// In order of numbers.
-    stems: Vec<WantedStem>,
+    stems: Vec<WantedStem<'a>>,
     stems_filter: Filter,
     /// In order of numbers, each with what it gives.
     grams: Vec<(u16, f32)>,
@@ -250,9 +247,9 @@ impl Filter {
     }
 }
 
-impl Wanted {
-    fn of(loaded: &Loaded, plan: &Plan, matrix: &Matrix, frequencies: &[u64]) -> Self {
-        let mut stems: Vec<WantedStem> = Vec::with_capacity(plan.terms.len());
+impl<'a> Wanted<'a> {
+    fn of(loaded: &'a Loaded, plan: &Plan, matrix: &Matrix, frequencies: &[u64]) -> Self {
+        let mut stems: Vec<WantedStem<'_>> = Vec::with_capacity(plan.terms.len());
         for (own, column) in
             matrix.columns.iter().enumerate().filter(|(_, column)| column.field_name == "all")
         {
@@ -268,7 +265,7 @@ impl Wanted {
                 about: is_said.then_some(own + 2),
                 is_association: of.role == Role::Association,
                 rarity: matrix.rarity.get(column.term).copied().unwrap_or_default(),
-                bm25: loaded.statistics.bm25(loaded.fields.all, (*frequency).max(1)),
+                bm25: loaded.statistics.of_word((*frequency).max(1)),
             });
         }
         stems.sort_unstable_by_key(|stem| stem.number);
@@ -281,7 +278,7 @@ impl Wanted {
         }
     }
 
-    fn stems(&self, number: u32) -> &[WantedStem] {
+    fn stems(&self, number: u32) -> &[WantedStem<'a>] {
         if !self.stems_filter.may_have(u64::from(number)) {
             return &[];
         }

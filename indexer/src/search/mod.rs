@@ -1,7 +1,9 @@
 //! The read side: opens an index, follows its commits, and answers.
 
+mod accumulate;
 mod answerer;
 mod bare;
+mod bm25;
 mod candidates;
 mod columns;
 mod completions;

@@ -1,0 +1,106 @@
+//! The engine's BM25, to the last bit, without a table of its own for every term.
+//!
+//! The engine computes a table over the lengths of documents for each term of each request, though it is the same for every
+//! term of a field. Here it is made once for each commit.
+
+use std::sync::Arc;
+
+use tantivy::fieldnorm::FieldNormReader;
+use tantivy::query::Bm25StatisticsProvider as _;
+use tantivy::schema::Field;
+use tantivy::{Score, Searcher};
+
+use crate::index::Fields;
+
+/// The constants of BM25, which are those of the engine.
+pub(super) const K1: f32 = 1.2;
+pub(super) const B: f32 = 0.75;
+
+/// What BM25 needs to know of a whole index.
+#[derive(Debug, Clone)]
+pub(crate) struct Statistics {
+    documents: u64,
+    all: OfField,
+    bigram: OfField,
+}
+
+/// What it needs to know of one field.
+#[derive(Debug, Clone)]
+struct OfField {
+    field: Field,
+    /// Terms of all documents.
+    tokens: u64,
+    lengths: Arc<[Score; 256]>,
+}
+
+impl OfField {
+    fn of(searcher: &Searcher, field: Field, documents: u64) -> tantivy::Result<Self> {
+        let tokens = searcher.total_num_tokens(field)?;
+        #[expect(clippy::cast_precision_loss, reason = "an average of lengths needs no more than f32")]
+        let average = tokens as f32 / documents.max(1) as f32;
+        let mut lengths = [0.0; 256];
+        for (id, length) in (0..=u8::MAX).zip(&mut lengths) {
+            #[expect(clippy::cast_precision_loss, reason = "the engine rounds lengths far more coarsely")]
+            let tokens = FieldNormReader::id_to_fieldnorm(id) as f32;
+            *length = K1 * (1.0 - B + B * tokens / average);
+        }
+        Ok(Self { field, tokens, lengths: Arc::new(lengths) })
+    }
+}
+
+impl Statistics {
+    pub(crate) fn of(searcher: &Searcher, fields: &Fields) -> tantivy::Result<Self> {
+        let documents = searcher.total_num_docs()?;
+        let of = |field| OfField::of(searcher, field, documents);
+        Ok(Self { documents, all: of(fields.all)?, bigram: of(fields.bigram)? })
+    }
+
+    pub(crate) fn documents(&self) -> u64 {
+        self.documents
+    }
+
+    /// Terms of all documents in a field, of those fields that are scored.
+    pub(super) fn tokens(&self, field: Field) -> Option<u64> {
+        [&self.all, &self.bigram].into_iter().find(|of| of.field == field).map(|of| of.tokens)
+    }
+
+    /// What a term scores in the field `all` that so many documents have.
+    pub(super) fn of_word(&self, frequency: u64) -> Bm25<'_> {
+        self.bm25(&self.all, frequency)
+    }
+
+    /// What a pair scores in the field `bigram` that so many documents have.
+    pub(super) fn of_pair(&self, frequency: u64) -> Bm25<'_> {
+        self.bm25(&self.bigram, frequency)
+    }
+
+    fn bm25<'a>(&self, of: &'a OfField, frequency: u64) -> Bm25<'a> {
+        // an index may be empty, and a word that no document has counts as one that is rare
+        let documents = self.documents.max(frequency);
+        #[expect(clippy::cast_precision_loss, reason = "as the engine computes it")]
+        let ratio = ((documents - frequency) as f32 + 0.5) / (frequency as f32 + 0.5);
+        Bm25 { weight: (1.0 + ratio).ln() * (1.0 + K1), lengths: &of.lengths }
+    }
+}
+
+/// Scores one term.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bm25<'a> {
+    weight: Score,
+    lengths: &'a [Score; 256],
+}
+
+impl Bm25<'_> {
+    /// The same times a factor.
+    pub(super) fn times(self, factor: Score) -> Self {
+        Self { weight: self.weight * factor, ..self }
+    }
+
+    /// The score of a document with this length, as the engine rounds it, that has the term so many times.
+    #[inline]
+    pub(super) fn score(&self, length: u8, count: u32) -> Score {
+        #[expect(clippy::cast_precision_loss, reason = "counts of words are small")]
+        let count = count as f32;
+        self.weight * (count / (count + self.lengths[usize::from(length)]))
+    }
+}
