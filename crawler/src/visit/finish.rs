@@ -34,7 +34,7 @@ impl Visit<'_> {
             end,
             status,
             next_visit: store::NextVisit { at: next.at, reason: in_words(&next) },
-            robots: robots.into_values().collect(),
+            robots: robots.into_values().map(|record| *record).collect(),
             fetches: fetched.into_iter().map(Fetched::into_record).collect(),
             changed_any,
             paths_checked,

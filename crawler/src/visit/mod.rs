@@ -141,7 +141,7 @@ struct Visit<'a> {
 /// What a visit would set out to ask for, robots.txt apart.
 pub(crate) fn planned_urls(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Vec<ManifestUrl> {
     let progress = Progress::resume(site, now).unwrap_or_else(|| prepare::begin(site, priors, now));
-    progress.queue.into_iter().map(|task| task.url).collect()
+    progress.queue.tasks().map(|task| task.url).collect()
 }
 
 /// How much of a site a visit asks for.
@@ -234,7 +234,8 @@ impl<'a> Visit<'a> {
     /// The next task within the scope of the visit.
     fn next_task(&mut self) -> Option<Task> {
         if let Scope::Document(url) = &self.scope {
-            self.progress.queue.retain(|task| task.url == *url || task.role == Role::Part);
+            let is_within = |task: &Task| task.url == *url || task.role == Role::Part;
+            self.progress.queue = self.progress.queue.tasks().filter(is_within).collect();
         }
         self.progress.queue.pop_front()
     }
@@ -304,7 +305,7 @@ impl<'a> Visit<'a> {
         }
         self.persist_clocks().await;
         self.progress.site_next_ok_at = self.site_clock.next_ok_at;
-        let current = self.progress.queue.front().map(|task| task.current().host());
+        let current = self.progress.queue.tasks().next().map(|task| task.current().host());
         let hops = self.progress.robots_hops.values().filter_map(|chain| Some(chain.last()?.host()));
         let hosts: Vec<Host> = self.authorities.keys().cloned().chain(current).chain(hops).collect();
         let known = hosts.into_iter().map(|host| (host.clone(), self.session.pinned(&host)));

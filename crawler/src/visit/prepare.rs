@@ -34,7 +34,6 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
     for task in pages {
         progress.plan(task);
     }
-    progress.queue.shrink_to_fit();
     progress
 }
 

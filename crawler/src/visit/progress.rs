@@ -1,6 +1,6 @@
 //! What a visit knows of itself: enough to be parked and to go on anywhere.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use store::{PathCheck, PathSlots, Phases, RobotsRecord, Seed, SiteState};
 
 use super::fetched::Fetched;
 use super::links::Leads;
+use super::queue::Queue;
 use super::task::Task;
 use crate::seeds::fingerprint;
 
@@ -19,6 +20,8 @@ use crate::seeds::fingerprint;
 const TASKS_MAX: usize = 120;
 /// Answers for which room is made at a time.
 const FETCHED_MORE: usize = 4;
+/// By so much what is written down grows with an answer, as a rule.
+const WRITTEN_MORE_BYTES: usize = 768;
 /// Seeds that a visit may add: ten catalogs' worth.
 const SEEDS_MAX: usize = 10_000;
 /// A visit that was broken off longer ago begins anew: what it saw is no longer what is there.
@@ -36,7 +39,7 @@ pub(crate) struct Resolved {
     addresses: BTreeMap<Host, Vec<SocketAddr>>,
 }
 
-/// A visit's memory.
+/// A visit's memory. What is in maps is boxed: a map has room for eleven hosts, and nearly every site has one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Progress {
     pub(crate) started_at: DateTime<Utc>,
@@ -45,17 +48,19 @@ pub(crate) struct Progress {
     pub(crate) saved_at: Option<DateTime<Utc>>,
     /// Time spent on requests; waits for a turn are not the site's fault.
     pub(crate) active: Duration,
-    #[serde(with = "super::queue")]
-    pub(crate) queue: VecDeque<Task>,
+    pub(crate) queue: Queue,
     /// The task in hand, with the redirects that it has followed; it is asked again when the visit is broken off.
     #[serde(default)]
     pub(crate) current: Option<Task>,
     /// Fingerprints of every URL that is or was in the queue; known from the rest when the visit goes on elsewhere.
     #[serde(skip)]
     pub(crate) planned: HashSet<u64>,
-    pub(crate) rules: BTreeMap<Host, VisitRules>,
+    /// Size of what was written down last.
+    #[serde(skip)]
+    written_bytes: usize,
+    pub(crate) rules: BTreeMap<Host, Box<VisitRules>>,
     pub(crate) ended: BTreeMap<Host, VisitEnd>,
-    pub(crate) robots: BTreeMap<Host, RobotsRecord>,
+    pub(crate) robots: BTreeMap<Host, Box<RobotsRecord>>,
     /// Redirects of robots.txt files that were followed before the visit went on elsewhere.
     #[serde(default)]
     pub(crate) robots_hops: BTreeMap<Host, Vec<ManifestUrl>>,
@@ -85,9 +90,10 @@ impl Progress {
             started_at: now,
             saved_at: None,
             active: Duration::ZERO,
-            queue: VecDeque::new(),
+            queue: Queue::default(),
             current: None,
             planned: HashSet::new(),
+            written_bytes: 0,
             rules: BTreeMap::new(),
             ended: BTreeMap::new(),
             robots: BTreeMap::new(),
@@ -119,9 +125,9 @@ impl Progress {
         if let Some(task) = progress.current.take() {
             progress.queue.push_front(task);
         }
-        let queued = progress.queue.iter().map(|task| &task.url);
-        progress.planned =
-            queued.chain(progress.fetched.iter().map(|fetched| &fetched.url)).map(fingerprint_of).collect();
+        let queued = progress.queue.tasks().map(|task| fingerprint_of(&task.url));
+        let asked = progress.fetched.iter().map(|fetched| fingerprint_of(&fetched.url));
+        progress.planned = queued.chain(asked).collect();
         Some(progress)
     }
 
@@ -134,7 +140,11 @@ impl Progress {
             return None;
         }
         self.saved_at = Some(now);
-        serde_json::to_string(self).ok()
+        // thousands of these wait to be written: little more room than they need
+        let mut state = Vec::with_capacity(self.written_bytes + WRITTEN_MORE_BYTES);
+        serde_json::to_writer(&mut state, self).ok()?;
+        self.written_bytes = state.len();
+        String::from_utf8(state).ok()
     }
 
     /// Keeps where names lead, for the next worker.

@@ -1,48 +1,106 @@
-//! The queue of a visit as it is written down. That happens with nearly every request, and most tasks are rows of the path
-//! table: of these the row is kept alone.
+//! What a visit still has to ask for. Most tasks are rows of the path table: of these the row is kept alone, since thousands of
+//! visits wait with their queues, and write them down with nearly every request.
 
 use std::collections::VecDeque;
 
 use manifest::Host;
 use policy::plan::{PATHS, PlannedPath};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::prepare::planned_task;
 use super::task::{Plainly, Task};
 
-#[derive(Serialize, Deserialize)]
+/// Tasks in their order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Queue(VecDeque<Stretch>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Kept<T> {
+enum Stretch {
     /// Paths of one host that follow each other, by their rows.
-    Rows(Host, Vec<u8>),
-    Task(T),
+    Rows(Host, VecDeque<u8>),
+    Task(Box<Task>),
 }
 
-pub(super) fn serialize<S: Serializer>(queue: &VecDeque<Task>, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut kept: Vec<Kept<&Task>> = Vec::new();
-    for task in queue {
+impl Queue {
+    pub(crate) fn push_back(&mut self, task: Task) {
         let host = task.url.host();
-        match (row_of(task, &host), kept.last_mut()) {
-            (Some(row), Some(Kept::Rows(same, slots))) if *same == host => slots.push(row.slot),
-            (Some(row), _) => kept.push(Kept::Rows(host, vec![row.slot])),
-            (None, _) => kept.push(Kept::Task(task)),
+        match (row_of(&task, &host), self.0.back_mut()) {
+            (Some(row), Some(Stretch::Rows(same, slots))) if *same == host => slots.push_back(row.slot),
+            (row, _) => self.0.push_back(Stretch::of(row, host, task)),
         }
     }
-    kept.serialize(serializer)
-}
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<VecDeque<Task>, D::Error> {
-    let mut queue = VecDeque::new();
-    for kept in Vec::<Kept<Task>>::deserialize(deserializer)? {
-        match kept {
-            Kept::Task(task) => queue.push_back(task),
-            Kept::Rows(host, slots) => {
-                let rows = slots.into_iter().filter_map(row);
-                queue.extend(rows.filter_map(|row| planned_task(&host, row)));
+    pub(crate) fn push_front(&mut self, task: Task) {
+        let host = task.url.host();
+        match (row_of(&task, &host), self.0.front_mut()) {
+            (Some(row), Some(Stretch::Rows(same, slots))) if *same == host => slots.push_front(row.slot),
+            (row, _) => self.0.push_front(Stretch::of(row, host, task)),
+        }
+    }
+
+    pub(crate) fn pop_front(&mut self) -> Option<Task> {
+        loop {
+            match self.0.pop_front()? {
+                Stretch::Task(task) => return Some(*task),
+                Stretch::Rows(host, mut slots) => {
+                    // rows of another version's table are passed over
+                    let next = std::iter::from_fn(|| slots.pop_front()).find_map(|slot| task_of(&host, slot));
+                    if !slots.is_empty() {
+                        self.0.push_front(Stretch::Rows(host, slots));
+                    }
+                    if next.is_some() {
+                        return next;
+                    }
+                }
             }
         }
     }
-    Ok(queue)
+
+    /// The tasks, made anew from their rows.
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = Task> {
+        self.0.iter().flat_map(|stretch| match stretch {
+            Stretch::Rows(host, slots) => slots.iter().filter_map(|slot| task_of(host, *slot)).collect(),
+            Stretch::Task(task) => vec![Task::clone(task)],
+        })
+    }
+
+    /// Paths that are asked for at a host.
+    pub(crate) fn paths_at(&self, host: &Host) -> Vec<String> {
+        let mut paths = Vec::new();
+        for stretch in &self.0 {
+            match stretch {
+                Stretch::Rows(of, slots) if of == host => {
+                    paths.extend(slots.iter().filter_map(|slot| Some(row(*slot)?.path.to_owned())));
+                }
+                Stretch::Task(task) if task.url.host() == *host => paths.push(task.url.path_and_query()),
+                _ => {}
+            }
+        }
+        paths
+    }
+}
+
+impl FromIterator<Task> for Queue {
+    fn from_iter<T: IntoIterator<Item = Task>>(tasks: T) -> Self {
+        let mut queue = Self::default();
+        tasks.into_iter().for_each(|task| queue.push_back(task));
+        queue
+    }
+}
+
+impl Stretch {
+    fn of(row: Option<&PlannedPath>, host: Host, task: Task) -> Self {
+        match row {
+            Some(row) => Self::Rows(host, VecDeque::from([row.slot])),
+            None => Self::Task(Box::new(task)),
+        }
+    }
+}
+
+fn task_of(host: &Host, slot: u8) -> Option<Task> {
+    planned_task(host, row(slot)?)
 }
 
 fn row(slot: u8) -> Option<&'static PlannedPath> {
@@ -66,12 +124,6 @@ mod tests {
 
     use super::*;
 
-    #[derive(Debug, PartialEq, Serialize, Deserialize)]
-    struct Written {
-        #[serde(with = "super")]
-        queue: VecDeque<Task>,
-    }
-
     fn planned(host: &str) -> impl Iterator<Item = Task> {
         let host = Host::parse(host).unwrap();
         PATHS.iter().map(move |row| planned_task(&host, row).unwrap())
@@ -84,24 +136,49 @@ mod tests {
         special.plainly = Plainly::Yes;
         let mut redirected = planned("b.example").nth(2).unwrap();
         redirected.hops.push(linked.clone());
-        let queue: VecDeque<Task> = planned("a.example")
+        let tasks: Vec<Task> = planned("a.example")
             .chain([Task::new(linked, BodyKind::Manifest, Discovery::Submitted), special])
             .chain(planned("b.example"))
             .chain([redirected])
             .collect();
-        let written = Written { queue };
-        let text = serde_json::to_string(&written).unwrap();
-        assert_eq!(serde_json::from_str::<Written>(&text).unwrap(), written);
-        let rows = Written { queue: planned("a.example").collect() };
+        let queue: Queue = tasks.iter().cloned().collect();
+        let text = serde_json::to_string(&queue).unwrap();
+        let mut read = serde_json::from_str::<Queue>(&text).unwrap();
+        assert_eq!(read, queue);
+        assert_eq!(read.tasks().collect::<Vec<_>>(), tasks);
+        assert_eq!(std::iter::from_fn(|| read.pop_front()).collect::<Vec<_>>(), tasks);
+        let rows: Queue = planned("a.example").collect();
         let text = serde_json::to_string(&rows).unwrap();
         assert!(text.len() < 100, "{} bytes: {text}", text.len());
+    }
+
+    #[test]
+    fn tasks_come_in_their_order_whichever_end_they_were_put_to() {
+        let tasks: Vec<Task> = planned("a.example").chain(planned("b.example")).collect();
+        let mut queue = Queue::default();
+        for task in tasks.iter().rev().cloned() {
+            queue.push_front(task);
+        }
+        assert_eq!(queue, tasks.iter().cloned().collect());
+        let asked_again = queue.pop_front().unwrap();
+        queue.push_front(asked_again);
+        assert_eq!(queue.tasks().collect::<Vec<_>>(), tasks);
+        let paths = queue.paths_at(&Host::parse("b.example").unwrap());
+        assert_eq!(paths, planned("b.example").map(|task| task.url.path_and_query()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn rows_that_the_table_no_longer_has_are_passed_over() {
+        let mut queue: Queue =
+            serde_json::from_str(r#"[["a.example", [255, 254]], ["b.example", []]]"#).unwrap();
+        assert_eq!(queue.pop_front(), None);
     }
 
     /// What an earlier version wrote down is still read.
     #[test]
     fn tasks_that_were_written_whole_are_read() {
         let queue: Vec<Task> = planned("a.example").collect();
-        let text = serde_json::to_string(&serde_json::json!({ "queue": queue })).unwrap();
-        assert_eq!(Vec::from(serde_json::from_str::<Written>(&text).unwrap().queue), queue);
+        let text = serde_json::to_string(&queue).unwrap();
+        assert_eq!(serde_json::from_str::<Queue>(&text).unwrap().tasks().collect::<Vec<_>>(), queue);
     }
 }

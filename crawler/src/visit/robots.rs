@@ -46,7 +46,7 @@ impl Visit<'_> {
     }
 
     fn stored_robots(&self, host: &Host) -> Option<RobotsRecord> {
-        let of_visit = self.progress.robots.get(host);
+        let of_visit = self.progress.robots.get(host).map(Box::as_ref);
         let of_site = || self.site.hosts.iter().find(|state| state.host == *host)?.robots.as_ref();
         of_visit.or_else(of_site).cloned()
     }
@@ -107,9 +107,10 @@ impl Visit<'_> {
         self.tools.events.tell(Event::Robots { host, kind, cause, use_until });
         if let Some(other) = file_of_other_host(host, &current, &record) {
             self.adopt(&other, restore(&record));
-            self.progress.robots.insert(other.clone(), RobotsRecord { host: other, ..record.clone() });
+            let copy = RobotsRecord { host: other.clone(), ..record.clone() };
+            self.progress.robots.insert(other, Box::new(copy));
         }
-        self.progress.robots.insert(host.clone(), record);
+        self.progress.robots.insert(host.clone(), Box::new(record));
         Ok(Robots::Verdict(self.adopt(host, verdict)))
     }
 }

@@ -48,9 +48,8 @@ impl Visit<'_> {
         if !self.greeted.insert(host.clone()) {
             return NextStep::Continue;
         }
-        let queued = self.progress.queue.iter().filter(|queued| queued.url.host() == *host);
-        let paths: Vec<String> =
-            std::iter::once(task).chain(queued).map(|task| task.url.path_and_query()).collect();
+        let mut paths = self.progress.queue.paths_at(host);
+        paths.push(task.url.path_and_query());
         let rules = self.progress.rules.entry(host.clone()).or_default();
         let next = rules.observe_robots(verdict, paths.iter().map(String::as_str));
         match next {
