@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tantivy::index::SegmentId;
-use tantivy::query::{EnableScoring, Query};
+use tantivy::query::{EnableScoring, Query, Scorer};
 use tantivy::{DocAddress, DocId, DocSet as _, SegmentReader, TERMINATED};
 
 use super::columns::Columns;
@@ -140,28 +140,49 @@ impl Aim<'_> {
         let scoring = EnableScoring::disabled_from_searcher(&loaded.searcher);
         let weight = conditions.weight(scoring).map_err(&failed)?;
         let mut best = Best::default();
-        let mut left = ROWS_BETWEEN_LOOKS;
+        let mut looks = Looks { left: ROWS_BETWEEN_LOOKS, look: || deadline.check() };
         for (segment, ordinal) in loaded.searcher.segment_readers().iter().zip(0..) {
             deadline.check()?;
             let Some(rows) = self.nearness.rows.get(&segment.segment_id()) else { continue };
             let mut matching = weight.scorer(segment, 1.0).map_err(&failed)?;
-            let mut document = matching.doc();
-            while document != TERMINATED {
+            looks.at_each(matching.as_mut(), |document| {
                 if !segment.is_deleted(document)
                     && let Some(row) = rows.get(document as usize)
                     && let Some(cosine) = self.of_row(*row)
                 {
                     best.offer(Near { cosine, row: *row, address: DocAddress::new(ordinal, document) });
                 }
-                left -= 1;
-                if left == 0 {
-                    deadline.check()?;
-                    left = ROWS_BETWEEN_LOOKS;
-                }
-                document = matching.advance();
-            }
+            })?;
         }
         Ok(best.in_order())
+    }
+}
+
+/// Looks at the clock while documents are gone through, from one segment to the next.
+struct Looks<F> {
+    /// Documents until the next look.
+    left: u32,
+    look: F,
+}
+
+impl<F: FnMut() -> Result<(), SearchError>> Looks<F> {
+    /// Hands on every document that matches.
+    fn at_each(
+        &mut self,
+        matching: &mut dyn Scorer,
+        mut found: impl FnMut(DocId),
+    ) -> Result<(), SearchError> {
+        let mut document = matching.doc();
+        while document != TERMINATED {
+            found(document);
+            self.left -= 1;
+            if self.left == 0 {
+                (self.look)()?;
+                self.left = ROWS_BETWEEN_LOOKS;
+            }
+            document = matching.advance();
+        }
+        Ok(())
     }
 }
 
@@ -270,6 +291,8 @@ fn stretched(scores: impl Iterator<Item = f32> + Clone) -> Vec<f32> {
 
 #[cfg(test)]
 mod tests {
+    use tantivy::query::{BitSetDocSet, ConstScorer};
+
     use super::*;
 
     #[test]
@@ -294,6 +317,27 @@ mod tests {
             best.offer(Near { cosine, row, address: DocAddress::new(0, document) });
         }
         best.in_order().into_iter().map(|address| address.doc_id).collect()
+    }
+
+    #[test]
+    fn the_clock_is_looked_at_while_a_segment_is_gone_through() {
+        let over = || SearchError::OutOfTime { time_max_ms: 0 };
+        let all = || {
+            let every = tantivy::BitSet::with_max_value_and_full(10_000);
+            ConstScorer::new(BitSetDocSet::from(every), 1.0)
+        };
+        let (mut count, mut number_of_looks) = (0, 0);
+        let look = || {
+            number_of_looks += 1;
+            if number_of_looks < 4 { Ok(()) } else { Err(over()) }
+        };
+        let mut looks = Looks { left: ROWS_BETWEEN_LOOKS, look };
+        looks.at_each(&mut all(), |_| count += 1).unwrap();
+        assert_eq!(count, 10_000);
+        let stopped = looks.at_each(&mut all(), |_| count += 1);
+        assert!(matches!(stopped, Err(SearchError::OutOfTime { .. })));
+        assert_eq!(number_of_looks, 4, "two in the first segment, the fourth ends the second");
+        assert_eq!(count, 4 * ROWS_BETWEEN_LOOKS);
     }
 
     #[test]
