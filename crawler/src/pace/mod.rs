@@ -27,7 +27,7 @@ use store::{ClockWrite, MemberId, Membership, Store, StoreError, VisitProgress};
 use tokio::time::Instant;
 
 use self::book::{Book, Claim, Key, Taken};
-use self::suffix::{SuffixTurn, Suffixes};
+use self::suffix::{Below, Suffixes};
 pub(crate) use self::writer::Cleared;
 use self::writer::ClockWriter;
 use crate::patience::patiently;
@@ -40,9 +40,6 @@ const ANSWER_TIME_ASSUMED_OWN: Duration = Duration::from_millis(500);
 /// What a clock may be late by when it is written and the request leaves: this, or twice what the last one took.
 const WRITE_TIME_MIN: Duration = Duration::from_millis(100);
 const WRITE_TIME_MAX: Duration = Duration::from_secs(5);
-
-/// How often a visit that has a turn later on looks how long the queue at its address is.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// The pace of a process; cheap to clone.
 #[derive(Clone)]
@@ -124,13 +121,6 @@ pub(crate) struct Turn {
     address: Claim,
     /// Below a public suffix.
     below: Option<Below>,
-}
-
-/// The part of a turn that the whole fleet takes turns for.
-#[derive(Debug)]
-struct Below {
-    claim: Claim,
-    turn: SuffixTurn,
 }
 
 /// What goes with the clocks of a request.
@@ -240,72 +230,6 @@ impl Pace {
             },
             Taken::Crowded { until, scope } => Ok(Asked::Crowded { until, scope }),
             Taken::Never(later) => Ok(asked(later, clock::now())),
-        }
-    }
-
-    /// Below a public suffix a request has its turn among those of all workers. The next visit of this one asks for its own when
-    /// that time has nearly come, so that each worker has one turn ahead, however many visits wait. The address is queued for
-    /// only when the turn comes near, so that others go on there meanwhile.
-    async fn take_suffix_turn(
-        &self,
-        key: &Key,
-        addresses: &[Key],
-        decide: impl Fn(&[ScopeState], DateTime<Utc>) -> Decision,
-    ) -> Result<Result<Below, Asked>, StoreError> {
-        let (book, queued) = (&self.0.book, Instant::now());
-        let claim = match book.take(std::slice::from_ref(key), decide).await {
-            Taken::Go(claim) => claim,
-            Taken::Crowded { until, scope } => return Ok(Err(Asked::Crowded { until, scope })),
-            Taken::Never(later) => return Ok(Err(asked(later, clock::now()))),
-        };
-        let began = Instant::now();
-        let before = || book.wait_at(addresses).saturating_add(self.0.write_time());
-        let asked = self.0.suffixes.take(key.suffix().unwrap_or_default(), before()).await?;
-        let suffix::Asked::Turn(turn) = asked else {
-            let (until, scope) = book.promise(std::slice::from_ref(key));
-            return Ok(Err(Asked::Crowded { until, scope }));
-        };
-        while turn.is_later_than(before()) {
-            // the queue at the address may grow meanwhile
-            tokio::time::timeout(LOOK_AGAIN, turn.wait(before())).await.ok();
-        }
-        metrics::waited(Scope::PublicSuffix, queued.elapsed());
-        // behind each visit of this process the next one waits as long
-        book.observe_wait(key, began.elapsed());
-        Ok(Ok(Below { claim, turn }))
-    }
-
-    /// Both parts of a turn together. The address rests until the turn's time, and after it; a time that passed while the
-    /// address was waited for goes to nobody, and the visit asks again.
-    async fn join(&self, address: Claim, mut below: Below) -> Asked {
-        if !below.turn.is_in_time() {
-            return Asked::Wait { until: clock::now(), scope: Scope::PublicSuffix };
-        }
-        address.rest_from(below.turn.at);
-        below.turn.wait(self.0.write_time()).await;
-        below.claim.leave_queue();
-        Asked::Go(Turn { address, below: Some(below) })
-    }
-
-    /// Another turn in place of one that has passed while the database was slow.
-    async fn renew(&self, turn: &mut Turn) -> Result<(), StoreError> {
-        let Some(below) = turn.below.take() else { return Ok(()) };
-        let (suffix, claim) = (below.turn.suffix.clone(), below.claim);
-        // the one that passed is given back first
-        drop(below.turn);
-        loop {
-            let lead = self.0.write_time();
-            match self.0.suffixes.take(&suffix, lead).await? {
-                suffix::Asked::Turn(next) => {
-                    turn.address.rest_from(next.at);
-                    next.wait(lead).await;
-                    turn.below = Some(Below { claim, turn: next });
-                    return Ok(());
-                }
-                suffix::Asked::Crowded { until } => {
-                    tokio::time::sleep((until - clock::now()).to_std().unwrap_or_default()).await;
-                }
-            }
         }
     }
 

@@ -1,21 +1,24 @@
 //! Turns at suffixes below which strangers live. Their sites lie at addresses of many owners, so that their pace is kept in the
-//! store, for every worker there is: a request takes its turn there before it is sent, and gives it back when it has ended.
+//! store, for every worker there is: a request takes its turn there before it is sent, and gives it back when it has ended. Its
+//! address is queued for as late as that allows.
 
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use policy::delay::Scope;
+use policy::delay::{Pace as Decision, Scope, ScopeState};
 use store::{Store, StoreError, TurnAnswer, TurnRequest};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use super::later;
-use crate::clock;
+use super::book::{Claim, Key, Taken};
+use super::{Asked, Pace, Turn, asked, later};
 use crate::patience::patiently;
+use crate::{clock, metrics};
 
 /// The longest that a turn is waited for.
 const WAIT_MAX: Duration = Duration::from_secs(15);
-/// How often it is looked whether an open turn has ended.
+/// How often it is looked whether an open turn has ended, and how long the queue is at the address of one that comes later.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 /// How long a turn lives of which nobody says that it has ended: longer than a request may take.
 const LIFE: Duration = Duration::from_mins(1);
@@ -33,16 +36,23 @@ pub(super) struct Suffixes {
 /// A turn; ended when it is dropped.
 #[derive(Debug)]
 pub(super) struct SuffixTurn {
-    pub(super) suffix: String,
+    suffix: String,
     /// When the request leaves.
     pub(super) at: DateTime<Utc>,
     number: i64,
     ended: mpsc::UnboundedSender<i64>,
 }
 
-/// What asking came to.
+/// The part of a request's turn that the whole fleet takes turns for.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) struct Below {
+    claim: Claim,
+    pub(super) turn: SuffixTurn,
+}
+
+/// What asking the store came to.
+#[derive(Debug)]
+enum Offer {
     Turn(SuffixTurn),
     /// None is free before this.
     Crowded {
@@ -58,7 +68,7 @@ impl Suffixes {
     }
 
     /// Takes a turn that is no sooner than after `lead`, in which the clocks of the request are written.
-    pub(super) async fn take(&self, suffix: &str, lead: Duration) -> Result<Asked, StoreError> {
+    async fn take(&self, suffix: &str, lead: Duration) -> Result<Offer, StoreError> {
         let latest = later(clock::now(), WAIT_MAX);
         let limits = Scope::PublicSuffix.limits();
         loop {
@@ -78,10 +88,78 @@ impl Suffixes {
                 TurnAnswer::Taken(turn) => {
                     let (suffix, ended) = (suffix.to_owned(), self.ended.clone());
                     let turn = SuffixTurn { suffix, at: turn.at, number: turn.number, ended };
-                    return Ok(Asked::Turn(turn));
+                    return Ok(Offer::Turn(turn));
                 }
-                TurnAnswer::Late { until } => return Ok(Asked::Crowded { until }),
+                TurnAnswer::Late { until } => return Ok(Offer::Crowded { until }),
                 TurnAnswer::Full => tokio::time::sleep(LOOK_AGAIN).await,
+            }
+        }
+    }
+}
+
+impl Pace {
+    /// Below a public suffix a request has its turn among those of all workers. The next visit of this one asks for its own when
+    /// that time has nearly come, so that each worker has one turn ahead, however many visits wait. The address is queued for
+    /// only when the turn comes near, so that others go on there meanwhile.
+    pub(super) async fn take_suffix_turn(
+        &self,
+        key: &Key,
+        addresses: &[Key],
+        decide: impl Fn(&[ScopeState], DateTime<Utc>) -> Decision,
+    ) -> Result<Result<Below, Asked>, StoreError> {
+        let (book, queued) = (&self.0.book, Instant::now());
+        let claim = match book.take(std::slice::from_ref(key), decide).await {
+            Taken::Go(claim) => claim,
+            Taken::Crowded { until, scope } => return Ok(Err(Asked::Crowded { until, scope })),
+            Taken::Never(later) => return Ok(Err(asked(later, clock::now()))),
+        };
+        let began = Instant::now();
+        let before = || book.wait_at(addresses).saturating_add(self.0.write_time());
+        let asked = self.0.suffixes.take(key.suffix().unwrap_or_default(), before()).await?;
+        let Offer::Turn(turn) = asked else {
+            let (until, scope) = book.promise(std::slice::from_ref(key));
+            return Ok(Err(Asked::Crowded { until, scope }));
+        };
+        while turn.is_later_than(before()) {
+            // the queue at the address may grow meanwhile
+            tokio::time::timeout(LOOK_AGAIN, turn.wait(before())).await.ok();
+        }
+        metrics::waited(Scope::PublicSuffix, queued.elapsed());
+        // behind each visit of this process the next one waits as long
+        book.observe_wait(key, began.elapsed());
+        Ok(Ok(Below { claim, turn }))
+    }
+
+    /// Both parts of a turn together. The address rests until the turn's time, and after it; a time that passed while the
+    /// address was waited for goes to nobody, and the visit asks again.
+    pub(super) async fn join(&self, address: Claim, mut below: Below) -> Asked {
+        if !below.turn.is_in_time() {
+            return Asked::Wait { until: clock::now(), scope: Scope::PublicSuffix };
+        }
+        address.rest_from(below.turn.at);
+        below.turn.wait(self.0.write_time()).await;
+        below.claim.leave_queue();
+        Asked::Go(Turn { address, below: Some(below) })
+    }
+
+    /// Another turn in place of one that has passed while the database was slow.
+    pub(super) async fn renew(&self, turn: &mut Turn) -> Result<(), StoreError> {
+        let Some(below) = turn.below.take() else { return Ok(()) };
+        let (suffix, claim) = (below.turn.suffix.clone(), below.claim);
+        // the one that passed is given back first
+        drop(below.turn);
+        loop {
+            let lead = self.0.write_time();
+            match self.0.suffixes.take(&suffix, lead).await? {
+                Offer::Turn(next) => {
+                    turn.address.rest_from(next.at);
+                    next.wait(lead).await;
+                    turn.below = Some(Below { claim, turn: next });
+                    return Ok(());
+                }
+                Offer::Crowded { until } => {
+                    tokio::time::sleep((until - clock::now()).to_std().unwrap_or_default()).await;
+                }
             }
         }
     }
@@ -94,7 +172,7 @@ impl SuffixTurn {
     }
 
     /// Whether there is more time than `lead` before its time.
-    pub(super) fn is_later_than(&self, lead: Duration) -> bool {
+    fn is_later_than(&self, lead: Duration) -> bool {
         later(clock::now(), lead) < self.at
     }
 
