@@ -120,9 +120,8 @@ pub struct FacetBuckets {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SearchAnswer {
     pub hits: Vec<Hit>,
+    /// All results, on whatever page.
     pub total: u64,
-    /// When false, there are at least `total`.
-    pub total_is_exact: bool,
     /// How much of what was asked the best result speaks of, 0 to 1.
     pub coverage: f32,
     /// Nothing in the index speaks of what was asked; the results are left out rather than padded.

@@ -137,7 +137,7 @@ fn a_wish_in_other_words_is_found_and_explained() {
     assert!(words_alone.search(&asked).unwrap().nothing_good, "no word of it is in the index");
     let answer = searcher.search(&asked).unwrap();
     assert_eq!(names(&answer), ["hire_vehicle"]);
-    assert_eq!((answer.total, answer.total_is_exact), (1, true));
+    assert_eq!(answer.total, 1);
     assert!(answer.coverage > 0.9, "{}", answer.coverage);
     let explanation = answer.hits[0].explanation.as_ref().unwrap();
     assert!(explanation["cosine"].as_f64().unwrap() > 0.9, "{explanation}");

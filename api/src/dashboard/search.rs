@@ -205,7 +205,6 @@ fn results(
     let answer = found.answer;
     let words_asked = request.phrasings.join(" ");
     let title = if words_asked.is_empty() { "Capabilities".to_owned() } else { words_asked.clone() };
-    let at_least = if answer.total_is_exact { "" } else { "at least " };
     let meant = answer.did_you_mean.as_deref();
     SearchPage {
         box_text: words_asked,
@@ -218,7 +217,7 @@ fn results(
         nothing_good: answer.nothing_good,
         nearest,
         without_filters: links::search(query.pairs().filter(|(name, _)| *name == "q")),
-        summary: format!("{at_least}{}", words::counted(answer.total, "capability", "capabilities")),
+        summary: words::counted(answer.total, "capability", "capabilities"),
         took: format!("{:.1} ms", found.took_ms),
         atom: Some(links::with_query(
             "/search.atom",

@@ -180,7 +180,7 @@ fn answer(found: Found, rows: &[Value], is_cut: bool) -> Value {
         None
     };
     json!({
-        "results": rows, "total": found.total, "total_is_exact": found.total_is_exact,
+        "results": rows, "total": found.total, "total_is_exact": true,
         "nothing_good": found.nothing_good, "coverage": (f64::from(found.coverage) * 100.0).round() / 100.0,
         "advice": advice, "did_you_mean": found.did_you_mean,
         // A cursor leads behind the rows that were found, also behind those that were cut.

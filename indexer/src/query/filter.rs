@@ -1,4 +1,4 @@
-//! Filters as queries that admit and do not score.
+//! Filters as what they admit. None of them scores.
 
 use std::ops::Bound;
 
@@ -22,10 +22,35 @@ const PREFIX_TERMS_MAX: usize = 1_000;
 /// One filter, and the facet that ignores it when it is counted.
 pub(crate) struct FilterPart {
     pub(crate) facet: Option<FacetKey>,
-    pub(crate) query: Box<dyn Query>,
+    pub(crate) admits: Admits,
 }
 
-/// The filters, each as a query of its own; all must match.
+/// The documents that a filter admits.
+pub(crate) enum Admits {
+    /// Those that have any of the terms.
+    AnyOf(Vec<Term>),
+    /// Those that have none of them.
+    NoneOf(Vec<Term>),
+    /// Those whose time is this one or later.
+    Since(Term),
+}
+
+impl Admits {
+    /// The same as a query of the engine.
+    pub(crate) fn query(&self) -> Box<dyn Query> {
+        let query: Box<dyn Query> = match self {
+            Self::AnyOf(terms) => any_of(terms),
+            Self::NoneOf(terms) => {
+                let all: Box<dyn Query> = Box::new(AllQuery);
+                Box::new(BooleanQuery::new(vec![(Occur::Must, all), (Occur::MustNot, any_of(terms))]))
+            }
+            Self::Since(from) => Box::new(RangeQuery::new(Bound::Included(from.clone()), Bound::Unbounded)),
+        };
+        Box::new(ConstScoreQuery::new(query, 0.0))
+    }
+}
+
+/// The filters one by one; a document has to be admitted by all.
 pub(crate) fn filter_parts(
     searcher: &Searcher,
     fields: &Fields,
@@ -34,8 +59,8 @@ pub(crate) fn filter_parts(
     let mut parts = Vec::new();
     let mut add = |facet: FacetKey, field: Field, values: Vec<String>| {
         if !values.is_empty() {
-            let terms = values.iter().map(|value| Term::from_field_text(field, value));
-            parts.push(FilterPart { facet: Some(facet), query: silent(any_of(terms)) });
+            let terms = values.iter().map(|value| Term::from_field_text(field, value)).collect();
+            parts.push(FilterPart { facet: Some(facet), admits: Admits::AnyOf(terms) });
         }
     };
     add(FacetKey::Format, fields.format, slugs(filters.formats.iter().map(|value| value.as_str())));
@@ -55,38 +80,33 @@ pub(crate) fn filter_parts(
         let terms = sites.iter().flat_map(|site| {
             [Term::from_field_text(fields.site, site), Term::from_field_text(fields.host, site)]
         });
-        let query = silent(any_of(terms));
-        parts.push(FilterPart { facet: Some(FacetKey::Site), query });
+        parts.push(FilterPart { facet: Some(FacetKey::Site), admits: Admits::AnyOf(terms.collect()) });
     }
     if !filters.without_sites.is_empty() {
         let sites = lower(&filters.without_sites);
-        let theirs = any_of(sites.iter().map(|site| Term::from_field_text(fields.site, site)));
-        let others: Vec<(Occur, Box<dyn Query>)> =
-            vec![(Occur::Must, Box::new(AllQuery)), (Occur::MustNot, theirs)];
-        parts.push(FilterPart { facet: None, query: silent(Box::new(BooleanQuery::new(others))) });
+        let theirs = sites.iter().map(|site| Term::from_field_text(fields.site, site));
+        parts.push(FilterPart { facet: None, admits: Admits::NoneOf(theirs.collect()) });
     }
     if !filters.semantic_types.is_empty() {
-        let query = types_query(searcher, fields, &filters.semantic_types)?;
-        parts.push(FilterPart { facet: Some(FacetKey::SemanticType), query });
+        let admits = Admits::AnyOf(types(searcher, fields, &filters.semantic_types)?);
+        parts.push(FilterPart { facet: Some(FacetKey::SemanticType), admits });
     }
     if !filters.names.is_empty() {
         let forms = filters.names.iter().flat_map(|name| [name.to_lowercase(), fold_exact(name)]);
         let terms =
             forms.filter(|form| !form.is_empty()).map(|form| Term::from_field_text(fields.exact, &form));
-        parts.push(FilterPart { facet: None, query: silent(any_of(terms)) });
+        parts.push(FilterPart { facet: None, admits: Admits::AnyOf(terms.collect()) });
     }
     let since =
         [(fields.updated_ms, filters.updated_since), (fields.first_seen_ms, filters.first_seen_since)];
     for (field, since) in since {
         let Some(since) = since else { continue };
         let from = Term::from_field_i64(field, since.timestamp_millis());
-        let query = silent(Box::new(RangeQuery::new(Bound::Included(from), Bound::Unbounded)));
-        parts.push(FilterPart { facet: None, query });
+        parts.push(FilterPart { facet: None, admits: Admits::Since(from) });
     }
     if let Some(invocable) = filters.invocable {
         let term = Term::from_field_bool(fields.invocable, invocable);
-        let query = silent(Box::new(TermQuery::new(term, IndexRecordOption::Basic)));
-        parts.push(FilterPart { facet: None, query });
+        parts.push(FilterPart { facet: None, admits: Admits::AnyOf(vec![term]) });
     }
     Ok(parts)
 }
@@ -100,27 +120,18 @@ fn lower(values: &[String]) -> Vec<String> {
 }
 
 /// Documents that have any of the terms.
-fn any_of(terms: impl IntoIterator<Item = Term>) -> Box<dyn Query> {
-    let mut terms: Vec<Term> = terms.into_iter().collect();
-    let one = |term: Term| -> Box<dyn Query> { Box::new(TermQuery::new(term, IndexRecordOption::Basic)) };
-    if terms.len() > TERMS_APART_MAX {
-        return Box::new(TermSetQuery::new(terms));
+fn any_of(terms: &[Term]) -> Box<dyn Query> {
+    let one =
+        |term: &Term| -> Box<dyn Query> { Box::new(TermQuery::new(term.clone(), IndexRecordOption::Basic)) };
+    match terms {
+        [only] => one(only),
+        _ if terms.len() > TERMS_APART_MAX => Box::new(TermSetQuery::new(terms.to_vec())),
+        _ => Box::new(BooleanQuery::new(terms.iter().map(|term| (Occur::Should, one(term))).collect())),
     }
-    match (terms.pop(), terms.is_empty()) {
-        (Some(only), true) => one(only),
-        (last, _) => {
-            let terms = terms.into_iter().chain(last);
-            Box::new(BooleanQuery::new(terms.map(|term| (Occur::Should, one(term))).collect()))
-        }
-    }
-}
-
-fn silent(query: Box<dyn Query>) -> Box<dyn Query> {
-    Box::new(ConstScoreQuery::new(query, 0.0))
 }
 
 /// `travel:flight-booking` as it is, `travel:*` as every type that begins so.
-fn types_query(searcher: &Searcher, fields: &Fields, types: &[String]) -> Result<Box<dyn Query>, IndexError> {
+fn types(searcher: &Searcher, fields: &Fields, types: &[String]) -> Result<Vec<Term>, IndexError> {
     let mut terms = Vec::new();
     for name in lower(types) {
         match name.strip_suffix('*') {
@@ -128,10 +139,9 @@ fn types_query(searcher: &Searcher, fields: &Fields, types: &[String]) -> Result
             Some(prefix) => terms.extend(types_that_begin(searcher, fields, prefix)?),
         }
     }
-    if terms.is_empty() {
-        return Ok(Box::new(BooleanQuery::new(Vec::new())));
-    }
-    Ok(silent(any_of(terms)))
+    terms.sort_unstable();
+    terms.dedup();
+    Ok(terms)
 }
 
 fn types_that_begin(searcher: &Searcher, fields: &Fields, prefix: &str) -> Result<Vec<Term>, IndexError> {

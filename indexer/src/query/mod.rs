@@ -9,7 +9,7 @@ mod synonyms;
 
 pub use associations::{Association, Associations};
 pub(crate) use correct::{Correction, corrections};
-pub(crate) use filter::{FilterPart, filter_parts};
+pub(crate) use filter::{Admits, FilterPart, filter_parts};
 pub(crate) use parse::{Phrase, Wish, parse};
 pub(crate) use plan::{Plan, QueryTerm, Role};
 

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use fixedbitset::FixedBitSet;
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::BlockSegmentPostings;
 use tantivy::schema::IndexRecordOption;
@@ -21,7 +22,9 @@ use crate::query::{QueryTerm, Role};
 /// Documents that are added up together: their scores fit the nearest cache. Between two stretches the clock is looked at.
 const STRETCH: u32 = 4_096;
 const SCORES: usize = STRETCH as usize;
-const WORDS: usize = SCORES / 64;
+/// Bits of a word of documents.
+const BITS: u32 = usize::BITS;
+const WORDS: usize = SCORES / BITS as usize;
 
 /// The best documents, the best first, and how many match at all.
 pub(super) struct Accumulated {
@@ -32,14 +35,16 @@ pub(super) struct Accumulated {
 /// A term that documents are scored by.
 struct Scored<'a> {
     known: Arc<KnownTerm>,
-    is_pair: bool,
+    role: Role,
     bm25: Bm25<'a>,
 }
 
-/// Looks through the documents that have any of the terms. `go_on` is asked before each stretch; its error ends the search.
+/// Looks through the documents that have any of the terms and, by segment, are admitted. `go_on` is asked before each stretch;
+/// its error ends the search.
 pub(super) fn accumulate<'a>(
     loaded: &Loaded,
     terms: impl Iterator<Item = &'a QueryTerm>,
+    admitted: Option<&[FixedBitSet]>,
     limit: usize,
     go_on: impl Fn() -> tantivy::Result<()>,
 ) -> tantivy::Result<Accumulated> {
@@ -49,32 +54,51 @@ pub(super) fn accumulate<'a>(
     let mut total = 0;
     let segments = loaded.searcher.segment_readers().iter().zip(&loaded.columns);
     for ((segment, columns), ordinal) in segments.zip(0..) {
+        let admitted = admitted.and_then(|all| all.get(ordinal as usize));
         let mut lists = lists(&terms, columns, ordinal)?;
-        while let Some(first) = lists.iter().filter_map(List::next).min() {
+        while let Some(next) = lists.iter().filter_map(List::next).min() {
             go_on()?;
+            let Some(first) = first_admitted(admitted, next) else { break };
+            if first > next {
+                for list in &mut lists {
+                    list.skip_to(first);
+                }
+            }
             for list in &mut lists {
                 list.add_to(&mut stretch, first);
             }
             lists.retain(|list| list.next().is_some());
-            total += stretch.empty_into(&mut top, (segment, ordinal, first));
+            total += stretch.empty_into(&mut top, words_from(admitted, first), (segment, ordinal, first));
         }
     }
     Ok(Accumulated { best: top.in_order(), total })
 }
 
 fn scored<'a>(loaded: &'a Loaded, term: &QueryTerm) -> tantivy::Result<Scored<'a>> {
-    let (searcher, statistics) = (&loaded.searcher, &loaded.statistics);
-    let is_pair = term.role == Role::Bigram;
-    let (known, bm25) = if is_pair {
-        let known = loaded.pairs.term(searcher, &term.text)?;
-        let bm25 = statistics.of_pair(known.frequency);
-        (known, bm25)
-    } else {
-        let known = loaded.words.term(searcher, &term.text)?;
-        let bm25 = statistics.of_word(known.frequency);
-        (known, bm25)
+    let known = loaded.listed(term)?;
+    let bm25 = match term.role {
+        Role::Bigram => loaded.statistics.of_pair(known.frequency),
+        _ => loaded.statistics.of_word(known.frequency),
     };
-    Ok(Scored { known, is_pair, bm25: bm25.times(term.weight) })
+    Ok(Scored { known, role: term.role, bm25: bm25.times(term.weight) })
+}
+
+/// The document that a stretch begins at which has `next`, or the first one after it that is admitted.
+fn first_admitted(admitted: Option<&FixedBitSet>, next: DocId) -> Option<DocId> {
+    let word = next / BITS;
+    let Some(admitted) = admitted else { return Some(word * BITS) };
+    let words = admitted.as_slice().get(word as usize..)?;
+    let (_, skipped) = words.iter().zip(0..).find(|(bits, _)| **bits != 0)?;
+    Some((word + skipped) * BITS)
+}
+
+/// A bit for each document from one on that is admitted.
+fn words_from(admitted: Option<&FixedBitSet>, first: DocId) -> &[usize] {
+    const ALL: [usize; WORDS] = [usize::MAX; WORDS];
+    match admitted {
+        Some(admitted) => admitted.as_slice().get((first / BITS) as usize..).unwrap_or_default(),
+        None => &ALL,
+    }
 }
 
 fn lists<'a>(
@@ -85,7 +109,7 @@ fn lists<'a>(
     let mut lists = Vec::with_capacity(terms.len());
     for term in terms {
         let Some(info) = term.known.in_segment(ordinal) else { continue };
-        let Lists { postings, lengths } = if term.is_pair { &columns.pairs } else { &columns.words };
+        let Lists { postings, lengths } = columns.lists(term.role);
         let blocks = postings.read_block_postings_from_terminfo(&info, IndexRecordOption::WithFreqs)?;
         lists.push(List { blocks, at: 0, lengths, bm25: term.bm25 });
     }
@@ -104,6 +128,13 @@ struct List<'a> {
 impl List<'_> {
     fn next(&self) -> Option<DocId> {
         self.blocks.docs().get(self.at).copied()
+    }
+
+    /// Leaves out the documents before one.
+    fn skip_to(&mut self, first: DocId) {
+        if self.next().is_some_and(|next| next < first) {
+            self.at = self.blocks.seek(first);
+        }
     }
 
     /// Adds the scores of the documents of a stretch.
@@ -133,7 +164,7 @@ impl List<'_> {
 struct Stretch {
     scores: Box<[Score; SCORES]>,
     /// A bit for each that has any of the terms.
-    found: [u64; WORDS],
+    found: [usize; WORDS],
 }
 
 impl Default for Stretch {
@@ -147,32 +178,38 @@ impl Stretch {
     fn add(&mut self, at: usize, score: Score) {
         let at = at % SCORES;
         self.scores[at] += score;
-        self.found[at / 64] |= 1 << (at % 64);
+        self.found[at / BITS as usize] |= 1 << (at % BITS as usize);
     }
 
-    /// Hands on what is there, and says how many documents that are.
+    /// Hands on what is there and admitted, and says how many documents that are.
     fn empty_into(
         &mut self,
         top: &mut Top,
+        admitted: &[usize],
         (segment, ordinal, first): (&SegmentReader, SegmentOrdinal, DocId),
     ) -> u64 {
         let alive = segment.alive_bitset();
         let mut count = 0;
-        for ((bits, scores), word) in self.found.iter_mut().zip(self.scores.chunks_exact_mut(64)).zip(0_u32..)
-        {
-            let mut left = std::mem::take(bits);
+        let words = self.found.iter_mut().zip(self.scores.chunks_exact_mut(BITS as usize)).zip(admitted);
+        for (((found, scores), admitted), word) in words.zip(0_u32..) {
+            let mut left = std::mem::take(found);
+            if left == 0 {
+                continue;
+            }
+            left &= admitted;
             count += u64::from(left.count_ones());
             while left != 0 {
                 let bit = left.trailing_zeros();
                 left &= left - 1;
-                let score = scores.get_mut(bit as usize).map(std::mem::take).unwrap_or_default();
-                let document = first + word * 64 + bit;
+                let score = scores.get(bit as usize).copied().unwrap_or_default();
+                let document = first + word * BITS + bit;
                 if alive.is_some_and(|alive| alive.is_deleted(document)) {
                     count -= 1;
                 } else if score > top.least {
                     top.add(score, DocAddress::new(ordinal, document));
                 }
             }
+            scores.fill(0.0);
         }
         count
     }

@@ -9,19 +9,22 @@ use tantivy::query::{Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, Term};
 
+use super::accumulate::Accumulated;
+use super::admitted::spoken_of;
 use super::bare::BareSearch;
-use super::candidates::{Conditions, Selected, is_scored_whole, select, text_query};
+use super::candidates::{Conditions, is_scored_whole, select, selecting, text_query};
 use super::columns::KeptTraits;
 use super::cursor::{Cursor, short_tie};
 use super::deadline::{Deadline, Timed};
+use super::facets::Counted;
 use super::loaded::Loaded;
 use super::matrix::{Look, Matrix};
 use super::nearest::{Aim, CANDIDATES_MAX, COSINE_GOOD, Nearness, matching, mixed};
 use super::order::{By, Found, TopAfter};
 use super::rank::{Ranked, Traits, coverage, explained_terms, rank, text_scores};
+use super::rows;
 use super::snippet::Marks;
 use super::wishes::{conditions, query_number, read_wishes, replace_word};
-use super::{facets, rows};
 use crate::analysis::fold_exact;
 use crate::answer::{FacetBuckets, Hit, SearchAnswer};
 use crate::error::{IndexError, SearchError};
@@ -70,11 +73,11 @@ pub(super) fn explore(loaded: &Loaded, request: &ExploreRequest) -> Result<Vec<F
         ..SearchRequest::default()
     };
     let answerer = Answerer::prepare(loaded, None, &search, read_wishes(&search.phrasings)?)?;
-    if answerer.answer(Deadline::after(search.time_max))?.nothing_good {
+    let deadline = Deadline::after(search.time_max);
+    if answerer.answer(deadline)?.nothing_good {
         return Ok(vec![FacetBuckets::default(); request.facets.len()]);
     }
-    let text = answerer.text();
-    Ok(facets::explore(loaded, &request.facets, text.as_deref(), &answerer.conditions)?)
+    Ok(answerer.counted(deadline)?.within(&request.facets)?)
 }
 
 /// Searches for what a capability says of itself, and leaves it out.
@@ -156,9 +159,7 @@ impl<'a> Answerer<'a> {
             return Ok(answer);
         }
         if !self.request.facets.is_empty() {
-            deadline.check()?;
-            let (text, wanted) = (self.text(), &self.request.facets);
-            answer.facets = facets::count(self.loaded, wanted, text.as_deref(), &self.conditions)?;
+            answer.facets = self.counted(deadline)?.beside(&self.request.facets)?;
         }
         Ok(answer)
     }
@@ -168,14 +169,13 @@ impl<'a> Answerer<'a> {
         let window = self.window(deadline)?;
         let mut answer = SearchAnswer {
             total: window.total + window.only_near,
-            total_is_exact: window.total_is_exact,
             coverage: window.coverage,
             did_you_mean: self.did_you_mean(),
             ..SearchAnswer::default()
         };
         let is_poor = window.coverage < COVERAGE_MIN && self.conditions.required.is_empty();
         if window.ranked.is_empty() || (is_poor && !window.ranked.iter().any(Ranked::is_exact)) {
-            (answer.nothing_good, answer.total, answer.total_is_exact) = (true, 0, true);
+            (answer.nothing_good, answer.total) = (true, 0);
             return Ok(answer);
         }
         let mut seen = self.cursor.as_ref().map(|cursor| cursor.seen.clone()).unwrap_or_default();
@@ -214,7 +214,6 @@ impl<'a> Answerer<'a> {
         let skip = Arc::new(seen.iter().copied().collect::<HashSet<u32>>());
         let collector = TopAfter { by: By::Score, limit: room + 1, after: after.clone(), skip };
         let found = self.collect(collector, deadline)?;
-        (answer.total, answer.total_is_exact) = (found.total + window.only_near, true);
         let highest = window.ranked.last().map_or(f32::MAX, |last| last.score);
         let marks = self.marks();
         for (place, address) in found.documents.iter().take(room) {
@@ -246,7 +245,6 @@ impl<'a> Answerer<'a> {
         let marks = self.marks();
         let mut answer = SearchAnswer {
             total: found.total,
-            total_is_exact: true,
             coverage: 1.0,
             did_you_mean: self.did_you_mean(),
             ..SearchAnswer::default()
@@ -262,14 +260,17 @@ impl<'a> Answerer<'a> {
         Ok(answer)
     }
 
-    /// Any word of any phrasing; `None` when there is none.
-    fn text(&self) -> Option<Box<dyn Query>> {
-        text_query(&self.loaded.fields, &self.plans)
-    }
-
     /// What matches: any of the words, under the conditions.
     fn query(&self) -> Box<dyn Query> {
-        self.conditions.apply(self.text().as_deref(), None)
+        self.conditions.apply(text_query(&self.loaded.fields, &self.plans).as_deref())
+    }
+
+    /// What facets are counted of.
+    fn counted(&self, deadline: Deadline) -> Result<Counted<'_>, SearchError> {
+        let failed = IndexError::engine("find what to count");
+        let terms = self.plans.iter().flat_map(selecting);
+        let spoken_of = spoken_of(self.loaded, terms, || deadline.pass()).map_err(failed)?;
+        Ok(Counted { loaded: self.loaded, spoken_of, conditions: &self.conditions, deadline })
     }
 
     fn collect(&self, collector: TopAfter, deadline: Deadline) -> Result<Found, IndexError> {
@@ -281,9 +282,8 @@ impl<'a> Answerer<'a> {
 
     /// Selects and ranks the window.
     fn window(&self, deadline: Deadline) -> Result<Window, SearchError> {
-        let Selected { best, total, total_is_exact } =
-            select(self.loaded, &self.plans, &self.conditions, deadline)?;
-        let is_everything = total_is_exact && total == best.len() as u64;
+        let Accumulated { best, total } = select(self.loaded, &self.plans, &self.conditions, deadline)?;
+        let is_everything = total == best.len() as u64;
         let (mut selected, mut candidates): (Vec<f32>, Vec<DocAddress>) = best.into_iter().unzip();
         let exact = self.exact_documents()?;
         if !exact.is_empty() {
@@ -325,7 +325,7 @@ impl<'a> Answerer<'a> {
         }
         let ranked = rank(&candidates, &fused, &traits, unit.max(1.0));
         let coverage = self.coverage(&ranked, &matrices);
-        Ok(Window { ranked, total, total_is_exact, coverage, is_everything, only_near })
+        Ok(Window { ranked, total, coverage, is_everything, only_near })
     }
 
     /// Where the request points among the vectors.
@@ -344,7 +344,7 @@ impl<'a> Answerer<'a> {
     ) -> Result<u64, SearchError> {
         deadline.check()?;
         let known: HashSet<DocAddress> = candidates.iter().copied().collect();
-        let anything = self.conditions.apply(None, None);
+        let anything = self.conditions.apply(None);
         let mut nearest = aim.nearest(self.loaded, anything.as_ref(), deadline)?;
         nearest.retain(|address| !known.contains(address));
         nearest.truncate(CANDIDATES_MAX.saturating_sub(candidates.len()));
@@ -381,7 +381,7 @@ impl<'a> Answerer<'a> {
                     continue;
                 }
                 let query = TermQuery::new(term, IndexRecordOption::Basic);
-                let query = self.conditions.apply(Some(&query), None);
+                let query = self.conditions.apply(Some(&query));
                 let top = tantivy::collector::TopDocs::with_limit(EXACT_MAX).order_by_score();
                 let documents = self.loaded.searcher.search(query.as_ref(), &top).map_err(&failed)?;
                 found.extend(documents.into_iter().map(|(_, address)| address));
@@ -442,7 +442,6 @@ impl<'a> Answerer<'a> {
 struct Window {
     ranked: Vec<Ranked>,
     total: u64,
-    total_is_exact: bool,
     coverage: f32,
     /// Nothing matches beyond the window.
     is_everything: bool,

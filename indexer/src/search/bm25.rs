@@ -20,48 +20,36 @@ pub(super) const B: f32 = 0.75;
 #[derive(Debug, Clone)]
 pub(crate) struct Statistics {
     documents: u64,
-    all: OfField,
-    bigram: OfField,
+    /// Of the two fields that are scored.
+    all: Lengths,
+    bigram: Lengths,
 }
 
-/// What it needs to know of one field.
-#[derive(Debug, Clone)]
-struct OfField {
-    field: Field,
-    /// Terms of all documents.
-    tokens: u64,
-    lengths: Arc<[Score; 256]>,
-}
+/// What the lengths of a field's documents do to a score.
+type Lengths = Arc<[Score; 256]>;
 
-impl OfField {
-    fn of(searcher: &Searcher, field: Field, documents: u64) -> tantivy::Result<Self> {
-        let tokens = searcher.total_num_tokens(field)?;
-        #[expect(clippy::cast_precision_loss, reason = "an average of lengths needs no more than f32")]
-        let average = tokens as f32 / documents.max(1) as f32;
-        let mut lengths = [0.0; 256];
-        for (id, length) in (0..=u8::MAX).zip(&mut lengths) {
-            #[expect(clippy::cast_precision_loss, reason = "the engine rounds lengths far more coarsely")]
-            let tokens = FieldNormReader::id_to_fieldnorm(id) as f32;
-            *length = K1 * (1.0 - B + B * tokens / average);
-        }
-        Ok(Self { field, tokens, lengths: Arc::new(lengths) })
+fn lengths(searcher: &Searcher, field: Field, documents: u64) -> tantivy::Result<Lengths> {
+    let tokens = searcher.total_num_tokens(field)?;
+    #[expect(clippy::cast_precision_loss, reason = "an average of lengths needs no more than f32")]
+    let average = tokens as f32 / documents.max(1) as f32;
+    let mut lengths = [0.0; 256];
+    for (id, length) in (0..=u8::MAX).zip(&mut lengths) {
+        #[expect(clippy::cast_precision_loss, reason = "the engine rounds lengths far more coarsely")]
+        let tokens = FieldNormReader::id_to_fieldnorm(id) as f32;
+        *length = K1 * (1.0 - B + B * tokens / average);
     }
+    Ok(Arc::new(lengths))
 }
 
 impl Statistics {
     pub(crate) fn of(searcher: &Searcher, fields: &Fields) -> tantivy::Result<Self> {
         let documents = searcher.total_num_docs()?;
-        let of = |field| OfField::of(searcher, field, documents);
-        Ok(Self { documents, all: of(fields.all)?, bigram: of(fields.bigram)? })
+        let lengths = |field| lengths(searcher, field, documents);
+        Ok(Self { documents, all: lengths(fields.all)?, bigram: lengths(fields.bigram)? })
     }
 
     pub(crate) fn documents(&self) -> u64 {
         self.documents
-    }
-
-    /// Terms of all documents in a field, of those fields that are scored.
-    pub(super) fn tokens(&self, field: Field) -> Option<u64> {
-        [&self.all, &self.bigram].into_iter().find(|of| of.field == field).map(|of| of.tokens)
     }
 
     /// What a term scores in the field `all` that so many documents have.
@@ -74,12 +62,12 @@ impl Statistics {
         self.bm25(&self.bigram, frequency)
     }
 
-    fn bm25<'a>(&self, of: &'a OfField, frequency: u64) -> Bm25<'a> {
+    fn bm25<'a>(&self, lengths: &'a Lengths, frequency: u64) -> Bm25<'a> {
         // an index may be empty, and a word that no document has counts as one that is rare
         let documents = self.documents.max(frequency);
         #[expect(clippy::cast_precision_loss, reason = "as the engine computes it")]
         let ratio = ((documents - frequency) as f32 + 0.5) / (frequency as f32 + 0.5);
-        Bm25 { weight: (1.0 + ratio).ln() * (1.0 + K1), lengths: &of.lengths }
+        Bm25 { weight: (1.0 + ratio).ln() * (1.0 + K1), lengths }
     }
 }
 

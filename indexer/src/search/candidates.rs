@@ -1,28 +1,25 @@
 //! Which documents are looked at closely: the best by text.
 //!
-//! Words alone are added up ([`super::accumulate`]), which also counts what matches. Under filters, phrases and exclusions the
-//! engine searches: few terms with a collector that skips what cannot be among the best; many terms cost less when every
-//! match is scored and counted.
+//! Which documents filters, phrases and exclusions admit is found first ([`super::admitted`]); what those have of the words is
+//! added up ([`super::accumulate`]), which also counts them.
 
-use tantivy::collector::{Count, TopDocs};
+use tantivy::Term;
+use tantivy::collector::Count;
 use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, Occur, PhraseQuery, Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
-use tantivy::{DocAddress, Score, Term};
 
-use super::accumulate::accumulate;
-use super::deadline::{Deadline, Timed};
-use super::frequencies::Known;
+use super::accumulate::{Accumulated, accumulate};
+use super::admitted::admitted;
+use super::deadline::Deadline;
 use super::loaded::Loaded;
 use crate::analysis::{Stemming, bigram, terms, words};
 use crate::error::IndexError;
 use crate::index::Fields;
-use crate::query::{FilterPart, Phrase, Plan, QueryTerm, Role};
+use crate::query::{Admits, FilterPart, Phrase, Plan, QueryTerm, Role};
 use crate::request::FacetKey;
 
 /// Documents that are looked at closely.
 pub(super) const WINDOW: usize = 200;
-/// Terms up to which skipping wins over counting.
-const SKIPPING_TERMS_MAX: usize = 4;
 /// Terms that select candidates; synonyms beyond are left out.
 const SELECTING_TERMS_MAX: usize = 160;
 
@@ -35,16 +32,21 @@ pub(super) struct Conditions {
 
 impl Conditions {
     /// Whether anything goes.
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.filters.is_empty() && self.required.is_empty() && self.excluded.is_empty()
     }
 
-    /// A query under these conditions; a facet is counted without its own filter.
-    pub(super) fn apply(&self, query: Option<&dyn Query>, without: Option<FacetKey>) -> Box<dyn Query> {
+    /// The filters but those of one facet.
+    pub(super) fn filters(&self, without: Option<FacetKey>) -> impl Iterator<Item = &Admits> {
+        let counts = move |part: &&FilterPart| without.is_none() || part.facet != without;
+        self.filters.iter().filter(counts).map(|part| &part.admits)
+    }
+
+    /// A query under these conditions.
+    pub(super) fn apply(&self, query: Option<&dyn Query>) -> Box<dyn Query> {
         let mut clauses: Vec<(Occur, Box<dyn Query>)> = Vec::new();
         clauses.extend(query.map(|query| (Occur::Must, query.box_clone())));
-        let filters = self.filters.iter().filter(|part| without.is_none() || part.facet != without);
-        clauses.extend(filters.map(|part| (Occur::Must, part.query.box_clone())));
+        clauses.extend(self.filters(None).map(|admits| (Occur::Must, admits.query())));
         clauses.extend(self.required.iter().map(|query| (Occur::Must, query.box_clone())));
         if clauses.is_empty() {
             let all = ConstScoreQuery::new(Box::new(tantivy::query::AllQuery), 0.0);
@@ -86,7 +88,7 @@ fn selecting_query(fields: &Fields, plan: &Plan) -> Option<Box<dyn Query>> {
 }
 
 /// The terms that select.
-fn selecting(plan: &Plan) -> impl Iterator<Item = &QueryTerm> {
+pub(super) fn selecting(plan: &Plan) -> impl Iterator<Item = &QueryTerm> {
     plan.terms.iter().filter(|term| term.role != Role::Association).take(SELECTING_TERMS_MAX)
 }
 
@@ -104,45 +106,20 @@ fn weighted(term: Term, of: &QueryTerm) -> Box<dyn Query> {
     }
 }
 
-/// Whether a query of so many terms is searched by skipping.
-pub(super) fn is_skipping(terms: usize) -> bool {
-    terms <= SKIPPING_TERMS_MAX
-}
-
-/// The best documents by text, and how many match.
-pub(super) struct Selected {
-    pub(super) best: Vec<(Score, DocAddress)>,
-    pub(super) total: u64,
-    pub(super) total_is_exact: bool,
-}
-
-/// Selects among the documents that have any word of the plans, under conditions.
+/// The best of the documents that have any word of the plans, under conditions, and how many there are.
 pub(super) fn select(
     loaded: &Loaded,
     plans: &[Plan],
     conditions: &Conditions,
     deadline: Deadline,
-) -> Result<Selected, IndexError> {
-    let failed = IndexError::engine("search");
-    if conditions.is_empty() {
-        let terms = plans.iter().flat_map(selecting);
-        let found = accumulate(loaded, terms, WINDOW, || deadline.pass()).map_err(&failed)?;
-        return Ok(Selected { best: found.best, total: found.total, total_is_exact: true });
-    }
-    let query = conditions.apply(text_query(&loaded.fields, plans).as_deref(), None);
-    let terms = plans.iter().map(Plan::selecting).sum();
-    let best = TopDocs::with_limit(WINDOW).order_by_score();
-    let (searcher, known) = (&loaded.searcher, Known(loaded));
-    if !is_skipping(terms) {
-        let counted = Timed { collector: (best, Count), deadline };
-        let (best, total) =
-            searcher.search_with_statistics_provider(&query, &counted, &known).map_err(&failed)?;
-        return Ok(Selected { best, total: total as u64, total_is_exact: true });
-    }
-    let skipping = Timed { collector: best, deadline };
-    let best = searcher.search_with_statistics_provider(&query, &skipping, &known).map_err(&failed)?;
-    let total = best.len() as u64;
-    Ok(Selected { total_is_exact: best.len() < WINDOW, best, total })
+) -> Result<Accumulated, IndexError> {
+    let go_on = || deadline.pass();
+    admitted(loaded, conditions, None, go_on)
+        .and_then(|admitted| {
+            let terms = plans.iter().flat_map(selecting);
+            accumulate(loaded, terms, admitted.as_deref(), WINDOW, go_on)
+        })
+        .map_err(IndexError::engine("search"))
 }
 
 /// Words side by side as they are written, stop words included; one word in any of its forms.
@@ -195,7 +172,7 @@ pub(super) fn add_phrases(
         let holds = match phrase {
             Phrase::Strict(_) => true,
             Phrase::IfAny(_) => {
-                let here = conditions.apply(Some(query.as_ref()), None);
+                let here = conditions.apply(Some(query.as_ref()));
                 loaded.searcher.search(&here, &Count).map_err(IndexError::engine("count a phrase"))? > 0
             }
         };

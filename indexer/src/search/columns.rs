@@ -8,7 +8,9 @@ use tantivy::index::{InvertedIndexReader, SegmentId};
 use tantivy::schema::Field;
 use tantivy::{DocId, Searcher, SegmentReader};
 
+use super::admitted::KeptBits;
 use crate::index::Fields;
+use crate::query::Role;
 
 /// What is known of the documents of one segment beside their text.
 pub(crate) struct Columns {
@@ -23,6 +25,7 @@ pub(crate) struct Columns {
     /// Which documents have a word, and a pair of words.
     pub(super) words: Lists,
     pub(super) pairs: Lists,
+    pub(super) kept_bits: KeptBits,
 }
 
 /// The postings of one field, and how long its documents are.
@@ -61,6 +64,11 @@ impl Columns {
         searcher.segment_readers().iter().map(of_segment).collect()
     }
 
+    /// Where terms of this role are listed.
+    pub(super) fn lists(&self, role: Role) -> &Lists {
+        if role == Role::Bigram { &self.pairs } else { &self.words }
+    }
+
     /// What is known of one document.
     pub(super) fn traits(&self, document: DocId) -> Option<KeptTraits> {
         self.traits.get(document as usize).copied()
@@ -76,6 +84,7 @@ impl Columns {
             grams: fast.u64("grams")?,
             words: Lists::of(segment, fields.all)?,
             pairs: Lists::of(segment, fields.bigram)?,
+            kept_bits: KeptBits::default(),
         })
     }
 }

@@ -1,8 +1,8 @@
 //! The time that one search may take.
 //!
-//! What adds up words asks after every few thousand documents whether there is time left. The engine, which searches under
-//! filters, cannot be stopped in the middle of a segment, but it passes over several, one after the other, and a search
-//! goes on to candidates and facets: before each step the same is asked.
+//! What adds up words asks after every few thousand documents whether there is time left. The engine, which walks through what
+//! lies beyond the window and through other orders, cannot be stopped in the middle of a segment, but it passes over several,
+//! one after the other, and a search goes on to candidates and facets: before each step the same is asked.
 
 use std::time::{Duration, Instant};
 

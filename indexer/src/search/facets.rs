@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use tantivy::collector::{Collector, SegmentCollector};
+use fixedbitset::FixedBitSet;
 use tantivy::columnar::StrColumn;
-use tantivy::query::Query;
-use tantivy::{DocId, Score, SegmentOrdinal, SegmentReader};
+use tantivy::{DocId, SegmentReader};
 
+use super::admitted::admitted;
 use super::candidates::Conditions;
+use super::deadline::Deadline;
 use super::loaded::Loaded;
 use crate::answer::{FacetBuckets, FacetCount};
 use crate::error::IndexError;
@@ -16,56 +17,119 @@ use crate::request::{FacetKey, FacetWanted};
 
 /// Values of one facet that are answered: more is not a choice any more.
 const VALUES_MAX: usize = 50;
+/// Documents whose values are read at once.
+const DOCUMENTS_AT_ONCE: usize = 1_024;
 
 /// Results of each value.
 type Counts = HashMap<String, u64>;
 
-/// Counts the facets that were asked for.
-pub(super) fn count(
-    loaded: &Loaded,
-    wanted: &[FacetKey],
-    query: Option<&dyn Query>,
-    conditions: &Conditions,
-) -> Result<BTreeMap<FacetKey, Vec<FacetCount>>, IndexError> {
-    let has_filter = |key: &FacetKey| conditions.filters.iter().any(|part| part.facet == Some(*key));
-    let mut keys = wanted.to_vec();
-    keys.sort_unstable();
-    keys.dedup();
-    let (filtered, free): (Vec<FacetKey>, Vec<FacetKey>) = keys.into_iter().partition(has_filter);
-    let mut counts = BTreeMap::new();
-    let cut = |counts: Vec<(FacetKey, Counts)>| {
-        counts.into_iter().map(|(key, counts)| (key, cut(counts, VALUES_MAX, 1).values))
-    };
-    if !free.is_empty() {
-        counts.extend(cut(pass(loaded, free, conditions.apply(query, None).as_ref())?));
-    }
-    for key in filtered {
-        counts.extend(cut(pass(loaded, vec![key], conditions.apply(query, Some(key)).as_ref())?));
-    }
-    Ok(counts)
+/// What is counted: the documents that the words of a request speak of, by segment, under the conditions beside them.
+pub(super) struct Counted<'a> {
+    pub(super) loaded: &'a Loaded,
+    pub(super) spoken_of: Vec<FixedBitSet>,
+    pub(super) conditions: &'a Conditions,
+    pub(super) deadline: Deadline,
 }
 
-/// Counts what matches, every filter in place.
-pub(super) fn explore(
-    loaded: &Loaded,
-    wanted: &[FacetWanted],
-    query: Option<&dyn Query>,
-    conditions: &Conditions,
-) -> Result<Vec<FacetBuckets>, IndexError> {
-    let keys = wanted.iter().map(|facet| facet.key).collect();
-    let counted = pass(loaded, keys, conditions.apply(query, None).as_ref())?;
-    let cut = |(wanted, (_, counts)): (&FacetWanted, _)| cut(counts, wanted.values_max, wanted.count_min);
-    Ok(wanted.iter().zip(counted).map(cut).collect())
+impl Counted<'_> {
+    /// The facets that were asked for, each counted as if its own filter were not there.
+    pub(super) fn beside(
+        &self,
+        wanted: &[FacetKey],
+    ) -> Result<BTreeMap<FacetKey, Vec<FacetCount>>, IndexError> {
+        let has_filter = |key: &FacetKey| self.conditions.filters.iter().any(|part| part.facet == Some(*key));
+        let mut keys = wanted.to_vec();
+        keys.sort_unstable();
+        keys.dedup();
+        let (filtered, free): (Vec<FacetKey>, Vec<FacetKey>) = keys.into_iter().partition(has_filter);
+        let mut counts = if free.is_empty() { Vec::new() } else { self.pass(free, None)? };
+        for key in filtered {
+            counts.extend(self.pass(vec![key], Some(key))?);
+        }
+        Ok(counts.into_iter().map(|(key, counts)| (key, cut(counts, VALUES_MAX, 1).values)).collect())
+    }
+
+    /// What matches, every filter in place.
+    pub(super) fn within(&self, wanted: &[FacetWanted]) -> Result<Vec<FacetBuckets>, IndexError> {
+        let counted = self.pass(wanted.iter().map(|facet| facet.key).collect(), None)?;
+        let cut = |(wanted, (_, counts)): (&FacetWanted, _)| cut(counts, wanted.values_max, wanted.count_min);
+        Ok(wanted.iter().zip(counted).map(cut).collect())
+    }
+
+    fn pass(
+        &self,
+        keys: Vec<FacetKey>,
+        without: Option<FacetKey>,
+    ) -> Result<Vec<(FacetKey, Counts)>, IndexError> {
+        let counts = self.count(&keys, without).map_err(IndexError::engine("count facets"))?;
+        Ok(keys.into_iter().zip(counts).collect())
+    }
+
+    fn count(&self, keys: &[FacetKey], without: Option<FacetKey>) -> tantivy::Result<Vec<Counts>> {
+        let admitted = admitted(self.loaded, self.conditions, without, || self.deadline.pass())?;
+        let mut counts = vec![Counts::new(); keys.len()];
+        let segments = self.loaded.searcher.segment_readers().iter().zip(&self.spoken_of);
+        for ((segment, spoken_of), at) in segments.zip(0..) {
+            let admitted = admitted.as_ref().and_then(|all| all.get(at));
+            let documents = documents(segment, spoken_of, admitted);
+            for (key, counts) in keys.iter().zip(&mut counts) {
+                self.deadline.pass()?;
+                // The fields of the facets are named like the facets.
+                if let Some(column) = segment.fast_fields().str(key.as_str())? {
+                    add_names(&column, &ordinals(&column, &documents), counts)?;
+                }
+            }
+        }
+        Ok(counts)
+    }
 }
 
-fn pass(
-    loaded: &Loaded,
-    keys: Vec<FacetKey>,
-    query: &dyn Query,
-) -> Result<Vec<(FacetKey, Counts)>, IndexError> {
-    let collector = Counter { keys: keys.clone() };
-    let counts = loaded.searcher.search(query, &collector).map_err(IndexError::engine("count facets"))?;
-    Ok(keys.into_iter().zip(counts).collect())
+/// The documents of a segment that are not deleted, of those that are spoken of and admitted.
+fn documents(segment: &SegmentReader, spoken_of: &FixedBitSet, admitted: Option<&FixedBitSet>) -> Vec<DocId> {
+    let alive = segment.alive_bitset();
+    let is_alive = |document: &DocId| alive.is_none_or(|alive| alive.is_alive(*document));
+    match admitted {
+        Some(admitted) => spoken_of.intersection(admitted).map(numbered).filter(is_alive).collect(),
+        None => spoken_of.ones().map(numbered).filter(is_alive).collect(),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a segment's documents are numbered by u32")]
+fn numbered(bit: usize) -> DocId {
+    bit as DocId
+}
+
+/// How many of some documents have each value of a column, by its ordinal.
+fn ordinals(column: &StrColumn, documents: &[DocId]) -> Vec<u64> {
+    let mut counts = vec![0; column.num_terms()];
+    let ordinals = column.ords();
+    let (mut owners, mut rows, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for documents in documents.chunks(DOCUMENTS_AT_ONCE) {
+        owners.clear();
+        rows.clear();
+        ordinals.row_ids_for_docs(documents, &mut owners, &mut rows);
+        values.resize(rows.len(), 0);
+        ordinals.values.get_vals(&rows, &mut values);
+        for value in &values {
+            if let Some(count) = usize::try_from(*value).ok().and_then(|at| counts.get_mut(at)) {
+                *count += 1;
+            }
+        }
+    }
+    counts
+}
+
+/// Adds what was counted to the values by their names.
+fn add_names(column: &StrColumn, by_ordinal: &[u64], counts: &mut Counts) -> tantivy::Result<()> {
+    let (ordinals, of_each): (Vec<u64>, Vec<u64>) =
+        (0..).zip(by_ordinal.iter().copied()).filter(|(_, count)| *count > 0).unzip();
+    let mut of_each = of_each.into_iter();
+    column.dictionary().sorted_ords_to_term_cb(&ordinals, |name| {
+        if let (Ok(name), Some(count)) = (std::str::from_utf8(name), of_each.next()) {
+            *counts.entry(name.to_owned()).or_insert(0) += count;
+        }
+    })?;
+    Ok(())
 }
 
 /// The largest values that reach `count_min`, and how much lies beyond them.
@@ -78,71 +142,65 @@ fn cut(counts: Counts, values_max: usize, count_min: u64) -> FacetBuckets {
     FacetBuckets { values, beyond: beyond.iter().map(|value| value.count).sum() }
 }
 
-struct Counter {
-    keys: Vec<FacetKey>,
-}
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
 
-impl Collector for Counter {
-    type Fruit = Vec<Counts>;
-    type Child = SegmentCounter;
+    use super::super::admitted::spoken_of;
+    use super::super::made::{is_deleted, is_said, methods, opened, terms};
+    use super::*;
+    use crate::query::{Admits, FilterPart};
 
-    fn for_segment(&self, _: SegmentOrdinal, segment: &SegmentReader) -> tantivy::Result<SegmentCounter> {
-        let columns = self.keys.iter().map(|key| {
-            // The fields of the facets are named like the facets.
-            let column = segment.fast_fields().str(key.as_str())?;
-            let counts = vec![0; column.as_ref().map_or(0, |column| column.dictionary().num_terms())];
-            Ok((column, counts))
-        });
-        Ok(SegmentCounter { columns: columns.collect::<tantivy::Result<_>>()? })
-    }
+    const COUNT: u64 = 30_000;
 
-    fn requires_scoring(&self) -> bool {
-        false
-    }
-
-    fn merge_fruits(&self, fruits: Vec<Self::Fruit>) -> tantivy::Result<Self::Fruit> {
-        let mut merged = vec![HashMap::new(); self.keys.len()];
-        for fruit in fruits {
-            for (into, counts) in merged.iter_mut().zip(fruit) {
-                for (value, count) in counts {
-                    *into.entry(value).or_insert(0) += count;
-                }
-            }
-        }
-        Ok(merged)
-    }
-}
-
-struct SegmentCounter {
-    columns: Vec<(Option<StrColumn>, Vec<u64>)>,
-}
-
-impl SegmentCollector for SegmentCounter {
-    type Fruit = Vec<Counts>;
-
-    fn collect(&mut self, document: DocId, _: Score) {
-        for (column, counts) in &mut self.columns {
-            let Some(column) = column else { continue };
-            for ordinal in column.term_ords(document) {
-                if let Some(count) = usize::try_from(ordinal).ok().and_then(|at| counts.get_mut(at)) {
-                    *count += 1;
-                }
-            }
+    fn conditions(loaded: &Loaded, method: Option<&str>) -> Conditions {
+        let term = |text| tantivy::Term::from_field_text(loaded.fields.method, text);
+        let part =
+            |text| FilterPart { facet: Some(FacetKey::Method), admits: Admits::AnyOf(vec![term(text)]) };
+        Conditions {
+            filters: method.map(part).into_iter().collect(),
+            required: Vec::new(),
+            excluded: Vec::new(),
         }
     }
 
-    fn harvest(self) -> Self::Fruit {
-        let named = |(column, counts): (Option<StrColumn>, Vec<u64>)| {
-            let Some(column) = column else { return Counts::new() };
-            let mut by_value = HashMap::new();
-            for (ordinal, count) in (0..).zip(counts).filter(|(_, count)| *count > 0) {
-                let mut value = String::new();
-                if column.ord_to_str(ordinal, &mut value).unwrap_or(false) {
-                    by_value.insert(value, count);
-                }
-            }
-            by_value
+    /// How many of the made documents have each method, of those that are admitted.
+    fn expected(is_admitted: impl Fn(u64) -> bool) -> Vec<FacetCount> {
+        let alive = |number: &u64| !is_deleted(*number) && is_admitted(*number);
+        let has = |number: &u64, name: &str| methods(*number).contains(&name);
+        let count = |value: &str| FacetCount {
+            value: value.to_owned(),
+            count: (0..COUNT).filter(|number| alive(number) && has(number, value)).count() as u64,
         };
-        self.columns.into_iter().map(named).collect()
+        let mut counts: Vec<FacetCount> = ["get", "post", "put"].map(count).to_vec();
+        counts.sort_by_key(|of| std::cmp::Reverse(of.count));
+        counts
+    }
+
+    #[test]
+    fn every_document_that_matches_is_counted_once_for_each_of_its_values() {
+        let dir = tempfile::tempdir().unwrap();
+        let loaded = opened(dir.path(), COUNT);
+        let deadline = Deadline::after(Duration::from_mins(10));
+        let said = terms(&[("book", 1.0), ("hotel", 1.0)]);
+        let is_spoken_of = |number| is_said(number, "book") || is_said(number, "hotel");
+        for method in [None, Some("post")] {
+            let conditions = conditions(&loaded, method);
+            let counted = |said: &[crate::query::QueryTerm]| Counted {
+                loaded: &loaded,
+                spoken_of: spoken_of(&loaded, said.iter(), || Ok(())).unwrap(),
+                conditions: &conditions,
+                deadline,
+            };
+            let has_method = |number: u64| method.is_none_or(|method| methods(number).contains(&method));
+            // Beside a search a facet leaves its own filter out; an exploration does not.
+            let beside = counted(&said).beside(&[FacetKey::Method, FacetKey::Method]).unwrap();
+            assert_eq!(beside[&FacetKey::Method], expected(is_spoken_of));
+            let wanted = FacetWanted { key: FacetKey::Method, values_max: 10, count_min: 1 };
+            let within = counted(&said).within(std::slice::from_ref(&wanted)).unwrap();
+            assert_eq!(within[0].values, expected(|number| is_spoken_of(number) && has_method(number)));
+            let without_words = counted(&[]).within(&[wanted]).unwrap();
+            assert_eq!(without_words[0].values, expected(has_method));
+        }
     }
 }

@@ -5,11 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
 use tantivy::postings::TermInfo;
-use tantivy::query::Bm25StatisticsProvider;
 use tantivy::schema::Field;
 use tantivy::{Searcher, SegmentOrdinal, Term};
-
-use super::loaded::Loaded;
 
 /// Words that are kept: more than people use. Most are in few segments and take some hundred octets; in each of eight, they
 /// all would take six megabytes.
@@ -99,27 +96,5 @@ impl Frequencies {
             kept.insert(text.to_owned(), Arc::clone(&known));
         }
         Ok(known)
-    }
-}
-
-/// The same numbers for the engine, which would look each term up in every segment.
-pub(crate) struct Known<'a>(pub(crate) &'a Loaded);
-
-impl Bm25StatisticsProvider for Known<'_> {
-    fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
-        let known = self.0.statistics.tokens(field);
-        known.map_or_else(|| self.0.searcher.total_num_tokens(field), Ok)
-    }
-
-    fn total_num_docs(&self) -> tantivy::Result<u64> {
-        Ok(self.0.statistics.documents())
-    }
-
-    fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
-        let kept = [&self.0.words, &self.0.pairs].into_iter().find(|kept| kept.field == term.field());
-        match (kept, term.value().as_str()) {
-            (Some(kept), Some(text)) => Ok(kept.term(&self.0.searcher, text)?.frequency),
-            _ => self.0.searcher.doc_freq(term),
-        }
     }
 }

@@ -9,12 +9,12 @@ use tantivy::{Index, IndexReader, ReloadPolicy};
 use super::IndexGeneration;
 use super::bm25::Statistics;
 use super::columns::Columns;
-use super::frequencies::Frequencies;
+use super::frequencies::{Frequencies, KnownTerm};
 use super::suggest::Suggestions;
 use super::warm::{read_ahead, warm};
 use crate::error::IndexError;
 use crate::index::{Fields, Generations, Payload, register_tokenizers};
-use crate::query::Associations;
+use crate::query::{Associations, QueryTerm, Role};
 
 /// Times that an opening is tried anew when the writer commits or swaps in the middle of it.
 const ATTEMPTS_MAX: u32 = 5;
@@ -91,6 +91,12 @@ impl Loaded {
             known: Arc::clone(known),
             columns,
         })
+    }
+
+    /// Where the index lists a term of a request.
+    pub(super) fn listed(&self, term: &QueryTerm) -> tantivy::Result<Arc<KnownTerm>> {
+        let kept = if term.role == Role::Bigram { &self.pairs } else { &self.words };
+        kept.term(&self.searcher, &term.text)
     }
 
     /// The state to use from now on, when there is a newer one.

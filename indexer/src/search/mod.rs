@@ -1,6 +1,7 @@
 //! The read side: opens an index, follows its commits, and answers.
 
 mod accumulate;
+mod admitted;
 mod answerer;
 mod bare;
 mod bm25;
@@ -12,6 +13,8 @@ mod deadline;
 mod facets;
 mod frequencies;
 mod loaded;
+#[cfg(test)]
+mod made;
 mod matrix;
 mod nearest;
 mod order;
