@@ -12,6 +12,7 @@ mod dry_run;
 pub mod egress;
 mod events;
 mod fleet;
+mod gather;
 mod groups;
 mod look;
 mod metrics;

@@ -14,6 +14,7 @@ use crate::daemon::Around;
 use crate::egress::{Egress, TlsError};
 use crate::events::{Event, Events};
 use crate::fleet::{Cancel, Fleet, Passing, Progress, VisitWriter};
+use crate::gather::Gatherer;
 use crate::groups::Groups;
 use crate::pace::Pace;
 use crate::priors::PathPriors;
@@ -103,7 +104,7 @@ pub async fn run(
     let tools = Tools { egress, store, pace, groups, events: events_too, text_records, priors };
     let mut fleet = Fleet {
         writer: VisitWriter::start(tools.store.clone(), &tracker),
-        passing: Passing::start(tools.store.clone(), &tracker),
+        passing: Gatherer::start(&Passing(tools.store.clone()), &tracker),
         tools,
         worker: config.worker,
         concurrency: config.concurrency,
@@ -175,7 +176,7 @@ pub async fn check(
     priors.re_estimate(&store).await?;
     let mut fleet = Fleet {
         writer: VisitWriter::start(store.clone(), &tracker),
-        passing: Passing::start(store.clone(), &tracker),
+        passing: Gatherer::start(&Passing(store.clone()), &tracker),
         tools: Tools { egress, store, pace, groups, events, text_records: config.text_records, priors },
         worker: config.worker,
         concurrency: 1,

@@ -27,6 +27,7 @@ use crate::clock;
 use crate::config::Mode;
 use crate::daemon::ScheduledTask;
 use crate::events::Event;
+use crate::gather::Gatherer;
 use crate::metrics;
 use crate::summary::{ParkedSite, Summary};
 use crate::visit::Tools;
@@ -80,7 +81,7 @@ pub enum Progress<'a> {
 pub(crate) struct Fleet<'a, P> {
     pub(crate) tools: Tools,
     pub(crate) writer: VisitWriter,
-    pub(crate) passing: Passing,
+    pub(crate) passing: Gatherer<Passing>,
     pub(crate) worker: WorkerId,
     pub(crate) concurrency: usize,
     /// How long a site is leased for.

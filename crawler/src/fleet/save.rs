@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::passing::Passed;
 use super::{Cancel, Passing, VisitWriter};
 use crate::clock;
+use crate::gather::Gatherer;
 use crate::patience::patiently;
 use crate::summary::{Counted, ParkedSite};
 use crate::visit::{Outcome, Scope, Stop, Tools, Visited, visit};
@@ -54,7 +55,7 @@ const RETRY_OWN_FAILURE: TimeDelta = TimeDelta::hours(1);
 )]
 pub(super) async fn visit_and_save(
     tools: Tools,
-    (writer, passing): (VisitWriter, Passing),
+    (writer, passing): (VisitWriter, Gatherer<Passing>),
     leased: Box<LeasedSite>,
     cancel: Cancel,
     lost: CancellationToken,
@@ -96,9 +97,13 @@ async fn save(writer: &VisitWriter, token: &LeaseToken, record: VisitRecord) -> 
     Ok(Done::Saved { counted, saved })
 }
 
-async fn pass_on(passing: &Passing, token: &LeaseToken, hand_over: HandOver) -> Result<Done, StoreError> {
+async fn pass_on(
+    passing: &Gatherer<Passing>,
+    token: &LeaseToken,
+    hand_over: HandOver,
+) -> Result<Done, StoreError> {
     let (site, group) = (token.site.clone(), token.address_group.unwrap_or_default());
-    Ok(match passing.pass(token.clone(), hand_over).await? {
+    Ok(match passing.write((token.clone(), hand_over)).await? {
         Passed::On => Done::HandedOver { site, group },
         Passed::Lost => Done::Dropped(site),
     })

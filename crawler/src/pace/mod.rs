@@ -30,6 +30,7 @@ use self::book::{Book, Claim, Key, Taken};
 use self::suffix::{Below, Suffixes};
 pub(crate) use self::writer::Cleared;
 use self::writer::ClockWriter;
+use crate::gather::Gatherer;
 use crate::patience::patiently;
 use crate::{clock, metrics};
 
@@ -47,7 +48,7 @@ pub(crate) struct Pace(Arc<Shared>);
 
 struct Shared {
     book: Book,
-    writer: ClockWriter,
+    writer: Gatherer<ClockWriter>,
     suffixes: Suffixes,
     rate: DefaultDirectRateLimiter,
     store: Store,
@@ -168,7 +169,7 @@ impl Pace {
         life: Duration,
         tracker: &tokio_util::task::TaskTracker,
     ) -> Self {
-        let writer = ClockWriter::start(store.clone(), life, tracker);
+        let writer = Gatherer::start(&ClockWriter { store: store.clone(), life }, tracker);
         let suffixes = Suffixes::start(store.clone(), tracker);
         let rate = RateLimiter::direct(Quota::per_second(rate));
         let (book, last_write_ms) = (Book::default(), AtomicU64::default());
