@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use crawler::cli::{CrawlFlags, SharedFlags};
+use crawler::cli::{CrawlFlags, SHARED, SharedFlags, THE_WAY, show_only_used};
 
 use crate::db::DbArgs;
 use crate::doctor::DoctorArgs;
@@ -81,21 +81,6 @@ pub(crate) enum ConfigCommand {
     Print,
 }
 
-/// Flags of every program, by the names of their fields.
-const SHARED: &[&str] = &["data_dir", "database_url", "config", "log_format", "quiet", "verbose"];
-/// Flags about the way to an address.
-const THE_WAY: &[&str] = &[
-    "delay",
-    "hosts",
-    "ca_file",
-    "allow_addresses",
-    "contact_url",
-    "contact_email",
-    "strict",
-    "name_servers",
-    "signing_key",
-    "signature_agent",
-];
 /// What a subcommand makes of the flags that may be typed anywhere; those that are not named here use all of them.
 const USED: [(&str, &[&[&str]]); 9] = [
     ("validate", &[&["config", "log_format", "quiet", "verbose"], THE_WAY]),
@@ -111,14 +96,7 @@ const USED: [(&str, &[&[&str]]); 9] = [
 
 /// The command line, where each subcommand shows the flags that do something there. The others may still be typed.
 pub(crate) fn command() -> clap::Command {
-    let whole = Flags::command();
-    let everywhere: Vec<clap::Arg> =
-        whole.get_arguments().filter(|flag| flag.is_global_set()).cloned().collect();
-    USED.iter().fold(whole, |whole, (name, used)| {
-        let is_idle = |flag: &&clap::Arg| !used.iter().any(|names| names.contains(&flag.get_id().as_str()));
-        let idle = everywhere.iter().filter(is_idle).map(|flag| flag.clone().hide(true));
-        whole.mut_subcommand(name, |subcommand| subcommand.args(idle))
-    })
+    show_only_used(Flags::command(), &USED)
 }
 
 /// What was typed; ends the program where that cannot be meant.

@@ -21,7 +21,7 @@ impl Program {
     fn command(self) -> clap::Command {
         match self {
             Self::Agentdex => crate::cli::command(),
-            Self::Crawler => crawler::cli::Flags::command(),
+            Self::Crawler => crawler::cli::command(),
             Self::Indexer => indexer::cli::Arguments::command(),
             Self::Api => api::cli::Arguments::command(),
         }

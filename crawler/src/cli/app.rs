@@ -6,15 +6,14 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::Parser;
 use store::Store;
 use tokio_util::task::TaskTracker;
 
-use super::flags::{Command, Flags, SharedFlags};
+use super::flags::{Command, SharedFlags};
 use super::report::{self, Audience};
 use super::settings::{Settings, Verbosity, log_level, resolve};
 use super::watch::Watch;
-use super::{commands, explain, paths, status};
+use super::{commands, explain, paths, shown, status};
 use crate::fleet::Cancel;
 use crate::output::{self, OutputFormat};
 use crate::{CrawlError, UsageError};
@@ -24,7 +23,7 @@ const KEY_DIRECTORY: &str = "bot-keys.json";
 
 /// Runs the program on its own arguments.
 pub fn main() -> ExitCode {
-    let flags = Flags::parse();
+    let flags = shown::parse();
     match resolve(&flags.shared, &flags.crawl) {
         Ok(settings) => match work(flags.command, settings, flags.shared) {
             Ok(()) => ExitCode::SUCCESS,

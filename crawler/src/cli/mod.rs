@@ -9,6 +9,7 @@ mod flags;
 mod paths;
 mod report;
 mod settings;
+mod shown;
 mod status;
 mod watch;
 
@@ -16,4 +17,5 @@ pub use app::{main, stop_on_signals};
 pub use flags::{Command, CrawlFlags, Flags, OperatorFlags, SharedFlags};
 pub use report::summary_text;
 pub use settings::{Settings, SharedSettings, UsageError, Verbosity, log_level, resolve};
+pub use shown::{SHARED, THE_WAY, command, show_only_used};
 pub use watch::Watch;

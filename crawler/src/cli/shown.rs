@@ -1,0 +1,90 @@
+//! Which flags a subcommand shows in its help: those that do something there. The others may still be typed.
+
+use clap::{CommandFactory as _, FromArgMatches as _};
+
+use super::flags::Flags;
+
+/// Flags of every program, by the names of their fields.
+pub const SHARED: &[&str] = &["data_dir", "database_url", "config", "log_format", "quiet", "verbose"];
+/// Flags about the way to an address.
+pub const THE_WAY: &[&str] = &[
+    "delay",
+    "hosts",
+    "ca_file",
+    "allow_addresses",
+    "contact_url",
+    "contact_email",
+    "strict",
+    "name_servers",
+    "signing_key",
+    "signature_agent",
+];
+
+/// What each subcommand makes of the flags that may be typed anywhere.
+const USED: [(&str, &[&[&str]]); 7] = [
+    ("explain", &[SHARED, &["format"]]),
+    ("check", &[SHARED, THE_WAY, &["format", "rate", "lease", "text_records", "events"]]),
+    ("block", &[SHARED]),
+    ("unblock", &[SHARED]),
+    ("status", &[SHARED, &["format"]]),
+    ("paths", &[SHARED, &["format"]]),
+    ("keys", &[SHARED, &["signing_key", "signature_agent"]]),
+];
+
+/// The command line of the crawler.
+pub fn command() -> clap::Command {
+    show_only_used(Flags::command(), &USED)
+}
+
+/// What was typed; ends the program where that cannot be meant.
+pub(super) fn parse() -> Flags {
+    let typed = Flags::from_arg_matches_mut(&mut command().get_matches());
+    typed.unwrap_or_else(|error| error.format(&mut command()).exit())
+}
+
+/// Hides the flags that do nothing from the help of each subcommand that is named with those that it uses.
+pub fn show_only_used(whole: clap::Command, used: &[(&str, &[&[&str]])]) -> clap::Command {
+    let everywhere: Vec<clap::Arg> =
+        whole.get_arguments().filter(|flag| flag.is_global_set()).cloned().collect();
+    used.iter().fold(whole, |whole, (name, used)| {
+        let is_idle = |flag: &&clap::Arg| !used.iter().any(|names| names.contains(&flag.get_id().as_str()));
+        let idle = everywhere.iter().filter(is_idle).map(|flag| flag.clone().hide(true));
+        whole.mut_subcommand(name, |subcommand| subcommand.args(idle))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_subcommand_shows_the_flags_that_do_something_there() {
+        command().debug_assert();
+        for (name, shown, hidden) in [
+            ("explain", ["--visits", "--format"], ["--delay", "--seeds"]),
+            ("check", ["--hosts", "--events"], ["--concurrency", "--park-wait"]),
+            ("block", ["--reason", "--data-dir"], ["--format ", "--rate"]),
+            ("status", ["--format", "--database-url"], ["--ca-file", "--strict"]),
+            ("keys", ["--signing-key", "--signature-agent"], ["--format ", "--contact-url"]),
+        ] {
+            let help = command().try_get_matches_from(["crawler", name, "--help"]).unwrap_err().to_string();
+            assert!(shown.iter().all(|flag| help.contains(flag)), "{help}");
+            assert!(!hidden.iter().any(|flag| help.contains(flag)), "{help}");
+        }
+        let whole = Flags::command();
+        let known: Vec<&str> = whole.get_arguments().map(|flag| flag.get_id().as_str()).collect();
+        for (name, used) in USED {
+            assert!(used.concat().iter().all(|flag| known.contains(flag)), "{name}");
+        }
+        assert_eq!(USED.len(), whole.get_subcommands().count(), "every subcommand says what it uses");
+    }
+
+    #[test]
+    fn flags_that_are_not_shown_arrive_all_the_same() {
+        let words = ["crawler", "status", "--delay", "1s", "--allow-addresses", "127.0.0.0/8", "--strict"];
+        let flags = Flags::from_arg_matches_mut(&mut command().get_matches_from(words)).unwrap();
+        assert_eq!(flags.crawl.delay.as_deref(), Some("1s"));
+        assert_eq!(flags.crawl.allow_addresses, ["127.0.0.0/8"]);
+        assert!(flags.crawl.operator.strict);
+    }
+}
