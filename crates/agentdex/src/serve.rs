@@ -243,13 +243,8 @@ impl Node {
     }
 
     fn announce(&self) -> anyhow::Result<()> {
-        say(&format!(
-            "\nEverything found is in the index. Open {url} or try\n  curl '{url}/search?q=book+flight'\n\
-             Look further, now or later, with\n  crawler status --data-dir {data_dir}\n  agentdex doctor --data-dir {data_dir}\n\
-             Ctrl-C ends it; everything is kept.",
-            url = self.url,
-            data_dir = self.data_dir
-        ))?;
+        let typed = std::env::args_os().next().unwrap_or_else(|| env!("CARGO_BIN_NAME").into());
+        say(&last_words(&self.url, &typed.to_string_lossy(), &self.data_dir))?;
         if self.open {
             open::that(&self.url)
                 .with_context(|| format!("cannot open a browser; the dashboard is at {}", self.url))?;
@@ -258,9 +253,45 @@ impl Node {
     }
 }
 
+/// What the reader can do next. This program is named as it was when it was started, so that it can be typed as it stands.
+fn last_words(url: &str, program: &str, data_dir: &str) -> String {
+    let (program, data_dir) = (word(program), word(data_dir));
+    format!(
+        "\nEverything found is in the index. Open {url} or try\n  curl '{url}/search?q=book+flight'\n\
+         How the crawl stands is shown on {url}/crawl. Look further, now or later, with\n  \
+         {program} db status --data-dir {data_dir}\n  {program} doctor --data-dir {data_dir}\n\
+         Ctrl-C ends it; everything is kept."
+    )
+}
+
+/// A word as a shell reads it back.
+fn word(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+:@,=".contains(letter);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
 /// A line for whoever started the program.
 pub(crate) fn say(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{text}")?;
     out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli;
+
+    #[test]
+    fn the_last_words_can_be_typed_as_they_stand() {
+        let words = last_words("http://127.0.0.1:8080", "target/release/agentdex", "agentdex-data/demo");
+        let mut commands = 0;
+        for line in words.lines().filter_map(|line| line.strip_prefix("  target/release/")) {
+            cli::command().try_get_matches_from(line.split(' ')).unwrap();
+            commands += 1;
+        }
+        assert_eq!(commands, 2, "{words}");
+        let words = last_words("http://127.0.0.1:8080", "./agentdex", "Ann's data");
+        assert!(words.contains(r"  ./agentdex doctor --data-dir 'Ann'\''s data'"), "{words}");
+    }
 }
