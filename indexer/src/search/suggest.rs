@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use rustc_hash::FxHashMap;
 use tantivy::{Searcher, Term};
 
 use super::completions::{Completions, WALK_MAX};
@@ -73,13 +74,13 @@ fn prefix_of(typed: &str) -> Option<String> {
 
 fn complete(loaded: &Loaded, prefix: &str) -> Result<Vec<Suggestion>, IndexError> {
     let failed = IndexError::engine("complete a prefix");
-    let mut counts: HashMap<String, u64> = HashMap::new();
+    let mut counts = Counts::default();
     let mut is_cut = false;
     for segment in loaded.searcher.segment_readers() {
         if let Some(list) = loaded.suggestions.completions.list(segment, prefix) {
             is_cut = true;
             for (entry, count) in list {
-                *counts.entry(entry.to_string()).or_insert(0) += u64::from(*count);
+                counts.add(entry, *count);
             }
             continue;
         }
@@ -91,10 +92,10 @@ fn complete(loaded: &Loaded, prefix: &str) -> Result<Vec<Suggestion>, IndexError
             let Some(entry) = std::str::from_utf8(key).ok().filter(|entry| entry.starts_with(prefix)) else {
                 break;
             };
-            *counts.entry(entry.to_owned()).or_insert(0) += u64::from(info.doc_freq);
+            counts.add(entry, info.doc_freq);
         }
     }
-    let mut found: Vec<(String, u64)> = counts.into_iter().collect();
+    let mut found: Vec<(String, u64)> = counts.0.into_iter().collect();
     sort(&mut found);
     found.truncate(SUGGESTIONS_MAX);
     if is_cut && loaded.searcher.segment_readers().len() > 1 {
@@ -106,6 +107,23 @@ fn complete(loaded: &Loaded, prefix: &str) -> Result<Vec<Suggestion>, IndexError
         sort(&mut found);
     }
     Ok(found.into_iter().filter_map(suggestion).collect())
+}
+
+/// Capabilities of each entry.
+#[derive(Default)]
+struct Counts(FxHashMap<String, u64>);
+
+impl Counts {
+    fn add(&mut self, entry: &str, count: u32) {
+        let count = u64::from(count);
+        // Most entries are in every segment, and need no text of their own again.
+        match self.0.get_mut(entry) {
+            Some(sum) => *sum += count,
+            None => {
+                self.0.insert(entry.to_owned(), count);
+            }
+        }
+    }
 }
 
 /// The most frequent first, then the shortest.
