@@ -69,6 +69,8 @@ pub enum SearchError {
     OutOfTime { time_max_ms: u128 },
     #[error("there are {found} phrasings and the most is {max}")]
     TooManyPhrasings { found: usize, max: usize },
+    #[error("a filter has {found} different values and the most is {max}")]
+    TooManyValues { found: usize, max: usize },
     /// An inline operator names a value outside its closed vocabulary.
     #[error(transparent)]
     UnknownValue(#[from] UnknownValue),

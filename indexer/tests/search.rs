@@ -143,7 +143,7 @@ fn filters_are_or_inside_and_and_across() {
     assert!(of_one > 0);
     assert_eq!(without, everything - of_one);
     // few values and many are looked up in different ways
-    for others in [1, 5, 100] {
+    for others in [1, 5, 99] {
         let mut sites: Vec<String> = (0..others).map(|at| format!("no{at}.example")).collect();
         assert_eq!(total(Filters { sites: sites.clone(), ..Filters::default() }), 0);
         assert_eq!(total(Filters { without_sites: sites.clone(), ..Filters::default() }), everything);

@@ -120,6 +120,7 @@ pub(crate) fn search_problem(error: &SearchError) -> Problem {
         SearchError::Cursor(CursorProblem::Gone) => Problem::new(StatusCode::GONE, error.to_string()),
         SearchError::Cursor(_) => refused("cursor"),
         SearchError::QueryTooLong { .. } | SearchError::TooManyPhrasings { .. } => refused("q"),
+        SearchError::TooManyValues { .. } => Problem::bad_request(error.to_string()),
         SearchError::OutOfTime { .. } => Problem::unavailable(error.to_string()),
         SearchError::UnknownValue(unknown) => unknown_value("q", unknown),
         SearchError::Index(error) => index_problem(error),

@@ -1,5 +1,6 @@
 //! Filters as what they admit. None of them scores.
 
+use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use tantivy::query::{
@@ -9,15 +10,18 @@ use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{Searcher, Term};
 
 use crate::analysis::fold_exact;
-use crate::error::IndexError;
+use crate::error::{IndexError, SearchError};
 use crate::index::Fields;
 use crate::request::{FacetKey, Filters};
 
 /// Values up to which each is looked up by itself: a set of terms costs the engine a dictionary of its own first.
 const TERMS_APART_MAX: usize = 16;
 
-/// Types that one `namespace:*` stands for at most, in one segment of the index.
-const PREFIX_TERMS_MAX: usize = 1_000;
+/// Different values of one filter: the API takes fifty, and the operators of a request add theirs.
+const VALUES_MAX: usize = 100;
+
+/// Types that all `namespace:*` of one filter stand for at most.
+const TYPES_MAX: usize = 1_000;
 
 /// One filter, and the facet that ignores it when it is counted.
 pub(crate) struct FilterPart {
@@ -55,68 +59,79 @@ pub(crate) fn filter_parts(
     searcher: &Searcher,
     fields: &Fields,
     filters: &Filters,
-) -> Result<Vec<FilterPart>, IndexError> {
+) -> Result<Vec<FilterPart>, SearchError> {
+    let listed = [
+        (FacetKey::Format, fields.format, slugs(filters.formats.iter().map(|value| value.as_str()))?),
+        (FacetKey::Namespace, fields.namespace, lower(&filters.namespaces)?),
+        (FacetKey::Method, fields.method, slugs(filters.methods.iter().map(|value| value.as_str()))?),
+        (FacetKey::Safety, fields.safety, slugs(filters.safety.iter().map(|value| value.as_str()))?),
+        (FacetKey::Auth, fields.auth, slugs(filters.auth.iter().map(|value| value.as_str()))?),
+        (FacetKey::Status, fields.status, slugs(filters.statuses.iter().map(|value| value.as_str()))?),
+        (FacetKey::Source, fields.source, slugs(filters.sources.iter().map(|value| value.as_str()))?),
+        (FacetKey::Language, fields.language, lower(&filters.languages)?),
+        (FacetKey::Kind, fields.kind, slugs(filters.kinds.iter().map(|value| value.as_str()))?),
+        (FacetKey::MediaType, fields.media_type, lower(&filters.media_types)?),
+        (FacetKey::Publisher, fields.publisher, lower(&filters.publishers)?),
+        (FacetKey::Tag, fields.tag, lower(&filters.tags)?),
+    ];
     let mut parts = Vec::new();
-    let mut add = |facet: FacetKey, field: Field, values: Vec<String>| {
+    let mut add = |facet: Option<FacetKey>, admits: Admits| parts.push(FilterPart { facet, admits });
+    for (facet, field, values) in listed {
         if !values.is_empty() {
-            let terms = values.iter().map(|value| Term::from_field_text(field, value)).collect();
-            parts.push(FilterPart { facet: Some(facet), admits: Admits::AnyOf(terms) });
+            add(Some(facet), Admits::AnyOf(terms(field, &values)));
         }
-    };
-    add(FacetKey::Format, fields.format, slugs(filters.formats.iter().map(|value| value.as_str())));
-    add(FacetKey::Namespace, fields.namespace, lower(&filters.namespaces));
-    add(FacetKey::Method, fields.method, slugs(filters.methods.iter().map(|value| value.as_str())));
-    add(FacetKey::Safety, fields.safety, slugs(filters.safety.iter().map(|value| value.as_str())));
-    add(FacetKey::Auth, fields.auth, slugs(filters.auth.iter().map(|value| value.as_str())));
-    add(FacetKey::Status, fields.status, slugs(filters.statuses.iter().map(|value| value.as_str())));
-    add(FacetKey::Source, fields.source, slugs(filters.sources.iter().map(|value| value.as_str())));
-    add(FacetKey::Language, fields.language, lower(&filters.languages));
-    add(FacetKey::Kind, fields.kind, slugs(filters.kinds.iter().map(|value| value.as_str())));
-    add(FacetKey::MediaType, fields.media_type, lower(&filters.media_types));
-    add(FacetKey::Publisher, fields.publisher, lower(&filters.publishers));
-    add(FacetKey::Tag, fields.tag, lower(&filters.tags));
+    }
     if !filters.sites.is_empty() {
-        let sites = lower(&filters.sites);
-        let terms = sites.iter().flat_map(|site| {
-            [Term::from_field_text(fields.site, site), Term::from_field_text(fields.host, site)]
-        });
-        parts.push(FilterPart { facet: Some(FacetKey::Site), admits: Admits::AnyOf(terms.collect()) });
+        let sites = lower(&filters.sites)?;
+        let terms = [terms(fields.site, &sites), terms(fields.host, &sites)].concat();
+        add(Some(FacetKey::Site), Admits::AnyOf(terms));
     }
     if !filters.without_sites.is_empty() {
-        let sites = lower(&filters.without_sites);
-        let theirs = sites.iter().map(|site| Term::from_field_text(fields.site, site));
-        parts.push(FilterPart { facet: None, admits: Admits::NoneOf(theirs.collect()) });
+        // These come from who runs the index, however many they are.
+        let sites: Vec<String> = filters.without_sites.iter().map(|site| site.to_lowercase()).collect();
+        add(None, Admits::NoneOf(terms(fields.site, &sites)));
     }
     if !filters.semantic_types.is_empty() {
         let admits = Admits::AnyOf(types(searcher, fields, &filters.semantic_types)?);
-        parts.push(FilterPart { facet: Some(FacetKey::SemanticType), admits });
+        add(Some(FacetKey::SemanticType), admits);
     }
     if !filters.names.is_empty() {
         let forms = filters.names.iter().flat_map(|name| [name.to_lowercase(), fold_exact(name)]);
-        let terms =
-            forms.filter(|form| !form.is_empty()).map(|form| Term::from_field_text(fields.exact, &form));
-        parts.push(FilterPart { facet: None, admits: Admits::AnyOf(terms.collect()) });
+        let forms = distinct(forms.filter(|form| !form.is_empty()))?;
+        add(None, Admits::AnyOf(terms(fields.exact, &forms)));
     }
     let since =
         [(fields.updated_ms, filters.updated_since), (fields.first_seen_ms, filters.first_seen_since)];
     for (field, since) in since {
-        let Some(since) = since else { continue };
-        let from = Term::from_field_i64(field, since.timestamp_millis());
-        parts.push(FilterPart { facet: None, admits: Admits::Since(from) });
+        if let Some(since) = since {
+            add(None, Admits::Since(Term::from_field_i64(field, since.timestamp_millis())));
+        }
     }
     if let Some(invocable) = filters.invocable {
-        let term = Term::from_field_bool(fields.invocable, invocable);
-        parts.push(FilterPart { facet: None, admits: Admits::AnyOf(vec![term]) });
+        add(None, Admits::AnyOf(vec![Term::from_field_bool(fields.invocable, invocable)]));
     }
     Ok(parts)
 }
 
-fn slugs<'a>(values: impl Iterator<Item = &'a str>) -> Vec<String> {
-    values.map(str::to_owned).collect()
+fn slugs<'a>(values: impl Iterator<Item = &'a str>) -> Result<Vec<String>, SearchError> {
+    distinct(values.map(str::to_owned))
 }
 
-fn lower(values: &[String]) -> Vec<String> {
-    values.iter().map(|value| value.to_lowercase()).collect()
+fn lower(values: &[String]) -> Result<Vec<String>, SearchError> {
+    distinct(values.iter().map(|value| value.to_lowercase()))
+}
+
+/// Each value once.
+fn distinct(values: impl Iterator<Item = String>) -> Result<Vec<String>, SearchError> {
+    let values: BTreeSet<String> = values.collect();
+    if values.len() > VALUES_MAX {
+        return Err(SearchError::TooManyValues { found: values.len(), max: VALUES_MAX });
+    }
+    Ok(values.into_iter().collect())
+}
+
+fn terms(field: Field, values: &[String]) -> Vec<Term> {
+    values.iter().map(|value| Term::from_field_text(field, value)).collect()
 }
 
 /// Documents that have any of the terms.
@@ -131,33 +146,36 @@ fn any_of(terms: &[Term]) -> Box<dyn Query> {
 }
 
 /// `travel:flight-booking` as it is, `travel:*` as every type that begins so.
-fn types(searcher: &Searcher, fields: &Fields, types: &[String]) -> Result<Vec<Term>, IndexError> {
-    let mut terms = Vec::new();
-    for name in lower(types) {
+fn types(searcher: &Searcher, fields: &Fields, types: &[String]) -> Result<Vec<Term>, SearchError> {
+    let mut found = BTreeSet::new();
+    for name in lower(types)? {
         match name.strip_suffix('*') {
-            None => terms.push(Term::from_field_text(fields.semantic_type, &name)),
-            Some(prefix) => terms.extend(types_that_begin(searcher, fields, prefix)?),
+            None => {
+                found.insert(Term::from_field_text(fields.semantic_type, &name));
+            }
+            Some(prefix) => add_types_that_begin(searcher, fields, prefix, &mut found)?,
         }
     }
-    terms.sort_unstable();
-    terms.dedup();
-    Ok(terms)
+    Ok(found.into_iter().collect())
 }
 
-fn types_that_begin(searcher: &Searcher, fields: &Fields, prefix: &str) -> Result<Vec<Term>, IndexError> {
+fn add_types_that_begin(
+    searcher: &Searcher,
+    fields: &Fields,
+    prefix: &str,
+    found: &mut BTreeSet<Term>,
+) -> Result<(), IndexError> {
     let failed = IndexError::engine("look types up");
-    let mut found = Vec::new();
     for segment in searcher.segment_readers() {
         let inverted = segment.inverted_index(fields.semantic_type).map_err(&failed)?;
         let mut stream =
             inverted.terms().range().ge(prefix).into_stream().map_err(|error| failed(error.into()))?;
-        for _ in 0..PREFIX_TERMS_MAX {
+        for _ in 0..TYPES_MAX {
             let Some((key, _)) = stream.next() else { break };
-            let Some(name) = std::str::from_utf8(key).ok().filter(|name| name.starts_with(prefix)) else {
-                break;
-            };
-            found.push(Term::from_field_text(fields.semantic_type, name));
+            let name = std::str::from_utf8(key).ok().filter(|name| name.starts_with(prefix));
+            let Some(name) = name.filter(|_| found.len() < TYPES_MAX) else { break };
+            found.insert(Term::from_field_text(fields.semantic_type, name));
         }
     }
-    Ok(found)
+    Ok(())
 }

@@ -105,7 +105,7 @@ impl Plan {
     }
 
     /// How many terms select candidates.
-    pub(crate) fn selecting(&self) -> usize {
+    pub(crate) fn terms_that_select(&self) -> usize {
         self.terms.iter().filter(|term| term.role != Role::Association).count()
     }
 

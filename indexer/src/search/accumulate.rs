@@ -22,9 +22,9 @@ use crate::query::{QueryTerm, Role};
 /// Documents that are added up together: their scores fit the nearest cache. Between two stretches the clock is looked at.
 const STRETCH: u32 = 4_096;
 const SCORES: usize = STRETCH as usize;
-/// Bits of a word of documents.
-const BITS: u32 = usize::BITS;
-const WORDS: usize = SCORES / BITS as usize;
+/// Documents whose bits lie together.
+const GROUP: u32 = usize::BITS;
+const GROUPS: usize = SCORES / GROUP as usize;
 
 /// The best documents, the best first, and how many match at all.
 pub(super) struct Accumulated {
@@ -52,8 +52,7 @@ pub(super) fn accumulate<'a>(
     let mut stretch = Stretch::default();
     let mut top = Top::of(limit);
     let mut total = 0;
-    let segments = loaded.searcher.segment_readers().iter().zip(&loaded.columns);
-    for ((segment, columns), ordinal) in segments.zip(0..) {
+    for ((segment, columns), ordinal) in loaded.segments().zip(0..) {
         let admitted = admitted.and_then(|all| all.get(ordinal as usize));
         let mut lists = lists(&terms, columns, ordinal)?;
         while let Some(next) = lists.iter().filter_map(List::next).min() {
@@ -68,7 +67,7 @@ pub(super) fn accumulate<'a>(
                 list.add_to(&mut stretch, first);
             }
             lists.retain(|list| list.next().is_some());
-            total += stretch.empty_into(&mut top, words_from(admitted, first), (segment, ordinal, first));
+            total += stretch.empty_into(&mut top, groups_from(admitted, first), (segment, ordinal, first));
         }
     }
     Ok(Accumulated { best: top.in_order(), total })
@@ -83,20 +82,21 @@ fn scored<'a>(loaded: &'a Loaded, term: &QueryTerm) -> tantivy::Result<Scored<'a
     Ok(Scored { known, role: term.role, bm25: bm25.times(term.weight) })
 }
 
-/// The document that a stretch begins at which has `next`, or the first one after it that is admitted.
+/// Where the next stretch begins: at the group that has `next`, or at the first one from there on that has a document that is
+/// admitted.
 fn first_admitted(admitted: Option<&FixedBitSet>, next: DocId) -> Option<DocId> {
-    let word = next / BITS;
-    let Some(admitted) = admitted else { return Some(word * BITS) };
-    let words = admitted.as_slice().get(word as usize..)?;
-    let (_, skipped) = words.iter().zip(0..).find(|(bits, _)| **bits != 0)?;
-    Some((word + skipped) * BITS)
+    let group = next / GROUP;
+    let Some(admitted) = admitted else { return Some(group * GROUP) };
+    let groups = admitted.as_slice().get(group as usize..)?;
+    let (_, skipped) = groups.iter().zip(0..).find(|(bits, _)| **bits != 0)?;
+    Some((group + skipped) * GROUP)
 }
 
 /// A bit for each document from one on that is admitted.
-fn words_from(admitted: Option<&FixedBitSet>, first: DocId) -> &[usize] {
-    const ALL: [usize; WORDS] = [usize::MAX; WORDS];
+fn groups_from(admitted: Option<&FixedBitSet>, first: DocId) -> &[usize] {
+    const ALL: [usize; GROUPS] = [usize::MAX; GROUPS];
     match admitted {
-        Some(admitted) => admitted.as_slice().get((first / BITS) as usize..).unwrap_or_default(),
+        Some(admitted) => admitted.as_slice().get((first / GROUP) as usize..).unwrap_or_default(),
         None => &ALL,
     }
 }
@@ -164,12 +164,12 @@ impl List<'_> {
 struct Stretch {
     scores: Box<[Score; SCORES]>,
     /// A bit for each that has any of the terms.
-    found: [usize; WORDS],
+    found: [usize; GROUPS],
 }
 
 impl Default for Stretch {
     fn default() -> Self {
-        Self { scores: Box::new([0.0; SCORES]), found: [0; WORDS] }
+        Self { scores: Box::new([0.0; SCORES]), found: [0; GROUPS] }
     }
 }
 
@@ -178,7 +178,7 @@ impl Stretch {
     fn add(&mut self, at: usize, score: Score) {
         let at = at % SCORES;
         self.scores[at] += score;
-        self.found[at / BITS as usize] |= 1 << (at % BITS as usize);
+        self.found[at / GROUP as usize] |= 1 << (at % GROUP as usize);
     }
 
     /// Hands on what is there and admitted, and says how many documents that are.
@@ -190,8 +190,8 @@ impl Stretch {
     ) -> u64 {
         let alive = segment.alive_bitset();
         let mut count = 0;
-        let words = self.found.iter_mut().zip(self.scores.chunks_exact_mut(BITS as usize)).zip(admitted);
-        for (((found, scores), admitted), word) in words.zip(0_u32..) {
+        let groups = self.found.iter_mut().zip(self.scores.chunks_exact_mut(GROUP as usize)).zip(admitted);
+        for (((found, scores), admitted), group) in groups.zip(0_u32..) {
             let mut left = std::mem::take(found);
             if left == 0 {
                 continue;
@@ -202,7 +202,7 @@ impl Stretch {
                 let bit = left.trailing_zeros();
                 left &= left - 1;
                 let score = scores.get(bit as usize).copied().unwrap_or_default();
-                let document = first + word * BITS + bit;
+                let document = first + group * GROUP + bit;
                 if alive.is_some_and(|alive| alive.is_deleted(document)) {
                     count -= 1;
                 } else if score > top.least {

@@ -1,8 +1,8 @@
-//! Which documents the conditions of a request admit, and which its words speak of: a bit for each.
+//! Which documents the conditions of a request admit, and which have its words: a bit for each.
 //!
 //! Filters ask for a few terms over and over, a format or a method that a good part of all documents have. Their bits are
-//! kept beside the segment, which never changes; all other terms are few documents each, and read anew. What is no term, a
-//! phrase or a time, the engine finds.
+//! kept beside the segment, which never changes; all other terms are few documents each, and read anew. Phrases, times and
+//! exclusions are found by the engine, among what the filters leave.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use lru::LruCache;
 use tantivy::postings::BlockSegmentPostings;
 use tantivy::query::{EnableScoring, Query, Weight};
 use tantivy::schema::IndexRecordOption;
-use tantivy::{SegmentOrdinal, SegmentReader, Term};
+use tantivy::{DocId, SegmentOrdinal, SegmentReader, Term};
 
 use super::candidates::Conditions;
 use super::columns::Columns;
@@ -20,10 +20,10 @@ use super::loaded::Loaded;
 use crate::query::{Admits, QueryTerm};
 use crate::request::FacetKey;
 
-/// Terms of one segment whose bits are kept: eight octets a document at most.
+/// Terms of one segment whose bits are kept: eight bytes a document at most.
 const KEPT_MAX: NonZeroUsize = NonZeroUsize::new(64).unwrap();
-/// A term has many documents when at least one in so many has it: reading the postings of fewer is no work.
-const MANY_IN: u32 = 64;
+/// Documents are many when they are about one in so many: reading the postings of fewer is no work.
+const MANY_IN: usize = 64;
 
 /// The bits of the terms of one segment that filters asked for last.
 pub(super) struct KeptBits(Mutex<LruCache<Term, Arc<FixedBitSet>>>);
@@ -50,10 +50,10 @@ impl KeptBits {
         let index = segment.inverted_index(term.field())?;
         let Some(info) = index.get_term_info(term)? else { return Ok(None) };
         let blocks = index.read_block_postings_from_terminfo(&info, IndexRecordOption::Basic)?;
-        if info.doc_freq < segment.max_doc() / MANY_IN {
+        if (info.doc_freq as usize) < segment.max_doc() as usize / MANY_IN {
             return Ok(Some(Having::Few(Box::new(blocks))));
         }
-        let mut bits = none_of(segment);
+        let mut bits = empty(segment);
         add(&mut bits, blocks);
         let bits = Arc::new(bits);
         kept().put(term.clone(), Arc::clone(&bits));
@@ -68,32 +68,31 @@ fn add(bits: &mut FixedBitSet, mut blocks: BlockSegmentPostings) {
     }
 }
 
-fn none_of(segment: &SegmentReader) -> FixedBitSet {
+fn empty(segment: &SegmentReader) -> FixedBitSet {
     FixedBitSet::with_capacity(segment.max_doc() as usize)
 }
 
-fn all_of(segment: &SegmentReader) -> FixedBitSet {
-    let mut all = none_of(segment);
-    all.insert_range(..);
-    all
+fn full(segment: &SegmentReader) -> FixedBitSet {
+    let mut full = empty(segment);
+    full.insert_range(..);
+    full
 }
 
 /// The documents that have any of the terms, a set for each segment; all documents where there are no terms. `go_on` is
-/// asked before each segment; its error ends the search.
-pub(super) fn spoken_of<'a>(
+/// asked before each term of each segment; its error ends the search.
+pub(super) fn with_words<'a>(
     loaded: &Loaded,
     terms: impl Iterator<Item = &'a QueryTerm>,
     go_on: impl Fn() -> tantivy::Result<()>,
 ) -> tantivy::Result<Vec<FixedBitSet>> {
     let terms = terms.map(|term| Ok((term, loaded.listed(term)?))).collect::<tantivy::Result<Vec<_>>>()?;
-    let segments = loaded.searcher.segment_readers().iter().zip(&loaded.columns).zip(0..);
     let of_segment = |((segment, columns), ordinal): ((&SegmentReader, &Arc<Columns>), SegmentOrdinal)| {
-        go_on()?;
         if terms.is_empty() {
-            return Ok(all_of(segment));
+            return Ok(full(segment));
         }
-        let mut bits = none_of(segment);
+        let mut bits = empty(segment);
         for (term, known) in &terms {
+            go_on()?;
             if let Some(info) = known.in_segment(ordinal) {
                 let postings = &columns.lists(term.role).postings;
                 let basic = IndexRecordOption::Basic;
@@ -102,11 +101,11 @@ pub(super) fn spoken_of<'a>(
         }
         Ok(bits)
     };
-    segments.map(of_segment).collect()
+    loaded.segments().zip(0..).map(of_segment).collect()
 }
 
 /// The documents that are admitted, a set for each segment; `None` where there are no conditions. A facet is counted without
-/// its own filter. `go_on` is asked before each condition of each segment; its error ends the search.
+/// its own filter. `go_on` is asked before each term or query of each segment; its error ends the search.
 pub(super) fn admitted(
     loaded: &Loaded,
     conditions: &Conditions,
@@ -118,13 +117,17 @@ pub(super) fn admitted(
     }
     let scoring = EnableScoring::disabled_from_searcher(&loaded.searcher);
     let found = |query: &dyn Query| query.weight(scoring).map(Documents::Found);
+    // Terms come first: the fewer are left, the less the engine has to look at.
     let (mut wanted, mut unwanted) = (Vec::new(), Vec::new());
     for admits in conditions.filters(without) {
         match admits {
             Admits::AnyOf(terms) => wanted.push(Documents::WithAny(terms)),
             Admits::NoneOf(terms) => unwanted.push(Documents::WithAny(terms)),
-            Admits::Since(_) => wanted.push(found(admits.query().as_ref())?),
+            Admits::Since(_) => {}
         }
+    }
+    for since in conditions.filters(without).filter(|admits| matches!(admits, Admits::Since(_))) {
+        wanted.push(found(since.query().as_ref())?);
     }
     for query in &conditions.required {
         wanted.push(found(query.as_ref())?);
@@ -133,22 +136,22 @@ pub(super) fn admitted(
         unwanted.push(found(query.as_ref())?);
     }
     let of_segment = |(segment, columns): (&SegmentReader, &Arc<Columns>)| {
-        let mut admitted = all_of(segment);
+        let mut admitted = full(segment);
+        let kept = &columns.kept_bits;
         for documents in &wanted {
-            go_on()?;
-            admitted.intersect_with(documents.in_segment(segment, &columns.kept_bits)?.as_ref());
+            let wanted = documents.among(&admitted, segment, kept, &go_on)?;
+            admitted.intersect_with(&wanted);
         }
         for documents in &unwanted {
-            go_on()?;
-            admitted.difference_with(documents.in_segment(segment, &columns.kept_bits)?.as_ref());
+            let unwanted = documents.among(&admitted, segment, kept, &go_on)?;
+            admitted.difference_with(&unwanted);
         }
         Ok(admitted)
     };
-    let segments = loaded.searcher.segment_readers().iter().zip(&loaded.columns);
-    segments.map(of_segment).collect::<Result<_, _>>().map(Some)
+    loaded.segments().map(of_segment).collect::<Result<_, _>>().map(Some)
 }
 
-/// Documents that a condition speaks of.
+/// Documents that a condition names.
 enum Documents<'a> {
     /// Those that have any of the terms.
     WithAny(&'a [Term]),
@@ -157,25 +160,78 @@ enum Documents<'a> {
 }
 
 impl Documents<'_> {
-    fn in_segment(&self, segment: &SegmentReader, kept: &KeptBits) -> tantivy::Result<Arc<FixedBitSet>> {
-        let mut bits = none_of(segment);
-        match self {
-            Self::WithAny(terms) => {
-                for term in *terms {
-                    match kept.having(segment, term)? {
-                        Some(Having::Many(only)) if terms.len() == 1 => return Ok(only),
-                        Some(Having::Many(of_term)) => bits.union_with(&of_term),
-                        Some(Having::Few(blocks)) => add(&mut bits, *blocks),
-                        None => {}
-                    }
-                }
+    /// All of them that are among some documents, and maybe others.
+    fn among(
+        &self,
+        some: &FixedBitSet,
+        segment: &SegmentReader,
+        kept: &KeptBits,
+        go_on: impl Fn() -> tantivy::Result<()>,
+    ) -> tantivy::Result<Arc<FixedBitSet>> {
+        let bits = match self {
+            Self::WithAny(terms) => return with_any(terms, segment, kept, go_on),
+            Self::Found(weight) => {
+                go_on()?;
+                found_among(some, segment, weight.as_ref())?
             }
-            Self::Found(weight) => weight.for_each_no_score(segment, &mut |documents| {
-                bits.extend(documents.iter().map(|document| *document as usize));
-            })?,
-        }
+        };
         Ok(Arc::new(bits))
     }
+}
+
+fn with_any(
+    terms: &[Term],
+    segment: &SegmentReader,
+    kept: &KeptBits,
+    go_on: impl Fn() -> tantivy::Result<()>,
+) -> tantivy::Result<Arc<FixedBitSet>> {
+    let mut bits = None;
+    for term in terms {
+        go_on()?;
+        match kept.having(segment, term)? {
+            Some(Having::Many(only)) if terms.len() == 1 => return Ok(only),
+            Some(Having::Many(of_term)) => bits.get_or_insert_with(|| empty(segment)).union_with(&of_term),
+            Some(Having::Few(blocks)) => add(bits.get_or_insert_with(|| empty(segment)), *blocks),
+            None => {}
+        }
+    }
+    Ok(Arc::new(bits.unwrap_or_else(|| empty(segment))))
+}
+
+/// What the engine finds: among few documents it looks at these alone, else at the whole segment.
+fn found_among(
+    some: &FixedBitSet,
+    segment: &SegmentReader,
+    weight: &dyn Weight,
+) -> tantivy::Result<FixedBitSet> {
+    let mut bits = empty(segment);
+    if some.count_ones(..) > some.len() / MANY_IN {
+        weight.for_each_no_score(segment, &mut |documents| {
+            bits.extend(documents.iter().map(|document| *document as usize));
+        })?;
+        return Ok(bits);
+    }
+    let mut some = some.ones().peekable();
+    if some.peek().is_none() {
+        return Ok(bits);
+    }
+    let mut found = weight.scorer(segment, 1.0)?;
+    for document in some {
+        let wanted = numbered(document);
+        if found.doc() < wanted {
+            found.seek(wanted);
+        }
+        if found.doc() == wanted {
+            bits.insert(document);
+        }
+    }
+    Ok(bits)
+}
+
+/// The document of a bit.
+#[expect(clippy::cast_possible_truncation, reason = "a segment's documents are numbered by u32")]
+pub(super) fn numbered(bit: usize) -> DocId {
+    bit as DocId
 }
 
 #[cfg(test)]
@@ -184,13 +240,17 @@ mod tests {
 
     use tantivy::TantivyError;
 
+    use super::super::candidates::excluded_query;
     use super::super::made::{opened, terms};
     use super::*;
     use crate::query::FilterPart;
 
-    fn any_of(terms: Vec<Term>) -> Conditions {
-        let filters = vec![FilterPart { facet: Some(FacetKey::Method), admits: Admits::AnyOf(terms) }];
-        Conditions { filters, required: Vec::new(), excluded: Vec::new() }
+    fn any_of(terms: Vec<Term>) -> FilterPart {
+        FilterPart { facet: Some(FacetKey::Method), admits: Admits::AnyOf(terms) }
+    }
+
+    fn filtered(filters: Vec<FilterPart>) -> Conditions {
+        Conditions { filters, ..Conditions::default() }
     }
 
     #[test]
@@ -198,47 +258,63 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let loaded = opened(dir.path(), 30_000);
         let term = |text: &str| Term::from_field_text(loaded.fields.method, text);
-        let asked = any_of(["get", "post", "put", "unheard"].map(term).to_vec());
+        let asked = filtered(vec![any_of(["get", "post", "put", "unheard"].map(term).to_vec())]);
+        let kept = || -> Vec<Arc<FixedBitSet>> {
+            let of_segment = |columns: &Arc<Columns>| {
+                let mut kept = columns.kept_bits.0.lock().unwrap();
+                assert_eq!(kept.len(), 2);
+                ["get", "post"].map(|text| Arc::clone(kept.get(&term(text)).unwrap()))
+            };
+            loaded.columns.iter().flat_map(of_segment).collect()
+        };
         let first = admitted(&loaded, &asked, None, || Ok(())).unwrap();
+        let of_first = kept();
         let again = admitted(&loaded, &asked, None, || Ok(())).unwrap();
         assert_eq!(first, again);
-        for (columns, segment) in loaded.columns.iter().zip(loaded.searcher.segment_readers()) {
-            let mut kept = columns.kept_bits.0.lock().unwrap();
-            assert_eq!(kept.len(), 2);
-            for text in ["get", "post"] {
-                let bits = kept.get(&term(text)).unwrap();
-                let inverted = segment.inverted_index(loaded.fields.method).unwrap();
-                assert_eq!(bits.count_ones(..), inverted.doc_freq(&term(text)).unwrap() as usize, "{text}");
-            }
-        }
+        let is_same = |(a, b): (&Arc<FixedBitSet>, &Arc<FixedBitSet>)| Arc::ptr_eq(a, b);
+        assert!(of_first.iter().zip(&kept()).all(is_same), "what is kept is not read again");
     }
 
     #[test]
     fn no_more_than_so_many_terms_are_kept() {
         let dir = tempfile::tempdir().unwrap();
-        let loaded = opened(dir.path(), 1_000);
-        for number in 0..200_u32 {
-            let site = Term::from_field_text(loaded.fields.site, &format!("s{}.example", number % 10));
-            let asked =
-                any_of(vec![site, Term::from_field_text(loaded.fields.all, &format!("word{number}"))]);
-            admitted(&loaded, &asked, None, || Ok(())).unwrap();
+        // Segments of so few documents that each of them is many.
+        let loaded = opened(dir.path(), 158);
+        for number in 0..158 {
+            let time = Term::from_field_i64(loaded.fields.updated_ms, number);
+            admitted(&loaded, &filtered(vec![any_of(vec![time])]), None, || Ok(())).unwrap();
         }
+        let documents = || loaded.segments().map(|(segment, _)| segment.max_doc() as usize);
+        assert!(
+            documents().all(|count| count < 2 * MANY_IN) && documents().any(|count| count >= KEPT_MAX.get())
+        );
         let kept = loaded.columns.iter().map(|columns| columns.kept_bits.0.lock().unwrap().len());
-        assert!(kept.clone().all(|kept| kept <= KEPT_MAX.get()) && kept.sum::<usize>() >= 10);
+        assert!(kept.eq(documents().map(|count| count.min(KEPT_MAX.get()))));
     }
 
     #[test]
-    fn the_clock_is_looked_at_before_each_condition() {
+    fn the_clock_is_looked_at_before_each_term_and_query() {
         let dir = tempfile::tempdir().unwrap();
         let loaded = opened(dir.path(), 1_000);
-        let term = Term::from_field_text(loaded.fields.method, "get");
-        let looks = Cell::new(0);
-        let over = || {
-            looks.set(looks.get() + 1);
-            Err(TantivyError::InternalError("over".to_owned()))
+        let term = |text: &str| Term::from_field_text(loaded.fields.method, text);
+        let asked = Conditions {
+            filters: vec![any_of(vec![term("get"), term("post")]), any_of(vec![term("get")])],
+            excluded: excluded_query(&loaded.fields, "hotel").into_iter().collect(),
+            ..Conditions::default()
         };
-        assert!(admitted(&loaded, &any_of(vec![term]), None, over).is_err());
-        assert!(spoken_of(&loaded, terms(&[("book", 1.0)]).iter(), over).is_err());
-        assert_eq!(looks.get(), 2, "nothing is read on once time is over");
+        let looks = Cell::new(0);
+        let look = |most: usize| {
+            looks.set(looks.get() + 1);
+            if looks.get() > most { Err(TantivyError::InternalError("over".to_owned())) } else { Ok(()) }
+        };
+        let segments = loaded.columns.len();
+        admitted(&loaded, &asked, None, || look(usize::MAX)).unwrap();
+        assert_eq!(looks.replace(0), segments * 4);
+        assert!(admitted(&loaded, &asked, None, || look(2)).is_err());
+        assert_eq!(looks.replace(0), 3, "nothing is read on once time is over");
+        let words = terms(&[("book", 1.0), ("hotel", 1.0)]);
+        with_words(&loaded, words.iter(), || look(usize::MAX)).unwrap();
+        assert_eq!(looks.replace(0), segments * 2);
+        assert!(with_words(&loaded, words.iter(), || look(1)).is_err());
     }
 }

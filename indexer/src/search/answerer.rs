@@ -10,7 +10,7 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, Term};
 
 use super::accumulate::Accumulated;
-use super::admitted::spoken_of;
+use super::admitted::with_words;
 use super::bare::BareSearch;
 use super::candidates::{Conditions, is_scored_whole, select, selecting, text_query};
 use super::columns::KeptTraits;
@@ -48,19 +48,17 @@ pub(super) fn answer(
 ) -> Result<SearchAnswer, SearchError> {
     let wishes = read_wishes(&request.phrasings)?;
     let deadline = Deadline::after(request.time_max);
-    let answer =
-        Answerer::prepare(loaded, nearness, request, wishes).and_then(|answerer| answerer.answer(deadline));
-    answer.map_err(|error| if deadline.is_over() { deadline.error() } else { error })
+    deadline.bound(|| Answerer::prepare(loaded, nearness, request, wishes)?.answer(deadline))
 }
 
-/// The query that a request selects its candidates with; `None` when it has no words.
+/// The query that the engine would select a request's candidates with; `None` when it has no words.
 pub(super) fn bare(loaded: &Loaded, request: &SearchRequest) -> Result<Option<BareSearch>, SearchError> {
     let answerer = Answerer::prepare(loaded, None, request, read_wishes(&request.phrasings)?)?;
     if answerer.plans.is_empty() {
         return Ok(None);
     }
     let query = answerer.query();
-    let terms = answerer.plans.iter().map(Plan::selecting).sum();
+    let terms = answerer.plans.iter().map(Plan::terms_that_select).sum();
     Ok(Some(BareSearch { searcher: loaded.searcher.clone(), query, terms }))
 }
 
@@ -74,10 +72,12 @@ pub(super) fn explore(loaded: &Loaded, request: &ExploreRequest) -> Result<Vec<F
     };
     let answerer = Answerer::prepare(loaded, None, &search, read_wishes(&search.phrasings)?)?;
     let deadline = Deadline::after(search.time_max);
-    if answerer.answer(deadline)?.nothing_good {
-        return Ok(vec![FacetBuckets::default(); request.facets.len()]);
-    }
-    Ok(answerer.counted(deadline)?.within(&request.facets)?)
+    deadline.bound(|| {
+        if answerer.answer(deadline)?.nothing_good {
+            return Ok(vec![FacetBuckets::default(); request.facets.len()]);
+        }
+        Ok(answerer.counted(deadline)?.within(&request.facets)?)
+    })
 }
 
 /// Searches for what a capability says of itself, and leaves it out.
@@ -93,7 +93,8 @@ pub(super) fn similar(
     let wish = Wish { text: text.chars().take(SIMILAR_CHARS_MAX).collect(), ..Wish::default() };
     let request = SearchRequest { limit: max.saturating_add(1), ..SearchRequest::default() };
     let answerer = Answerer::prepare(loaded, nearness, &request, vec![wish])?;
-    let answer = answerer.answer(Deadline::after(request.time_max))?;
+    let deadline = Deadline::after(request.time_max);
+    let answer = deadline.bound(|| answerer.answer(deadline))?;
     let others = answer.hits.into_iter().filter(|hit| hit.id != *id);
     Ok(Some(others.take(max).collect()))
 }
@@ -168,7 +169,7 @@ impl<'a> Answerer<'a> {
     fn by_relevance(&self, deadline: Deadline) -> Result<SearchAnswer, SearchError> {
         let window = self.window(deadline)?;
         let mut answer = SearchAnswer {
-            total: window.total + window.only_near,
+            total: window.total,
             coverage: window.coverage,
             did_you_mean: self.did_you_mean(),
             ..SearchAnswer::default()
@@ -269,8 +270,8 @@ impl<'a> Answerer<'a> {
     fn counted(&self, deadline: Deadline) -> Result<Counted<'_>, SearchError> {
         let failed = IndexError::engine("find what to count");
         let terms = self.plans.iter().flat_map(selecting);
-        let spoken_of = spoken_of(self.loaded, terms, || deadline.pass()).map_err(failed)?;
-        Ok(Counted { loaded: self.loaded, spoken_of, conditions: &self.conditions, deadline })
+        let with_words = with_words(self.loaded, terms, || deadline.pass()).map_err(failed)?;
+        Ok(Counted { loaded: self.loaded, with_words, conditions: &self.conditions, deadline })
     }
 
     fn collect(&self, collector: TopAfter, deadline: Deadline) -> Result<Found, IndexError> {
@@ -291,11 +292,12 @@ impl<'a> Answerer<'a> {
             candidates.extend(exact.iter().filter(|address| !known.contains(*address)));
         }
         let aim = self.aim();
-        let only_near = match &aim {
-            Some(aim) => self.add_nearest(aim, &mut candidates, deadline)?,
-            None => 0,
-        };
-        let is_all_selected = candidates.len() == selected.len();
+        if let Some(aim) = &aim {
+            self.add_nearest(aim, &mut candidates, deadline)?;
+        }
+        let joined = candidates.get(selected.len()..).unwrap_or_default();
+        let is_all_selected = joined.is_empty();
+        let total = total + self.beside_words(joined)?;
         let look = match self.plans.as_slice() {
             [only] if is_all_selected && is_scored_whole(only) => Look::Rest,
             _ => {
@@ -325,7 +327,7 @@ impl<'a> Answerer<'a> {
         }
         let ranked = rank(&candidates, &fused, &traits, unit.max(1.0));
         let coverage = self.coverage(&ranked, &matrices);
-        Ok(Window { ranked, total, coverage, is_everything, only_near })
+        Ok(Window { ranked, total, coverage, is_everything })
     }
 
     /// Where the request points among the vectors.
@@ -335,22 +337,30 @@ impl<'a> Answerer<'a> {
         self.nearness?.aim(&texts)
     }
 
-    /// Lets what is nearest join the candidates. Says how many of them the words do not find.
+    /// How many of those that joined the candidates the words do not find.
+    fn beside_words(&self, joined: &[DocAddress]) -> Result<u64, IndexError> {
+        if joined.is_empty() {
+            return Ok(0);
+        }
+        let found = matching(self.loaded, self.query().as_ref(), joined)?;
+        Ok((joined.len() as u64).saturating_sub(found))
+    }
+
+    /// Lets what is nearest join the candidates.
     fn add_nearest(
         &self,
         aim: &Aim<'_>,
         candidates: &mut Vec<DocAddress>,
         deadline: Deadline,
-    ) -> Result<u64, SearchError> {
+    ) -> Result<(), SearchError> {
         deadline.check()?;
         let known: HashSet<DocAddress> = candidates.iter().copied().collect();
         let anything = self.conditions.apply(None);
         let mut nearest = aim.nearest(self.loaded, anything.as_ref(), deadline)?;
         nearest.retain(|address| !known.contains(address));
         nearest.truncate(CANDIDATES_MAX.saturating_sub(candidates.len()));
-        let found = matching(self.loaded, self.query().as_ref(), &nearest)?;
         candidates.extend(&nearest);
-        Ok((nearest.len() as u64).saturating_sub(found))
+        Ok(())
     }
 
     fn coverage(&self, ranked: &[Ranked], matrices: &[Matrix]) -> f32 {
@@ -445,8 +455,6 @@ struct Window {
     coverage: f32,
     /// Nothing matches beyond the window.
     is_everything: bool,
-    /// Candidates that the words do not find.
-    only_near: u64,
 }
 
 fn marked(marks: &Marks, mut hit: Hit) -> Hit {

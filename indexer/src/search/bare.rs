@@ -9,7 +9,7 @@ use crate::error::IndexError;
 /// Terms up to which the engine is faster when it may skip what cannot be among the best; of more, when it also counts.
 const SKIPPING_TERMS_MAX: usize = 4;
 
-/// The query that a search selects its candidates with, and the engine to run it on.
+/// The query that the engine would select a search's candidates with, and the engine to run it on.
 pub struct BareSearch {
     pub(super) searcher: tantivy::Searcher,
     pub(super) query: Box<dyn Query>,

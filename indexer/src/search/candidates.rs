@@ -24,6 +24,7 @@ pub(super) const WINDOW: usize = 200;
 const SELECTING_TERMS_MAX: usize = 160;
 
 /// What every result must fulfil beside the words.
+#[derive(Default)]
 pub(super) struct Conditions {
     pub(super) filters: Vec<FilterPart>,
     pub(super) required: Vec<Box<dyn Query>>,
@@ -94,7 +95,7 @@ pub(super) fn selecting(plan: &Plan) -> impl Iterator<Item = &QueryTerm> {
 
 /// Whether the selection scores every term of a plan, and its sum is what ranking needs of them.
 pub(super) fn is_scored_whole(plan: &Plan) -> bool {
-    plan.parts.is_empty() && plan.selecting() <= SELECTING_TERMS_MAX
+    plan.parts.is_empty() && plan.terms_that_select() <= SELECTING_TERMS_MAX
 }
 
 fn weighted(term: Term, of: &QueryTerm) -> Box<dyn Query> {

@@ -14,8 +14,8 @@ use super::suggest::SUGGESTIONS_MAX;
 use crate::index::Fields;
 
 /// Entries up to which a prefix has no list, in one segment: walking over as many takes some hundredths of a millisecond.
-pub(super) const WALK_MAX: usize = 200;
-/// Longest prefix that has a list, in characters; so many entries agree in no more.
+const UNLISTED_MAX: usize = 200;
+/// Longest prefix that has a list, in characters; longer ones that many entries share are rare.
 const PREFIX_CHARS_MAX: usize = 16;
 
 /// An entry of the dictionary and the capabilities behind it.
@@ -118,7 +118,7 @@ impl Open {
         while self.ends.len() > chars {
             let Some((end, best)) = self.ends.pop().zip(self.best.get_mut(self.ends.len())) else { return };
             let Best { entries, heap } = std::mem::take(best);
-            let Some(prefix) = self.last.get(..end).filter(|_| entries > WALK_MAX) else { continue };
+            let Some(prefix) = self.last.get(..end).filter(|_| entries > UNLISTED_MAX) else { continue };
             let sorted = heap.into_sorted_vec().into_iter();
             let list = sorted.map(|Reverse((count, _, entry))| (entry, count)).collect();
             self.lists.0.insert(prefix.into(), list);

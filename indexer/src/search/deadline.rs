@@ -1,8 +1,9 @@
 //! The time that one search may take.
 //!
-//! What adds up words asks after every few thousand documents whether there is time left. The engine, which walks through what
-//! lies beyond the window and through other orders, cannot be stopped in the middle of a segment, but it passes over several,
-//! one after the other, and a search goes on to candidates and facets: before each step the same is asked.
+//! What adds up words asks after every few thousand documents whether there is time left. The engine, which finds phrases and
+//! times and walks through what lies beyond the window and through other orders, cannot be stopped in the middle of a segment,
+//! but it passes over several, one after the other, and a search goes on to candidates and facets: before each step the same
+//! is asked.
 
 use std::time::{Duration, Instant};
 
@@ -39,7 +40,12 @@ impl Deadline {
         if self.is_over() { Err(TantivyError::InternalError("out of time".to_owned())) } else { Ok(()) }
     }
 
-    pub(super) fn error(self) -> SearchError {
+    /// What comes of a search, whose every error means that it took too long once time is over.
+    pub(super) fn bound<T>(self, search: impl FnOnce() -> Result<T, SearchError>) -> Result<T, SearchError> {
+        search().map_err(|error| if self.is_over() { self.error() } else { error })
+    }
+
+    fn error(self) -> SearchError {
         SearchError::OutOfTime { time_max_ms: self.time_max.as_millis() }
     }
 }
@@ -74,5 +80,25 @@ impl<C: Collector> Collector for Timed<C> {
     ) -> tantivy::Result<<C::Child as SegmentCollector>::Fruit> {
         self.deadline.pass()?;
         self.collector.collect_segment(weight, ordinal, segment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::IndexError;
+
+    #[test]
+    fn an_error_means_out_of_time_once_time_is_over_and_itself_before() {
+        let failed = || {
+            Err::<(), _>(
+                IndexError::engine("count facets")(Deadline::after(Duration::ZERO).pass().unwrap_err())
+                    .into(),
+            )
+        };
+        let over = Deadline::after(Duration::ZERO).bound(failed);
+        assert!(matches!(over, Err(SearchError::OutOfTime { time_max_ms: 0 })));
+        let before = Deadline::after(Duration::from_hours(1)).bound(failed);
+        assert!(matches!(before, Err(SearchError::Index(IndexError::Engine { .. }))));
     }
 }

@@ -1,14 +1,15 @@
 //! Counts results by the values of a field: beside a search each facet as if its own filter were not there, for an
 //! exploration over exactly what matches.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use fixedbitset::FixedBitSet;
 use tantivy::columnar::StrColumn;
 use tantivy::{DocId, SegmentReader};
 
-use super::admitted::admitted;
+use super::admitted::{admitted, numbered};
 use super::candidates::Conditions;
+use super::counts::Counts;
 use super::deadline::Deadline;
 use super::loaded::Loaded;
 use crate::answer::{FacetBuckets, FacetCount};
@@ -20,13 +21,10 @@ const VALUES_MAX: usize = 50;
 /// Documents whose values are read at once.
 const DOCUMENTS_AT_ONCE: usize = 1_024;
 
-/// Results of each value.
-type Counts = HashMap<String, u64>;
-
-/// What is counted: the documents that the words of a request speak of, by segment, under the conditions beside them.
+/// What is counted: the documents that have the words of a request, by segment, under the conditions beside them.
 pub(super) struct Counted<'a> {
     pub(super) loaded: &'a Loaded,
-    pub(super) spoken_of: Vec<FixedBitSet>,
+    pub(super) with_words: Vec<FixedBitSet>,
     pub(super) conditions: &'a Conditions,
     pub(super) deadline: Deadline,
 }
@@ -67,11 +65,14 @@ impl Counted<'_> {
 
     fn count(&self, keys: &[FacetKey], without: Option<FacetKey>) -> tantivy::Result<Vec<Counts>> {
         let admitted = admitted(self.loaded, self.conditions, without, || self.deadline.pass())?;
-        let mut counts = vec![Counts::new(); keys.len()];
-        let segments = self.loaded.searcher.segment_readers().iter().zip(&self.spoken_of);
-        for ((segment, spoken_of), at) in segments.zip(0..) {
+        let mut counts = vec![Counts::default(); keys.len()];
+        let segments = self.loaded.searcher.segment_readers().iter().zip(&self.with_words);
+        for ((segment, with_words), at) in segments.zip(0..) {
             let admitted = admitted.as_ref().and_then(|all| all.get(at));
-            let documents = documents(segment, spoken_of, admitted);
+            let documents = documents(segment, with_words, admitted);
+            if documents.is_empty() {
+                continue;
+            }
             for (key, counts) in keys.iter().zip(&mut counts) {
                 self.deadline.pass()?;
                 // The fields of the facets are named like the facets.
@@ -84,19 +85,18 @@ impl Counted<'_> {
     }
 }
 
-/// The documents of a segment that are not deleted, of those that are spoken of and admitted.
-fn documents(segment: &SegmentReader, spoken_of: &FixedBitSet, admitted: Option<&FixedBitSet>) -> Vec<DocId> {
+/// The documents of a segment that are not deleted, of those that have the words and are admitted.
+fn documents(
+    segment: &SegmentReader,
+    with_words: &FixedBitSet,
+    admitted: Option<&FixedBitSet>,
+) -> Vec<DocId> {
     let alive = segment.alive_bitset();
     let is_alive = |document: &DocId| alive.is_none_or(|alive| alive.is_alive(*document));
     match admitted {
-        Some(admitted) => spoken_of.intersection(admitted).map(numbered).filter(is_alive).collect(),
-        None => spoken_of.ones().map(numbered).filter(is_alive).collect(),
+        Some(admitted) => with_words.intersection(admitted).map(numbered).filter(is_alive).collect(),
+        None => with_words.ones().map(numbered).filter(is_alive).collect(),
     }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "a segment's documents are numbered by u32")]
-fn numbered(bit: usize) -> DocId {
-    bit as DocId
 }
 
 /// How many of some documents have each value of a column, by its ordinal.
@@ -126,7 +126,7 @@ fn add_names(column: &StrColumn, by_ordinal: &[u64], counts: &mut Counts) -> tan
     let mut of_each = of_each.into_iter();
     column.dictionary().sorted_ords_to_term_cb(&ordinals, |name| {
         if let (Ok(name), Some(count)) = (std::str::from_utf8(name), of_each.next()) {
-            *counts.entry(name.to_owned()).or_insert(0) += count;
+            counts.add(name, count);
         }
     })?;
     Ok(())
@@ -135,7 +135,7 @@ fn add_names(column: &StrColumn, by_ordinal: &[u64], counts: &mut Counts) -> tan
 /// The largest values that reach `count_min`, and how much lies beyond them.
 fn cut(counts: Counts, values_max: usize, count_min: u64) -> FacetBuckets {
     let mut values: Vec<FacetCount> =
-        counts.into_iter().map(|(value, count)| FacetCount { value, count }).collect();
+        counts.0.into_iter().map(|(value, count)| FacetCount { value, count }).collect();
     values.retain(|value| value.count >= count_min);
     values.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.value.cmp(&b.value)));
     let beyond = values.split_off(values.len().min(values_max));
@@ -146,7 +146,7 @@ fn cut(counts: Counts, values_max: usize, count_min: u64) -> FacetBuckets {
 mod tests {
     use std::time::Duration;
 
-    use super::super::admitted::spoken_of;
+    use super::super::admitted::with_words;
     use super::super::made::{is_deleted, is_said, methods, opened, terms};
     use super::*;
     use crate::query::{Admits, FilterPart};
@@ -157,11 +157,7 @@ mod tests {
         let term = |text| tantivy::Term::from_field_text(loaded.fields.method, text);
         let part =
             |text| FilterPart { facet: Some(FacetKey::Method), admits: Admits::AnyOf(vec![term(text)]) };
-        Conditions {
-            filters: method.map(part).into_iter().collect(),
-            required: Vec::new(),
-            excluded: Vec::new(),
-        }
+        Conditions { filters: method.map(part).into_iter().collect(), ..Conditions::default() }
     }
 
     /// How many of the made documents have each method, of those that are admitted.
@@ -183,22 +179,22 @@ mod tests {
         let loaded = opened(dir.path(), COUNT);
         let deadline = Deadline::after(Duration::from_mins(10));
         let said = terms(&[("book", 1.0), ("hotel", 1.0)]);
-        let is_spoken_of = |number| is_said(number, "book") || is_said(number, "hotel");
+        let is_with_words = |number| is_said(number, "book") || is_said(number, "hotel");
         for method in [None, Some("post")] {
             let conditions = conditions(&loaded, method);
             let counted = |said: &[crate::query::QueryTerm]| Counted {
                 loaded: &loaded,
-                spoken_of: spoken_of(&loaded, said.iter(), || Ok(())).unwrap(),
+                with_words: with_words(&loaded, said.iter(), || Ok(())).unwrap(),
                 conditions: &conditions,
                 deadline,
             };
             let has_method = |number: u64| method.is_none_or(|method| methods(number).contains(&method));
             // Beside a search a facet leaves its own filter out; an exploration does not.
             let beside = counted(&said).beside(&[FacetKey::Method, FacetKey::Method]).unwrap();
-            assert_eq!(beside[&FacetKey::Method], expected(is_spoken_of));
+            assert_eq!(beside[&FacetKey::Method], expected(is_with_words));
             let wanted = FacetWanted { key: FacetKey::Method, values_max: 10, count_min: 1 };
             let within = counted(&said).within(std::slice::from_ref(&wanted)).unwrap();
-            assert_eq!(within[0].values, expected(|number| is_spoken_of(number) && has_method(number)));
+            assert_eq!(within[0].values, expected(|number| is_with_words(number) && has_method(number)));
             let without_words = counted(&[]).within(&[wanted]).unwrap();
             assert_eq!(without_words[0].values, expected(has_method));
         }

@@ -4,7 +4,7 @@ use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tantivy::{Index, IndexReader, ReloadPolicy};
+use tantivy::{Index, IndexReader, ReloadPolicy, SegmentReader};
 
 use super::IndexGeneration;
 use super::bm25::Statistics;
@@ -91,6 +91,11 @@ impl Loaded {
             known: Arc::clone(known),
             columns,
         })
+    }
+
+    /// Every segment with its columns.
+    pub(super) fn segments(&self) -> impl Iterator<Item = (&SegmentReader, &Arc<Columns>)> {
+        self.searcher.segment_readers().iter().zip(&self.columns)
     }
 
     /// Where the index lists a term of a request.

@@ -8,6 +8,7 @@ mod bm25;
 mod candidates;
 mod columns;
 mod completions;
+mod counts;
 mod cursor;
 mod deadline;
 mod facets;

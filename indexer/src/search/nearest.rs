@@ -89,7 +89,7 @@ impl Nearness {
             let rows = known.get(&id).cloned().unwrap_or_else(|| (0..segment.max_doc()).map(row).collect());
             (id, rows)
         };
-        loaded.searcher.segment_readers().iter().zip(&loaded.columns).map(of_segment).collect()
+        loaded.segments().map(of_segment).collect()
     }
 
     /// The direction of a wish: between those of its phrasings. `None` when nothing was said, or the embedder failed, which

@@ -8,10 +8,10 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use rustc_hash::FxHashMap;
 use tantivy::{Searcher, Term};
 
-use super::completions::{Completions, WALK_MAX};
+use super::completions::Completions;
+use super::counts::Counts;
 use super::loaded::Loaded;
 use crate::analysis::fold_exact;
 use crate::answer::Suggestion;
@@ -22,6 +22,9 @@ use crate::index::{Fields, SUGGESTION_MARK};
 pub(super) const SUGGESTIONS_MAX: usize = 50;
 /// Longest prefix that is completed, in bytes.
 const PREFIX_BYTES_MAX: usize = 80;
+/// Entries of a segment that are walked over. Only a prefix that is longer than those that have lists may be that of more; of
+/// its entries the first are taken.
+const WALK_MAX: usize = 500;
 /// Prefixes whose completions are kept.
 const KEPT_MAX: usize = 2_000;
 
@@ -80,19 +83,24 @@ fn complete(loaded: &Loaded, prefix: &str) -> Result<Vec<Suggestion>, IndexError
         if let Some(list) = loaded.suggestions.completions.list(segment, prefix) {
             is_cut = true;
             for (entry, count) in list {
-                counts.add(entry, *count);
+                counts.add(entry, u64::from(*count));
             }
             continue;
         }
         let inverted = segment.inverted_index(loaded.fields.suggest).map_err(&failed)?;
         let range = inverted.terms().range().ge(prefix);
         let mut stream = range.into_stream().map_err(|error| failed(error.into()))?;
-        for _ in 0..WALK_MAX {
-            let Some((key, info)) = stream.next() else { break };
-            let Some(entry) = std::str::from_utf8(key).ok().filter(|entry| entry.starts_with(prefix)) else {
+        let mut walked = 0;
+        while let Some((key, info)) = stream.next()
+            && let Ok(entry) = std::str::from_utf8(key)
+            && entry.starts_with(prefix)
+        {
+            if walked == WALK_MAX {
+                is_cut = true;
                 break;
-            };
-            counts.add(entry, info.doc_freq);
+            }
+            walked += 1;
+            counts.add(entry, u64::from(info.doc_freq));
         }
     }
     let mut found: Vec<(String, u64)> = counts.0.into_iter().collect();
@@ -107,23 +115,6 @@ fn complete(loaded: &Loaded, prefix: &str) -> Result<Vec<Suggestion>, IndexError
         sort(&mut found);
     }
     Ok(found.into_iter().filter_map(suggestion).collect())
-}
-
-/// Capabilities of each entry.
-#[derive(Default)]
-struct Counts(FxHashMap<String, u64>);
-
-impl Counts {
-    fn add(&mut self, entry: &str, count: u32) {
-        let count = u64::from(count);
-        // Most entries are in every segment, and need no text of their own again.
-        match self.0.get_mut(entry) {
-            Some(sum) => *sum += count,
-            None => {
-                self.0.insert(entry.to_owned(), count);
-            }
-        }
-    }
 }
 
 /// The most frequent first, then the shortest.

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::candidates::{Conditions, add_phrases, excluded_query};
 use super::loaded::Loaded;
-use crate::error::{IndexError, SearchError};
+use crate::error::SearchError;
 use crate::query::{PHRASINGS_MAX, QUERY_BYTES_MAX, Wish, filter_parts, parse};
 use crate::request::{Filters, SearchRequest};
 
@@ -22,7 +22,7 @@ pub(super) fn conditions(
     loaded: &Loaded,
     filters: &Filters,
     wishes: &[Wish],
-) -> Result<Conditions, IndexError> {
+) -> Result<Conditions, SearchError> {
     let (searcher, fields) = (&loaded.searcher, &loaded.fields);
     let mut parts = filter_parts(searcher, fields, filters)?;
     for wish in wishes {
@@ -30,7 +30,7 @@ pub(super) fn conditions(
     }
     let excluded = wishes.iter().flat_map(|wish| &wish.excluded);
     let excluded = excluded.filter_map(|text| excluded_query(fields, text)).collect();
-    let mut conditions = Conditions { filters: parts, required: Vec::new(), excluded };
+    let mut conditions = Conditions { filters: parts, excluded, ..Conditions::default() };
     // Phrasings of one wish are alternatives: only a phrase of the single phrasing is required.
     if let [only] = wishes {
         add_phrases(loaded, &mut conditions, &only.phrases)?;

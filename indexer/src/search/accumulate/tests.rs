@@ -72,16 +72,15 @@ fn conditions(fields: &Fields) -> Vec<Conditions> {
     let since = |number| Admits::Since(Term::from_field_i64(fields.updated_ms, number));
     let filters = |filters: Vec<Admits>| Conditions {
         filters: filters.into_iter().map(part).collect(),
-        required: Vec::new(),
-        excluded: Vec::new(),
+        ..Conditions::default()
     };
     let required = |text| Conditions {
         required: phrase_query(fields, text).into_iter().collect(),
-        ..filters(Vec::new())
+        ..Conditions::default()
     };
     let excluded = |text| Conditions {
         excluded: excluded_query(fields, text).into_iter().collect(),
-        ..filters(Vec::new())
+        ..Conditions::default()
     };
     vec![
         filters(Vec::new()),
@@ -129,6 +128,23 @@ fn under_conditions_too_it_is_what_the_engine_finds() {
         let is_empty =
             conditions.filters.iter().any(|part| matches!(&part.admits, Admits::AnyOf(of) if of.is_empty()));
         assert_eq!(all == 0, is_empty, "condition {number}");
+    }
+}
+
+#[test]
+fn segments_of_every_size_are_searched_to_their_ends() {
+    for count in [1, 63, 64, 65, 127, 128, 129, 4_096, 5_120] {
+        let dir = tempfile::tempdir().unwrap();
+        let loaded = opened(dir.path(), count);
+        for conditions in &conditions(&loaded.fields) {
+            let admitted = admitted(&loaded, conditions, None, || Ok(())).unwrap();
+            for said in [[("else", 1.0), ("book", 1.0)], [("train", 1.0), ("room", 1.0)]] {
+                let terms = terms(&said);
+                let found = accumulate(&loaded, terms.iter(), admitted.as_deref(), 10, || Ok(())).unwrap();
+                let query = conditions.apply(Some(words_query(&loaded, &terms).as_ref()));
+                assert_eq!((found.best, found.total), of_the_engine(&loaded, query.as_ref(), 10), "{count}");
+            }
+        }
     }
 }
 
