@@ -168,14 +168,13 @@ impl Documents<'_> {
         kept: &KeptBits,
         go_on: impl Fn() -> tantivy::Result<()>,
     ) -> tantivy::Result<Arc<FixedBitSet>> {
-        let bits = match self {
-            Self::WithAny(terms) => return with_any(terms, segment, kept, go_on),
+        match self {
+            Self::WithAny(terms) => with_any(terms, segment, kept, go_on),
             Self::Found(weight) => {
                 go_on()?;
-                found_among(some, segment, weight.as_ref())?
+                found_among(some, segment, weight.as_ref()).map(Arc::new)
             }
-        };
-        Ok(Arc::new(bits))
+        }
     }
 }
 

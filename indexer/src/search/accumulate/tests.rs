@@ -95,6 +95,12 @@ fn conditions(fields: &Fields) -> Vec<Conditions> {
         required("book flight"),
         excluded("hotel"),
         excluded("book flight"),
+        // So few documents are left that the engine looks at these alone.
+        Conditions {
+            required: phrase_query(fields, "book flight").into_iter().collect(),
+            excluded: excluded_query(fields, "flight hotel").into_iter().collect(),
+            ..filters(vec![Admits::AnyOf(sites(&["s67.example"])), since(6_000)])
+        },
         Conditions {
             required: phrase_query(fields, "flight").into_iter().collect(),
             excluded: excluded_query(fields, "hotel").into_iter().collect(),
