@@ -117,21 +117,19 @@ pub(super) fn admitted(
     }
     let scoring = EnableScoring::disabled_from_searcher(&loaded.searcher);
     let found = |query: &dyn Query| query.weight(scoring).map(Documents::Found);
-    // Terms come first: the fewer are left, the less the engine has to look at.
-    let (mut wanted, mut unwanted) = (Vec::new(), Vec::new());
+    let (mut wanted, mut unwanted, mut to_find) = (Vec::new(), Vec::new(), Vec::new());
     for admits in conditions.filters(without) {
         match admits {
             Admits::AnyOf(terms) => wanted.push(Documents::WithAny(terms)),
             Admits::NoneOf(terms) => unwanted.push(Documents::WithAny(terms)),
-            Admits::Since(_) => {}
+            Admits::Since(_) => to_find.push(found(admits.query().as_ref())?),
         }
     }
-    for since in conditions.filters(without).filter(|admits| matches!(admits, Admits::Since(_))) {
-        wanted.push(found(since.query().as_ref())?);
-    }
     for query in &conditions.required {
-        wanted.push(found(query.as_ref())?);
+        to_find.push(found(query.as_ref())?);
     }
+    // Behind the terms: the fewer are left, the less the engine has to look at.
+    wanted.extend(to_find);
     for query in &conditions.excluded {
         unwanted.push(found(query.as_ref())?);
     }
