@@ -6,16 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// Each crate of the workspace and the crates of the workspace that it may depend on.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("manifest", &[]),
     ("policy", &["manifest"]),
     ("store", &["manifest", "policy"]),
     ("settings", &[]),
-    ("crawler", &["manifest", "policy", "settings", "store"]),
-    ("indexer", &["manifest", "policy", "settings", "store"]),
-    ("api", &["manifest", "policy", "settings", "store", "indexer"]),
+    ("runtime", &[]),
+    ("crawler", &["manifest", "policy", "runtime", "settings", "store"]),
+    ("indexer", &["manifest", "policy", "runtime", "settings", "store"]),
+    ("api", &["manifest", "policy", "runtime", "settings", "store", "indexer"]),
     ("testweb", &[]),
-    ("agentdex", &["manifest", "policy", "settings", "store", "crawler", "indexer", "api", "testweb"]),
+    ("agentdex", &["manifest", "policy", "runtime", "settings", "store", "crawler", "indexer", "api", "testweb"]),
     ("agentdex-tests", &["manifest", "policy", "store", "crawler", "indexer", "api", "testweb"]),
 ];
 

@@ -67,6 +67,7 @@ mod feedback;
 mod groups;
 mod health;
 mod leases;
+mod read_attempts;
 mod reading;
 mod retention;
 mod seeds;

@@ -6,6 +6,7 @@ pub(crate) mod feedback;
 pub(crate) mod groups;
 pub(crate) mod health;
 pub(crate) mod lease;
+pub(crate) mod read_attempt;
 pub(crate) mod retention;
 pub(crate) mod seed;
 pub(crate) mod site;
@@ -22,6 +23,7 @@ pub use feedback::{
 pub use groups::{GroupSet, HandOver, Member, MemberId, Membership, Share, SiteGroup};
 pub use health::{Adoption, NewSite, VisitsOfHour, WorkerLoad};
 pub use lease::{LEASE_DURATION_DEFAULT, LeaseRequest, LeaseToken, LeasedSite, WorkerId};
+pub use read_attempt::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};
 pub(crate) use retention::FeedTrimmed;
 pub use retention::{FeedReader, Retained, Retention};
 pub use seed::{Seed, SeedOrigin, SeedsAdded};

@@ -16,7 +16,7 @@ use crate::plan::Change;
 const REASON: &str = "opted_out";
 
 /// Everything of a site that is content or could become a request again; clocks stay.
-const PURGES: [&str; 8] = [
+const PURGES: [&str; 9] = [
     "DELETE FROM capability_type WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM capability WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM manifest_version WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
@@ -25,6 +25,7 @@ const PURGES: [&str; 8] = [
     "DELETE FROM robots WHERE site = $1",
     "DELETE FROM visit WHERE site = $1",
     "DELETE FROM feedback WHERE site = $1",
+    "DELETE FROM read_attempt WHERE site = $1",
 ];
 
 /// Blocks a site: takes it from whoever holds it, takes its manifests out of the index, purges its content.

@@ -13,6 +13,8 @@ use crate::pack::{Place, count, json, millis, millis_of, names};
 
 /// A clock of an address is milliseconds ahead at most; a day covers any clock that was wrong.
 const CLOCK_KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
+/// A document that ended its reader is read again within a visit's retries, or was not seen since.
+const ATTEMPT_KEPT_MS: i64 = 90 * 24 * 60 * 60 * 1_000;
 /// A visit that was broken off two days ago begins anew anyway.
 const PROGRESS_KEPT_MS: i64 = 2 * 24 * 60 * 60 * 1_000;
 
@@ -167,7 +169,8 @@ async fn progress_keep(connection: &mut Connection, rows: &[Done<'_>]) -> Outcom
     Ok(kept)
 }
 
-/// Removes clocks that have long passed, turns that were never ended, and progress that nobody will go on with.
+/// Removes clocks that have long passed, turns that were never ended, progress that nobody will go on with, and attempts at
+/// documents that were not seen again.
 pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Outcome<Housekeeping> {
     let clocks = sqlx::query("DELETE FROM address_clock WHERE next_ok_at_ms < $1")
         .bind(now_ms - CLOCK_KEPT_MS)
@@ -176,6 +179,10 @@ pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Ou
     for (statement, before) in [
         ("DELETE FROM suffix_clock WHERE next_ok_at_ms < $1", now_ms - CLOCK_KEPT_MS),
         ("DELETE FROM suffix_turn WHERE until_ms < $1", now_ms),
+        (
+            "DELETE FROM read_attempt WHERE quarantined_at_ms IS NULL AND began_at_ms < $1",
+            now_ms - ATTEMPT_KEPT_MS,
+        ),
     ] {
         sqlx::query(statement).bind(before).execute(&mut *connection).await?;
     }

@@ -14,6 +14,7 @@ mod leases;
 mod moving;
 mod opening;
 mod plans;
+mod read_attempts;
 mod reading;
 mod rest;
 mod seeds;
@@ -101,6 +102,10 @@ macro_rules! contract_tests {
             },
             feedback::{
                 feedback_is_kept_once_told_and_removed, feedback_has_caps, a_day_has_one_salt_and_yesterday_none,
+            },
+            read_attempts::{
+                an_attempt_stands_until_its_document_is_read, a_quarantined_document_is_read_again_by_another_version_only,
+                a_block_and_time_remove_attempts,
             },
             reading::{
                 manifests_are_paged_by_id, sites_are_paged_and_filtered, stats_count_what_is_there,

@@ -1,0 +1,386 @@
+//! Threads that read documents: a bounded number of documents at once, a bounded queue, a deadline for each.
+//!
+//! A thread cannot be stopped from outside. A document that is still being read at its deadline is given up: its caller
+//! gets an error and a new thread takes the place of the blocked one, up to [`STALLED_MAX`] times. A blocked thread that
+//! ends after all gives its place back.
+
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use metrics::{counter, gauge};
+use tokio::sync::{Semaphore, oneshot};
+
+const STALLED: &str = "agentdex_reader_stalled_threads";
+const FAILED: &str = "agentdex_reader_failures_total";
+/// Threads that may be blocked beside those that work: each may hold the memory of one document.
+const STALLED_MAX: usize = 4;
+/// Stack of a reading thread: documents are at most 64 levels deep, which needs an eighth of it in a debug build.
+const STACK_BYTES: usize = 8 * 1_024 * 1_024;
+
+/// How much is read at once, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReaderLimits {
+    /// Documents read at the same time.
+    pub threads: usize,
+    /// Documents that may wait for a thread.
+    pub queue: usize,
+    /// Longest wait for a thread.
+    pub queue_wait: Duration,
+    /// Longest time for one document, from when its thread begins.
+    pub deadline: Duration,
+}
+
+impl ReaderLimits {
+    /// One thread for each core, at most four: each document may need 128 MiB.
+    pub fn threads_of_this_machine() -> usize {
+        thread::available_parallelism().map_or(1, usize::from).min(4)
+    }
+}
+
+/// Why a document was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// No thread became free in time.
+    #[error("too many documents are being read; try again in a moment")]
+    Busy,
+    /// The deadline passed; the document may never end.
+    #[error("the document was not read within {} s", after.as_secs_f64())]
+    TimedOut {
+        /// The deadline.
+        after: Duration,
+    },
+    /// The reader panicked.
+    #[error("reading the document failed: {message}")]
+    Panicked {
+        /// What the panic said.
+        message: String,
+    },
+}
+
+impl ReadError {
+    /// Whether the document is to blame, and would fail again.
+    pub const fn blames_document(&self) -> bool {
+        matches!(self, Self::TimedOut { .. } | Self::Panicked { .. })
+    }
+}
+
+type Job = Box<dyn FnOnce() -> AfterJob + Send>;
+
+/// What a thread does after a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AfterJob {
+    /// The caller waits for the next one.
+    Continue,
+    /// The job was given up, and another thread took this one's place.
+    End,
+}
+
+/// How a job stands, as its thread and its caller agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Reading,
+    Ended,
+    /// Given up; another thread took its place.
+    Replaced,
+    /// Given up; its place stays taken until it ends.
+    Kept,
+}
+
+/// Threads that read documents. Cheap to clone.
+#[derive(Clone)]
+pub struct ReaderPool(Arc<Shared>);
+
+struct Shared {
+    name: &'static str,
+    limits: ReaderLimits,
+    sender: mpsc::Sender<Job>,
+    receiver: Arc<Mutex<mpsc::Receiver<Job>>>,
+    /// One permit for each thread that is free.
+    free: Semaphore,
+    /// One permit for each document that may be read or wait.
+    admitted: Semaphore,
+    stalled: AtomicUsize,
+}
+
+impl std::fmt::Debug for ReaderPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReaderPool").field("name", &self.0.name).field("limits", &self.0.limits).finish()
+    }
+}
+
+impl ReaderPool {
+    /// Starts the threads. `name` is a label of metrics and the names of the threads.
+    ///
+    /// # Errors
+    ///
+    /// When the operating system refuses a thread.
+    pub fn start(name: &'static str, limits: ReaderLimits) -> io::Result<Self> {
+        let (sender, receiver) = mpsc::channel();
+        let shared = Shared {
+            name,
+            limits,
+            sender,
+            receiver: Arc::new(Mutex::new(receiver)),
+            free: Semaphore::new(limits.threads),
+            admitted: Semaphore::new(limits.threads + limits.queue),
+            stalled: AtomicUsize::new(0),
+        };
+        for _ in 0..limits.threads {
+            shared.add_thread()?;
+        }
+        Ok(Self(Arc::new(shared)))
+    }
+
+    /// Threads that are blocked by a document that was given up.
+    pub fn stalled(&self) -> usize {
+        self.0.stalled.load(Ordering::Relaxed)
+    }
+
+    /// Whether every thread is blocked, so that nothing can be read.
+    pub fn is_exhausted(&self) -> bool {
+        self.stalled() >= STALLED_MAX + self.0.limits.threads
+    }
+
+    /// Runs one piece of reading on a thread of the pool. Dropping the future gives the result up, not the reading.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::Busy`] when no thread became free in time; the others when the document is to blame.
+    pub async fn read<T, F>(&self, work: F) -> Result<T, ReadError>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        let shared = &self.0;
+        let admitted = shared.admitted.try_acquire().map_err(|_| ReadError::Busy)?;
+        let free = tokio::time::timeout(shared.limits.queue_wait, shared.free.acquire())
+            .await
+            .map_err(|_| ReadError::Busy)?
+            .map_err(|_| ReadError::Busy)?;
+        // the thread gives the place back, not this future, which may be dropped
+        free.forget();
+        let (done, result) = oneshot::channel();
+        let state = Arc::new(Mutex::new(State::Reading));
+        shared.send(Self::job(Arc::clone(shared), Arc::clone(&state), work, done));
+        let deadline = shared.limits.deadline;
+        let outcome = match tokio::time::timeout(deadline, result).await {
+            Ok(Ok(Ok(read))) => Ok(read),
+            Ok(Ok(Err(panic))) => Err(ReadError::Panicked { message: message_of(panic.as_ref()) }),
+            Ok(Err(_)) => Err(ReadError::Panicked { message: "its thread ended".to_owned() }),
+            Err(_) => {
+                shared.give_up(&state);
+                Err(ReadError::TimedOut { after: deadline })
+            }
+        };
+        drop(admitted);
+        if let Err(error) = &outcome {
+            counter!(FAILED, "pool" => shared.name).increment(1);
+            tracing::error!(pool = shared.name, %error, "a document was not read");
+        }
+        outcome
+    }
+
+    fn job<T, F>(
+        shared: Arc<Shared>,
+        state: Arc<Mutex<State>>,
+        work: F,
+        done: oneshot::Sender<thread::Result<T>>,
+    ) -> Job
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        Box::new(move || {
+            let result = catch_unwind(AssertUnwindSafe(work));
+            let after = shared.end(&state);
+            // a caller that has gone needs no result
+            drop(done.send(result));
+            after
+        })
+    }
+}
+
+impl Shared {
+    fn send(&self, job: Job) {
+        // the receiver lives as long as `self`
+        drop(self.sender.send(job));
+    }
+
+    fn add_thread(&self) -> io::Result<()> {
+        let receiver = Arc::clone(&self.receiver);
+        let thread = thread::Builder::new().name(self.name.to_owned()).stack_size(STACK_BYTES);
+        thread.spawn(move || work_until_closed(&receiver)).map(drop)
+    }
+
+    /// The deadline of a job has passed.
+    fn give_up(&self, state: &Mutex<State>) {
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        if *state != State::Reading {
+            return;
+        }
+        let stalled = self.stalled.fetch_add(1, Ordering::Relaxed) + 1;
+        tell_stalled(self.name, stalled);
+        let is_replaced = stalled <= STALLED_MAX && self.add_thread().is_ok();
+        *state = if is_replaced { State::Replaced } else { State::Kept };
+        if is_replaced {
+            self.free.add_permits(1);
+        }
+    }
+
+    /// A job has ended.
+    fn end(&self, state: &Mutex<State>) -> AfterJob {
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *state, State::Ended);
+        if matches!(before, State::Replaced | State::Kept) {
+            let stalled = self.stalled.fetch_sub(1, Ordering::Relaxed) - 1;
+            tell_stalled(self.name, stalled);
+        }
+        if before == State::Replaced {
+            return AfterJob::End;
+        }
+        self.free.add_permits(1);
+        AfterJob::Continue
+    }
+}
+
+fn work_until_closed(receiver: &Mutex<mpsc::Receiver<Job>>) {
+    loop {
+        let job = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(job) = job else { return };
+        if job() == AfterJob::End {
+            return;
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a gauge is a float; there are few threads")]
+fn tell_stalled(pool: &'static str, stalled: usize) {
+    gauge!(STALLED, "pool" => pool).set(stalled as f64);
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    const SOON: Duration = Duration::from_secs(20);
+
+    fn limits(threads: usize, queue: usize) -> ReaderLimits {
+        ReaderLimits { threads, queue, queue_wait: SOON, deadline: SOON }
+    }
+
+    /// A document that is read until the sender is dropped.
+    fn endless() -> (Sender<()>, Receiver<()>) {
+        channel()
+    }
+
+    async fn wait_for(mut is_true: impl FnMut() -> bool) {
+        let waited = tokio::time::timeout(SOON, async {
+            while !is_true() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        waited.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn returns_what_was_read_and_reuses_its_threads() {
+        let pool = ReaderPool::start("test", limits(1, 8)).unwrap();
+        for number in 0..100 {
+            assert_eq!(pool.read(move || number * 2).await.unwrap(), number * 2);
+        }
+    }
+
+    #[tokio::test]
+    async fn reading_leaves_the_runtime_free() {
+        let pool = ReaderPool::start("test", limits(1, 0)).unwrap();
+        let (hold, held) = endless();
+        let reading = pool.read(move || held.recv().is_err());
+        // this test's runtime has one thread: the timer runs only if the document does not hold it
+        let other = async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            drop(hold);
+        };
+        let (read, ()) = tokio::join!(reading, other);
+        assert!(read.unwrap());
+    }
+
+    #[tokio::test]
+    async fn refuses_more_documents_than_may_wait() {
+        let pool = ReaderPool::start("test", limits(1, 1)).unwrap();
+        let (hold, held) = endless();
+        let (first, second) = (pool.read(move || held.recv().is_err()), pool.read(|| true));
+        let third = async {
+            tokio::task::yield_now().await;
+            let third = pool.read(|| ()).await;
+            drop(hold);
+            third
+        };
+        let (first, second, third) = tokio::join!(first, second, third);
+        assert!(first.unwrap() && second.unwrap());
+        assert!(matches!(third, Err(ReadError::Busy)), "{third:?}");
+    }
+
+    #[tokio::test]
+    async fn gives_up_at_the_deadline_and_reads_on_with_another_thread() {
+        let deadline = Duration::from_millis(20);
+        let pool = ReaderPool::start("test", ReaderLimits { deadline, ..limits(1, 0) }).unwrap();
+        let (hold, held) = endless();
+        let stuck = pool.read(move || held.recv().is_err()).await;
+        assert!(stuck.as_ref().is_err_and(ReadError::blames_document), "{stuck:?}");
+        assert_eq!(pool.stalled(), 1);
+        assert!(pool.read(|| true).await.unwrap());
+        drop(hold);
+        wait_for(|| pool.stalled() == 0).await;
+        assert!(pool.read(|| true).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn is_exhausted_only_when_every_thread_is_blocked_and_recovers() {
+        let (deadline, queue_wait) = (Duration::from_millis(20), Duration::from_millis(50));
+        let limits = ReaderLimits { threads: 1, queue: 1, queue_wait, deadline };
+        let pool = ReaderPool::start("test", limits).unwrap();
+        let mut holds = Vec::new();
+        for _ in 0..=STALLED_MAX {
+            assert!(!pool.is_exhausted());
+            let (hold, held) = endless();
+            holds.push(hold);
+            let stuck = pool.read(move || held.recv().is_err()).await;
+            assert!(matches!(stuck, Err(ReadError::TimedOut { .. })), "{stuck:?}");
+        }
+        assert!(pool.is_exhausted());
+        assert!(matches!(pool.read(|| ()).await, Err(ReadError::Busy)));
+        drop(holds);
+        wait_for(|| pool.stalled() == 0).await;
+        assert!(pool.read(|| true).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_error_of_its_document_alone() {
+        let pool = ReaderPool::start("test", limits(1, 0)).unwrap();
+        let panicked = pool.read(|| panic!("no such thing")).await;
+        let error = panicked.map(|()| unreachable!()).unwrap_err();
+        assert_eq!(error.to_string(), "reading the document failed: no such thing");
+        assert!(pool.read(|| true).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_goes_away_does_not_take_the_thread_along() {
+        let pool = ReaderPool::start("test", limits(1, 0)).unwrap();
+        let (hold, held) = endless();
+        let reading = pool.read(move || held.recv().is_err());
+        assert!(tokio::time::timeout(Duration::from_millis(10), reading).await.is_err());
+        drop(hold);
+        assert!(pool.read(|| true).await.unwrap());
+    }
+}

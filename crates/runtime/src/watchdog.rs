@@ -1,0 +1,165 @@
+//! Notices a worker of the async runtime that is blocked by one task.
+//!
+//! A thread of its own looks at the runtime's counters once a second. A worker that is not parked, and whose busy time has
+//! not grown for [`SAMPLES_MAX`] looks in a row, has been polling one task all that time: the runtime counts busy time
+//! whenever a worker has polled a few tasks, and before it parks.
+
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use metrics::{counter, gauge};
+use tokio::runtime::{Handle, RuntimeMetrics};
+
+const STALLED_WORKERS: &str = "agentdex_runtime_stalled_workers";
+const STALLS: &str = "agentdex_runtime_stalls_total";
+/// Time between two looks.
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+/// Looks without progress after which a worker counts as blocked. Looks are counted, not time, so that a process that was
+/// stopped and continued is not taken for a blocked one.
+const SAMPLES_MAX: u32 = 5;
+
+/// Whether the runtime makes progress. Cheap to clone; the default is never blocked.
+#[derive(Debug, Clone, Default)]
+pub struct RuntimeHealth(Arc<AtomicUsize>);
+
+impl RuntimeHealth {
+    /// Workers that are blocked now.
+    pub fn stalled_workers(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The thread that looks; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Watchdog {
+    health: RuntimeHealth,
+    _until_dropped: Sender<()>,
+}
+
+impl Watchdog {
+    /// Begins to look at a runtime.
+    ///
+    /// # Errors
+    ///
+    /// When the operating system refuses a thread.
+    pub fn start(runtime: Handle) -> io::Result<Self> {
+        Self::every(SAMPLE_EVERY, runtime)
+    }
+
+    fn every(interval: Duration, runtime: Handle) -> io::Result<Self> {
+        let health = RuntimeHealth::default();
+        let (until_dropped, dropped) = channel();
+        let told = health.clone();
+        let watching = move || watch(&runtime.metrics(), interval, &told, &dropped);
+        thread::Builder::new().name("watchdog".to_owned()).spawn(watching)?;
+        Ok(Self { health, _until_dropped: until_dropped })
+    }
+
+    /// What was seen last.
+    pub fn health(&self) -> RuntimeHealth {
+        self.health.clone()
+    }
+}
+
+/// What was seen of one worker.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Seen {
+    parks: u64,
+    busy: Duration,
+    /// Looks in a row that showed the same, of a worker that is not parked.
+    unchanged: u32,
+}
+
+impl Seen {
+    /// `parks` counts both parking and waking, so that it is odd while the worker is parked.
+    fn next(self, parks: u64, busy: Duration) -> Self {
+        let is_parked = parks % 2 == 1;
+        let is_same = !is_parked && self.parks == parks && self.busy == busy;
+        Self { parks, busy, unchanged: if is_same { self.unchanged.saturating_add(1) } else { 0 } }
+    }
+
+    const fn is_stalled(self) -> bool {
+        self.unchanged >= SAMPLES_MAX
+    }
+}
+
+fn watch(runtime: &RuntimeMetrics, interval: Duration, health: &RuntimeHealth, dropped: &Receiver<()>) {
+    gauge!(STALLED_WORKERS).set(0.0);
+    counter!(STALLS).increment(0);
+    let mut workers = vec![Seen::default(); runtime.num_workers()];
+    while dropped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+        for (index, worker) in workers.iter_mut().enumerate() {
+            let parks = runtime.worker_park_unpark_count(index);
+            *worker = worker.next(parks, runtime.worker_total_busy_duration(index));
+        }
+        let stalled = workers.iter().filter(|worker| worker.is_stalled()).count();
+        let before = health.0.swap(stalled, Ordering::Relaxed);
+        tell(before, stalled, workers.len());
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a gauge is a float; there are few workers")]
+fn tell(before: usize, stalled: usize, workers: usize) {
+    if before == stalled {
+        return;
+    }
+    gauge!(STALLED_WORKERS).set(stalled as f64);
+    if stalled > before {
+        counter!(STALLS).increment((stalled - before) as u64);
+        tracing::error!(stalled, workers, seconds = SAMPLES_MAX, "the async runtime is blocked");
+    } else {
+        tracing::warn!(stalled, workers, "the async runtime makes progress again");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_is_stalled_when_it_neither_parks_nor_finishes_a_task() {
+        let busy = Duration::from_secs(1);
+        let mut worker = Seen::default().next(2, busy);
+        for _ in 0..SAMPLES_MAX {
+            assert!(!worker.is_stalled());
+            worker = worker.next(2, busy);
+        }
+        assert!(worker.is_stalled());
+        assert!(!worker.next(2, busy * 2).is_stalled(), "it polled other tasks");
+        assert!(!worker.next(3, busy).is_stalled(), "it parked");
+        let mut parked = Seen::default();
+        for _ in 0..10 * SAMPLES_MAX {
+            parked = parked.next(3, busy);
+            assert!(!parked.is_stalled(), "a parked worker waits for work");
+        }
+    }
+
+    #[test]
+    fn notices_a_task_that_blocks_and_its_end() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let interval = Duration::from_millis(20);
+        let watchdog = Watchdog::every(interval, runtime.handle().clone()).unwrap();
+        let health = watchdog.health();
+        let wait_for = |stalled: usize| {
+            let (_never, timer) = channel::<()>();
+            for _ in 0..1_000 {
+                if health.stalled_workers() == stalled {
+                    return;
+                }
+                assert_eq!(timer.recv_timeout(interval), Err(RecvTimeoutError::Timeout));
+            }
+            panic!("{} workers are stalled, not {stalled}", health.stalled_workers());
+        };
+        let (hold, held) = channel::<()>();
+        let tasks = tokio_util::task::TaskTracker::new();
+        let blocking = tasks.spawn_on(async move { held.recv().is_err() }, runtime.handle());
+        wait_for(1);
+        drop(hold);
+        wait_for(0);
+        assert!(runtime.block_on(blocking).unwrap());
+    }
+}

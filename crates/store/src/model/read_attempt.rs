@@ -1,0 +1,54 @@
+//! Documents that are being read, and documents that ended or stalled a reader.
+
+use chrono::{DateTime, Utc};
+use manifest::{ContentHash, ManifestUrl, SiteName};
+
+/// Longest reason that is kept, in characters.
+pub(crate) const REASON_CHARS_MAX: usize = 300;
+
+/// A document that is about to be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadAttempt {
+    /// Of the bytes that are read.
+    pub hash: ContentHash,
+    /// Version of the reader.
+    pub reader_version: u32,
+    /// Whose visit reads it.
+    pub site: SiteName,
+    /// Where it was found.
+    pub url: ManifestUrl,
+    /// When reading begins.
+    pub began_at: DateTime<Utc>,
+}
+
+/// What is written about one document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadAttemptWrite {
+    /// Written before the document is read.
+    Begin(ReadAttempt),
+    /// The document was read: the attempt is removed.
+    End {
+        /// Of the document.
+        hash: ContentHash,
+    },
+    /// The document ended or stalled its reader.
+    Quarantine {
+        /// Its attempt; a row of the same document is replaced.
+        attempt: ReadAttempt,
+        /// When it was quarantined.
+        at: DateTime<Utc>,
+        /// What happened; cut after 300 characters.
+        reason: String,
+    },
+}
+
+/// An attempt of the same reader version that is in the table already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EarlierAttempt {
+    /// Whose visit read it.
+    pub site: SiteName,
+    /// When reading began.
+    pub began_at: DateTime<Utc>,
+    /// Why the document is quarantined; `None` while no reader has said so.
+    pub quarantined: Option<String>,
+}
