@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use indexer::snapshot::SnapshotError;
@@ -27,6 +28,9 @@ use crate::slots::Slots;
 use crate::suppressed::Suppressed;
 use crate::totals::Totals;
 use crate::{metrics, middleware, routes, server};
+
+/// Longest time from the first signal to the end: the last requests, and the streams that are told to end.
+pub const STOP_MAX: Duration = Duration::from_secs(12);
 
 /// What keeps the interface from starting or running; the text says what to do.
 #[derive(Debug, thiserror::Error)]

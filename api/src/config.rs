@@ -12,6 +12,7 @@ use indexer::Embedder;
 use indexer::cli::Settings;
 use indexer::snapshot::Place;
 use ipnet::IpNet;
+use runtime::RuntimeHealth;
 use serde::Deserialize;
 use store::StoreConfig;
 use url::Url;
@@ -58,6 +59,8 @@ pub struct ApiConfig {
     pub feedback: bool,
     /// How old an answer may be that whole tables are read for.
     pub counts_kept_for: Duration,
+    /// Whether the runtime that serves makes progress.
+    pub runtime_health: RuntimeHealth,
 }
 
 /// What the interface alone is told: flags, or the table `[api]` of the configuration file.
@@ -116,6 +119,7 @@ impl ApiSettings {
             admin_tokens: self.admin_tokens,
             feedback: self.feedback,
             counts_kept_for: COUNTS_KEPT_FOR,
+            runtime_health: RuntimeHealth::default(),
         })
     }
 }

@@ -38,7 +38,7 @@ mod text;
 mod tool;
 mod totals;
 
-pub use app::{ApiError, App, bind, router, serve};
+pub use app::{ApiError, App, STOP_MAX, bind, router, serve};
 pub use config::{ApiConfig, ApiSettings, COUNTS_KEPT_FOR, ConfigError, LISTEN_DEFAULT};
 pub use dashboard::search::EXAMPLES;
 pub use limits::LimitsConfig;

@@ -8,6 +8,7 @@ use api::cli::Arguments;
 use api::{ApiConfig, ApiSettings, App};
 use clap::Parser;
 use indexer::cli::SharedArguments;
+use runtime::Shutdown;
 use settings::log::{Log, LogLevel};
 use tokio_util::sync::CancellationToken;
 
@@ -53,14 +54,13 @@ fn configured(arguments: &Arguments) -> anyhow::Result<(ApiConfig, Log)> {
 }
 
 fn run(config: ApiConfig, flags: &SharedArguments) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("the threads of the interface could not be started")?;
+    let shutdown = Shutdown::on_signals(api::STOP_MAX).context("signals cannot be heard")?;
+    let (runtime, watchdog) = runtime::start().context("the threads of the interface could not be started")?;
+    let config = ApiConfig { runtime_health: watchdog.health(), ..config };
     let opened = OnceLock::new();
     runtime.block_on(async {
         tokio::select! {
-            served = serve(config, &opened) => served,
+            served = serve(config, &opened, shutdown.soft) => served,
             never = settings::log::reload_on_hangup(|| reload(flags, opened.get())) => match never {},
         }
     })
@@ -77,31 +77,11 @@ fn reload(flags: &SharedArguments, app: Option<&App>) -> anyhow::Result<LogLevel
     Ok(level)
 }
 
-async fn serve(config: ApiConfig, opened: &OnceLock<App>) -> anyhow::Result<()> {
+async fn serve(config: ApiConfig, opened: &OnceLock<App>, stop: CancellationToken) -> anyhow::Result<()> {
     let listener = api::bind(&config).await?;
     let app = App::open(config).await?;
     let app = opened.get_or_init(|| app).clone();
     let address = listener.local_addr().context("the address that was bound is not known")?;
     tracing::info!("serving on http://{address}");
-    let cancel = CancellationToken::new();
-    let serving = api::serve(listener, app, cancel.clone());
-    tokio::pin!(serving);
-    tokio::select! {
-        served = &mut serving => return Ok(served?),
-        () = asked_to_stop() => tracing::info!("stopping"),
-    }
-    cancel.cancel();
-    Ok(serving.await?)
-}
-
-/// Ctrl-C, or SIGTERM as service managers send it.
-async fn asked_to_stop() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        return tokio::signal::ctrl_c().await.unwrap_or_default();
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
-    }
+    Ok(api::serve(listener, app, stop).await?)
 }

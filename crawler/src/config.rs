@@ -9,6 +9,7 @@ use store::{Retention, WorkerId};
 
 use crate::daemon::Schedules;
 use crate::egress::EgressSettings;
+use crate::reading::ReaderProgram;
 
 /// Visits open at the same time unless told otherwise: with a gap of 3 s they make about 80 requests a second.
 pub const CONCURRENCY_DEFAULT: usize = 256;
@@ -45,6 +46,8 @@ pub struct CrawlConfig {
     pub events: Option<PathBuf>,
     /// Whether names are asked for TXT records that lead to manifests.
     pub text_records: TextRecords,
+    /// Reads a document in a process of its own after a reader ended in the middle of it.
+    pub reader: Option<ReaderProgram>,
 }
 
 impl CrawlConfig {

@@ -15,6 +15,7 @@ use crate::events::Events;
 use crate::groups::{self, Groups};
 use crate::pace::Pace;
 use crate::priors::PathPriors;
+use crate::run::start_reader;
 use crate::visit::{Outcome, Scope, Stop, Tools, visit};
 use crate::{CrawlError, clock};
 
@@ -38,7 +39,8 @@ pub async fn look(config: &CrawlConfig, store: &Store, url: &ManifestUrl) -> Res
     let priors = PathPriors::default();
     // a request made by hand, on the store of whoever asks: as one that has it alone
     let groups = Groups::sole();
-    let tools = Tools { egress, store: store.clone(), pace, groups, events, text_records, priors };
+    let reader = start_reader(config, store, &tracker)?;
+    let tools = Tools { egress, store: store.clone(), pace, groups, events, text_records, priors, reader };
     let looked = look_with(&tools, config, url).await;
     drop(tools);
     tracker.close();

@@ -18,6 +18,7 @@ use crate::gather::Gatherer;
 use crate::groups::Groups;
 use crate::pace::Pace;
 use crate::priors::PathPriors;
+use crate::reading::Reader;
 use crate::seeding::seed;
 use crate::seeds::SeedError;
 use crate::sole::{SoleCrawler, SoleError};
@@ -45,6 +46,8 @@ pub enum CrawlError {
         #[source]
         source: io::Error,
     },
+    #[error("cannot start the threads that read documents: {0}")]
+    Threads(#[source] io::Error),
     #[error("there is nothing to visit: name seeds with --seeds FILE, one domain a line")]
     NoSites,
 }
@@ -56,6 +59,7 @@ impl CrawlError {
             Self::Seeds(SeedError::Unfetched { .. })
             | Self::Store(_)
             | Self::Sole(_)
+            | Self::Threads(_)
             | Self::Events { .. } => false,
             Self::Seeds(_) | Self::Tls(_) | Self::NoSites => true,
         }
@@ -101,7 +105,8 @@ pub async fn run(
     let pace = Pace::start(store.clone(), config.delay, config.rate, groups::life(config.lease), &tracker);
     let groups = groups_of(&config, &store, Share::Full);
     let (events_too, text_records) = (events.clone(), config.text_records);
-    let tools = Tools { egress, store, pace, groups, events: events_too, text_records, priors };
+    let reader = start_reader(&config, &store, &tracker)?;
+    let tools = Tools { egress, store, pace, groups, events: events_too, text_records, priors, reader };
     let mut fleet = Fleet {
         writer: VisitWriter::start(tools.store.clone(), &tracker),
         passing: Gatherer::start(&Passing(tools.store.clone()), &tracker),
@@ -149,6 +154,11 @@ fn groups_of(config: &CrawlConfig, store: &Store, share: Share) -> Groups {
     }
 }
 
+/// Starts the threads that read documents.
+pub(crate) fn start_reader(config: &CrawlConfig, store: &Store, tracker: &TaskTracker) -> Result<Reader, CrawlError> {
+    Reader::start(store.clone(), config.reader.clone(), tracker).map_err(CrawlError::Threads)
+}
+
 fn open_events(config: &CrawlConfig) -> Result<Events, CrawlError> {
     let Some(path) = &config.events else { return Ok(Events::default()) };
     Events::append(path).map_err(|source| CrawlError::Events { path: path.clone(), source })
@@ -174,10 +184,12 @@ pub async fn check(
     let events = open_events(&config)?;
     let priors = PathPriors::default();
     priors.re_estimate(&store).await?;
+    let reader = start_reader(&config, &store, &tracker)?;
+    let text_records = config.text_records;
     let mut fleet = Fleet {
         writer: VisitWriter::start(store.clone(), &tracker),
         passing: Gatherer::start(&Passing(store.clone()), &tracker),
-        tools: Tools { egress, store, pace, groups, events, text_records: config.text_records, priors },
+        tools: Tools { egress, store, pace, groups, events, text_records, priors, reader },
         worker: config.worker,
         concurrency: 1,
         lease: config.lease,

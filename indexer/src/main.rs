@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::Parser;
@@ -10,10 +11,13 @@ use indexer::cli::{Arguments, Command, Settings};
 use indexer::follow::{self, Mode, Summary};
 use indexer::snapshot::{self, Attempt, Shelf};
 use indexer::{Embedder, vectors};
+use runtime::Shutdown;
 use store::Store;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+/// Longest time from the first signal to the end: the commit under way, and the snapshot that is published then.
+const STOP_MAX: Duration = Duration::from_secs(50);
 /// Exit code of a mistake on the command line or in the configuration file.
 const USAGE: u8 = 2;
 
@@ -31,11 +35,11 @@ fn main() -> ExitCode {
         Ok(embedder) => embedder,
         Err(error) => return ended(&error, USAGE),
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let outcome = runtime.context("cannot start").and_then(|runtime| {
+    let started = Shutdown::on_signals(STOP_MAX).and_then(|shutdown| Ok((shutdown, runtime::start()?)));
+    let outcome = started.context("cannot start").and_then(|(shutdown, (runtime, _watchdog))| {
         runtime.block_on(async {
             tokio::select! {
-                done = run(&arguments, settings, embedder) => done,
+                done = run(&arguments, settings, embedder, &shutdown) => done,
                 never = settings::log::reload_on_hangup(|| arguments.shared.log_level()) => match never {},
             }
         })
@@ -56,8 +60,8 @@ async fn run(
     arguments: &Arguments,
     settings: Settings,
     embedder: Option<Arc<dyn Embedder>>,
+    Shutdown { soft: cancel, hard }: &Shutdown,
 ) -> anyhow::Result<()> {
-    let cancel = CancellationToken::new();
     let publish_to = arguments.publish.clone().or_else(|| settings.publish.clone());
     // what is published when the program stops has to arrive, too
     let publish_to = publish_to.map(|place| place.open(CancellationToken::new())).transpose()?;
@@ -82,18 +86,11 @@ async fn run(
     tokio::pin!(work);
     let summary = tokio::select! {
         summary = &mut work => summary?,
-        () = stopped(), if arguments.command.is_some() => {
+        () = cancel.cancelled(), if arguments.command.is_some() => {
             anyhow::bail!("stopped before the new index was complete; the old one still serves")
         }
-        () = stopped() => {
-            tracing::info!("stopping after the next commit");
-            cancel.cancel();
-            // A second signal does not wait for the commit: nothing is lost, it will be done again.
-            tokio::select! {
-                summary = &mut work => summary?,
-                () = stopped() => return Ok(()),
-            }
-        }
+        // A second signal does not wait for the commit: nothing is lost, it will be done again.
+        () = hard.cancelled() => return Ok(()),
     };
     report(summary);
     let attempt = match publish_to {
@@ -102,7 +99,7 @@ async fn run(
     };
     // Snapshots carry no vectors, and wait for none.
     if let (Some(embedder), false) = (embedder, is_following) {
-        embed_once(index_dir, embedder, &cancel).await?;
+        embed_once(index_dir, embedder, cancel).await?;
     }
     cancel.cancel();
     beside.wait().await;
@@ -121,15 +118,8 @@ async fn embed_once(
     cancel: &CancellationToken,
 ) -> anyhow::Result<()> {
     let until = cancel.clone();
-    let mut pass = tokio::task::spawn_blocking(move || vectors::catch_up(&index_dir, &*embedder, &until));
-    let kept = tokio::select! {
-        kept = &mut pass => kept,
-        () = stopped() => {
-            cancel.cancel();
-            pass.await
-        }
-    };
-    kept.context("embedding broke off")??;
+    let pass = tokio::task::spawn_blocking(move || vectors::catch_up(&index_dir, &*embedder, &until));
+    pass.await.context("embedding broke off")??;
     Ok(())
 }
 
@@ -141,18 +131,4 @@ fn report(summary: Summary) {
         rebuilt = summary.was_rebuilt,
         "index is up to date"
     );
-}
-
-/// Ctrl-C, or SIGTERM from a supervisor.
-async fn stopped() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return std::future::pending().await };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        interrupted = tokio::signal::ctrl_c() => {
-            if interrupted.is_err() {
-                std::future::pending::<()>().await;
-            }
-        }
-    }
 }

@@ -171,6 +171,7 @@ pub(crate) const fn outcome(outcome: FetchOutcome) -> &'static str {
         FetchOutcome::AddressRefused => "address refused",
         FetchOutcome::ProtocolError => "broken HTTP",
         FetchOutcome::BadEncoding => "bad encoding",
+        FetchOutcome::Quarantined => "quarantined",
         FetchOutcome::OverBudget => "budget used up",
         FetchOutcome::NotReached => "not reached",
     }

@@ -44,6 +44,10 @@ pub(crate) async fn ready(
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     let mut missing = Vec::new();
+    let stalled = app.config().runtime_health.stalled_workers();
+    if stalled > 0 {
+        missing.push(format!("runtime: {stalled} of its threads are blocked"));
+    }
     let head = app.store().feed_head().await;
     if let Err(error) = &head {
         tracing::warn!(error = error as &dyn std::error::Error, "database does not answer");

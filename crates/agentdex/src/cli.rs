@@ -71,6 +71,9 @@ pub(crate) enum Command {
     Probe(ProbeArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
+    /// Read one document from standard input under limits of the operating system; the crawl calls this itself
+    #[command(hide = true)]
+    ReadDocument,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
@@ -82,7 +85,7 @@ pub(crate) enum ConfigCommand {
 }
 
 /// What a subcommand makes of the flags that may be typed anywhere; those that are not named here use all of them.
-const USED: [(&str, &[&[&str]]); 9] = [
+const USED: [(&str, &[&[&str]]); 10] = [
     ("validate", &[&["config", "log_format", "quiet", "verbose"], THE_WAY]),
     ("mcp", &[SHARED, &["public_url", "embedder"]]),
     ("db", &[SHARED]),
@@ -92,6 +95,7 @@ const USED: [(&str, &[&[&str]]); 9] = [
     ("probe", &[]),
     ("completions", &[]),
     ("man", &[]),
+    ("read-document", &[]),
 ];
 
 /// The command line, where each subcommand shows the flags that do something there. The others may still be typed.

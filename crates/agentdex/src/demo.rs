@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use crawler::cli::{CrawlFlags, SharedFlags};
+use runtime::RuntimeHealth;
 
 use crate::cli::ServeFlags;
 use crate::serve::{self, Afterwards, Door};
@@ -22,9 +23,10 @@ pub(crate) async fn run(
     shared: &SharedFlags,
     crawl: &CrawlFlags,
     serve: &ServeFlags,
+    health: RuntimeHealth,
 ) -> anyhow::Result<ExitCode> {
     let dir = data_dir(shared);
-    let door = Door::open(shared, serve, &dir).await?;
+    let door = Door::open(shared, serve, &dir, health).await?;
     std::fs::create_dir_all(&dir).with_context(|| {
         format!("the data directory {} cannot be written; choose another with --data-dir", dir.display())
     })?;

@@ -16,6 +16,8 @@ mod validate;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use runtime::RuntimeHealth;
+
 use crate::cli::{Command, Flags};
 
 #[global_allocator]
@@ -41,7 +43,7 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
             let passes = match args.address()? {
                 Some(url) => {
                     let asked = validate::ask(&url, &flags.shared, &flags.crawl);
-                    validate::run(&args, &runtime()?.block_on(asked)?, &mut out)?
+                    validate::run(&args, &block_on(|_| asked)?, &mut out)?
                 }
                 None => validate::run(&args, &args.read()?, &mut out)?,
             };
@@ -49,7 +51,7 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
         }
         Some(Command::Config(command)) => configuration::run(command, &flags.shared, &flags.crawl, &mut out),
         Some(Command::Doctor(args)) => {
-            runtime()?.block_on(doctor::run(&args, &flags.shared, &flags.crawl, &mut out))
+            block_on(|_| doctor::run(&args, &flags.shared, &flags.crawl, &mut out))
         }
         Some(Command::Probe(args)) => probe::run(&args).map(|()| ExitCode::SUCCESS),
         Some(Command::Completions(args)) => {
@@ -57,15 +59,19 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Some(Command::Man(args)) => manual::pages(&args).map(|()| ExitCode::SUCCESS),
-        Some(Command::Db(args)) => runtime()?.block_on(db::run(&args, &flags.shared, &mut out)),
-        Some(Command::Feedback(args)) => runtime()?.block_on(feedback::run(&args, &flags.shared, &mut out)),
-        Some(Command::Demo) => runtime()?.block_on(demo::run(&flags.shared, &flags.crawl, &flags.serve)),
-        Some(Command::Mcp) => runtime()?.block_on(mcp::run(&flags.shared, &flags.serve)),
+        Some(Command::Db(args)) => block_on(|_| db::run(&args, &flags.shared, &mut out)),
+        Some(Command::Feedback(args)) => block_on(|_| feedback::run(&args, &flags.shared, &mut out)),
+        Some(Command::Demo) => block_on(|health| demo::run(&flags.shared, &flags.crawl, &flags.serve, health)),
+        Some(Command::ReadDocument) => {
+            crawler::read_from_stdin()?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Command::Mcp) => block_on(|_| mcp::run(&flags.shared, &flags.serve)),
         None if flags.crawl.seeds.is_empty() && flags.shared.config.is_none() => {
             cli::print_help(&mut out)?;
             Ok(ExitCode::from(2))
         }
-        None => runtime()?.block_on(serve::run(&flags.shared, &flags.crawl, &flags.serve)),
+        None => block_on(|health| serve::run(&flags.shared, &flags.crawl, &flags.serve, health)),
     }
 }
 
@@ -82,8 +88,13 @@ fn told(error: &anyhow::Error) -> String {
     })
 }
 
-fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+/// Runs to the end on a runtime of its own, with the watchdog beside it.
+fn block_on<T, F>(work: impl FnOnce(RuntimeHealth) -> F) -> anyhow::Result<T>
+where
+    F: Future<Output = anyhow::Result<T>>,
+{
+    let (runtime, watchdog) = runtime::start()?;
+    runtime.block_on(work(watchdog.health()))
 }
 
 #[cfg(test)]

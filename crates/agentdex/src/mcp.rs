@@ -5,9 +5,8 @@
 use std::process::ExitCode;
 
 use api::{ApiConfig, App};
-use crawler::Cancel;
 use crawler::cli::SharedFlags;
-use tokio::task::JoinSet;
+use runtime::Shutdown;
 
 use crate::cli::ServeFlags;
 use crate::serve;
@@ -20,9 +19,7 @@ pub(crate) async fn run(shared: &SharedFlags, serve: &ServeFlags) -> anyhow::Res
     let config = serve::api_settings(shared, serve)?.resolve(settings).map_err(serve::usage)?;
     let app = App::open(ApiConfig { embedder, ..config }).await?;
     app.refresh_index();
-    let cancel = Cancel::default();
-    let mut signals = JoinSet::new();
-    signals.spawn(crawler::cli::stop_on_signals(cancel.clone()));
-    api::serve_stdio(app, cancel.soft).await?;
+    let shutdown = Shutdown::on_signals(api::STOP_MAX)?;
+    api::serve_stdio(app, shutdown.soft).await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -10,9 +10,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use api::{ApiConfig, ApiSettings, App};
 use crawler::cli::{CrawlFlags, Settings, SharedFlags, UsageError, Watch};
-use crawler::{Cancel, CrawlConfig, Mode};
+use crawler::{Cancel, CrawlConfig, Mode, STOP_MAX};
 use indexer::follow::IndexConfig;
 use indexer::{Embedder, Searcher};
+use runtime::RuntimeHealth;
 use settings::log::LogLevel;
 use store::Store;
 use tokio::net::TcpListener;
@@ -48,8 +49,10 @@ impl Door {
         shared: &SharedFlags,
         serve: &ServeFlags,
         data_dir: &Path,
+        runtime_health: RuntimeHealth,
     ) -> anyhow::Result<Self> {
         let (config, embedder) = api_config(shared, serve, data_dir)?;
+        let config = ApiConfig { runtime_health, ..config };
         Ok(Self { listener: api::bind(&config).await?, config, embedder })
     }
 }
@@ -59,9 +62,10 @@ pub(crate) async fn run(
     shared: &SharedFlags,
     crawl: &CrawlFlags,
     serve: &ServeFlags,
+    health: RuntimeHealth,
 ) -> anyhow::Result<ExitCode> {
     let resolved = crawler::cli::resolve(shared, crawl)?;
-    let door = Door::open(shared, serve, &resolved.shared.data_dir).await?;
+    let door = Door::open(shared, serve, &resolved.shared.data_dir, health).await?;
     behind(door, resolved, shared, serve, Afterwards::Rest).await
 }
 
@@ -79,7 +83,7 @@ pub(crate) async fn behind(
     let store = Store::open(&resolved.shared.store).await?;
     let index = IndexConfig { dir: config.index_dir.clone() };
 
-    let cancel = Cancel::default();
+    let cancel = Cancel::on_signals(STOP_MAX)?;
     if resolved.dry_run {
         let why = "--dry-run is for crawler alone: here everything else would still be done";
         return Err(UsageError(why.to_owned()).into());
@@ -89,7 +93,6 @@ pub(crate) async fn behind(
         return Err(UsageError(why.to_owned()).into());
     }
     let mut signals = JoinSet::new();
-    signals.spawn(crawler::cli::stop_on_signals(cancel.clone()));
     let stop = CancellationToken::new();
     let mut services = JoinSet::new();
     let (feed, following) = (store.clone(), index.clone());

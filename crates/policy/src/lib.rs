@@ -12,6 +12,7 @@ pub mod freshness;
 pub mod groups;
 pub mod outcome;
 pub mod plan;
+pub mod quarantine;
 pub mod redirect;
 pub mod retry;
 pub mod robots;

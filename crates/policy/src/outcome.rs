@@ -62,6 +62,8 @@ closed! {
         ProtocolError = "protocol_error",
         /// The body is encoded in a way that is refused: nested, unknown, broken, or a bomb.
         BadEncoding = "bad_encoding",
+        /// The document ended or stalled a reader; it is skipped until it or the reader changes.
+        Quarantined = "quarantined",
         /// The budget of the authority, the site or the address is used up for today.
         OverBudget = "over_budget",
         /// The visit ended before this path was asked.
@@ -114,6 +116,7 @@ impl FetchOutcome {
                 | Self::RedirectRefused
                 | Self::RedirectLoop
                 | Self::BadEncoding
+                | Self::Quarantined
         )
     }
 

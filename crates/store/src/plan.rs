@@ -272,7 +272,8 @@ fn verdict_of_fetch(outcome: FetchOutcome, misses_in_row: u32) -> Verdict {
         FetchOutcome::RateLimited
         | FetchOutcome::ServerError
         | FetchOutcome::TooLarge
-        | FetchOutcome::BadEncoding => Verdict::Standing(Status::Stale),
+        | FetchOutcome::BadEncoding
+        | FetchOutcome::Quarantined => Verdict::Standing(Status::Stale),
         FetchOutcome::RobotsUnreachable | FetchOutcome::AddressRefused => {
             Verdict::Standing(Status::Unreachable)
         }

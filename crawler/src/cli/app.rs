@@ -14,7 +14,7 @@ use super::report::{self, Audience};
 use super::settings::{Settings, Verbosity, log_level, resolve};
 use super::watch::Watch;
 use super::{commands, explain, paths, shown, status};
-use crate::fleet::Cancel;
+use crate::fleet::{Cancel, STOP_MAX};
 use crate::output::{self, OutputFormat};
 use crate::{CrawlError, UsageError};
 
@@ -24,6 +24,9 @@ const KEY_DIRECTORY: &str = "bot-keys.json";
 /// Runs the program on its own arguments.
 pub fn main() -> ExitCode {
     let flags = shown::parse();
+    if matches!(flags.command, Some(Command::ReadDocument)) {
+        return crate::read_from_stdin().map_or_else(|error| complain(&error.into()), |()| ExitCode::SUCCESS);
+    }
     match resolve(&flags.shared, &flags.crawl) {
         Ok(settings) => match work(flags.command, settings, flags.shared) {
             Ok(()) => ExitCode::SUCCESS,
@@ -43,7 +46,7 @@ fn complain(error: &anyhow::Error) -> ExitCode {
 
 fn work(command: Option<Command>, settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
     let _log = settings.shared.start_logging("agentdex-crawler");
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let (runtime, _watchdog) = runtime::start()?;
     runtime.block_on(dispatch(command, settings, flags))
 }
 
@@ -64,6 +67,8 @@ async fn dispatch(command: Option<Command>, settings: Settings, flags: SharedFla
         Some(Command::Status) => status::run(&store, settings.output).await,
         Some(Command::Paths) => paths::run(&store, settings.output).await,
         Some(Command::Keys) => commands::keys(&settings),
+        // it needs neither settings nor a database: see `main`
+        Some(Command::ReadDocument) => Ok(()),
     };
     store.close().await;
     done
@@ -75,9 +80,8 @@ async fn open(settings: &Settings) -> anyhow::Result<Store> {
 
 async fn crawl(settings: Settings, store: Store, flags: SharedFlags) -> anyhow::Result<()> {
     warn_without_contact(&settings);
-    let cancel = Cancel::default();
+    let cancel = Cancel::on_signals(STOP_MAX)?;
     let tracker = TaskTracker::new();
-    tracker.spawn(stop_on_signals(cancel.clone()));
     tracker.spawn(::settings::log::reload_on_hangup(move || log_level(&flags)));
     if let Some(address) = settings.metrics {
         crate::serve_metrics(address, &tracker, cancel.hard.clone()).map_err(UsageError)?;
@@ -113,35 +117,5 @@ async fn crawl(settings: Settings, store: Store, flags: SharedFlags) -> anyhow::
 fn warn_without_contact(settings: &Settings) {
     if settings.contact.is_missing() && settings.shared.verbosity != Verbosity::Quiet {
         tracing::warn!("site owners cannot reach you: add --contact-url or --contact-email");
-    }
-}
-
-/// The first Ctrl-C or SIGTERM stops softly, the second at once.
-pub async fn stop_on_signals(cancel: Cancel) {
-    signal().await;
-    tracing::warn!("stopping after the requests under way; once more to stop at once");
-    cancel.soft.cancel();
-    signal().await;
-    cancel.hard.cancel();
-}
-
-async fn signal() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                interrupted = tokio::signal::ctrl_c() => log_signal_error(interrupted),
-                _ = terminate.recv() => {}
-            }
-            return;
-        }
-    }
-    log_signal_error(tokio::signal::ctrl_c().await);
-}
-
-fn log_signal_error(waited: std::io::Result<()>) {
-    if let Err(error) = waited {
-        tracing::error!(%error, "signals cannot be heard");
     }
 }

@@ -178,6 +178,9 @@ pub enum Command {
     Paths,
     /// Print the key directory of --signing-key, to be served at --signature-agent
     Keys,
+    /// Read one document from standard input under limits of the operating system; the crawler calls this itself
+    #[command(hide = true)]
+    ReadDocument,
 }
 
 impl Command {

@@ -13,7 +13,7 @@ mod shown;
 mod status;
 mod watch;
 
-pub use app::{main, stop_on_signals};
+pub use app::main;
 pub use flags::{Command, CrawlFlags, Flags, OperatorFlags, SharedFlags};
 pub use report::summary_text;
 pub use settings::{Settings, SharedSettings, UsageError, Verbosity, log_level, resolve};

@@ -25,6 +25,7 @@ use crate::crontab::Crontab;
 use crate::daemon::Schedules;
 use crate::egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules, Signer};
 use crate::output::OutputFormat;
+use crate::reading::ReaderProgram;
 
 /// When a daemon does its housekeeping unless told otherwise: once an hour, a little after the hour.
 const HOUSEKEEPING_DEFAULT: &str = "23 * * * *";
@@ -33,6 +34,8 @@ const RETAINED_MIN: Duration = Duration::from_hours(24);
 const DATA_DIR_DEFAULT: &str = "./agentdex-data";
 /// The gap that an authority gets unless told otherwise.
 const DELAY_DEFAULT: Duration = Duration::from_secs(3);
+/// The subcommand of `crawler` and `agentdex` that reads one document.
+const READ_DOCUMENT: &str = "read-document";
 /// Where name servers listen unless told otherwise.
 const DNS_PORT: u16 = 53;
 /// More visits than file descriptors help nobody.
@@ -195,6 +198,7 @@ fn crawl_config(
         } else {
             TextRecords::Ignored
         },
+        reader: ReaderProgram::this_program(READ_DOCUMENT).ok(),
     })
 }
 

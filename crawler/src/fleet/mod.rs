@@ -17,7 +17,6 @@ use manifest::SiteName;
 use store::{LeaseRequest, LeasedSite, StoreError, WorkerId};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use self::leases::Held;
 pub(crate) use self::passing::Passing;
@@ -44,17 +43,14 @@ const BEAT_NEVER: Duration = Duration::from_hours(24);
 const OUTAGE_PAUSE: Duration = Duration::from_secs(1);
 /// How long visits may take to end after a soft stop: the longest request and its saving.
 const DRAIN_MAX: Duration = Duration::from_secs(45);
+/// How long a crawl may take to end after the first signal: the drain, the visits that are saved then, and the clocks.
+pub const STOP_MAX: Duration = Duration::from_secs(75);
 /// Parked visits of earlier runs that a pass takes over.
 const PARKED_LISTED_MAX: u32 = 10_000;
 
-/// How a crawl is stopped: softly, and then at once.
-#[derive(Debug, Clone, Default)]
-pub struct Cancel {
-    /// Visits end after the request that is under way, and are parked.
-    pub soft: CancellationToken,
-    /// Everything is dropped; leases are given back.
-    pub hard: CancellationToken,
-}
+/// How a crawl is stopped. Soft: visits end after the request that is under way, and are parked. Hard: everything is dropped,
+/// and leases are given back.
+pub use runtime::Shutdown as Cancel;
 
 /// News of a crawl.
 #[derive(Debug, Clone, Copy)]

@@ -1,23 +1,27 @@
 //! Asking for one task until there is a final answer: redirects under the target's robots.txt, 304, failures.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use http::HeaderMap;
 use http::header::LOCATION;
+use manifest::model::Served;
 use policy::FetchOutcome;
 use policy::freshness::{self, CacheRecord, NotModified};
 use policy::redirect::{Purpose, RedirectDecision, decide};
-use store::{ResourceState, Seed};
+use store::{ResourceState, Seed, StoreError};
 
 use super::ask::{Exchange, end_of_failure, millis};
 use super::fetched::{Document, Fetched};
+use super::judge::{Judged, Sight};
 use super::links::{self, Leads};
 use super::robots::Robots;
 use super::task::{Plainly, Role, Task};
 use super::{Interrupt, Visit, judge};
 use crate::clock;
-use crate::egress::{Failure, Reply};
+use crate::egress::{Body, Failure, Reply};
+use crate::reading::{OwnedDocument, Reading};
 
 /// Longest Location that is repeated to the site owner.
 const SHOWN_LOCATION_CHARS_MAX: usize = 200;
@@ -44,7 +48,7 @@ impl Visit<'_> {
                 Ok(reply) => match reply.head.status.as_u16() {
                     304 => not_modified(task, &reply, stored.as_ref(), &conditions, at),
                     301 | 302 | 303 | 307 | 308 => self.redirected(task, &reply, at),
-                    _ => ControlFlow::Break(Box::new(judged(task, reply, at))),
+                    _ => ControlFlow::Break(Box::new(Box::pin(self.judged(task, reply, at)).await?)),
                 },
             };
             if let ControlFlow::Break(fetched) = step {
@@ -67,6 +71,66 @@ impl Visit<'_> {
         let Some(outcome) = decision.outcome() else { return Ok(ControlFlow::Continue(rule)) };
         let fetched = Fetched::unanswered(task, outcome, Some(rule.clone()), clock::now());
         Ok(ControlFlow::Break(Box::new(Fetched { robots_rule: Some(rule), ..fetched })))
+    }
+
+    /// Judges a final answer; its document, or the links of its page, are read on the threads for reading.
+    async fn judged(&self, task: &Task, mut reply: Reply, at: DateTime<Utc>) -> Result<Fetched, StoreError> {
+        let served = judge::served(task, &reply, at);
+        let judged = match judge::sight(task, &reply) {
+            Sight::Judged(judged) => judged,
+            Sight::Document => self.read_document(task, &mut reply.body, &served).await?,
+        };
+        let page = match (judged.outcome, task.role) {
+            (FetchOutcome::Html, Role::Page) => self.leads_of_page(task, &reply).await.map(Box::new),
+            _ => None,
+        };
+        let is_kept = judged.outcome == FetchOutcome::Found;
+        let caches = is_kept || judged.outcome.is_absent();
+        let cache = caches.then(|| CacheRecord::of(reply.head.status.as_u16(), &reply.head.headers, at));
+        let fetched = answered(task, &reply, judged.outcome, at);
+        let hash = is_kept.then(|| {
+            let of_manifest = judged.manifest.as_ref().map(|manifest| manifest.content_hash.clone());
+            of_manifest.unwrap_or_else(|| manifest::ContentHash::of(&reply.body.bytes))
+        });
+        Ok(Fetched {
+            reason: judged.reason,
+            cache: cache.map(Box::new),
+            hash,
+            body: is_kept.then_some(Document(reply.body.bytes)),
+            served: is_kept.then(|| Box::new(served)),
+            manifest: judged.manifest,
+            page,
+            ..fetched
+        })
+    }
+
+    /// Reads the document of an answer. The bytes leave the body meanwhile.
+    async fn read_document(
+        &self,
+        task: &Task,
+        body: &mut Body,
+        served: &Served,
+    ) -> Result<Judged, StoreError> {
+        let document = Arc::new(OwnedDocument {
+            bytes: std::mem::take(&mut body.bytes),
+            url: task.url.clone(),
+            final_url: task.final_url(),
+            discovery: task.discovery,
+            served: served.clone(),
+            linked: Vec::new(),
+        });
+        let reading = self.tools.reader.read(&self.token.site, Arc::clone(&document)).await?;
+        body.bytes = Arc::try_unwrap(document).map_or_else(|shared| shared.bytes.clone(), |owned| owned.bytes);
+        Ok(match reading {
+            Reading::Read(manifest) => judge::judge_manifest(&body.bytes, manifest),
+            Reading::Quarantined(reason) => Judged::of(FetchOutcome::Quarantined, reason),
+        })
+    }
+
+    /// Where a page leads; nowhere, where its links could not be read in time.
+    async fn leads_of_page(&self, task: &Task, reply: &Reply) -> Option<Leads> {
+        let (url, head, bytes) = (task.current().clone(), reply.head.clone(), reply.body.bytes.clone());
+        self.tools.reader.run(move || links::of_page(&url, &head, &bytes)).await.ok()
     }
 
     fn redirected(&mut self, task: &mut Task, reply: &Reply, at: DateTime<Utc>) -> ControlFlow<Box<Fetched>> {
@@ -146,31 +210,5 @@ fn answered(task: &Task, reply: &Reply, outcome: FetchOutcome, at: DateTime<Utc>
         address: reply.head.address.map(|address| address.ip()),
         bytes: reply.body.wire_bytes,
         ..Fetched::unanswered(task, outcome, None, at)
-    }
-}
-
-fn judged(task: &Task, reply: Reply, at: DateTime<Utc>) -> Fetched {
-    let served = judge::served(task, &reply, at);
-    let judged = judge::judge(task, &reply, &served);
-    let leads_of_page = judged.outcome == FetchOutcome::Html && task.role == Role::Page;
-    let is_kept = judged.outcome == FetchOutcome::Found;
-    let caches = is_kept || judged.outcome.is_absent();
-    let cache = caches.then(|| CacheRecord::of(reply.head.status.as_u16(), &reply.head.headers, at));
-    let fetched = answered(task, &reply, judged.outcome, at);
-    let page =
-        leads_of_page.then(|| Box::new(links::of_page(task.current(), &reply.head, &reply.body.bytes)));
-    let hash = is_kept.then(|| {
-        let of_manifest = judged.manifest.as_ref().map(|manifest| manifest.content_hash.clone());
-        of_manifest.unwrap_or_else(|| manifest::ContentHash::of(&reply.body.bytes))
-    });
-    Fetched {
-        reason: judged.reason,
-        cache: cache.map(Box::new),
-        hash,
-        body: is_kept.then_some(Document(reply.body.bytes)),
-        served: is_kept.then(|| Box::new(served)),
-        manifest: judged.manifest,
-        page,
-        ..fetched
     }
 }

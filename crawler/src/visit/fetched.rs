@@ -103,6 +103,18 @@ impl Fetched {
         }
     }
 
+    /// Nothing is kept of the document.
+    pub(crate) fn forget_document(&mut self) {
+        (self.manifest, self.body, self.hash, self.cache) = (None, None, None, None);
+    }
+
+    /// The document ended or stalled a reader, also where it was put together from several answers.
+    pub(crate) fn quarantine(&mut self, reason: String) {
+        self.forget_document();
+        self.outcome = FetchOutcome::Quarantined;
+        self.reason = Some(reason);
+    }
+
     /// Until when it need not be asked for again.
     pub(crate) fn fresh_until(&self) -> Option<DateTime<Utc>> {
         match self.cache.as_ref()?.freshness(self.at) {

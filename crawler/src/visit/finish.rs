@@ -135,7 +135,7 @@ fn disown(progress: &mut Progress) {
         if is_catch_all && fetched.outcome == FetchOutcome::Found {
             fetched.outcome = FetchOutcome::NotAManifest;
             fetched.reason = Some("the host answers every path".to_owned());
-            (fetched.manifest, fetched.body, fetched.hash, fetched.cache) = (None, None, None, None);
+            fetched.forget_document();
         }
     }
 }

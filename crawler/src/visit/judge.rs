@@ -6,7 +6,7 @@ use http::header::{
     RETRY_AFTER,
 };
 use manifest::model::Served;
-use manifest::{Document, Format, Manifest, ManifestUrl};
+use manifest::{Format, Manifest};
 use policy::{BodyKind, FetchOutcome};
 
 use crate::egress::{Extent, Head, Reply};
@@ -27,7 +27,7 @@ pub(crate) struct Judged {
 }
 
 impl Judged {
-    fn of(outcome: FetchOutcome, reason: impl Into<String>) -> Self {
+    pub(crate) fn of(outcome: FetchOutcome, reason: impl Into<String>) -> Self {
         Self { outcome, reason: Some(reason.into()), manifest: None }
     }
 }
@@ -47,27 +47,35 @@ pub(crate) fn outcome_of_status(status: u16) -> Option<FetchOutcome> {
     }
 }
 
-/// Judges a final answer.
-pub(crate) fn judge(task: &Task, reply: &Reply, served: &Served) -> Judged {
+/// What status, headers and the first bytes of a final answer say.
+#[derive(Debug)]
+pub(crate) enum Sight {
+    /// No document has to be read to judge it.
+    Judged(Judged),
+    /// A document, which decides.
+    Document,
+}
+
+/// Judges a final answer as far as that is possible without reading its document.
+pub(crate) fn sight(task: &Task, reply: &Reply) -> Sight {
     let status = reply.head.status.as_u16();
     if let Some(outcome) = outcome_of_status(status) {
-        return Judged::of(outcome, format!("the server answered {}", reply.head.status));
+        return Sight::Judged(Judged::of(outcome, format!("the server answered {}", reply.head.status)));
     }
     let bytes = reply.body.bytes.as_slice();
+    let plain = |outcome| Sight::Judged(Judged { outcome, reason: None, manifest: None });
     match task.role {
-        Role::Page => Judged { outcome: FetchOutcome::Html, reason: None, manifest: None },
-        Role::Part if !manifest::is_html(bytes) => {
-            Judged { outcome: FetchOutcome::Found, reason: None, manifest: None }
-        }
+        Role::Page => plain(FetchOutcome::Html),
+        Role::Part if !manifest::is_html(bytes) => plain(FetchOutcome::Found),
         _ if manifest::is_html(bytes) => {
-            Judged::of(FetchOutcome::Html, "a page was served in place of a manifest")
+            Sight::Judged(Judged::of(FetchOutcome::Html, "a page was served in place of a manifest"))
         }
-        _ => judge_manifest(task, bytes, served),
+        _ => Sight::Document,
     }
 }
 
-fn judge_manifest(task: &Task, bytes: &[u8], served: &Served) -> Judged {
-    let manifest = read(&task.url, task.final_url().as_ref(), task.discovery, served, bytes);
+/// Judges a document that was read.
+pub(crate) fn judge_manifest(bytes: &[u8], manifest: Box<Manifest>) -> Judged {
     let is_attempt = bytes.trim_ascii_start().first().is_some_and(|byte| matches!(byte, b'{' | b'['));
     match manifest.format() {
         Format::Unrelated | Format::Opaque => {
@@ -79,28 +87,9 @@ fn judge_manifest(task: &Task, bytes: &[u8], served: &Served) -> Judged {
         }
         format => {
             let reason = (format == Format::Malformed).then(|| "the document is not valid JSON".to_owned());
-            Judged { outcome: FetchOutcome::Found, reason, manifest: Some(Box::new(manifest)) }
+            Judged { outcome: FetchOutcome::Found, reason, manifest: Some(manifest) }
         }
     }
-}
-
-/// Reads a document on its own.
-pub(crate) fn read(
-    url: &ManifestUrl,
-    final_url: Option<&ManifestUrl>,
-    discovery: manifest::Discovery,
-    served: &Served,
-    bytes: &[u8],
-) -> Manifest {
-    manifest::read(&Document {
-        bytes,
-        url,
-        final_url,
-        discovery,
-        served: Some(served),
-        linked: &[],
-        force: None,
-    })
 }
 
 /// How a document was served, as its findings refer to it.

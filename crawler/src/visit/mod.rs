@@ -37,6 +37,7 @@ use crate::events::Events;
 use crate::groups::{Groups, Tenure};
 use crate::pace::{AuthorityClock, Pace, SiteClock, Target};
 use crate::priors::PathPriors;
+use crate::reading::Reader;
 
 use self::progress::Progress;
 use self::task::{Role, Task};
@@ -52,6 +53,7 @@ pub(crate) struct Tools {
     pub(crate) events: Events,
     pub(crate) text_records: TextRecords,
     pub(crate) priors: PathPriors,
+    pub(crate) reader: Reader,
 }
 
 /// How a visit is stopped from outside.

@@ -3,8 +3,10 @@
 //! The manifest and its parts are asked for separately, each with its own validators. When one of them changed, the bytes
 //! of the others come from this visit or from the store, and the manifest is read again with all of them.
 
+use std::sync::Arc;
+
 use manifest::model::Served;
-use manifest::{ContentHash, Document, LinkedDocument, ManifestId, ManifestUrl};
+use manifest::{ContentHash, ManifestId, ManifestUrl};
 use policy::FetchOutcome;
 use store::{ResourceState, StoreError, StoredManifest};
 
@@ -13,6 +15,7 @@ use super::fetched;
 use super::links::{self, Leads};
 use super::task::{Plainly, Role, Task};
 use crate::patience::patiently;
+use crate::reading::{OwnedDocument, Reading};
 
 impl Visit<'_> {
     /// Plans the parts of a manifest that did not change.
@@ -81,21 +84,27 @@ impl Visit<'_> {
             }
         }
         let served = self.served_of(index, url).await?;
-        let Some(whole) = self.progress.fetched.get_mut(index) else { return Ok(()) };
-        let linked: Vec<LinkedDocument<'_>> =
-            parts.iter().map(|(url, bytes)| LinkedDocument { url, bytes }).collect();
-        let manifest = manifest::read(&Document {
-            bytes: &bytes,
-            url,
-            final_url: whole.final_url.as_deref(),
+        let Some(whole) = self.progress.fetched.get(index) else { return Ok(()) };
+        let document = Arc::new(OwnedDocument {
+            bytes,
+            url: url.clone(),
+            final_url: whole.final_url.as_deref().cloned(),
             discovery: whole.discovery,
-            served: Some(&served),
-            linked: &linked,
-            force: None,
+            served,
+            linked: parts,
         });
-        whole.hash = Some(manifest.content_hash.clone());
-        whole.manifest = Some(Box::new(manifest));
-        whole.body = Some(fetched::Document(bytes));
+        let reading = Box::pin(self.tools.reader.read(&self.token.site, Arc::clone(&document))).await?;
+        let Some(whole) = self.progress.fetched.get_mut(index) else { return Ok(()) };
+        match reading {
+            Reading::Read(manifest) => {
+                whole.hash = Some(manifest.content_hash.clone());
+                whole.manifest = Some(manifest);
+                whole.body = Some(fetched::Document(
+                    Arc::try_unwrap(document).map_or_else(|shared| shared.bytes.clone(), |owned| owned.bytes),
+                ));
+            }
+            Reading::Quarantined(reason) => whole.quarantine(reason),
+        }
         Ok(())
     }
 

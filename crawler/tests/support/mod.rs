@@ -45,6 +45,7 @@ impl Crawl {
             signer: None,
         };
         let config = CrawlConfig {
+            reader: None,
             seed_lists: SeedLists::Added,
             lease: store::LEASE_DURATION_DEFAULT,
             egress,

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use manifest::ContentHash;
 use serde::Serialize;
 
 use super::Connection;

@@ -1,0 +1,167 @@
+//! Reads documents for visits: off the async runtime, under a deadline, and never twice where one ended a reader.
+//!
+//! Before a document is read, the attempt is written to the store; afterwards it is removed. A document whose attempt was
+//! not removed is read once more in a process with limits of the operating system, and quarantined when that process ends
+//! without an answer. A document that passes its deadline, or panics its reader, is quarantined at once.
+
+mod attempts;
+mod document;
+mod program;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use manifest::{ContentHash, Manifest, READER_VERSION, SiteName};
+use policy::quarantine::{self, Attempt, ReadDecision};
+use runtime::{ReadError, ReaderLimits, ReaderPool};
+use store::{EarlierAttempt, ReadAttempt, ReadAttemptWrite, Store, StoreError};
+use tokio_util::task::TaskTracker;
+
+use self::attempts::Attempts;
+pub(crate) use self::document::OwnedDocument;
+pub use self::program::{ReaderProgram, read_from_stdin};
+use crate::clock;
+use crate::gather::Gatherer;
+
+/// Longest time for one document. The largest one takes a second of processor time in a release build; the rest is for
+/// busy machines.
+const DEADLINE: Duration = Duration::from_secs(20);
+/// Longest wait for a thread. A visit waits rather than to lose what it fetched.
+const QUEUE_WAIT: Duration = Duration::from_mins(2);
+/// Documents that may wait for a thread: more than there are visits at once on any machine that this was tried on.
+const QUEUE_MAX: usize = 100_000;
+
+/// What reading a document came to.
+#[derive(Debug)]
+pub(crate) enum Reading {
+    /// The manifest; any document becomes one, however malformed.
+    Read(Box<Manifest>),
+    /// The document is quarantined, for this reason.
+    Quarantined(String),
+}
+
+/// Reads documents. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Reader {
+    pool: ReaderPool,
+    attempts: Gatherer<Attempts>,
+    program: Option<ReaderProgram>,
+}
+
+impl Reader {
+    /// Starts the threads. Without a `program`, a document whose reader did not end is quarantined unverified.
+    pub(crate) fn start(
+        store: Store,
+        program: Option<ReaderProgram>,
+        tracker: &TaskTracker,
+    ) -> io::Result<Self> {
+        let limits = ReaderLimits {
+            threads: ReaderLimits::threads_of_this_machine(),
+            queue: QUEUE_MAX,
+            queue_wait: QUEUE_WAIT,
+            deadline: DEADLINE,
+        };
+        let pool = ReaderPool::start("crawler-reader", limits)?;
+        Ok(Self { pool, attempts: Gatherer::start(&Attempts(store), tracker), program })
+    }
+
+    /// Reads a document that a visit of `site` fetched.
+    ///
+    /// # Errors
+    ///
+    /// Only where the store refuses the attempt, or every thread is blocked for longer than [`QUEUE_WAIT`].
+    pub(crate) async fn read(
+        &self,
+        site: &SiteName,
+        document: Arc<OwnedDocument>,
+    ) -> Result<Reading, StoreError> {
+        let attempt = ReadAttempt {
+            hash: document.hash(),
+            reader_version: READER_VERSION,
+            site: site.clone(),
+            url: document.url.clone(),
+            began_at: clock::now(),
+        };
+        let earlier = self.attempts.write(ReadAttemptWrite::Begin(attempt.clone())).await?;
+        match quarantine::decide(earlier.as_ref().map(|earlier| seen(earlier, site)), clock::now()) {
+            ReadDecision::Skip(reason) => Ok(Reading::Quarantined(reason)),
+            ReadDecision::Verify => self.verify(attempt, document).await,
+            ReadDecision::ReadBeside => self.read_here(attempt, document, false).await,
+            ReadDecision::Read => self.read_here(attempt, document, true).await,
+        }
+    }
+
+    /// Runs one piece of reading that is no document, such as the links of a page.
+    ///
+    /// # Errors
+    ///
+    /// When it was not done in time, or no thread became free.
+    pub(crate) async fn run<T, F>(&self, work: F) -> Result<T, ReadError>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        self.pool.read(work).await
+    }
+
+    async fn read_here(
+        &self,
+        attempt: ReadAttempt,
+        document: Arc<OwnedDocument>,
+        is_written: bool,
+    ) -> Result<Reading, StoreError> {
+        match self.pool.read(move || document.read()).await {
+            Ok(manifest) => {
+                if is_written {
+                    self.end(attempt.hash).await?;
+                }
+                Ok(Reading::Read(Box::new(manifest)))
+            }
+            Err(error) if error.blames_document() => self.quarantine(attempt, error.to_string()).await,
+            Err(error @ (ReadError::Busy | ReadError::TimedOut { .. } | ReadError::Panicked { .. })) => {
+                if is_written {
+                    self.end(attempt.hash).await?;
+                }
+                Err(StoreError::Unstorable { what: "document", reason: error.to_string() })
+            }
+        }
+    }
+
+    /// Reads a document whose earlier reader did not end, in a process of its own.
+    async fn verify(&self, attempt: ReadAttempt, document: Arc<OwnedDocument>) -> Result<Reading, StoreError> {
+        let Some(program) = &self.program else {
+            return self.quarantine(attempt, "reading it did not end".to_owned()).await;
+        };
+        match program.read(&document, DEADLINE).await {
+            Ok(manifest) => {
+                self.end(attempt.hash).await?;
+                Ok(Reading::Read(Box::new(manifest)))
+            }
+            Err(reason) => self.quarantine(attempt, reason).await,
+        }
+    }
+
+    async fn end(&self, hash: ContentHash) -> Result<(), StoreError> {
+        self.attempts.write(ReadAttemptWrite::End { hash }).await.map(drop)
+    }
+
+    async fn quarantine(&self, attempt: ReadAttempt, reason: String) -> Result<Reading, StoreError> {
+        let at = clock::now();
+        let url = attempt.url.clone();
+        let reason = format!("quarantined on {}: {reason}", at.format("%Y-%m-%d %H:%M UTC"));
+        tracing::error!(%url, reason, "a document is skipped until it changes");
+        self.attempts
+            .write(ReadAttemptWrite::Quarantine { attempt, at, reason: reason.clone() })
+            .await?;
+        Ok(Reading::Quarantined(reason))
+    }
+}
+
+fn seen<'a>(earlier: &'a EarlierAttempt, site: &SiteName) -> Attempt<'a> {
+    Attempt {
+        is_of_same_site: earlier.site == *site,
+        began_at: earlier.began_at,
+        quarantined: earlier.quarantined.as_deref(),
+    }
+}

@@ -1,0 +1,101 @@
+//! Reads a document in a process of its own, under limits of the operating system.
+//!
+//! The process gets the document on its standard input (one line of JSON, then the bytes) and answers with the manifest as
+//! JSON on its standard output. It ends at its limits of memory and processor time, whatever the document does to it.
+
+use std::io::{self, Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use manifest::Manifest;
+use rustix::process::{Resource, Rlimit, setrlimit};
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
+
+use super::document::{Header, OwnedDocument};
+
+/// Address space of the process: four times what the largest document needs, with the program itself and its allocator.
+const ADDRESS_SPACE_BYTES: u64 = 2 * 1_024 * 1_024 * 1_024;
+/// Processor time of the process: the largest document takes one second in a release build.
+const CPU_SECONDS: u64 = 10;
+/// Most bytes that the process takes: a document with the parts of one visit is a tenth of it.
+const INPUT_BYTES_MAX: u64 = 512 * 1_024 * 1_024;
+
+/// A program that reads one document from its standard input: see [`read_from_stdin`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReaderProgram {
+    /// The executable.
+    pub path: PathBuf,
+    /// What it is called with.
+    pub arguments: Vec<String>,
+}
+
+impl ReaderProgram {
+    /// The running program, called with one subcommand.
+    ///
+    /// # Errors
+    ///
+    /// Where the operating system does not tell the path of the running program.
+    pub fn this_program(subcommand: &str) -> io::Result<Self> {
+        Ok(Self { path: std::env::current_exe()?, arguments: vec![subcommand.to_owned()] })
+    }
+
+    /// The manifest, or why there is none.
+    pub(super) async fn read(&self, document: &OwnedDocument, deadline: Duration) -> Result<Manifest, String> {
+        let answered = tokio::time::timeout(deadline, self.answer(document)).await;
+        let bytes = answered.map_err(|_| {
+            format!("reading it did not end, and a second reader did not end within {} s", deadline.as_secs())
+        })??;
+        serde_json::from_slice(&bytes).map_err(|error| {
+            format!("reading it did not end, and a second reader ended without an answer ({error})")
+        })
+    }
+
+    async fn answer(&self, document: &OwnedDocument) -> Result<Vec<u8>, String> {
+        let failed = |error: io::Error| format!("reading it did not end, and no second reader ran ({error})");
+        let mut child = Command::new(&self.path)
+            .args(&self.arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(failed)?;
+        let mut header = serde_json::to_vec(&document.header()).map_err(|error| error.to_string())?;
+        header.push(b'\n');
+        if let Some(mut input) = child.stdin.take() {
+            let parts = [header.as_slice(), &document.bytes];
+            for part in parts.into_iter().chain(document.linked.iter().map(|(_, bytes)| bytes.as_slice())) {
+                if input.write_all(part).await.is_err() {
+                    // the process has ended; its answer, or the lack of one, tells
+                    break;
+                }
+            }
+        }
+        child.wait_with_output().await.map(|output| output.stdout).map_err(failed)
+    }
+}
+
+/// The other side of [`ReaderProgram`]: sets the limits, reads one document from standard input, writes its manifest as JSON
+/// to standard output.
+///
+/// # Errors
+///
+/// When a limit is refused, the input is not what [`ReaderProgram`] sends, or the output is closed.
+pub fn read_from_stdin() -> io::Result<()> {
+    for (resource, limit) in [(Resource::As, ADDRESS_SPACE_BYTES), (Resource::Cpu, CPU_SECONDS)] {
+        setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
+    }
+    let mut input = Vec::new();
+    io::stdin().lock().take(INPUT_BYTES_MAX).read_to_end(&mut input)?;
+    let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+    let end = input.iter().position(|byte| *byte == b'\n').ok_or_else(|| wrong("no header"))?;
+    let (header, rest) = input.split_at(end);
+    let header: Header = serde_json::from_slice(header)?;
+    let document = OwnedDocument::from_parts(header, rest.get(1..).unwrap_or_default())
+        .ok_or_else(|| wrong("fewer bytes than the header says"))?;
+    let mut output = io::stdout().lock();
+    serde_json::to_writer(&mut output, &document.read())?;
+    output.flush()
+}
