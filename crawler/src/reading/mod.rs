@@ -165,3 +165,91 @@ fn seen<'a>(earlier: &'a EarlierAttempt, site: &SiteName) -> Attempt<'a> {
         quarantined: earlier.quarantined.as_deref(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use manifest::model::Served;
+    use manifest::{Discovery, ManifestUrl};
+
+    use super::*;
+
+    struct Desk {
+        reader: Reader,
+        _dir: tempfile::TempDir,
+    }
+
+    async fn desk(deadline: Duration, program: Option<&str>) -> Desk {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+        let program = program.map(|path| ReaderProgram { path: PathBuf::from(path), arguments: Vec::new() });
+        let reader = Reader::start(store, program, &TaskTracker::new()).unwrap();
+        let limits = ReaderLimits { threads: 1, queue: 8, queue_wait: DEADLINE, deadline };
+        Desk { reader: Reader { pool: ReaderPool::start("test", limits).unwrap(), ..reader }, _dir: dir }
+    }
+
+    fn document(host: &str, text: &str) -> Arc<OwnedDocument> {
+        Arc::new(OwnedDocument {
+            bytes: text.as_bytes().to_vec(),
+            url: ManifestUrl::parse(&format!("https://{host}/agent.json")).unwrap(),
+            final_url: None,
+            discovery: Discovery::Root,
+            served: Served::default(),
+            linked: Vec::new(),
+        })
+    }
+
+    async fn read(desk: &Desk, host: &str, text: &str) -> Reading {
+        desk.reader.read(&SiteName::parse(host).unwrap(), document(host, text)).await.unwrap()
+    }
+
+    fn reason(reading: Reading) -> String {
+        match reading {
+            Reading::Quarantined(reason) => reason,
+            Reading::Read(manifest) => panic!("read: {:?}", manifest.detection),
+        }
+    }
+
+    #[tokio::test]
+    async fn quarantines_a_document_that_passes_its_deadline_on_every_site() {
+        let slow = format!(r#"{{"awp_version":"0.1","x":[{}0]}}"#, "0,".repeat(100_000));
+        let stalled = desk(Duration::from_micros(1), None).await;
+        let first = reason(read(&stalled, "a.example", &slow).await);
+        assert!(first.contains("not read within"), "{first}");
+        let elsewhere = reason(read(&stalled, "b.example", &slow).await);
+        assert_eq!(elsewhere, first, "it is not read a second time");
+    }
+
+    #[tokio::test]
+    async fn reads_the_same_document_again_and_again_while_it_ends() {
+        let desk = desk(DEADLINE, None).await;
+        for host in ["a.example", "a.example", "b.example"] {
+            assert!(matches!(read(&desk, host, r#"{"awp_version":"0.1"}"#).await, Reading::Read(_)));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_second_reader_that_cannot_run_or_never_ends_quarantines() {
+        for (program, deadline, said) in [
+            ("/nonexistent/program", DEADLINE, "no second reader ran"),
+            ("/bin/false", DEADLINE, "ended without an answer"),
+        ] {
+            let desk = desk(deadline, Some(program)).await;
+            let document = document("a.example", "{}");
+            let attempt = ReadAttempt {
+                hash: document.hash(),
+                reader_version: READER_VERSION,
+                site: SiteName::parse("a.example").unwrap(),
+                url: document.url.clone(),
+                began_at: clock::now(),
+            };
+            desk.reader.attempts.write(ReadAttemptWrite::Begin(attempt)).await.unwrap();
+            let reason = reason(read(&desk, "a.example", "{}").await);
+            assert!(reason.contains(said), "{reason}");
+        }
+        let sleeper = ReaderProgram { path: PathBuf::from("/bin/sleep"), arguments: vec!["1000".to_owned()] };
+        let read = sleeper.read(&document("a.example", "{}"), Duration::from_millis(50)).await;
+        assert!(read.unwrap_err().contains("second reader did not end"));
+    }
+}

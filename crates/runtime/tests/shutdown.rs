@@ -1,0 +1,91 @@
+//! A program ends after a signal, whatever its runtime does. Each test starts itself as the program to stop.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+use std::env;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use runtime::Shutdown;
+
+/// Set for the program that is to be stopped.
+const IS_PROGRAM: &str = "AGENTDEX_TEST_PROGRAM";
+/// Printed once signals are heard.
+const READY: &str = "program is ready";
+/// Longest time for the program to end, however busy the machine is; its drain time is far shorter.
+const SOON: Duration = Duration::from_secs(60);
+
+/// Starts this test again as the program, and waits until it hears signals.
+fn start(test: &str) -> Child {
+    let mut program = Command::new(env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture"])
+        .env(IS_PROGRAM, "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(program.stdout.as_mut().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains(READY)), "the program ended before it was ready");
+    program
+}
+
+fn terminate(program: &Child) {
+    kill_process(Pid::from_child(program), Signal::TERM).unwrap();
+}
+
+/// The exit code, which comes in time.
+fn exit_code(mut program: Child) -> Option<i32> {
+    let (sender, receiver) = channel();
+    let waiting = std::thread::spawn(move || sender.send(program.wait().unwrap().code()).unwrap());
+    let code = receiver.recv_timeout(SOON).expect("the program ends within its drain time");
+    waiting.join().unwrap();
+    code
+}
+
+fn say_ready() {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{READY}").unwrap();
+    out.flush().unwrap();
+}
+
+#[test]
+fn a_blocked_runtime_does_not_keep_a_program_from_ending() {
+    if env::var_os(IS_PROGRAM).is_some() {
+        let _shutdown = Shutdown::on_signals(Duration::from_millis(200)).unwrap();
+        let (runtime, _watchdog) = runtime::start().unwrap();
+        runtime.block_on(async {
+            say_ready();
+            // blocks the thread, as a document does that is parsed without end
+            let (_never, blocked) = channel::<()>();
+            drop(blocked.recv());
+        });
+        unreachable!("nobody sends");
+    }
+    let program = start("a_blocked_runtime_does_not_keep_a_program_from_ending");
+    terminate(&program);
+    assert_eq!(exit_code(program), Some(1));
+}
+
+#[test]
+fn the_first_signal_asks_and_the_second_insists() {
+    if env::var_os(IS_PROGRAM).is_some() {
+        let shutdown = Shutdown::on_signals(SOON).unwrap();
+        let (runtime, _watchdog) = runtime::start().unwrap();
+        runtime.block_on(async {
+            say_ready();
+            shutdown.soft.cancelled().await;
+            assert!(!shutdown.hard.is_cancelled());
+            say_ready();
+            shutdown.hard.cancelled().await;
+        });
+        return;
+    }
+    let mut program = start("the_first_signal_asks_and_the_second_insists");
+    terminate(&program);
+    let mut lines = BufReader::new(program.stdout.as_mut().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains(READY)), "the first signal is heard");
+    terminate(&program);
+    assert_eq!(exit_code(program), Some(0));
+}
