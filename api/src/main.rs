@@ -55,7 +55,8 @@ fn configured(arguments: &Arguments) -> anyhow::Result<(ApiConfig, Log)> {
 
 fn run(config: ApiConfig, flags: &SharedArguments) -> anyhow::Result<()> {
     let shutdown = Shutdown::on_signals(api::STOP_MAX).context("signals cannot be heard")?;
-    let (runtime, watchdog) = runtime::start().context("the threads of the interface could not be started")?;
+    let (runtime, watchdog) =
+        runtime::start().context("the threads of the interface could not be started")?;
     let config = ApiConfig { runtime_health: watchdog.health(), ..config };
     let opened = OnceLock::new();
     runtime.block_on(async {

@@ -155,7 +155,11 @@ fn groups_of(config: &CrawlConfig, store: &Store, share: Share) -> Groups {
 }
 
 /// Starts the threads that read documents.
-pub(crate) fn start_reader(config: &CrawlConfig, store: &Store, tracker: &TaskTracker) -> Result<Reader, CrawlError> {
+pub(crate) fn start_reader(
+    config: &CrawlConfig,
+    store: &Store,
+    tracker: &TaskTracker,
+) -> Result<Reader, CrawlError> {
     Reader::start(store.clone(), config.reader.clone(), tracker).map_err(CrawlError::Threads)
 }
 

@@ -16,7 +16,10 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("indexer", &["manifest", "policy", "runtime", "settings", "store"]),
     ("api", &["manifest", "policy", "runtime", "settings", "store", "indexer"]),
     ("testweb", &[]),
-    ("agentdex", &["manifest", "policy", "runtime", "settings", "store", "crawler", "indexer", "api", "testweb"]),
+    (
+        "agentdex",
+        &["manifest", "policy", "runtime", "settings", "store", "crawler", "indexer", "api", "testweb"],
+    ),
     ("agentdex-tests", &["manifest", "policy", "store", "crawler", "indexer", "api", "testweb"]),
 ];
 

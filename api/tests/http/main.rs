@@ -14,6 +14,7 @@ mod openapi;
 mod owners;
 mod pages;
 mod protection;
+mod readiness;
 mod records;
 mod resources;
 mod searching;

@@ -31,6 +31,7 @@ pub(crate) struct Settings {
     pub(crate) admin_tokens: Option<std::path::PathBuf>,
     pub(crate) feedback: bool,
     pub(crate) counts_kept_for: std::time::Duration,
+    pub(crate) runtime_health: runtime::RuntimeHealth,
 }
 
 impl World {
@@ -72,6 +73,7 @@ impl World {
         config.admin_tokens = settings.admin_tokens;
         config.feedback = settings.feedback;
         config.counts_kept_for = settings.counts_kept_for;
+        config.runtime_health = settings.runtime_health;
         let (router, app) = ground.serve(config);
         Self { router, app, store, ground }
     }

@@ -61,7 +61,9 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
         Some(Command::Man(args)) => manual::pages(&args).map(|()| ExitCode::SUCCESS),
         Some(Command::Db(args)) => block_on(|_| db::run(&args, &flags.shared, &mut out)),
         Some(Command::Feedback(args)) => block_on(|_| feedback::run(&args, &flags.shared, &mut out)),
-        Some(Command::Demo) => block_on(|health| demo::run(&flags.shared, &flags.crawl, &flags.serve, health)),
+        Some(Command::Demo) => {
+            block_on(|health| demo::run(&flags.shared, &flags.crawl, &flags.serve, health))
+        }
         Some(Command::ReadDocument) => {
             crawler::read_from_stdin()?;
             Ok(ExitCode::SUCCESS)

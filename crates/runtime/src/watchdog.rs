@@ -5,9 +5,9 @@
 //! whenever a worker has polled a few tasks, and before it parks.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -140,7 +140,8 @@ mod tests {
 
     #[test]
     fn notices_a_task_that_blocks_and_its_end() {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let interval = Duration::from_millis(20);
         let watchdog = Watchdog::every(interval, runtime.handle().clone()).unwrap();
         let health = watchdog.health();

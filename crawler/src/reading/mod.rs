@@ -129,7 +129,11 @@ impl Reader {
     }
 
     /// Reads a document whose earlier reader did not end, in a process of its own.
-    async fn verify(&self, attempt: ReadAttempt, document: Arc<OwnedDocument>) -> Result<Reading, StoreError> {
+    async fn verify(
+        &self,
+        attempt: ReadAttempt,
+        document: Arc<OwnedDocument>,
+    ) -> Result<Reading, StoreError> {
         let Some(program) = &self.program else {
             return self.quarantine(attempt, "reading it did not end".to_owned()).await;
         };
@@ -151,9 +155,7 @@ impl Reader {
         let url = attempt.url.clone();
         let reason = format!("quarantined on {}: {reason}", at.format("%Y-%m-%d %H:%M UTC"));
         tracing::error!(%url, reason, "a document is skipped until it changes");
-        self.attempts
-            .write(ReadAttemptWrite::Quarantine { attempt, at, reason: reason.clone() })
-            .await?;
+        self.attempts.write(ReadAttemptWrite::Quarantine { attempt, at, reason: reason.clone() }).await?;
         Ok(Reading::Quarantined(reason))
     }
 }

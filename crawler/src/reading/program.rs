@@ -42,7 +42,11 @@ impl ReaderProgram {
     }
 
     /// The manifest, or why there is none.
-    pub(super) async fn read(&self, document: &OwnedDocument, deadline: Duration) -> Result<Manifest, String> {
+    pub(super) async fn read(
+        &self,
+        document: &OwnedDocument,
+        deadline: Duration,
+    ) -> Result<Manifest, String> {
         let answered = tokio::time::timeout(deadline, self.answer(document)).await;
         let bytes = answered.map_err(|_| {
             format!("reading it did not end, and a second reader did not end within {} s", deadline.as_secs())

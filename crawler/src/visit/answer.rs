@@ -120,7 +120,8 @@ impl Visit<'_> {
             linked: Vec::new(),
         });
         let reading = self.tools.reader.read(&self.token.site, Arc::clone(&document)).await?;
-        body.bytes = Arc::try_unwrap(document).map_or_else(|shared| shared.bytes.clone(), |owned| owned.bytes);
+        body.bytes =
+            Arc::try_unwrap(document).map_or_else(|shared| shared.bytes.clone(), |owned| owned.bytes);
         Ok(match reading {
             Reading::Read(manifest) => judge::judge_manifest(&body.bytes, manifest),
             Reading::Quarantined(reason) => Judged::of(FetchOutcome::Quarantined, reason),

@@ -24,9 +24,8 @@ fn begin(content: &str, host: &str) -> ReadAttemptWrite {
 
 pub(crate) async fn an_attempt_stands_until_its_document_is_read(Db { store, .. }: Db) -> Result<()> {
     let batch = [begin("one", "a.example"), begin("two", "b.example"), begin("one", "c.example")];
-    let earlier = |host: &str| {
-        Some(EarlierAttempt { site: site(host), began_at: start(), quarantined: None })
-    };
+    let earlier =
+        |host: &str| Some(EarlierAttempt { site: site(host), began_at: start(), quarantined: None });
     assert_eq!(store.read_attempts_write(&batch).await?, [None, None, earlier("a.example")]);
     let again = [begin("two", "d.example"), begin("three", "d.example")];
     assert_eq!(store.read_attempts_write(&again).await?, [earlier("b.example"), None]);
