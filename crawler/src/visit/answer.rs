@@ -17,7 +17,7 @@ use super::robots::Robots;
 use super::task::{Plainly, Role, Task};
 use super::{Interrupt, Visit, judge};
 use crate::clock;
-use crate::egress::{Failure, Reply};
+use crate::egress::{Failure, Head, Reply};
 
 /// Longest Location that is repeated to the site owner.
 const SHOWN_LOCATION_CHARS_MAX: usize = 200;
@@ -41,9 +41,9 @@ impl Visit<'_> {
             let Exchange { answer, at, took } = self.request(&current, task.body, &conditions).await?;
             let step = match answer {
                 Err(failure) => ControlFlow::Break(Box::new(failed(task, &failure, at))),
-                Ok(reply) => match reply.head.status.as_u16() {
-                    304 => not_modified(task, &reply, stored.as_ref(), &conditions, at),
-                    301 | 302 | 303 | 307 | 308 => self.redirected(task, &reply, at),
+                Ok(reply) => match (outcome_of(&reply.head), reply.head.status.as_u16()) {
+                    (None, 304) => not_modified(task, &reply, stored.as_ref(), &conditions, at),
+                    (None, 301 | 302 | 303 | 307 | 308) => self.redirected(task, &reply, at),
                     _ => ControlFlow::Break(Box::new(judged(task, reply, at))),
                 },
             };
@@ -91,6 +91,11 @@ impl Visit<'_> {
         let fetched = answered(task, reply, outcome, at);
         ControlFlow::Break(Box::new(Fetched { reason: Some(reason), ..fetched }))
     }
+}
+
+/// What status and headers say of an answer; `None` where the body, the Location or the stored copy decides.
+pub(super) fn outcome_of(head: &Head) -> Option<FetchOutcome> {
+    FetchOutcome::of_answer(head.status.as_u16(), &head.headers)
 }
 
 fn not_modified(
@@ -144,7 +149,7 @@ fn answered(task: &Task, reply: &Reply, outcome: FetchOutcome, at: DateTime<Utc>
         status: Some(reply.head.status.as_u16()),
         headers: judge::shown_headers(&reply.head),
         address: reply.head.address.map(|address| address.ip()),
-        bytes: reply.body.wire_bytes,
+        bytes: reply.wire_bytes,
         ..Fetched::unanswered(task, outcome, None, at)
     }
 }
@@ -157,17 +162,17 @@ fn judged(task: &Task, reply: Reply, at: DateTime<Utc>) -> Fetched {
     let caches = is_kept || judged.outcome.is_absent();
     let cache = caches.then(|| CacheRecord::of(reply.head.status.as_u16(), &reply.head.headers, at));
     let fetched = answered(task, &reply, judged.outcome, at);
-    let page =
-        leads_of_page.then(|| Box::new(links::of_page(task.current(), &reply.head, &reply.body.bytes)));
+    let bytes = reply.body.map(|body| body.bytes).unwrap_or_default();
+    let page = leads_of_page.then(|| Box::new(links::of_page(task.current(), &reply.head, &bytes)));
     let hash = is_kept.then(|| {
         let of_manifest = judged.manifest.as_ref().map(|manifest| manifest.content_hash.clone());
-        of_manifest.unwrap_or_else(|| manifest::ContentHash::of(&reply.body.bytes))
+        of_manifest.unwrap_or_else(|| manifest::ContentHash::of(&bytes))
     });
     Fetched {
         reason: judged.reason,
         cache: cache.map(Box::new),
         hash,
-        body: is_kept.then_some(Document(reply.body.bytes)),
+        body: is_kept.then_some(Document(bytes)),
         served: is_kept.then(|| Box::new(served)),
         manifest: judged.manifest,
         page,
