@@ -10,7 +10,7 @@ use super::{Connection, Database, group, rest, site, skip_locked};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::{LeaseRequest, LeaseToken, LeasedSite, WorkerId};
-use crate::pack::{Place, UNPLANNED_MS, json, millis, millis_of, names};
+use crate::pack::{NEVER_MS, Place, json, millis, millis_of, names};
 
 /// Classes of the lease order, 0 first.
 pub(crate) const PRIORITY_CLASSES: i32 = 6;
@@ -76,7 +76,7 @@ fn lease_until_ms(request: &LeaseRequest, now_ms: i64) -> i64 {
 }
 
 fn due_before_ms(request: &LeaseRequest) -> i64 {
-    millis(request.due_before).min(UNPLANNED_MS)
+    millis(request.due_before).min(NEVER_MS - 1)
 }
 
 async fn take_by_class(
