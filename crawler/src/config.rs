@@ -85,6 +85,16 @@ pub enum Mode {
     Daemon,
 }
 
+impl Mode {
+    /// How long a visit that has to pause is waited for by whoever needs what it brings.
+    pub(crate) const fn park_wait(self) -> Duration {
+        match self {
+            Self::Once { park_wait } => park_wait,
+            Self::Daemon => PARK_WAIT_DEFAULT,
+        }
+    }
+}
+
 /// Where seeds come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeedSource {

@@ -5,17 +5,16 @@
 use std::fmt;
 
 use chrono::{DateTime, Utc};
-use store::{Retained, Stats, Store};
+use store::{Retained, Stats};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::config::CrawlConfig;
 use crate::crontab::Crontab;
-use crate::egress::Egress;
-use crate::events::{Event, Events};
-use crate::priors::PathPriors;
+use crate::events::Event;
 use crate::run::CrawlError;
 use crate::seeding::seed;
+use crate::visit::Tools;
 
 /// When a daemon does what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -64,15 +63,13 @@ impl Schedules {
 /// What the tasks work on.
 pub(crate) struct Around {
     pub(crate) config: CrawlConfig,
-    pub(crate) store: Store,
-    pub(crate) egress: Egress,
-    pub(crate) events: Events,
-    pub(crate) priors: PathPriors,
+    /// Those of the visits, whose clocks the lists of seeds go by too.
+    pub(crate) tools: Tools,
 }
 
 /// Does everything at its time, until stopped.
 pub(crate) async fn follow(around: Around, stop: CancellationToken) {
-    let Around { config, events, .. } = &around;
+    let Around { config, tools } = &around;
     let mut after = clock::now();
     while let Some((at, _)) = config.schedules.next_after(after) {
         let wait = (at - clock::now()).to_std().unwrap_or_default();
@@ -88,22 +85,27 @@ pub(crate) async fn follow(around: Around, stop: CancellationToken) {
             .collect();
         for task in due {
             let done = tokio::select! {
-                done = perform(task, &around) => done,
+                done = perform(task, &around, &stop) => done,
                 () = stop.cancelled() => return,
             };
             let came_to = done.unwrap_or_else(|error| format!("failed: {error}"));
             tracing::info!(%task, came_to, "done by schedule");
-            events.tell(Event::Scheduled { task: &task.to_string(), came_to: &came_to });
+            tools.events.tell(Event::Scheduled { task: &task.to_string(), came_to: &came_to });
         }
         after = at.max(clock::now());
     }
 }
 
-async fn perform(task: ScheduledTask, around: &Around) -> Result<String, CrawlError> {
-    let Around { config, store, egress, priors, .. } = around;
+async fn perform(
+    task: ScheduledTask,
+    around: &Around,
+    stop: &CancellationToken,
+) -> Result<String, CrawlError> {
+    let Around { config, tools } = around;
+    let Tools { store, priors, .. } = tools;
     match task {
         ScheduledTask::Seeds => {
-            let report = seed(&config.without_stdin(), store, egress, &|_| ()).await?;
+            let report = seed(&config.without_stdin(), tools, stop, &|_| ()).await?;
             Ok(format!(
                 "{} seeds read, {} lines passed over, {} sites forgotten",
                 report.read, report.rejected_count, report.sites_forgotten

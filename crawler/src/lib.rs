@@ -14,6 +14,7 @@ mod events;
 mod fleet;
 mod gather;
 mod groups;
+mod harvest;
 mod look;
 mod metrics;
 pub mod output;

@@ -9,7 +9,7 @@ use policy::VisitEnd;
 use store::{FetchRecord, LeaseRequest, Seed, SeedOrigin, Store};
 use tokio_util::task::TaskTracker;
 
-use crate::config::{CrawlConfig, Mode, PARK_WAIT_DEFAULT, TextRecords};
+use crate::config::{CrawlConfig, TextRecords};
 use crate::egress::Egress;
 use crate::events::Events;
 use crate::groups::{self, Groups};
@@ -53,10 +53,7 @@ async fn look_with(tools: &Tools, config: &CrawlConfig, url: &ManifestUrl) -> Re
     let site = host.site();
     let seed = Seed { host, url: Some(url.clone()), rank: None, origin, revisit_now: true };
     tools.store.seeds_add(&[seed], clock::now()).await?;
-    let park_wait = match config.mode {
-        Mode::Once { park_wait } => park_wait,
-        Mode::Daemon => PARK_WAIT_DEFAULT,
-    };
+    let park_wait = config.mode.park_wait();
     let patience_ends_at = clock::now() + park_wait;
     loop {
         let now = clock::now();

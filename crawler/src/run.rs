@@ -77,36 +77,26 @@ pub async fn run(
     let egress = Egress::new(config.egress.clone())?;
     let _sole = alone(&config, &store).await?;
     let events = open_events(&config)?;
-    let mut summary =
-        Summary { seeds: seed(&config, &store, &egress, &progress).await?, ..Summary::default() };
-    let (read, rejected) = (summary.seeds.read, summary.seeds.rejected_count);
-    events.tell(Event::Seeded { read, rejected });
-    if config.seeds.is_empty() && store.next_due_at().await?.is_none() {
-        return Err(CrawlError::NoSites);
-    }
-    if let Some(older_than) = config.revisit_older_than {
-        let now = clock::now();
-        let visited_before = now - chrono::TimeDelta::from_std(older_than).unwrap_or(chrono::TimeDelta::MAX);
-        store.sites_revisit(visited_before, now).await?;
-    }
-    progress(Progress::Seeded(&summary));
     let priors = PathPriors::default();
     priors.re_estimate(&store).await?;
     let tracker = TaskTracker::new();
+    let pace = Pace::start(store.clone(), config.delay, config.rate, groups::life(config.lease), &tracker);
+    let groups = groups_of(&config, &store, Share::Full);
+    let (events_of_visits, text_records) = (events.clone(), config.text_records);
+    let reader = start_reader(&config, &store, &tracker)?;
+    let tools = Tools { egress, store, pace, groups, events: events_of_visits, text_records, priors, reader };
+    let mut summary =
+        Summary { seeds: seed(&config, &tools, &cancel.soft, &progress).await?, ..Summary::default() };
+    begin(&config, &tools, &summary).await?;
+    progress(Progress::Seeded(&summary));
     if config.mode == Mode::Daemon {
-        let (store, egress, events) = (store.clone(), egress.clone(), events.clone());
-        let around = Around { config: config.clone(), store, egress, events, priors: priors.clone() };
+        let around = Around { config: config.clone(), tools: tools.clone() };
         tracker.spawn(daemon::follow(around, cancel.soft.clone()));
         for (task, schedule) in config.schedules.tasks() {
             let next = schedule.upcoming(clock::now(), TIMES_SHOWN);
             progress(Progress::Scheduled { task, next: &next });
         }
     }
-    let pace = Pace::start(store.clone(), config.delay, config.rate, groups::life(config.lease), &tracker);
-    let groups = groups_of(&config, &store, Share::Full);
-    let (events_too, text_records) = (events.clone(), config.text_records);
-    let reader = start_reader(&config, &store, &tracker)?;
-    let tools = Tools { egress, store, pace, groups, events: events_too, text_records, priors, reader };
     let mut fleet = Fleet {
         writer: VisitWriter::start(tools.store.clone(), &tracker),
         passing: Gatherer::start(&Passing(tools.store.clone()), &tracker),
@@ -131,6 +121,21 @@ pub async fn run(
     summary.end(started.elapsed());
     events.tell(Event::Stopped { sites_visited: summary.sites_visited, requests: summary.requests });
     Ok(summary)
+}
+
+/// After the seeds: is there anything to visit, and what is due beside what was planned.
+async fn begin(config: &CrawlConfig, tools: &Tools, summary: &Summary) -> Result<(), CrawlError> {
+    let (read, rejected) = (summary.seeds.read, summary.seeds.rejected_count);
+    tools.events.tell(Event::Seeded { read, rejected });
+    if config.seeds.is_empty() && tools.store.next_due_at().await?.is_none() {
+        return Err(CrawlError::NoSites);
+    }
+    if let Some(older_than) = config.revisit_older_than {
+        let now = clock::now();
+        let visited_before = now - chrono::TimeDelta::from_std(older_than).unwrap_or(chrono::TimeDelta::MAX);
+        tools.store.sites_revisit(visited_before, now).await?;
+    }
+    Ok(())
 }
 
 /// On an embedded database: takes the right to crawl on it, and gives back what a dead crawler held there.
@@ -202,10 +207,7 @@ pub async fn check(
         progress: &|_: Progress<'_>| (),
         only: Some(vec![site]),
     };
-    let park_wait = match config.mode {
-        Mode::Once { park_wait } => park_wait,
-        Mode::Daemon => crate::config::PARK_WAIT_DEFAULT,
-    };
+    let park_wait = config.mode.park_wait();
     let ran = fleet.run(Mode::Once { park_wait }).await;
     let mut summary = fleet.summary;
     drop((fleet.tools, fleet.writer, fleet.passing));

@@ -8,13 +8,15 @@ use std::path::PathBuf;
 use manifest::SiteName;
 use store::{Seed, Store, StoreError};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::config::{CrawlConfig, SeedLists, SeedSource};
-use crate::egress::Egress;
 use crate::fleet::Progress;
+use crate::harvest::{Incomplete, fetch_list, harvest_registry};
 use crate::run::CrawlError;
-use crate::seeds::{SeedError, SeedReader, SeedReport, fetch_list, fingerprint, harvest_registry};
+use crate::seeds::{SeedError, SeedReader, SeedReport, fingerprint};
+use crate::visit::{StandaloneRequests, Stop, Tools};
 
 /// Seeds added by one call to the store.
 const SEED_BATCH: usize = 20_000;
@@ -24,18 +26,27 @@ const LISTED_PAGE: u32 = 20_000;
 /// Reads every source, adding batch after batch. What is on the web is fetched first.
 pub(crate) async fn seed(
     config: &CrawlConfig,
-    store: &Store,
-    egress: &Egress,
+    tools: &Tools,
+    stop: &CancellationToken,
     progress: &impl Fn(Progress<'_>),
 ) -> Result<SeedReport, CrawlError> {
     if config.seeds.is_empty() {
         return Ok(SeedReport::default());
     }
+    let store = &tools.store;
+    let stop = Stop { soft: stop.clone(), ..Stop::default() };
+    let mut requests = StandaloneRequests::new(tools, config.worker.clone(), config.mode.park_wait(), stop);
+    let incomplete = match config.seed_lists {
+        SeedLists::Added => Incomplete::Used,
+        SeedLists::Followed => Incomplete::Refused,
+    };
     let mut sources = Vec::with_capacity(config.seeds.len());
     for source in &config.seeds {
         let material = match source {
-            SeedSource::Url(url) => Material::Bytes(fetch_list(egress, url).await?),
-            SeedSource::Registry(url) => Material::Seeds(harvest_registry(egress, url, config.delay).await?),
+            SeedSource::Url(url) => Material::Bytes(fetch_list(&mut requests, url).await?),
+            SeedSource::Registry(url) => {
+                Material::Seeds(harvest_registry(&mut requests, url, incomplete).await?)
+            }
             SeedSource::File(path) => Material::File(path.clone()),
             SeedSource::Stdin => Material::Stdin,
             SeedSource::Text { text, .. } => Material::Bytes(text.clone().into_bytes()),

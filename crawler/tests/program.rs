@@ -402,7 +402,7 @@ async fn lists_and_registries_on_the_web_are_seeds() {
     let sources = ["https://lists.example/latest", "ard:https://registry.example/ard?q=books"];
     let summary = desk.json(&["--seeds", sources[0], sources[1], "--delay", "0s", "--format", "json"]).await;
     assert_eq!((&summary["seeds"]["read"], &summary["sites_visited"]), (&3.into(), &3.into()), "{summary}");
-    assert_eq!(desk.web.log().hits_on("registry.example").len(), 2, "both pages");
+    assert_eq!(desk.web.log().hits_on("registry.example").len(), 3, "robots.txt and both pages");
     let output = desk.run(&["--seeds", "https://lists.example/missing"]).await;
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("404"), "{}", text(&output.stderr));

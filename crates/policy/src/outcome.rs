@@ -89,12 +89,7 @@ impl FetchOutcome {
 
     /// What status and headers say together: a bot wall answers with any status, and says so in a header.
     pub fn of_answer(status: u16, headers: &HeaderMap) -> Option<Self> {
-        let is_wall = WALLS.iter().any(|(name, values)| {
-            let says =
-                |value: &http::HeaderValue| values.iter().any(|wall| value.as_bytes() == wall.as_bytes());
-            headers.get_all(*name).iter().any(says)
-        });
-        if is_wall { Some(Self::Blocked) } else { Self::of_status(status) }
+        if wall_of(headers).is_some() { Some(Self::Blocked) } else { Self::of_status(status) }
     }
 
     /// Whether a request was sent to the path itself and an HTTP answer came back.
@@ -137,6 +132,18 @@ impl FetchOutcome {
     pub const fn is_absent(self) -> bool {
         matches!(self, Self::NotFound | Self::Gone | Self::ClientError | Self::Html | Self::NotAManifest)
     }
+}
+
+/// The header by which an answer says that it is a bot wall's.
+pub fn wall_of(headers: &HeaderMap) -> Option<&'static str> {
+    let announced = WALLS.iter().find(|(name, values)| {
+        let says = |value: &http::HeaderValue| {
+            let value = value.as_bytes().trim_ascii();
+            values.iter().any(|wall| value.eq_ignore_ascii_case(wall.as_bytes()))
+        };
+        headers.get_all(*name).iter().any(says)
+    });
+    announced.map(|(name, _)| *name)
 }
 
 closed! {

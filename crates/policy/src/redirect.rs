@@ -1,13 +1,16 @@
 //! Whether a redirect is followed.
 //!
-//! Within the registrable domain a manifest's redirect is followed three times; a redirect to another site is not
-//! followed but becomes a job of that site under its own robots.txt. robots.txt itself is followed five times, also to
-//! other hosts (RFC 9309 §2.3.1.2). Never to http, to an IP address, with user information, or to a port other than 443
-//! and the one the chain began with.
+//! A redirect to another site is never followed, for robots.txt neither: limits belong to the host that is asked, and a
+//! visit knows those of its own site alone. The other site becomes a job of its own, under its own robots.txt. Within the
+//! registrable domain a manifest's redirect is followed three times, and that of robots.txt five times (RFC 9309
+//! §2.3.1.2). A redirect of robots.txt to another host of the site leads to that host's own robots.txt or nowhere, since
+//! any other path there is subject to rules that are not known yet. Never to http, to an IP address, with user
+//! information, or to a port other than 443 and the one the chain began with.
 
 use manifest::{ManifestUrl, NameError, closed};
 
 use crate::outcome::FetchOutcome;
+use crate::plan::ROBOTS_PATH;
 
 /// Hops followed for a manifest: http habits such as apex → www → /en/… need two.
 pub const RESOURCE_HOPS_MAX: usize = 3;
@@ -19,9 +22,9 @@ const HTTPS_PORT: u16 = 443;
 /// What is being fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// A manifest or another document: stays within its site.
+    /// A manifest or another document.
     Resource,
-    /// robots.txt: may be kept on another host.
+    /// robots.txt: may be kept on another host of the site, as the robots.txt of that host.
     Robots,
 }
 
@@ -44,6 +47,8 @@ closed! {
         Loop = "loop",
         /// More hops than are followed.
         TooManyHops = "too_many_hops",
+        /// robots.txt redirects to a path of another host that is not that host's robots.txt.
+        NotRobots = "not_robots",
     }
 }
 
@@ -72,39 +77,52 @@ pub enum RedirectDecision {
 pub fn decide(chain: &[ManifestUrl], location: Option<&str>, purpose: Purpose) -> RedirectDecision {
     match target(chain, location) {
         Err(reason) => RedirectDecision::Refuse(reason),
-        Ok((first, url)) => {
-            let (hops_max, stays) = match purpose {
-                Purpose::Resource => (RESOURCE_HOPS_MAX, first.site() == url.site()),
-                Purpose::Robots => (ROBOTS_HOPS_MAX, true),
-            };
-            if !stays {
-                RedirectDecision::OtherSite(url)
-            } else if chain.len() > hops_max {
-                RedirectDecision::Refuse(RedirectRefusal::TooManyHops)
-            } else {
-                RedirectDecision::Follow(url)
-            }
-        }
+        Ok(hop) => hop.decide(chain.len(), purpose),
     }
 }
 
-fn target<'a>(
-    chain: &'a [ManifestUrl],
-    location: Option<&str>,
-) -> Result<(&'a ManifestUrl, ManifestUrl), RedirectRefusal> {
+/// A redirect whose Location is a usable URL.
+struct Hop<'a> {
+    first: &'a ManifestUrl,
+    current: &'a ManifestUrl,
+    target: ManifestUrl,
+}
+
+impl Hop<'_> {
+    fn decide(self, requests: usize, purpose: Purpose) -> RedirectDecision {
+        let Self { first, current, target } = self;
+        if first.site() != target.site() {
+            return RedirectDecision::OtherSite(target);
+        }
+        let hops_max = match purpose {
+            Purpose::Resource => RESOURCE_HOPS_MAX,
+            Purpose::Robots => ROBOTS_HOPS_MAX,
+        };
+        if requests > hops_max {
+            return RedirectDecision::Refuse(RedirectRefusal::TooManyHops);
+        }
+        let is_other_host = current.host() != target.host();
+        if purpose == Purpose::Robots && is_other_host && target.path_and_query() != ROBOTS_PATH {
+            return RedirectDecision::Refuse(RedirectRefusal::NotRobots);
+        }
+        RedirectDecision::Follow(target)
+    }
+}
+
+fn target<'a>(chain: &'a [ManifestUrl], location: Option<&str>) -> Result<Hop<'a>, RedirectRefusal> {
     let (Some(first), Some(current)) = (chain.first(), chain.last()) else {
         return Err(RedirectRefusal::NoLocation);
     };
     let location =
         location.map(str::trim).filter(|text| !text.is_empty()).ok_or(RedirectRefusal::NoLocation)?;
-    let url = current.join(location).map_err(|error| refusal_of(&error))?;
-    if url.port() != HTTPS_PORT && url.port() != first.port() {
+    let target = current.join(location).map_err(|error| refusal_of(&error))?;
+    if target.port() != HTTPS_PORT && target.port() != first.port() {
         return Err(RedirectRefusal::Port);
     }
-    if chain.contains(&url) {
+    if chain.contains(&target) {
         return Err(RedirectRefusal::Loop);
     }
-    Ok((first, url))
+    Ok(Hop { first, current, target })
 }
 
 fn refusal_of(error: &NameError) -> RedirectRefusal {
@@ -190,10 +208,31 @@ mod tests {
     }
 
     #[test]
-    fn robots_may_lie_on_another_host() {
+    fn robots_is_never_followed_to_another_site() {
         let chain = [url("https://example.org/robots.txt")];
+        for target in
+            ["https://cdn.example/robots.txt", "https://victim.example/any", "https://org/robots.txt"]
+        {
+            let decision = decide(&chain, Some(target), Purpose::Robots);
+            assert!(!matches!(decision, RedirectDecision::Follow(_)), "{target}: {decision:?}");
+        }
         let decision = decide(&chain, Some("https://cdn.example/robots.txt"), Purpose::Robots);
-        assert_eq!(decision, RedirectDecision::Follow(url("https://cdn.example/robots.txt")));
+        assert_eq!(decision, RedirectDecision::OtherSite(url("https://cdn.example/robots.txt")));
+    }
+
+    #[test]
+    fn robots_leads_to_the_robots_of_another_host_of_the_site_or_stays_on_its_own() {
+        let apex = url("https://example.org/robots.txt");
+        let www = url("https://www.example.org/robots.txt");
+        for (chain, location, wanted) in [
+            (vec![apex.clone()], www.as_str(), RedirectDecision::Follow(www.clone())),
+            (vec![apex.clone()], "/r", RedirectDecision::Follow(url("https://example.org/r"))),
+            (vec![apex.clone()], "https://www.example.org/r", refuse(RedirectRefusal::NotRobots)),
+            (vec![apex.clone()], "https://www.example.org/robots.txt?x", refuse(RedirectRefusal::NotRobots)),
+            (vec![apex, www.clone()], "/r", RedirectDecision::Follow(url("https://www.example.org/r"))),
+        ] {
+            assert_eq!(decide(&chain, Some(location), Purpose::Robots), wanted, "{location}");
+        }
     }
 
     #[test]

@@ -1,12 +1,17 @@
 //! When to come back after something went wrong.
 //!
-//! Retry-After is honoured in both forms (RFC 9110 §10.2.3), between a minute and a week. A value that cannot be read
-//! still means that the site wants a pause. Ladders grow with each failure in a row and stay on their last step.
+//! Retry-After is honoured in both forms (RFC 9110 §10.2.3), up to a week, on every answer that carries it: a redirect, a
+//! bot wall or a file may ask for a pause as well as a 429. The RFC gives it a meaning for 503, 429 and 3xx; on other
+//! answers it can mean nothing else. A value that cannot be read still means that the site wants a pause. Ladders grow
+//! with each failure in a row and stay on their last step.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use http::HeaderMap;
+use http::header::RETRY_AFTER;
 
+use crate::outcome::FetchOutcome;
 use crate::time::{DAY, HOUR, later, until};
 
 /// Shortest pause that a 429 or 503 leads to: a second or two is asked for by limiters that count per second, but a
@@ -22,7 +27,7 @@ pub const RETRY_AFTER_DEFAULT: Duration = HOUR;
 pub enum RetryAfter {
     /// As asked.
     Asked(DateTime<Utc>),
-    /// Asked for less than a minute (or for a time that has passed) or for more than a week.
+    /// Asked for more than a week, or by a 429 or 503 for less than a minute or for a time that has passed.
     Clamped(DateTime<Utc>),
     /// Neither a number of seconds nor a date.
     Garbled(DateTime<Utc>),
@@ -31,14 +36,22 @@ pub enum RetryAfter {
 }
 
 impl RetryAfter {
-    /// Reads the header of a 429 or 503 that was received at `now`.
-    pub fn read(header: Option<&str>, now: DateTime<Utc>) -> Self {
+    /// The pause that an answer received at `now` asks for, by its headers and what it was otherwise
+    /// ([`FetchOutcome::of_answer`]). Of several values the longest counts.
+    pub fn of_answer(headers: &HeaderMap, outcome: Option<FetchOutcome>, now: DateTime<Utc>) -> Option<Self> {
+        let is_limited = outcome == Some(FetchOutcome::RateLimited);
         let default = later(now, RETRY_AFTER_DEFAULT);
-        let Some(text) = header.map(str::trim) else { return Self::Absent(default) };
-        let Some(wait) = read_wait(text, now) else { return Self::Garbled(default) };
-        let clamped = wait.clamp(RETRY_AFTER_MIN, RETRY_AFTER_MAX);
-        let at = later(now, clamped);
-        if clamped == wait { Self::Asked(at) } else { Self::Clamped(at) }
+        let asked = headers.get_all(RETRY_AFTER).iter().map(|value| {
+            let Some(wait) = value.to_str().ok().and_then(|text| read_wait(text.trim(), now)) else {
+                return Self::Garbled(default);
+            };
+            let shortest = if is_limited { RETRY_AFTER_MIN } else { Duration::ZERO };
+            let clamped = wait.clamp(shortest, RETRY_AFTER_MAX);
+            let at = later(now, clamped);
+            if clamped == wait { Self::Asked(at) } else { Self::Clamped(at) }
+        });
+        let longest = asked.max_by_key(|asked| asked.not_before());
+        longest.or_else(|| is_limited.then_some(Self::Absent(default)))
     }
 
     /// Nothing is asked of the site before this.
@@ -108,12 +121,18 @@ const fn hours(count: u64) -> Duration {
 #[cfg(test)]
 mod tests {
     use chrono::TimeZone;
+    use http::HeaderValue;
     use proptest::prelude::*;
 
     use super::*;
 
     fn now() -> DateTime<Utc> {
         Utc.with_ymd_and_hms(1994, 11, 6, 8, 49, 37).unwrap()
+    }
+
+    fn with(value: Option<&str>) -> HeaderMap {
+        let value = value.map(|text| (RETRY_AFTER, HeaderValue::from_str(text).unwrap()));
+        value.into_iter().collect()
     }
 
     #[test]
@@ -140,8 +159,40 @@ mod tests {
             (None, RetryAfter::Absent(after(3_600))),
         ];
         for (header, wanted) in table {
-            assert_eq!(RetryAfter::read(header, now()), wanted, "{header:?}");
+            let limited = RetryAfter::of_answer(&with(header), Some(FetchOutcome::RateLimited), now());
+            assert_eq!(limited, Some(wanted), "{header:?}");
         }
+    }
+
+    #[test]
+    fn every_answer_that_carries_retry_after_is_obeyed() {
+        let after = |seconds| now() + Duration::from_secs(seconds);
+        let answers = [
+            None,
+            Some(FetchOutcome::Blocked),
+            Some(FetchOutcome::NotFound),
+            Some(FetchOutcome::ServerError),
+        ];
+        for outcome in answers {
+            let table = [
+                (Some("3600"), Some(RetryAfter::Asked(after(3_600)))),
+                (Some("5"), Some(RetryAfter::Asked(after(5)))),
+                (Some("0"), Some(RetryAfter::Asked(now()))),
+                (Some("604801"), Some(RetryAfter::Clamped(after(604_800)))),
+                (Some("soon"), Some(RetryAfter::Garbled(after(3_600)))),
+                (None, None),
+            ];
+            for (header, wanted) in table {
+                assert_eq!(
+                    RetryAfter::of_answer(&with(header), outcome, now()),
+                    wanted,
+                    "{outcome:?} {header:?}"
+                );
+            }
+        }
+        let mut twice = with(Some("60"));
+        twice.append(RETRY_AFTER, HeaderValue::from_static("600"));
+        assert_eq!(RetryAfter::of_answer(&twice, None, now()), Some(RetryAfter::Asked(after(600))));
     }
 
     #[test]
@@ -154,9 +205,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn retry_after_is_always_between_a_minute_and_a_week(header in ".{0,40}") {
-            let wait = until(now(), RetryAfter::read(Some(&header), now()).not_before());
-            prop_assert!((RETRY_AFTER_MIN..=RETRY_AFTER_MAX).contains(&wait));
+        fn retry_after_of_a_refusal_is_between_a_minute_and_a_week(header in "[ -~]{0,40}") {
+            let asked = RetryAfter::of_answer(&with(Some(&header)), Some(FetchOutcome::RateLimited), now());
+            let wait = asked.map(|asked| until(now(), asked.not_before()));
+            prop_assert!(wait.is_some_and(|wait| (RETRY_AFTER_MIN..=RETRY_AFTER_MAX).contains(&wait)));
         }
 
         #[test]

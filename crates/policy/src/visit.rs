@@ -14,7 +14,7 @@ use crate::robots::RobotsVerdict;
 
 /// Wall time of a visit without the waits in which it is parked.
 pub const VISIT_WALL_MAX: Duration = Duration::from_mins(2);
-/// Refusals (401, 403, 451, bot walls) after which the site is taken at its word.
+/// Denials (401, 403, 451, and bot walls, which answer with any status) after which the site is taken at its word.
 pub const BLOCKS_MAX: u32 = 3;
 /// Server errors after which the site is spared.
 pub const SERVER_ERRORS_MAX: u32 = 2;
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn robots_ends_a_visit_only_when_nothing_is_left() {
         let verdict = |status, body: &str| {
-            RobotsVerdict::of(RobotsAnswer::Answered { status, body: body.as_bytes() }, PRODUCT_TOKEN)
+            RobotsVerdict::of(RobotsAnswer::Answered { status, body: Some(body.as_bytes()) }, PRODUCT_TOKEN)
         };
         let step = |verdict: &RobotsVerdict| VisitRules::new().observe_robots(verdict, ["/agent.json", "/"]);
         let table = [

@@ -14,6 +14,9 @@ const ZSTD_LEVEL: i32 = 3;
 
 /// Planned time of a site that is not to be visited at all (year 2255); above any time that a schedule can mean.
 pub(crate) const NEVER_MS: i64 = 9_000_000_000_000_000;
+/// Planned time of a site that nobody asked to be visited; the first seed plans a visit. Before the latest time that can be
+/// asked for, so that the site can be leased by name.
+pub(crate) const UNPLANNED_MS: i64 = 8_000_000_000_000_000;
 
 pub(crate) const fn millis(at: DateTime<Utc>) -> i64 {
     at.timestamp_millis()

@@ -7,7 +7,7 @@ use manifest::model::TypeSource;
 use manifest::{ContentHash, Manifest, ManifestId};
 
 use crate::StoreError;
-use crate::model::{FetchRecord, FetchStory, LeaseToken, VisitRecord};
+use crate::model::{FetchRecord, FetchStory, LeaseToken, RobotsRecord, VisitRecord};
 use crate::pack::{compress, compressed_json, json, text};
 
 /// A visit that is to be saved, with its parts.
@@ -75,15 +75,11 @@ impl PackedVisit {
                 manifests.insert(id, packed);
             }
         }
-        let robots = visit
-            .robots
-            .iter()
-            .map(|robots| robots.body.as_ref().map(|body| compress(body, "robots.txt")).transpose());
         let stories: Vec<FetchStory> = visit.fetches.iter().map(FetchStory::from).collect();
         Ok(Self {
             manifests,
             bodies,
-            robots: robots.collect::<Result<_, _>>()?,
+            robots: robots_bodies(&visit.robots)?,
             fetches: compressed_json(&stories, "story of a visit")?,
             outcomes: outcomes(&visit.fetches),
         })
@@ -96,6 +92,12 @@ impl PackedVisit {
     pub(crate) fn body(&self, id: &ManifestId) -> Option<&PackedBody> {
         self.bodies.get(id)
     }
+}
+
+/// Bodies of robots.txt, in the order of the records.
+pub(crate) fn robots_bodies(records: &[RobotsRecord]) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+    let bodies = records.iter().map(|record| record.body.as_ref());
+    bodies.map(|body| body.map(|body| compress(body, "robots.txt")).transpose()).collect()
 }
 
 fn outcomes(fetches: &[FetchRecord]) -> String {

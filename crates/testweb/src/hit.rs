@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Answer;
 
+/// Headers that say how a bot wall treated a request.
+const WALLS: [&str; 2] = ["cf-mitigated", "x-amzn-waf-action"];
+
 /// One request and what was sent back.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hit {
@@ -45,7 +48,7 @@ pub struct Hit {
     pub body_bytes: u64,
     /// Whether the whole answer was sent.
     pub complete: bool,
-    /// The body sent with 200 on a path with `robots` in it.
+    /// The body sent with a 2xx on a path with `robots` in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub robots_body: Option<Arc<str>>,
 }
@@ -102,6 +105,8 @@ pub struct Sent {
     pub retry_after: Option<String>,
     /// `Location`.
     pub location: Option<String>,
+    /// The header by which a bot wall announces itself, with its value.
+    pub wall: Option<String>,
 }
 
 /// One connection, written down when it ends.
@@ -172,6 +177,9 @@ impl Sent {
             vary: get(header::VARY),
             retry_after: get(header::RETRY_AFTER),
             location: get(header::LOCATION),
+            wall: WALLS
+                .iter()
+                .find_map(|name| Some(format!("{name}: {}", get(HeaderName::from_static(name))?))),
         }
     }
 }

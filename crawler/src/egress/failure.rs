@@ -22,6 +22,8 @@ pub enum Cause {
     NameServers,
     /// The name leads to an address that is never connected to.
     Address,
+    /// The host belongs to another site than the one that is visited.
+    OtherSite,
     /// No connection to any of the addresses.
     Connect,
     /// The handshake failed, or the certificate is not valid for the name.
@@ -42,6 +44,7 @@ impl Cause {
         match self {
             Self::NameUnknown | Self::NameServers => FetchOutcome::DnsFailed,
             Self::Address => FetchOutcome::AddressRefused,
+            Self::OtherSite => FetchOutcome::RedirectedAway,
             Self::Connect => FetchOutcome::ConnectFailed,
             Self::Tls => FetchOutcome::TlsFailed,
             Self::Timeout => FetchOutcome::Timeout,

@@ -1,8 +1,8 @@
 //! The one door to the open web: everything that leaves goes through here, checked and capped.
 //!
 //! Decides nothing about politeness; it is told what to fetch and does exactly one request. It refuses addresses that are
-//! not global, names that were not resolved for the visit, plain http, proxies, redirects, retries, and answers beyond its
-//! limits. Who we are is said in every request (RFC 9110 §10.1.2, §10.1.5).
+//! not global, names that were not resolved for the visit, hosts of another site than the visit's, plain http, proxies,
+//! redirects, retries, and answers beyond its limits. Who we are is said in every request (RFC 9110 §10.1.2, §10.1.5).
 
 mod body;
 mod dns;
@@ -19,7 +19,7 @@ mod tls;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use manifest::Host;
+use manifest::{Host, SiteName};
 use policy::OwnNetworks;
 
 pub use failure::{Cause, Failure};
@@ -100,9 +100,9 @@ impl Egress {
         })))
     }
 
-    /// Opens the connection of one visit; nothing is sent yet.
-    pub fn session(&self) -> Result<Session, Failure> {
-        Session::open(Arc::clone(&self.0))
+    /// Opens the connection of one visit to a site; nothing is sent yet.
+    pub fn session(&self, site: SiteName) -> Result<Session, Failure> {
+        Session::open(Arc::clone(&self.0), site)
     }
 }
 

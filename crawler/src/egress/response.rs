@@ -68,11 +68,9 @@ pub enum Extent {
     Whole,
     /// Cut at its cap, or where nothing of interest follows.
     Cut,
-    /// Not read: the status says that it does not matter.
-    Skipped,
 }
 
-/// A decoded body.
+/// A decoded body that was read.
 #[derive(Debug, Clone)]
 pub struct Body {
     pub bytes: Vec<u8>,
@@ -84,6 +82,9 @@ pub struct Body {
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub head: Head,
-    pub body: Body,
+    /// `None`: it was not read, since the status says that it does not matter.
+    pub body: Option<Body>,
+    /// Of the body, whether it was read or passed over.
+    pub wire_bytes: u64,
     pub timings: Timings,
 }

@@ -1,13 +1,14 @@
 //! One visit's connection to the world: a client of its own, closed when the visit ends.
 //!
-//! A client per visit keeps memory flat over any number of sites and makes "one connection's worth of requests" a fact.
+//! A client per visit keeps memory flat over any number of sites and makes "one connection's worth of requests" a fact. A
+//! session belongs to one site: no host of another site is resolved or asked, since nobody knows its limits here.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, FROM, HeaderMap, HeaderValue, USER_AGENT};
-use manifest::{Host, ManifestUrl};
+use manifest::{Host, ManifestUrl, SiteName};
 use policy::{AddressVerdict, BodyKind, OwnNetworks, plan};
 use tokio::time::{Instant, timeout_at};
 
@@ -15,7 +16,7 @@ use super::body;
 use super::failure::{Cause, Failure};
 use super::pins::{ADDRESSES_MAX, Pins};
 use super::probe::{Probe, Stage};
-use super::response::{Body, Extent, HEADER_BYTES_MAX, HEADERS_MAX, Head, Reply};
+use super::response::{HEADER_BYTES_MAX, HEADERS_MAX, Head, Reply};
 use super::tls;
 use super::{OwnRules, Shared};
 use crate::clock;
@@ -48,6 +49,8 @@ pub enum Standing {
 
 /// The connection of one visit.
 pub struct Session {
+    /// The only site that is asked.
+    site: SiteName,
     client: reqwest::Client,
     pins: Pins,
     probe: Probe,
@@ -55,17 +58,28 @@ pub struct Session {
 }
 
 impl Session {
-    pub(super) fn open(shared: Arc<Shared>) -> Result<Self, Failure> {
+    pub(super) fn open(shared: Arc<Shared>, site: SiteName) -> Result<Self, Failure> {
         let pins = Pins::new(Arc::clone(&shared.own));
         let probe = Probe::new();
         let client = build_client(&shared, &pins, &probe).map_err(|error| {
             Failure::new(Cause::Protocol, format!("the client could not be built: {error}"))
         })?;
-        Ok(Self { client, pins, probe, shared })
+        Ok(Self { site, client, pins, probe, shared })
+    }
+
+    fn check_site(&self, host: &Host) -> Result<(), Failure> {
+        let other = host.site();
+        if other == self.site {
+            return Ok(());
+        }
+        let reason =
+            format!("{host} belongs to the site {other}, which is not asked in a visit to {}", self.site);
+        Err(Failure::new(Cause::OtherSite, reason))
     }
 
     /// Resolves a name, once per visit; the addresses are judged and pinned.
     pub async fn resolve(&self, host: &Host) -> Result<Resolved, Failure> {
+        self.check_site(host)?;
         let started = Instant::now();
         let pinned = match self.pins.find(host) {
             Some(pinned) => pinned,
@@ -81,6 +95,7 @@ impl Session {
 
     /// Pins addresses that another visit has resolved; they are judged again.
     pub(crate) fn adopt(&self, host: &Host, addresses: &[SocketAddr]) -> Result<(), Failure> {
+        self.check_site(host)?;
         self.pins.pin(host, addresses).map(drop)
     }
 
@@ -127,6 +142,7 @@ impl Session {
         request: reqwest::RequestBuilder,
         kind: BodyKind,
     ) -> Result<Reply, Failure> {
+        self.check_site(&url.host())?;
         if url.port() != PORT {
             return Err(Failure::new(
                 Cause::Address,
@@ -136,13 +152,14 @@ impl Session {
         let mut response = self.send(url, request).await?;
         let head = Head::of(&mut response)?;
         self.probe.enter(Stage::Body);
-        let body = if head.status == http::StatusCode::OK {
-            body::read(response, &head, kind).await.map_err(|failure| failure.with_head(&head))?
+        let (body, wire_bytes) = if is_read(head.status, kind) {
+            let body = body::read(response, &head, kind).await.map_err(|failure| failure.with_head(&head))?;
+            let wire_bytes = body.wire_bytes;
+            (Some(body), wire_bytes)
         } else {
-            let wire_bytes = body::skip(response).await;
-            Body { bytes: Vec::new(), extent: Extent::Skipped, wire_bytes }
+            (None, body::skip(response).await)
         };
-        Ok(Reply { head, body, timings: self.probe.timings() })
+        Ok(Reply { head, body, wire_bytes, timings: self.probe.timings() })
     }
 
     /// How long the phases of the last request took, also when it failed.
@@ -179,6 +196,14 @@ impl Session {
     fn timed_out(&self) -> Failure {
         let (stage, _) = self.probe.stage();
         Failure::timeout(stage, limit(stage).as_secs())
+    }
+}
+
+/// A robots.txt is whatever comes with any 2xx (RFC 9309 §2.3.1.1); of everything else 200 alone carries the document.
+fn is_read(status: http::StatusCode, kind: BodyKind) -> bool {
+    match kind {
+        BodyKind::Robots => status.is_success(),
+        _ => status == http::StatusCode::OK,
     }
 }
 

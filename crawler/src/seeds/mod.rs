@@ -8,10 +8,7 @@
 //! sitemap, of which the hosts count.
 
 mod archive;
-mod harvest;
 mod xml;
-
-pub(crate) use harvest::{fetch_list, harvest_registry};
 
 use std::collections::HashSet;
 use std::io::{self, BufRead};

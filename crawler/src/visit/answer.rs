@@ -20,7 +20,7 @@ use super::robots::Robots;
 use super::task::{Plainly, Role, Task};
 use super::{Interrupt, Visit, judge};
 use crate::clock;
-use crate::egress::{Body, Failure, Reply};
+use crate::egress::{Body, Failure, Head, Reply};
 use crate::reading::{OwnedDocument, Reading};
 
 /// Longest Location that is repeated to the site owner.
@@ -45,9 +45,9 @@ impl Visit<'_> {
             let Exchange { answer, at, took } = self.request(&current, task.body, &conditions).await?;
             let step = match answer {
                 Err(failure) => ControlFlow::Break(Box::new(failed(task, &failure, at))),
-                Ok(reply) => match reply.head.status.as_u16() {
-                    304 => not_modified(task, &reply, stored.as_ref(), &conditions, at),
-                    301 | 302 | 303 | 307 | 308 => self.redirected(task, &reply, at),
+                Ok(reply) => match (outcome_of(&reply.head), reply.head.status.as_u16()) {
+                    (None, 304) => not_modified(task, &reply, stored.as_ref(), &conditions, at),
+                    (None, 301 | 302 | 303 | 307 | 308) => self.redirected(task, &reply, at),
                     _ => ControlFlow::Break(Box::new(Box::pin(self.judged(task, reply, at)).await?)),
                 },
             };
@@ -76,9 +76,10 @@ impl Visit<'_> {
     /// Judges a final answer; its document, or the links of its page, are read on the threads for reading.
     async fn judged(&self, task: &Task, mut reply: Reply, at: DateTime<Utc>) -> Result<Fetched, StoreError> {
         let served = judge::served(task, &reply, at);
-        let judged = match judge::sight(task, &reply) {
-            Sight::Judged(judged) => judged,
-            Sight::Document => self.read_document(task, &mut reply.body, &served).await?,
+        let judged = match (judge::sight(task, &reply), &mut reply.body) {
+            (Sight::Judged(judged), _) => judged,
+            (Sight::Document, Some(body)) => self.read_document(task, body, &served).await?,
+            (Sight::Document, None) => Judged::of(FetchOutcome::ProtocolError, "the answer has no body"),
         };
         let page = match (judged.outcome, task.role) {
             (FetchOutcome::Html, Role::Page) => self.leads_of_page(task, &reply).await.map(Box::new),
@@ -88,15 +89,16 @@ impl Visit<'_> {
         let caches = is_kept || judged.outcome.is_absent();
         let cache = caches.then(|| CacheRecord::of(reply.head.status.as_u16(), &reply.head.headers, at));
         let fetched = answered(task, &reply, judged.outcome, at);
+        let bytes = reply.body.map(|body| body.bytes).unwrap_or_default();
         let hash = is_kept.then(|| {
             let of_manifest = judged.manifest.as_ref().map(|manifest| manifest.content_hash.clone());
-            of_manifest.unwrap_or_else(|| manifest::ContentHash::of(&reply.body.bytes))
+            of_manifest.unwrap_or_else(|| manifest::ContentHash::of(&bytes))
         });
         Ok(Fetched {
             reason: judged.reason,
             cache: cache.map(Box::new),
             hash,
-            body: is_kept.then_some(Document(reply.body.bytes)),
+            body: is_kept.then_some(Document(bytes)),
             served: is_kept.then(|| Box::new(served)),
             manifest: judged.manifest,
             page,
@@ -130,7 +132,8 @@ impl Visit<'_> {
 
     /// Where a page leads; nowhere, where its links could not be read in time.
     async fn leads_of_page(&self, task: &Task, reply: &Reply) -> Option<Leads> {
-        let (url, head, bytes) = (task.current().clone(), reply.head.clone(), reply.body.bytes.clone());
+        let (url, head) = (task.current().clone(), reply.head.clone());
+        let bytes = reply.body.as_ref().map(|body| body.bytes.clone()).unwrap_or_default();
         self.tools.reader.run(move || links::of_page(&url, &head, &bytes)).await.ok()
     }
 
@@ -156,6 +159,11 @@ impl Visit<'_> {
         let fetched = answered(task, reply, outcome, at);
         ControlFlow::Break(Box::new(Fetched { reason: Some(reason), ..fetched }))
     }
+}
+
+/// What status and headers say of an answer; `None` where the body, the Location or the stored copy decides.
+pub(super) fn outcome_of(head: &Head) -> Option<FetchOutcome> {
+    FetchOutcome::of_answer(head.status.as_u16(), &head.headers)
 }
 
 fn not_modified(
@@ -209,7 +217,7 @@ fn answered(task: &Task, reply: &Reply, outcome: FetchOutcome, at: DateTime<Utc>
         status: Some(reply.head.status.as_u16()),
         headers: judge::shown_headers(&reply.head),
         address: reply.head.address.map(|address| address.ip()),
-        bytes: reply.body.wire_bytes,
+        bytes: reply.wire_bytes,
         ..Fetched::unanswered(task, outcome, None, at)
     }
 }

@@ -1,23 +1,26 @@
 //! One request under every rule: resolved and judged address, turn, written clock, opt-out; then what Retry-After says.
+//!
+//! The rules are those of the host that is asked, which is always one of the leased site: [`Session`] refuses any other.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use http::HeaderMap;
-use http::header::RETRY_AFTER;
 use manifest::{Host, ManifestUrl, SiteName};
 use policy::delay::{Network, Sample, Scope};
 use policy::groups::Choice;
-use policy::{BodyKind, FetchOutcome, RetryAfter, VisitEnd};
+use policy::{BodyKind, RetryAfter, VisitEnd};
+use serde_json::Value;
 use store::{MemberId, VisitProgress};
 use tokio::time::Instant;
 use tracing::field::Empty;
 use tracing::{Instrument as _, Span};
 
-use super::judge::outcome_of_status;
-use super::{Authority, Interrupt, Visit};
-use crate::egress::{Cause, Failure, Reply, Standing, Timings};
+use super::answer::outcome_of;
+use super::robots::restore;
+use super::{Authority, Interrupt, Scope as VisitScope, Visit};
+use crate::egress::{Cause, Failure, Head, Reply, Standing, Timings};
 use crate::events::Event;
 use crate::groups::{InUse, Tenure};
 use crate::pace::{Asked, AuthorityClock, Cleared, Leave, Target, Turn};
@@ -25,6 +28,15 @@ use crate::{clock, metrics};
 
 /// Below this a visit without delays would spend more time on writing down what it did than on doing it.
 const PROGRESS_EVERY: Duration = Duration::from_millis(50);
+
+/// What a request carries.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Message<'a> {
+    /// A GET, with the validators of the copy that is kept.
+    Get(&'a HeaderMap),
+    /// A POST of JSON, to a registry that the operator named.
+    Post(&'a Value),
+}
 
 /// What a request brought, and when.
 pub(super) struct Exchange {
@@ -34,12 +46,22 @@ pub(super) struct Exchange {
 }
 
 impl Visit<'_> {
-    /// Sends one request when its turn has come.
+    /// Sends one GET when its turn has come.
     pub(super) async fn request(
         &mut self,
         url: &ManifestUrl,
         body: BodyKind,
         conditions: &HeaderMap,
+    ) -> Result<Exchange, Interrupt> {
+        self.send(url, body, Message::Get(conditions)).await
+    }
+
+    /// Sends one request when its turn has come.
+    pub(super) async fn send(
+        &mut self,
+        url: &ManifestUrl,
+        body: BodyKind,
+        message: Message<'_>,
     ) -> Result<Exchange, Interrupt> {
         let host = url.host();
         let started = Instant::now();
@@ -57,9 +79,16 @@ impl Visit<'_> {
         let (at, sent) = (clock::now(), Instant::now());
         self.progress.requests += 1;
         let (events, site) = (&self.tools.events, &self.token.site);
-        events.tell(Event::Request { site, url, conditional: !conditions.is_empty() });
+        let conditional = matches!(message, Message::Get(conditions) if !conditions.is_empty());
+        events.tell(Event::Request { site, url, conditional });
         let span = fetch_span(url);
-        let answer = Box::pin(self.session.fetch(url, body, conditions)).instrument(span.clone()).await;
+        let session = &self.session;
+        let answer = match message {
+            Message::Get(conditions) => {
+                Box::pin(session.fetch(url, body, conditions)).instrument(span.clone()).await
+            }
+            Message::Post(json) => Box::pin(session.post_json(url, json)).instrument(span.clone()).await,
+        };
         if let Ok(reply) = &answer {
             span.record("http.response.status_code", reply.head.status.as_u16());
         }
@@ -68,8 +97,8 @@ impl Visit<'_> {
         metrics::answered(took);
         self.note(&host, &answer, took);
         drop((turn, in_use));
-        if let Ok(reply) = &answer {
-            Box::pin(self.heed_retry_after(&host, reply)).await?;
+        if let Some(head) = head_of(&answer) {
+            Box::pin(self.heed_retry_after(&host, head)).await?;
         }
         Ok(Exchange { answer, at, took })
     }
@@ -144,9 +173,9 @@ impl Visit<'_> {
             if self.stop.soft.is_cancelled() {
                 return Err(Interrupt::End(VisitEnd::Interrupted));
             }
-            let crawl_delay = self.verdicts.get(host).and_then(|verdict| verdict.crawl_delay());
+            let crawl_delay = self.crawl_delay(host);
             let Some(authority) = self.authorities.get_mut(host) else { return Err(Interrupt::Lost) };
-            authority.target.crawl_delay = crawl_delay.map(|delay| delay.wait);
+            authority.target.crawl_delay = crawl_delay;
             let asked = tokio::select! {
                 asked = self.tools.pace.ask(&authority.target, &mut authority.clock, &self.site_clock) => asked,
                 () = self.stop.soft.cancelled() => continue,
@@ -175,6 +204,16 @@ impl Visit<'_> {
                 }
             }
         }
+    }
+
+    /// The Crawl-delay of a host. Before its robots.txt was looked at in this visit, as where the robots.txt of another host
+    /// leads to it, what it said the last time holds.
+    fn crawl_delay(&self, host: &Host) -> Option<Duration> {
+        let asked = match self.verdicts.get(host) {
+            Some(verdict) => verdict.crawl_delay(),
+            None => restore(&self.stored_robots(host)?).crawl_delay(),
+        };
+        asked.map(|delay| delay.wait)
     }
 
     /// Sleeps, unless the visit is stopped.
@@ -217,7 +256,8 @@ impl Visit<'_> {
     /// Where requests follow each other without a gap, not with every one of them.
     fn progress_to_keep(&mut self) -> Option<VisitProgress> {
         let is_time = self.written_at.is_none_or(|at| at.elapsed() >= PROGRESS_EVERY);
-        if self.progress.requests == 0 || !is_time {
+        // what is asked beside a visit leaves the progress of the site's visit as it is
+        if self.progress.requests == 0 || !is_time || self.scope == VisitScope::Standalone {
             return None;
         }
         self.written_at = Some(Instant::now());
@@ -239,16 +279,15 @@ impl Visit<'_> {
         phases.ttfb_ms = phases.ttfb_ms.saturating_add(millis(first_byte));
         phases.body_ms = phases.body_ms.saturating_add(millis(body));
         if let Ok(reply) = answer {
-            self.progress.bytes_in = self.progress.bytes_in.saturating_add(reply.body.wire_bytes);
+            self.progress.bytes_in = self.progress.bytes_in.saturating_add(reply.wire_bytes);
         }
     }
 
-    /// A site that asks for a pause gets it, from this request on and across restarts.
-    async fn heed_retry_after(&mut self, host: &Host, reply: &Reply) -> Result<(), Interrupt> {
-        if outcome_of_status(reply.head.status.as_u16()) != Some(FetchOutcome::RateLimited) {
+    /// A site that asks for a pause gets it, whatever its answer was otherwise, from this request on and across restarts.
+    async fn heed_retry_after(&mut self, host: &Host, head: &Head) -> Result<(), Interrupt> {
+        let Some(asked) = RetryAfter::of_answer(&head.headers, outcome_of(head), clock::now()) else {
             return Ok(());
-        }
-        let asked = RetryAfter::read(reply.head.text(&RETRY_AFTER), clock::now());
+        };
         self.site_clock.not_before = self.site_clock.not_before.max(Some(asked.not_before()));
         if let Some(authority) = self.authorities.get(host) {
             self.tools.pace.persist(&authority.target, &authority.clock, &self.site_clock).await?;
@@ -274,21 +313,25 @@ fn answer_event<'a>(
     answer: &'a Result<Reply, Failure>,
     took: Duration,
 ) -> Event<'a> {
-    let (head, failure, wire_bytes) = match answer {
-        Ok(reply) => (Some(&reply.head), None, reply.body.wire_bytes),
-        Err(failure) => (failure.head.as_deref(), Some(failure.reason.as_str()), 0),
+    let (failure, wire_bytes) = match answer {
+        Ok(reply) => (None, reply.wire_bytes),
+        Err(failure) => (Some(failure.reason.as_str()), 0),
     };
-    let status = head.map(|head| head.status.as_u16());
+    let status = head_of(answer).map(|head| head.status.as_u16());
     Event::Answer { site, url, status, failure, wire_bytes, took_ms: millis(took) }
+}
+
+/// Status and headers, if they came, whatever became of the body.
+fn head_of(answer: &Result<Reply, Failure>) -> Option<&Head> {
+    match answer {
+        Ok(reply) => Some(&reply.head),
+        Err(failure) => failure.head.as_deref(),
+    }
 }
 
 /// What an answer says about the platform that gave it.
 fn sample_of(answer: &Result<Reply, Failure>, took: Duration) -> Option<Sample> {
-    let head = match answer {
-        Ok(reply) => Some(&reply.head),
-        Err(failure) => failure.head.as_deref(),
-    };
-    let status = head?.status;
+    let status = head_of(answer)?.status;
     let is_trouble = status.as_u16() == 429 || status.is_server_error();
     Some(if is_trouble { Sample::Trouble } else { Sample::Fine(took) })
 }
@@ -298,7 +341,7 @@ pub(super) const fn end_of_failure(cause: Cause) -> VisitEnd {
     match cause {
         Cause::NameUnknown => VisitEnd::DnsDead,
         Cause::NameServers => VisitEnd::DnsFailed,
-        Cause::Address => VisitEnd::AddressRefused,
+        Cause::Address | Cause::OtherSite => VisitEnd::AddressRefused,
         Cause::Connect => VisitEnd::Unreachable,
         Cause::Tls => VisitEnd::TlsFailed,
         Cause::Timeout | Cause::TooLarge | Cause::Encoding | Cause::Protocol => VisitEnd::TransportErrors,

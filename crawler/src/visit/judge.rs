@@ -7,6 +7,7 @@ use http::header::{
 };
 use manifest::model::Served;
 use manifest::{Format, Manifest};
+use policy::outcome::wall_of;
 use policy::{BodyKind, FetchOutcome};
 
 use crate::egress::{Extent, Head, Reply};
@@ -32,21 +33,6 @@ impl Judged {
     }
 }
 
-/// The outcome that a status alone decides; `None` for 200, whose body decides.
-pub(crate) fn outcome_of_status(status: u16) -> Option<FetchOutcome> {
-    match status {
-        200 => None,
-        404 => Some(FetchOutcome::NotFound),
-        410 => Some(FetchOutcome::Gone),
-        401 | 403 | 451 => Some(FetchOutcome::Blocked),
-        429 | 503 => Some(FetchOutcome::RateLimited),
-        201..=299 => Some(FetchOutcome::NotAManifest),
-        400..=499 => Some(FetchOutcome::ClientError),
-        500..=599 => Some(FetchOutcome::ServerError),
-        _ => Some(FetchOutcome::ProtocolError),
-    }
-}
-
 /// What status, headers and the first bytes of a final answer say.
 #[derive(Debug)]
 pub(crate) enum Sight {
@@ -58,11 +44,16 @@ pub(crate) enum Sight {
 
 /// Judges a final answer as far as that is possible without reading its document.
 pub(crate) fn sight(task: &Task, reply: &Reply) -> Sight {
-    let status = reply.head.status.as_u16();
-    if let Some(outcome) = outcome_of_status(status) {
-        return Sight::Judged(Judged::of(outcome, format!("the server answered {}", reply.head.status)));
+    if let Some(wall) = wall_of(&reply.head.headers) {
+        let reason = format!("a bot wall answered {} ({wall})", reply.head.status);
+        return Sight::Judged(Judged::of(FetchOutcome::Blocked, reason));
     }
-    let bytes = reply.body.bytes.as_slice();
+    let outcome = FetchOutcome::of_answer(reply.head.status.as_u16(), &reply.head.headers);
+    let (None, Some(body)) = (outcome, &reply.body) else {
+        let outcome = outcome.unwrap_or(FetchOutcome::ProtocolError);
+        return Sight::Judged(Judged::of(outcome, format!("the server answered {}", reply.head.status)));
+    };
+    let bytes = body.bytes.as_slice();
     let plain = |outcome| Sight::Judged(Judged { outcome, reason: None, manifest: None });
     match task.role {
         Role::Page => plain(FetchOutcome::Html),
@@ -103,8 +94,9 @@ pub(crate) fn served(task: &Task, reply: &Reply, at: DateTime<Utc>) -> Served {
         content_type: text(&CONTENT_TYPE),
         cache_control: text(&CACHE_CONTROL),
         cors_allow_origin: text(&ACCESS_CONTROL_ALLOW_ORIGIN),
-        bytes: reply.body.bytes.len() as u64,
-        truncated: reply.body.extent == Extent::Cut && task.body != BodyKind::Homepage,
+        bytes: reply.body.as_ref().map_or(0, |body| body.bytes.len() as u64),
+        truncated: reply.body.as_ref().is_some_and(|body| body.extent == Extent::Cut)
+            && task.body != BodyKind::Homepage,
         redirects: u8::try_from(task.hops.len()).unwrap_or(u8::MAX),
     }
 }

@@ -16,6 +16,7 @@ mod prepare;
 mod progress;
 mod queue;
 mod robots;
+mod standalone;
 mod step;
 mod task;
 
@@ -25,8 +26,10 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use manifest::{Host, ManifestUrl};
 use policy::plan::Priors;
-use policy::{NextStep, RobotsVerdict, VisitEnd};
-use store::{HandOver, LeaseToken, LeasedSite, ParkedVisit, SiteState, Store, StoreError, VisitRecord};
+use policy::{NextStep, RobotsVerdict, Scope as Limit, VisitEnd};
+use store::{
+    HandOver, LeaseToken, LeasedSite, ParkedVisit, PathSlots, SiteState, Store, StoreError, VisitRecord,
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -39,7 +42,9 @@ use crate::pace::{AuthorityClock, Pace, SiteClock, Target};
 use crate::priors::PathPriors;
 use crate::reading::Reader;
 
+pub(crate) use self::ask::Message;
 use self::progress::Progress;
+pub(crate) use self::standalone::{StandaloneError, StandaloneRequests};
 use self::task::{Role, Task};
 
 /// What every visit of a process uses.
@@ -140,6 +145,13 @@ struct Visit<'a> {
     has_history: bool,
 }
 
+/// The gap of the site as a whole after a request that another visit sent. When that was answered nobody wrote down; while
+/// the clock of a host is ahead, it may have been just now.
+fn site_rests_until(site: &SiteState, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    let gap = chrono::TimeDelta::from_std(Limit::Site.limits().gap).unwrap_or_default();
+    site.hosts.iter().filter_map(|host| host.next_ok_at).max().map(|at| at.min(now + gap))
+}
+
 /// What a visit would set out to ask for, robots.txt apart.
 pub(crate) fn planned_urls(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Vec<ManifestUrl> {
     let progress = Progress::resume(site, now).unwrap_or_else(|| prepare::begin(site, priors, now));
@@ -153,6 +165,8 @@ pub(crate) enum Scope {
     Site,
     /// One document, and the parts that complete it.
     Document(ManifestUrl),
+    /// Nothing of its own: requests that are no visit, under the record of the site.
+    Standalone,
 }
 
 /// Visits a site, or goes on with a visit that was parked.
@@ -162,7 +176,7 @@ pub(crate) async fn visit(
     scope: Scope,
     stop: &Stop,
 ) -> Result<Visited, StoreError> {
-    let session = match tools.egress.session() {
+    let session = match tools.egress.session(leased.token.site.clone()) {
         Ok(session) => session,
         Err(failure) => {
             let outcome = Outcome::Parked(Box::new(unable(&failure)));
@@ -210,12 +224,25 @@ impl<'a> Visit<'a> {
         let mut progress = resumed.unwrap_or_else(|| match &scope {
             Scope::Site => prepare::begin(&site, &tools.priors.now(), now),
             Scope::Document(url) => prepare::only(url, now),
+            Scope::Standalone => Progress::new(now, PathSlots::default()),
         });
         progress.due_at.get_or_insert(due_at);
+        Self { has_history, ..Self::with_progress(tools, stop, (token, site), scope, session, progress) }
+    }
+
+    /// Goes on with what was done so far.
+    fn with_progress(
+        tools: &'a Tools,
+        stop: &'a Stop,
+        (token, site): (LeaseToken, SiteState),
+        scope: Scope,
+        session: Session,
+        progress: Progress,
+    ) -> Self {
         let requests_today = site.hosts.iter().map(|host| host.requests_today).sum();
         let day = site.hosts.iter().map(|host| host.requests_day).max().unwrap_or_default();
         let mut site_clock = SiteClock::new(requests_today, day, site.not_before);
-        site_clock.next_ok_at = progress.site_next_ok_at;
+        site_clock.next_ok_at = progress.site_next_ok_at.max(site_rests_until(&site, clock::now()));
         Self {
             tools,
             stop,
@@ -229,7 +256,7 @@ impl<'a> Visit<'a> {
             greeted: HashSet::new(),
             written_at: None,
             scope,
-            has_history,
+            has_history: false,
         }
     }
 

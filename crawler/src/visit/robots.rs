@@ -1,7 +1,9 @@
 //! robots.txt of an authority: the stored copy within its time, else asked for, before anything else is.
 //!
-//! A redirect may lead to another host; what is found there holds for the authority that was asked (RFC 9309 §2.3.1.2).
-//! What was decided is kept with its cause, so that the next visit and the site owner know.
+//! A redirect may lead to another host of the site, whose clock, Crawl-delay and budget then count; what is found there
+//! holds for the authority that was asked (RFC 9309 §2.3.1.2). One that leads to another site is not followed: this
+//! robots.txt is unreachable, and the other site a seed. What was decided is kept with its cause, so that the next visit
+//! and the site owner know.
 
 use std::sync::Arc;
 
@@ -13,10 +15,11 @@ use policy::freshness::CacheRecord;
 use policy::plan::ROBOTS_PATH;
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, StoredVerdict};
-use policy::{BodyKind, RedirectRefusal, RobotsAnswer, RobotsKind, RobotsVerdict};
-use store::RobotsRecord;
+use policy::{BodyKind, RobotsAnswer, RobotsKind, RobotsVerdict};
+use store::{RobotsRecord, Seed, SeedOrigin};
 
 use super::ask::Exchange;
+use super::links::Leads;
 use super::{Interrupt, Visit};
 use crate::egress::{Cause, Head, Reply};
 use crate::events::Event;
@@ -45,7 +48,7 @@ impl Visit<'_> {
         Box::pin(self.ask_robots(host, stored)).await
     }
 
-    fn stored_robots(&self, host: &Host) -> Option<RobotsRecord> {
+    pub(super) fn stored_robots(&self, host: &Host) -> Option<RobotsRecord> {
         let of_visit = self.progress.robots.get(host).map(Box::as_ref);
         let of_site = || self.site.hosts.iter().find(|state| state.host == *host)?.robots.as_ref();
         of_visit.or_else(of_site).cloned()
@@ -60,7 +63,7 @@ impl Visit<'_> {
     async fn ask_robots(&mut self, host: &Host, stored: Option<RobotsRecord>) -> Result<Robots, Interrupt> {
         let Ok(url) = ManifestUrl::on_host(host, ROBOTS_PATH) else { return Ok(Robots::NoName) };
         let kept = stored.as_ref().filter(|record| record.kind == RobotsKind::Rules && record.body.is_some());
-        let mut conditions = kept.map(conditions_of).unwrap_or_default();
+        let conditions = kept.map(conditions_of).unwrap_or_default();
         let mut chain = self.progress.robots_hops.remove(host).unwrap_or_else(|| vec![url.clone()]);
         let mut current = chain.last().cloned().unwrap_or(url);
         let record = loop {
@@ -82,25 +85,20 @@ impl Visit<'_> {
                 }
                 Ok(reply) => reply,
             };
-            match (reply.head.status.as_u16(), kept) {
-                (304, Some(record)) if !conditions.is_empty() => break renewed(record, &reply.head),
-                (301 | 302 | 303 | 307 | 308, _) => match next_hop(&chain, &reply) {
-                    Ok(next) => {
-                        chain.push(next.clone());
-                        current = next;
-                    }
-                    Err(refusal) => {
-                        let answer = RobotsAnswer::Redirect(refusal);
-                        break record_of(host, answer, Some(&reply), stored.as_ref());
-                    }
-                },
-                // a 304 that confirms nothing we have: once more, without conditions
-                (304, _) if !conditions.is_empty() => conditions = HeaderMap::new(),
-                (status, _) => {
-                    let answer = RobotsAnswer::Answered { status, body: &reply.body.bytes };
-                    break record_of(host, answer, Some(&reply), stored.as_ref());
+            let answer = match step(&chain, &reply, kept, &conditions) {
+                Step::Confirmed(record) => break renewed(record, &reply.head),
+                Step::Hop(next) => {
+                    chain.push(next.clone());
+                    current = next;
+                    continue;
                 }
-            }
+                Step::OtherSite(next) => {
+                    self.progress.follow(seed_of(&next, &current));
+                    RobotsAnswer::OtherSite
+                }
+                Step::Done(answer) => answer,
+            };
+            break record_of(host, answer, Some(&reply), stored.as_ref());
         };
         let verdict = restore(&record);
         let (kind, cause, use_until) = (record.kind, record.cause.as_deref(), record.expires_at);
@@ -122,12 +120,43 @@ fn file_of_other_host(asked: &Host, read: &ManifestUrl, record: &RobotsRecord) -
     (is_own_file && other != *asked && other.site() == asked.site()).then_some(other)
 }
 
-/// Where a redirect of robots.txt leads; it may lead to another site.
-fn next_hop(chain: &[ManifestUrl], reply: &Reply) -> Result<ManifestUrl, RedirectRefusal> {
-    match decide(chain, reply.head.text(&LOCATION), Purpose::Robots) {
-        RedirectDecision::Follow(next) | RedirectDecision::OtherSite(next) => Ok(next),
-        RedirectDecision::Refuse(refusal) => Err(refusal),
+/// What an answer on the way to a robots.txt means.
+enum Step<'a> {
+    /// The copy that is kept still stands.
+    Confirmed(&'a RobotsRecord),
+    Hop(ManifestUrl),
+    OtherSite(ManifestUrl),
+    Done(RobotsAnswer<'a>),
+}
+
+fn step<'a>(
+    chain: &[ManifestUrl],
+    reply: &'a Reply,
+    kept: Option<&'a RobotsRecord>,
+    conditions: &HeaderMap,
+) -> Step<'a> {
+    let (status, headers) = (reply.head.status.as_u16(), &reply.head.headers);
+    let body = reply.body.as_ref().map(|body| body.bytes.as_slice());
+    match (RobotsAnswer::answered(status, headers, body), kept) {
+        (RobotsAnswer::Answered { status: 304, .. }, Some(record)) if !conditions.is_empty() => {
+            Step::Confirmed(record)
+        }
+        (RobotsAnswer::Answered { status: 301 | 302 | 303 | 307 | 308, .. }, _) => {
+            match decide(chain, reply.head.text(&LOCATION), Purpose::Robots) {
+                RedirectDecision::Follow(next) => Step::Hop(next),
+                RedirectDecision::OtherSite(next) => Step::OtherSite(next),
+                RedirectDecision::Refuse(refusal) => Step::Done(RobotsAnswer::Redirect(refusal)),
+            }
+        }
+        (answer, _) => Step::Done(answer),
     }
+}
+
+/// The site that a robots.txt led away to, by its host alone: nothing says that there is a manifest.
+fn seed_of(target: &ManifestUrl, from: &ManifestUrl) -> Leads {
+    let origin = SeedOrigin::Linked { from: from.clone() };
+    let seed = Seed { host: target.host(), url: None, rank: None, origin, revisit_now: false };
+    Leads { tasks: Vec::new(), seeds: vec![seed] }
 }
 
 fn record_of(
@@ -152,7 +181,7 @@ fn record_of(
         kind: verdict.kind(),
         cause: verdict.cause().map(|cause| cause.as_str().to_owned()),
         status: head.map(|head| head.status.as_u16()),
-        body: reply.filter(|_| is_rules).map(|reply| reply.body.bytes.clone()),
+        body: reply.filter(|_| is_rules).and_then(|reply| Some(reply.body.as_ref()?.bytes.clone())),
         fetched_at: now,
         expires_at: verdict.expires_at(now, max_age, failures_in_row),
         failures_in_row,

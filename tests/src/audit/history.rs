@@ -49,12 +49,13 @@ impl<'a> History<'a> {
         history
     }
 
-    /// Whether a redirect pointed here before or after; such a path may be asked for by several ways.
+    /// Whether a redirect of the same site pointed here before or after; such a path may be asked for by several ways.
     pub(super) fn is_redirect_target(&self, hit: &Hit) -> bool {
         self.led_to.contains(&place(hit))
     }
 
-    /// Whether the redirect of a robots.txt pointed here: then this is still the robots.txt of the first authority.
+    /// Whether the redirect of this authority's robots.txt pointed here: then this is still that robots.txt. What another
+    /// authority's robots.txt points at is a request like any other.
     pub(super) fn is_robots_by_redirect(&self, hit: &Hit) -> bool {
         self.robots_led_to.contains(&place(hit))
     }
@@ -66,8 +67,11 @@ impl<'a> History<'a> {
     }
 
     fn follow_redirect(&mut self, hit: &Hit) {
-        let Some(target) = redirect_target(hit) else { return };
-        if hit.path == "/robots.txt" || self.robots_led_to.contains(&place(hit)) {
+        let Some(target) = redirect_target(hit).filter(|target| is_same_site(&hit.host, &target.0)) else {
+            return;
+        };
+        let is_robots = hit.path == "/robots.txt" || self.robots_led_to.contains(&place(hit));
+        if is_robots && hit.host == target.0 {
             self.robots_led_to.insert(target.clone());
         }
         self.led_to.insert(target);
@@ -92,6 +96,11 @@ fn place(hit: &Hit) -> (String, String) {
 fn private_suffix(host: &str) -> Option<&str> {
     let suffix = psl::suffix(host.as_bytes()).filter(|suffix| suffix.typ() == Some(psl::Type::Private))?;
     std::str::from_utf8(suffix.as_bytes()).ok()
+}
+
+/// Whether two hosts belong to one site.
+pub(super) fn is_same_site(one: &str, other: &str) -> bool {
+    site_of(one) == site_of(other)
 }
 
 fn site_of(host: &str) -> String {

@@ -1,7 +1,7 @@
 //! Was a crawl polite? Judged from what the servers saw, never from what the crawler says about itself.
 //!
 //! Each rule is a function over the hits of one scope (an authority, a site, an address, a private suffix) in the order in which they
-//! began. All times are the server's monotonic microseconds. An answer ends for the server before the client has read
+//! began. Every request is judged by the rules of the host that received it, whoever led there: by redirects, links or lists. All times are the server's monotonic microseconds. An answer ends for the server before the client has read
 //! it, and a request begins for the server after the client has sent it, so that measured gaps are never shorter than
 //! those that the client kept, except after an answer that the client broke off (see [`Policy::broken_off_us`]).
 
@@ -37,6 +37,8 @@ pub struct Policy {
     pub suffix_in_flight_max: Option<usize>,
     /// How many requests one authority may get in 24 hours.
     pub authority_budget: Option<usize>,
+    /// How many requests one site may get in 24 hours, over all its hosts.
+    pub site_budget: Option<usize>,
     /// The `From` header that was configured, which then every request carries.
     pub from: Option<String>,
     /// When further passes began, in the log's microseconds: a path may be asked for again in each.
@@ -66,6 +68,7 @@ impl Default for Policy {
             suffix_gap: None,
             suffix_in_flight_max: None,
             authority_budget: None,
+            site_budget: None,
             from: None,
             passes_began_us: Vec::new(),
             repeats_forgiven: 0,

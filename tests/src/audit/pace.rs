@@ -19,7 +19,6 @@ const RETRY_AFTER_MAX_US: u64 = 7 * DAY_US;
 pub(super) fn check_authority(hits: &[&Hit], rounds: &[Round], policy: &Policy) -> Vec<Violation> {
     let mut violations = in_flight(hits, 1, Rule::InFlight, policy);
     violations.extend(gaps_after_answers(hits, rounds, policy));
-    violations.extend(silence(hits));
     if let Some(budget) = policy.authority_budget {
         violations.extend(over_budget(hits, budget));
     }
@@ -29,7 +28,8 @@ pub(super) fn check_authority(hits: &[&Hit], rounds: &[Round], policy: &Policy) 
 pub(super) fn check_site(hits: &[&Hit], policy: &Policy) -> Vec<Violation> {
     let gap = policy.site_gap.map(|gap| gaps_between_starts(hits, gap, Rule::SiteGap));
     let flight = policy.site_in_flight_max.map(|max| in_flight(hits, max, Rule::SiteInFlight, policy));
-    gap.into_iter().chain(flight).flatten().collect()
+    let budget = policy.site_budget.map(|budget| over_budget(hits, budget));
+    gap.into_iter().chain(flight).chain(budget).flatten().chain(silence(hits)).collect()
 }
 
 pub(super) fn check_address(hits: &[&Hit], policy: &Policy) -> Vec<Violation> {
@@ -123,7 +123,7 @@ fn over_budget(hits: &[&Hit], budget: usize) -> Vec<Violation> {
     violations
 }
 
-/// After 429 or 503 with Retry-After nothing is asked of the authority until the time has passed.
+/// After an answer with Retry-After, whatever its status, nothing is asked of the site until the time has passed.
 fn silence(hits: &[&Hit]) -> Vec<Violation> {
     let mut asked: Option<(&Hit, u64)> = None;
     let mut violations = Vec::new();
@@ -140,14 +140,17 @@ fn silence(hits: &[&Hit]) -> Vec<Violation> {
                 Measure::us(silent_us),
             ));
         }
-        asked = retry_after_us(hit).map(|silent_us| (*hit, silent_us)).or(asked);
+        let until_us = |(refusal, silent_us): &(&Hit, u64)| refusal.ended_us.saturating_add(*silent_us);
+        let later = retry_after_us(hit).map(|silent_us| (*hit, silent_us));
+        // the pause that ends last holds
+        asked = [asked, later].into_iter().flatten().max_by_key(until_us);
     }
     violations
 }
 
 /// How long an answer asks for silence: seconds, or an HTTP date (RFC 9110 §10.2.3).
 fn retry_after_us(hit: &Hit) -> Option<u64> {
-    let value = hit.sent.retry_after.as_deref().filter(|_| matches!(hit.status, Some(429 | 503)))?.trim();
+    let value = hit.sent.retry_after.as_deref()?.trim();
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     let wait_us = if is_number {
         value.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(1_000_000)

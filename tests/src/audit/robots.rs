@@ -1,5 +1,7 @@
 //! robots.txt by RFC 9309, as agentdex reads it: first on every authority, never older than 24 hours, and a failure is
-//! never a permission. Two parsers judge the bodies that were sent: ours and `robotxt`; the stricter one counts.
+//! never a permission. Two parsers judge the bodies that were sent: ours and `robotxt`; the stricter one counts. A redirect
+//! to another site gives nobody a right: the robots.txt that redirects is unreachable, and what it points at is governed by
+//! the robots.txt of its own authority.
 
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use testweb::Hit;
 
 use super::{
     Measure, Rule, Violation,
-    history::{History, redirect_target},
+    history::{History, is_same_site, redirect_target},
 };
 
 /// RFC 9309 §2.4.
@@ -104,7 +106,8 @@ fn round(first: &Hit, history: &History<'_>) -> Round {
     let mut unfollowed = false;
     for hop in 0..=REDIRECTS_MAX {
         let Some(target) = redirect_target(hit) else { break };
-        match history.first_on(&target, hit.ended_us).filter(|_| hop < REDIRECTS_MAX) {
+        let may_follow = hop < REDIRECTS_MAX && is_same_site(&hit.host, &target.0);
+        match history.first_on(&target, hit.ended_us).filter(|_| may_follow) {
             Some(next) => hit = next,
             None => unfollowed = true,
         }
@@ -119,7 +122,10 @@ fn round(first: &Hit, history: &History<'_>) -> Round {
 fn verdict(hit: &Hit) -> Verdict {
     let read_enough = hit.complete || hit.body_bytes >= BODY_BYTES_MAX;
     match hit.status {
+        _ if is_wall(hit) => Verdict::Denied,
         Some(304) => Verdict::Unchanged,
+        // a part or a difference, which nobody asked for
+        Some(206 | 226) => Verdict::Unreachable,
         Some(200..=299) if read_enough => {
             let body = hit.robots_body.as_deref().unwrap_or_default();
             Verdict::Rules {
@@ -132,4 +138,10 @@ fn verdict(hit: &Hit) -> Verdict {
         Some(400..=499) => Verdict::NoFile,
         _ => Verdict::Unreachable,
     }
+}
+
+/// Whether a bot wall answered, which may come with any status.
+fn is_wall(hit: &Hit) -> bool {
+    let values = [": challenge", ": captcha"];
+    hit.sent.wall.as_deref().is_some_and(|wall| values.iter().any(|value| wall.ends_with(value)))
 }

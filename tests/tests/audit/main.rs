@@ -5,4 +5,5 @@ mod crafted;
 mod identity;
 mod pace;
 mod robots;
+mod third_parties;
 mod web;

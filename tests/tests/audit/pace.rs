@@ -116,7 +116,7 @@ fn sites_and_addresses_limit_requests_in_flight() {
 #[test]
 fn retry_after_in_seconds_means_silence() {
     let policy = Policy { passes_began_us: vec![HOUR_US / 2], ..Policy::default() };
-    for status in [429, 503] {
+    for status in [200, 301, 304, 404, 429, 500, 503] {
         let refused = || {
             let log = Crafted::new().get("/a").status(status);
             log.sent(|sent| sent.retry_after = Some("3600".to_owned()))
@@ -124,8 +124,21 @@ fn retry_after_in_seconds_means_silence() {
         refused().hurry(HOUR_US).get("/a").keeps(&policy);
         refused().hurry(HOUR_US - 1).get("/a").breaks(Rule::RetryAfter, 1, &policy);
     }
-    let not_refused = Crafted::new().get("/a").sent(|sent| sent.retry_after = Some("3600".to_owned()));
-    not_refused.get("/b").keeps(&policy);
+}
+
+#[test]
+fn retry_after_holds_for_every_host_of_the_site_and_no_shorter_one_ends_it() {
+    let asked = |seconds: &str, log: Crafted| {
+        let seconds = Some(seconds.to_owned());
+        log.status(503).sent(|sent| sent.retry_after = seconds)
+    };
+    let refused = || asked("3600", Crafted::new().get("/a"));
+    refused().get_on("www.site.example", "/robots.txt").breaks(Rule::RetryAfter, 1, &Policy::default());
+    refused().get_on("other.example", "/robots.txt").keeps(&Policy::default());
+    let policy = Policy { passes_began_us: vec![HOUR_US], ..Policy::default() };
+    let shorter = asked("1", refused().hurry(HOUR_US / 2).get("/b"));
+    let report = shorter.hurry(HOUR_US / 4).get("/c").check(&policy);
+    assert_eq!(report.count(Rule::RetryAfter), 2, "{report}");
 }
 
 #[test]
@@ -165,4 +178,13 @@ fn an_authority_has_a_budget_for_a_day() {
     three().wait(23 * HOUR_US).get("/c").breaks(Rule::Budget, 1, &policy);
     let next_day = Policy { passes_began_us: vec![HOUR_US], ..policy };
     three().wait(24 * HOUR_US).robots("").get("/c").keeps(&next_day);
+}
+
+#[test]
+fn a_site_has_a_budget_over_all_its_hosts() {
+    let policy = Policy { site_budget: Some(3), ..Policy::default() };
+    let three = || Crafted::new().get("/a").get_on("www.site.example", "/robots.txt");
+    three().keeps(&policy);
+    three().get_on("www.site.example", "/b").breaks(Rule::Budget, 1, &policy);
+    three().get_on("other.example", "/robots.txt").keeps(&policy);
 }

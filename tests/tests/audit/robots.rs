@@ -56,7 +56,7 @@ fn a_missing_robots_permits_and_a_refused_one_forbids() {
 #[test]
 fn an_unreachable_robots_forbids() {
     let policy = Policy::default();
-    for status in [429, 500, 503, 304] {
+    for status in [206, 226, 429, 500, 503, 304] {
         let log = Crafted::empty().get("/robots.txt").status(status).get("/agent.json");
         log.breaks(Rule::RobotsUnreachable, 1, &policy);
     }

@@ -15,6 +15,7 @@ mod proxy;
 mod reload;
 mod restarts;
 mod suffix;
+mod third_parties;
 mod traces;
 mod validate;
 mod waits;
@@ -47,6 +48,7 @@ on_both_back_ends! {
     flow::an_interrupted_crawler_drains_and_the_next_goes_on,
     many::a_thousand_sites_politely_and_cheaply_again,
     own::it_finds_itself_with_nothing_to_mend,
+    third_parties::limits_belong_to_the_host_that_is_asked,
     restarts::nothing_is_lost_or_doubled_by_kills,
     restarts::a_rolling_restart_fails_no_request,
     restarts::an_expanded_schema_serves_the_version_before,

@@ -3,6 +3,11 @@
 //! A verdict is one of four: rules, no file, denied, unreachable. A failure never becomes permission: 5xx, 429, errors of
 //! the network and files behind too many redirects forbid everything, for as long as they last. 401, 403 and 451 are
 //! taken as a refusal, although §2.3.1.3 would permit going on. A copy is used for at most a day (§2.4).
+//!
+//! What was not read is never permission. A file is what came with any 2xx (§2.3.1.1) and was read: rules are made from
+//! bytes, and there is no way to make them without. 204 and 205 say that there are no bytes to come (RFC 9110 §15.3.5-6),
+//! which is a file without rules. 206 and 226 answer requests for a part or a difference, which are never sent: what they
+//! carry is not the file, whatever it says.
 
 mod file;
 mod line;
@@ -17,6 +22,7 @@ mod vectors_tests;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use http::HeaderMap;
 use manifest::closed;
 
 pub use self::file::{
@@ -24,7 +30,7 @@ pub use self::file::{
     RuleLine,
 };
 pub use self::line::BODY_BYTES_MAX;
-use crate::outcome::{FetchOutcome, RobotsKind, VisitEnd};
+use crate::outcome::{FetchOutcome, RobotsKind, VisitEnd, wall_of};
 use crate::redirect::RedirectRefusal;
 use crate::retry::Ladder;
 use crate::time::{DAY, HOUR, later};
@@ -71,6 +77,14 @@ closed! {
         BadEncoding = "bad_encoding",
         /// No request could be made within the budget.
         OverBudget = "over_budget",
+        /// A redirect to another site, which is never asked on this one's behalf.
+        RedirectsToOtherSite = "redirects_to_other_site",
+        /// A bot wall answered, with whatever status.
+        BotWall = "bot_wall",
+        /// 206 or 226: not the whole file.
+        PartialAnswer = "partial_answer",
+        /// A 2xx whose body was not read.
+        BodyNotRead = "body_not_read",
     }
 }
 
@@ -81,13 +95,24 @@ pub enum RobotsAnswer<'a> {
     Answered {
         /// The HTTP status.
         status: u16,
-        /// The decoded body, as far as it was read; a body that was cut at the cap is fine.
-        body: &'a [u8],
+        /// The decoded body, as far as it was read; a body that was cut at the cap is fine. `None`: it was not read.
+        body: Option<&'a [u8]>,
     },
+    /// A bot wall, which announces itself in the headers.
+    Wall,
     /// A redirect that is not followed.
     Redirect(RedirectRefusal),
+    /// A redirect to another site, which is not followed either.
+    OtherSite,
     /// No answer.
     Failed(FetchOutcome),
+}
+
+impl<'a> RobotsAnswer<'a> {
+    /// A final answer, by its status, its headers, and its body if that was read.
+    pub fn answered(status: u16, headers: &HeaderMap, body: Option<&'a [u8]>) -> Self {
+        if wall_of(headers).is_some() { Self::Wall } else { Self::Answered { status, body } }
+    }
 }
 
 /// What robots.txt of one scheme, host and port came to; never shared with another.
@@ -163,13 +188,18 @@ impl RobotsVerdict {
             }
             RobotsAnswer::Redirect(RedirectRefusal::Loop) => Self::Denied(RobotsCause::RedirectLoop),
             RobotsAnswer::Redirect(_) => Self::Denied(RobotsCause::RedirectRefused),
+            RobotsAnswer::OtherSite => Self::Unreachable(RobotsCause::RedirectsToOtherSite),
+            RobotsAnswer::Wall => Self::Denied(RobotsCause::BotWall),
             RobotsAnswer::Failed(outcome) => Self::Unreachable(cause_of(outcome)),
         }
     }
 
-    fn of_status(status: u16, body: &[u8], product_token: &str) -> Self {
+    fn of_status(status: u16, body: Option<&[u8]>, product_token: &str) -> Self {
         match status {
-            200..=299 => Self::Rules(RobotsFile::parse(body, product_token)),
+            206 | 226 => Self::Unreachable(RobotsCause::PartialAnswer),
+            200..=299 => body.map_or(Self::Unreachable(RobotsCause::BodyNotRead), |body| {
+                Self::Rules(RobotsFile::parse(body, product_token))
+            }),
             401 => Self::Denied(RobotsCause::Unauthorized),
             403 => Self::Denied(RobotsCause::Forbidden),
             451 => Self::Denied(RobotsCause::Legal),
@@ -315,7 +345,9 @@ fn cause_of(outcome: FetchOutcome) -> RobotsCause {
         FetchOutcome::RateLimited => RobotsCause::RateLimited,
         FetchOutcome::ServerError => RobotsCause::ServerError,
         FetchOutcome::RedirectLoop => RobotsCause::RedirectLoop,
-        FetchOutcome::RedirectRefused | FetchOutcome::RedirectedAway => RobotsCause::RedirectRefused,
+        FetchOutcome::RedirectRefused => RobotsCause::RedirectRefused,
+        FetchOutcome::RedirectedAway => RobotsCause::RedirectsToOtherSite,
+        FetchOutcome::Blocked => RobotsCause::BotWall,
         _ => RobotsCause::ProtocolError,
     }
 }

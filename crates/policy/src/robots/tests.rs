@@ -10,7 +10,7 @@ fn allowed(body: &str, path: &str) -> bool {
 }
 
 fn verdict(body: &str) -> RobotsVerdict {
-    RobotsVerdict::of(RobotsAnswer::Answered { status: 200, body: body.as_bytes() }, PRODUCT_TOKEN)
+    RobotsVerdict::of(RobotsAnswer::Answered { status: 200, body: Some(body.as_bytes()) }, PRODUCT_TOKEN)
 }
 
 fn file(body: &[u8]) -> RobotsFile {
@@ -274,10 +274,14 @@ fn rules_beyond_the_second_parser_still_hold() {
 #[test]
 fn every_answer_has_its_verdict() {
     use RobotsCause as Cause;
-    let status = |status| RobotsAnswer::Answered { status, body: b"user-agent: *\ndisallow: /x" };
+    let status = |status| RobotsAnswer::Answered { status, body: Some(b"user-agent: *\ndisallow: /x") };
     let table = [
         (status(200), RobotsKind::Rules, None),
         (status(204), RobotsKind::Rules, None),
+        (status(206), RobotsKind::Unreachable, Some(Cause::PartialAnswer)),
+        (status(226), RobotsKind::Unreachable, Some(Cause::PartialAnswer)),
+        (RobotsAnswer::OtherSite, RobotsKind::Unreachable, Some(Cause::RedirectsToOtherSite)),
+        (RobotsAnswer::Wall, RobotsKind::Denied, Some(Cause::BotWall)),
         (status(304), RobotsKind::Unreachable, Some(Cause::UnexpectedStatus)),
         (status(400), RobotsKind::NoFile, None),
         (status(401), RobotsKind::Denied, Some(Cause::Unauthorized)),
@@ -310,6 +314,37 @@ fn every_answer_has_its_verdict() {
         let permits = matches!(kind, RobotsKind::Rules | RobotsKind::NoFile);
         assert_eq!(verdict.decide("/y").is_allowed(), permits, "{answer:?}");
         assert_eq!(verdict.decide("/y").outcome().is_none(), permits, "{answer:?}");
+    }
+}
+
+#[test]
+fn every_2xx_is_read_and_what_was_not_read_is_no_permission() {
+    for status in 200..=299 {
+        let of = |body| RobotsVerdict::of(RobotsAnswer::Answered { status, body }, PRODUCT_TOKEN);
+        let forbidding = of(Some(&b"user-agent: *\ndisallow: /"[..]));
+        assert!(!forbidding.decide("/x").is_allowed(), "{status} with a file that forbids");
+        assert!(!of(None).decide("/x").is_allowed(), "{status} whose body was not read");
+        let is_part = matches!(status, 206 | 226);
+        assert_eq!(of(Some(b"")).decide("/x").is_allowed(), !is_part, "{status} with an empty file");
+    }
+}
+
+#[test]
+fn a_wall_in_place_of_robots_is_a_denial_whatever_its_status() {
+    let headers = HeaderMap::from_iter([(
+        http::HeaderName::from_static("cf-mitigated"),
+        http::HeaderValue::from_static("challenge"),
+    )]);
+    for status in [200, 202, 302, 304, 403, 404, 429, 500, 503] {
+        let walled =
+            RobotsVerdict::of(RobotsAnswer::answered(status, &headers, Some(&b""[..])), PRODUCT_TOKEN);
+        assert_eq!(
+            (walled.kind(), walled.cause()),
+            (RobotsKind::Denied, Some(RobotsCause::BotWall)),
+            "{status}"
+        );
+        let plain = RobotsVerdict::of(RobotsAnswer::answered(status, &HeaderMap::new(), None), PRODUCT_TOKEN);
+        assert_eq!(plain.decide("/x").is_allowed(), status == 404, "{status}");
     }
 }
 
@@ -395,8 +430,11 @@ proptest! {
     #[test]
     fn unreachable_never_permits(status in 500_u16..1_000, body in any_file(), path in any_path()) {
         let answers = FetchOutcome::ALL.iter().map(|outcome| RobotsAnswer::Failed(*outcome))
-            .chain([RobotsAnswer::Answered { status, body: body.as_bytes() }])
-            .chain([401, 403, 429, 451].map(|status| RobotsAnswer::Answered { status, body: body.as_bytes() }));
+            .chain([RobotsAnswer::Wall, RobotsAnswer::OtherSite])
+            .chain([RobotsAnswer::Answered { status, body: Some(body.as_bytes()) }])
+            .chain([401, 403, 429, 451].map(|status| {
+                RobotsAnswer::Answered { status, body: Some(body.as_bytes()) }
+            }));
         for answer in answers {
             let verdict = RobotsVerdict::of(answer, PRODUCT_TOKEN);
             prop_assert!(!verdict.decide(&path).is_allowed(), "{:?}", answer);

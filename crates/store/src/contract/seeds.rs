@@ -28,6 +28,12 @@ impl Store {
         self.seeds_put(seeds, Ranking::Follow, now).await
     }
 
+    /// Makes a site known of which something else is asked than a visit, so that it can be leased and its clocks are kept. A
+    /// site that is known stays as it is.
+    pub async fn site_add_unplanned(&self, site: &SiteName, now: DateTime<Utc>) -> Result<(), StoreError> {
+        writing!(self, "site_add_unplanned", seed::site_add_unplanned(site, millis(now)))
+    }
+
     async fn seeds_put(
         &self,
         seeds: &[Seed],

@@ -2,8 +2,8 @@
 
 use super::{ATTEMPTS_MAX, Pools, Store};
 use crate::fault::Outcome;
-use crate::model::{LeaseToken, VisitRecord, VisitSaved};
-use crate::packed::Saving;
+use crate::model::{LeaseToken, RobotsRecord, VisitRecord, VisitSaved};
+use crate::packed::{self, Saving};
 use crate::{StoreError, postgres, sqlite};
 
 impl Store {
@@ -50,6 +50,18 @@ impl Store {
         Ok(each
             .map(|(result, (token, _))| result.or_else(|| saved.next()).unwrap_or_else(|| lost(token)))
             .collect())
+    }
+
+    /// Gives a lease back after requests that were no visit, with what robots.txt of the hosts came to: the site is due as
+    /// before, and the progress of a visit that waits is kept. [`StoreError::LeaseLost`] when another worker holds the
+    /// site by now; nothing is written then.
+    pub async fn standalone_end(
+        &self,
+        token: &LeaseToken,
+        robots: &[RobotsRecord],
+    ) -> Result<(), StoreError> {
+        let bodies = packed::robots_bodies(robots)?;
+        writing!(self, "standalone_end", visit::standalone_end(token, robots, &bodies))
     }
 
     async fn visits_together(

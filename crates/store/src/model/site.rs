@@ -172,7 +172,7 @@ pub struct SiteSummary {
     pub formats: Vec<Format>,
     /// When the last visit ended.
     pub last_visit_at: Option<DateTime<Utc>>,
-    /// When the next is planned; `None` while the site is blocked.
+    /// When the next is planned; `None` while the site is blocked, and of one that nobody asked to be visited.
     pub next_visit_at: Option<DateTime<Utc>>,
     /// Why then, in words.
     pub next_visit_reason: Option<String>,

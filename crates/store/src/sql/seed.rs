@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use chrono::DateTime;
-use manifest::{Discovery, ManifestId};
+use manifest::{Discovery, ManifestId, SiteName};
 use policy::schedule::first_visit_at;
 
 use super::{Connection, block, rest, sites_put, unhex};
 use crate::fault::Outcome;
 use crate::model::seed::{AskedSite, PRIORITY_LISTED, Ranking};
 use crate::model::{Seed, SeedOrigin, SeedsAdded};
-use crate::pack::{NEVER_MS, hex, json, millis, names};
+use crate::pack::{NEVER_MS, UNPLANNED_MS, hex, json, millis, names};
 use crate::rest::{self as at_rest, SiteAtRest};
 
 /// A link from another site makes a site due at most once in this time.
@@ -66,6 +66,30 @@ pub(crate) async fn seeds_add(
     }
     let known = open.len() as u64 - added;
     Ok(SeedsAdded { added, known, blocked: (seeds.len() - open.len()) as u64 })
+}
+
+/// Class of a site of which no visit is planned: no list ever named it, so that none forgets it.
+const PRIORITY_UNPLANNED: i32 = 1;
+
+/// Makes a site known without a visit; one that is known stays as it is.
+pub(crate) async fn site_add_unplanned(
+    connection: &mut Connection,
+    site: &SiteName,
+    now_ms: i64,
+) -> Outcome<()> {
+    // a pending site has a byte for each of its words
+    let Some(packed) = SiteAtRest::pending([], now_ms).pack(site.as_str()) else { return Ok(()) };
+    sqlx::query(
+        "INSERT INTO site (name, priority, next_visit_at_ms, packed, visits_at_rest) VALUES ($1, $2, $3, $4, 0)
+         ON CONFLICT (name) DO NOTHING",
+    )
+    .bind(site.as_str())
+    .bind(PRIORITY_UNPLANNED)
+    .bind(UNPLANNED_MS)
+    .bind(packed)
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
 }
 
 /// Class of the lease order; see the column's comment.

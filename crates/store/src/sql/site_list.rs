@@ -7,7 +7,7 @@ use super::{Connection, Database, block, site, visit_story};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::{SiteStory, SiteSummary, SitesRequest};
-use crate::pack::{NEVER_MS, Place, counted, names, sized, text};
+use crate::pack::{Place, UNPLANNED_MS, counted, names, sized, text};
 use crate::rest::{self as at_rest, SiteAtRest};
 
 #[derive(sqlx::FromRow)]
@@ -30,7 +30,7 @@ impl TryFrom<SummaryRow> for SiteSummary {
     fn try_from(row: SummaryRow) -> Result<Self, StoreError> {
         let place = Place::new("site_state", &row.name);
         let formats = row.formats.split(',').filter(|slug| !slug.is_empty());
-        let next_visit_at_ms = Some(row.next_visit_at_ms).filter(|at_ms| *at_ms < NEVER_MS);
+        let next_visit_at_ms = Some(row.next_visit_at_ms).filter(|at_ms| *at_ms < UNPLANNED_MS);
         Ok(Self {
             name: place.parse("name", &row.name)?,
             status: place.parse("status", &row.status)?,

@@ -8,7 +8,7 @@ use policy::{FetchOutcome, Status};
 use super::{Connection, feed};
 use crate::fault::Outcome;
 use crate::model::{FailingSite, PathSlots, SlowSite, Stats};
-use crate::pack::{NEVER_MS, Place, counted, sized};
+use crate::pack::{Place, UNPLANNED_MS, counted, sized};
 use crate::rest::{self as at_rest, SiteAtRest};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -286,7 +286,7 @@ pub(crate) async fn next_due_at(connection: &mut Connection) -> Outcome<Option<D
              FROM (VALUES (0), (1), (2), (3), (4), (5)) AS class
          ) AS earliest",
     )
-    .bind(NEVER_MS)
+    .bind(UNPLANNED_MS)
     .fetch_one(&mut *connection)
     .await?;
     Ok(Place::new("site", "earliest").time_of("next_visit_at_ms", at_ms)?)

@@ -9,13 +9,15 @@ use manifest::ManifestId;
 
 use super::resource::{Known as KnownResource, part_keep, resources_known, resources_save};
 use super::version::{InIndex, index_count, manifest_remove, manifests_known, version_add, version_touch};
-use super::visit_rows::{hosts_save, robots_save, sites_unpack, states_save, visits_insert, visits_trim};
-use super::{Connection, block, feed, lease, seed};
+use super::visit_rows::{
+    Verdict, hosts_save, robots_put, robots_save, sites_unpack, states_save, visits_insert, visits_trim,
+};
+use super::{Connection, block, feed, lease, rest, seed};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::seed::Ranking;
-use crate::model::{FeedChange, LeaseToken, VisitSaved};
-use crate::pack::{counted, millis};
+use crate::model::{FeedChange, LeaseToken, RobotsRecord, VisitSaved};
+use crate::pack::{counted, millis, names};
 use crate::packed::Saving;
 use crate::plan::{self, Known, Plan};
 use crate::rest::SiteAtRest;
@@ -72,6 +74,26 @@ pub(crate) async fn visits_save(
         });
     }
     Ok(saved)
+}
+
+/// Gives a lease back after requests that were no visit. Their clocks have woken the site, which has rows by now.
+pub(crate) async fn standalone_end(
+    connection: &mut Connection,
+    token: &LeaseToken,
+    robots: &[RobotsRecord],
+    bodies: &[Option<Vec<u8>>],
+) -> Outcome<()> {
+    lease::lease_end(connection, token, None).await?;
+    if robots.is_empty() {
+        return Ok(());
+    }
+    rest::sites_wake(connection, &names([token.site.as_str()])?).await?;
+    let site = token.site.as_str();
+    let rows = robots
+        .iter()
+        .zip(bodies)
+        .map(|(record, body)| (record.host.as_str(), (site, Verdict::Read(record, body.as_deref()))));
+    robots_put(connection, &rows.collect()).await
 }
 
 async fn reason_lost(connection: &mut Connection, token: &LeaseToken) -> Outcome<StoreError> {

@@ -112,7 +112,7 @@ pub(super) async fn hosts_save(connection: &mut Connection, visits: &Visits<'_>)
 }
 
 /// What robots.txt of a host came to, now or before the site had but one row.
-enum Verdict<'a> {
+pub(super) enum Verdict<'a> {
     Read(&'a RobotsRecord, Option<&'a [u8]>),
     AtRest(&'a RobotsAtRest),
 }
@@ -130,14 +130,22 @@ pub(super) async fn robots_save(connection: &mut Connection, visits: &Visits<'_>
             rows.insert(robots.host.as_str(), (site, Verdict::Read(robots, body.as_deref())));
         }
     }
-    let rows: Vec<_> = rows.into_iter().collect();
+    robots_put(connection, &rows).await
+}
+
+/// By host: its site, and what its robots.txt came to.
+pub(super) async fn robots_put(
+    connection: &mut Connection,
+    rows: &BTreeMap<&str, (&str, Verdict<'_>)>,
+) -> Outcome<()> {
+    let rows: Vec<_> = rows.iter().collect();
     for rows in batches(&rows) {
         let mut query = QueryBuilder::<Database>::new(
             "INSERT INTO robots (host, site, kind, cause, status, body, fetched_at_ms, expires_at_ms, failures_in_row,
                                  etag, last_modified) ",
         );
         query.push_values(rows, |mut row, (host, (site, verdict))| {
-            row.push_bind(*host).push_bind(*site);
+            row.push_bind(**host).push_bind(*site);
             match verdict {
                 Verdict::Read(robots, body) => row
                     .push_bind(robots.kind.as_str())

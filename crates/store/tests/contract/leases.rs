@@ -5,9 +5,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
+use policy::RobotsKind;
 use serde_json::json;
-use store::{ClockWrite, Housekeeping, LeaseRequest, ParkedVisit, Seed, StoreError, VisitProgress};
+use store::{
+    ClockWrite, Housekeeping, LeaseRequest, ParkedVisit, RobotsRecord, Seed, StoreError, VisitProgress,
+};
 
 use crate::build::{host, later, lease, leased, request, seed, site, start, visit, visited, worker};
 use crate::harness::Db;
@@ -155,6 +158,49 @@ pub(crate) async fn only_the_listed_sites_are_leased(Db { store, .. }: Db) -> Re
     let batch = store.sites_lease(&LeaseRequest { only, ..request("w", 9, start()) }, start()).await?;
     let names: HashSet<&str> = batch.iter().map(|leased| leased.token.site.as_str()).collect();
     assert_eq!(names, HashSet::from(["a.example", "c.example"]));
+    Ok(())
+}
+
+/// A list of seeds lies there: its clocks and its robots.txt are kept, no visit is planned, and no list forgets it. The first
+/// seed plans one.
+pub(crate) async fn a_site_that_is_only_asked_is_leased_and_never_due(Db { store, .. }: Db) -> Result<()> {
+    let name = site("lists.example");
+    store.site_add_unplanned(&name, start()).await?;
+    assert!(store.sites_lease(&request("w", 9, later(1)), later(1)).await?.is_empty());
+    assert_eq!((store.next_due_at().await?, store.sites_listed(None, 9).await?), (None, Vec::new()));
+    let only = Some(vec![name.clone()]);
+    let whenever = LeaseRequest { only, due_before: DateTime::<Utc>::MAX_UTC, ..request("w", 1, start()) };
+    let token = store.sites_lease(&whenever, start()).await?.pop().context("it is leased by name")?.token;
+    assert!(store.sites_lease(&whenever, start()).await?.is_empty(), "one worker at a time");
+    store.clocks_save(&[clock("lists.example", 5, 1, 1)]).await?;
+    let robots = RobotsRecord {
+        host: host("lists.example"),
+        kind: RobotsKind::Rules,
+        cause: None,
+        status: Some(200),
+        body: Some(b"User-agent: *\n".to_vec()),
+        fetched_at: start(),
+        expires_at: later(60),
+        failures_in_row: 0,
+        etag: None,
+        last_modified: None,
+    };
+    store.standalone_end(&token, std::slice::from_ref(&robots)).await?;
+    let lost = store.standalone_end(&token, &[]).await.err();
+    assert!(matches!(lost, Some(StoreError::LeaseLost { .. })), "{lost:?}");
+    store.site_add_unplanned(&name, later(1)).await?;
+    let again = store.sites_lease(&whenever, later(1)).await?.pop().context("it is free again")?;
+    let known = again.site.hosts.first().context("its host")?;
+    assert_eq!(
+        (known.robots.as_ref(), known.next_ok_at, known.seeded),
+        (Some(&robots), Some(later(5)), false)
+    );
+    store.standalone_end(&again.token, &[]).await?;
+    let story = store.site_story(&name, 1).await?.context("a known site")?;
+    assert_eq!((story.summary.next_visit_at, story.summary.last_visit_at), (None, None));
+    store.seeds_add(&[seed("lists.example")], later(2)).await?;
+    assert_eq!(store.next_due_at().await?, Some(later(2)));
+    assert_eq!(store.sites_lease(&request("w", 1, later(2)), later(2)).await?.len(), 1);
     Ok(())
 }
 

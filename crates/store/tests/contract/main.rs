@@ -57,7 +57,7 @@ macro_rules! contract_tests {
                 a_released_site_is_due_again_and_keeps_its_progress, a_parked_visit_goes_on_where_it_was,
                 a_killed_visit_leaves_its_progress_to_the_next,
                 a_thousand_sites_come_by_priority_and_time, only_the_listed_sites_are_leased,
-                leases_end_together, a_killed_worker_is_forgotten, housekeeping_forgets_what_has_passed, clocks_move_forward_only, requests_are_counted_by_day,
+                leases_end_together, a_site_that_is_only_asked_is_leased_and_never_due, a_killed_worker_is_forgotten, housekeeping_forgets_what_has_passed, clocks_move_forward_only, requests_are_counted_by_day,
             },
             groups::{
                 a_group_has_one_owner, a_worker_that_gives_no_sign_of_life_loses_its_groups,

@@ -1,19 +1,20 @@
 //! Seeds from the web: a list at a URL, and what another registry of agents knows (ARD, `POST /search`).
 //!
-//! Both are named by the operator and asked as a reader of feeds would: through `egress`, one request at a time, with the
-//! configured delay between two of them.
+//! Both are named by the operator, and asked like any site: by the record that the store keeps of the host that is asked,
+//! wherever redirects lead ([`StandaloneRequests`]). A list that robots.txt forbids is not read.
 
-use std::time::Duration;
-
-use http::StatusCode;
 use http::header::LOCATION;
+use http::{HeaderMap, StatusCode};
 use manifest::ManifestUrl;
-use policy::BodyKind;
+use policy::outcome::wall_of;
+use policy::redirect::{Purpose, RedirectDecision, decide};
+use policy::{BodyKind, FetchOutcome};
 use serde_json::{Value, json};
 use store::{Seed, SeedOrigin};
 
-use super::SeedError;
-use crate::egress::{Egress, Reply, Session};
+use crate::egress::{Head, Reply};
+use crate::seeds::SeedError;
+use crate::visit::{Message, StandaloneError, StandaloneRequests};
 
 /// Redirects of a list; Tranco's has one.
 const HOPS_MAX: usize = 3;
@@ -24,45 +25,67 @@ const PAGES_MAX: usize = 1_000;
 /// What is searched for where the operator named nothing.
 const QUERY_DEFAULT: &str = "*";
 
+/// What becomes of a registry that is to be asked no more today before its last page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Incomplete {
+    /// What was read so far is used.
+    Used,
+    /// Nothing is: sites that are not named would be forgotten.
+    Refused,
+}
+
 /// The bytes of a list at a URL.
-pub(crate) async fn fetch_list(egress: &Egress, url: &ManifestUrl) -> Result<Vec<u8>, SeedError> {
+pub(crate) async fn fetch_list(
+    requests: &mut StandaloneRequests,
+    url: &ManifestUrl,
+) -> Result<Vec<u8>, SeedError> {
     let unfetched = |reason: String| SeedError::Unfetched { name: url.to_string(), reason };
-    let session = egress.session().map_err(|failure| unfetched(failure.reason))?;
-    let mut current = url.clone();
-    for _ in 0..=HOPS_MAX {
-        session.resolve(&current.host()).await.map_err(|failure| unfetched(failure.reason))?;
+    let mut chain = vec![url.clone()];
+    while let Some(current) = chain.last() {
         // the largest cap there is
-        let answer = session.fetch(&current, BodyKind::OpenApi, &http::HeaderMap::new()).await;
-        let reply = answer.map_err(|failure| unfetched(failure.reason))?;
-        match reply.head.status {
-            StatusCode::OK => return Ok(reply.body.bytes),
-            status if status.is_redirection() => {
-                let next = reply.head.text(&LOCATION).and_then(|to| current.join(to).ok());
-                current = next.ok_or_else(|| unfetched("it redirects to nowhere".to_owned()))?;
+        let answer = requests.ask(current, BodyKind::OpenApi, Message::Get(&HeaderMap::new())).await;
+        let reply = answer.map_err(|error| unfetched(error.to_string()))?;
+        let head = &reply.head;
+        match (FetchOutcome::of_answer(head.status.as_u16(), &head.headers), reply.body) {
+            (None, Some(body)) => return Ok(body.bytes),
+            (None, None) if chain.len() > HOPS_MAX => {
+                return Err(unfetched(format!("more than {HOPS_MAX} redirects")));
             }
-            status => return Err(unfetched(format!("the server answered {status}"))),
+            (None, None) => match decide(&chain, head.text(&LOCATION), Purpose::Resource) {
+                RedirectDecision::Follow(next) | RedirectDecision::OtherSite(next) => chain.push(next),
+                RedirectDecision::Refuse(refusal) => {
+                    return Err(unfetched(format!("its redirect is not followed: {refusal}")));
+                }
+            },
+            (Some(_), _) => return Err(unfetched(refused(&reply.head))),
         }
     }
-    Err(unfetched(format!("more than {HOPS_MAX} redirects")))
+    Err(unfetched("there is nothing to ask".to_owned()))
 }
 
 /// Every entry that a registry finds: `?q=` of the URL says what is searched for.
 pub(crate) async fn harvest_registry(
-    egress: &Egress,
+    requests: &mut StandaloneRequests,
     base: &ManifestUrl,
-    delay: Duration,
+    incomplete: Incomplete,
 ) -> Result<Vec<Seed>, SeedError> {
     let unfetched = |reason: String| SeedError::Unfetched { name: base.to_string(), reason };
     let (search, text) =
         search_of(base).ok_or_else(|| unfetched("it is no base of a registry".to_owned()))?;
-    let session = egress.session().map_err(|failure| unfetched(failure.reason))?;
-    session.resolve(&search.host()).await.map_err(|failure| unfetched(failure.reason))?;
     let (mut seeds, mut token) = (Vec::new(), None::<String>);
     for page in 0..PAGES_MAX {
-        if page > 0 {
-            tokio::time::sleep(delay).await;
-        }
-        let answer = ask(&session, &search, &text, token.as_deref()).await.map_err(unfetched)?;
+        let body = question(&text, token.as_deref());
+        let reply = match requests.ask(&search, BodyKind::Manifest, Message::Post(&body)).await {
+            Ok(reply) => reply,
+            Err(error @ StandaloneError::Waits { .. })
+                if incomplete == Incomplete::Used && !seeds.is_empty() =>
+            {
+                tracing::warn!(registry = %base, pages = page, %error, "the rest of a registry is not read");
+                break;
+            }
+            Err(error) => return Err(unfetched(error.to_string())),
+        };
+        let answer = read_page(reply).map_err(unfetched)?;
         seeds.extend(entries(&answer));
         token = answer["pageToken"].as_str().filter(|token| !token.is_empty()).map(str::to_owned);
         if token.is_none() {
@@ -73,6 +96,13 @@ pub(crate) async fn harvest_registry(
         return Err(SeedError::Empty { name: base.to_string() });
     }
     Ok(seeds)
+}
+
+fn refused(head: &Head) -> String {
+    match wall_of(&head.headers) {
+        Some(wall) => format!("a bot wall answered {} ({wall})", head.status),
+        None => format!("the server answered {}", head.status),
+    }
 }
 
 /// `https://host/base?q=words` as the URL that is posted to, and the words.
@@ -86,16 +116,20 @@ fn search_of(base: &ManifestUrl) -> Option<(ManifestUrl, String)> {
     Some((ManifestUrl::parse(url.as_str()).ok()?, words.unwrap_or_else(|| QUERY_DEFAULT.to_owned())))
 }
 
-async fn ask(session: &Session, url: &ManifestUrl, text: &str, token: Option<&str>) -> Result<Value, String> {
+fn question(text: &str, token: Option<&str>) -> Value {
     let mut body = json!({ "query": { "text": text }, "pageSize": PAGE_SIZE });
     if let (Some(token), Some(object)) = (token, body.as_object_mut()) {
         object.insert("pageToken".to_owned(), token.into());
     }
-    let reply: Reply = session.post_json(url, &body).await.map_err(|failure| failure.reason)?;
-    if reply.head.status != StatusCode::OK {
-        return Err(format!("the registry answered {}", reply.head.status));
-    }
-    serde_json::from_slice(&reply.body.bytes).map_err(|error| format!("its answer is not JSON: {error}"))
+    body
+}
+
+fn read_page(reply: Reply) -> Result<Value, String> {
+    let (StatusCode::OK, None, Some(body)) = (reply.head.status, wall_of(&reply.head.headers), reply.body)
+    else {
+        return Err(refused(&reply.head));
+    };
+    serde_json::from_slice(&body.bytes).map_err(|error| format!("its answer is not JSON: {error}"))
 }
 
 /// A result names the document's URL, and its publisher in its URN: `urn:air:PUBLISHER:…`.

@@ -1,0 +1,208 @@
+//! Requests to a site that are no visit: a list of seeds, a page of a registry.
+//!
+//! They go by the record of the site that is asked, like every request of a visit, and by the same code: the site is
+//! leased, robots.txt comes first, clocks are written before the request, budgets, Crawl-delay, Retry-After and opt-out
+//! hold, and what was learned is kept. The site gets no visit by it, and a visit that waits goes on as planned.
+//!
+//! In a fleet the addresses are asked whoever owns them, by the clocks in the store: nobody else reads the list.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use manifest::{ManifestUrl, SiteName};
+use policy::{BodyKind, VisitEnd};
+use store::{GroupSet, LEASE_DURATION_DEFAULT, LeaseRequest, LeasedSite, PathSlots, StoreError, WorkerId};
+
+use super::ask::Message;
+use super::progress::Progress;
+use super::robots::Robots;
+use super::{Interrupt, Scope, Stop, Tools, Visit};
+use crate::clock;
+use crate::egress::{Failure, Reply, Session};
+use crate::groups::Groups;
+use crate::patience::patiently;
+
+/// Pause before a site is looked at again that another worker holds.
+const HELD_PAUSE: Duration = Duration::from_secs(1);
+
+/// Why a request was not answered.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StandaloneError {
+    #[error("the owner of {0} asked to be left out")]
+    OptedOut(SiteName),
+    #[error("robots.txt of {host} does not allow it: {rule}")]
+    Disallowed { host: manifest::Host, rule: String },
+    #[error("{site} is not to be asked before {}: {reason}", until.format("%Y-%m-%d %H:%M:%S UTC"))]
+    Waits { site: SiteName, until: DateTime<Utc>, reason: String },
+    #[error(transparent)]
+    Failed(Failure),
+    #[error("the crawler was stopped")]
+    Stopped,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Sends such requests, to any number of sites.
+pub(crate) struct StandaloneRequests {
+    tools: Tools,
+    worker: WorkerId,
+    /// The longest that one request is waited for.
+    patience: Duration,
+    stop: Stop,
+    begun: HashMap<SiteName, Begun>,
+}
+
+/// What goes on with the next request to a site: its connection, and what was read of its robots.txt.
+struct Begun {
+    session: Session,
+    progress: Progress,
+}
+
+/// What trying to send a request came to.
+enum Attempt {
+    Answered(Box<Reply>),
+    Later { until: DateTime<Utc>, reason: String },
+}
+
+impl StandaloneRequests {
+    pub(crate) fn new(tools: &Tools, worker: WorkerId, patience: Duration, stop: Stop) -> Self {
+        let tools = Tools { groups: Groups::sole(), ..tools.clone() };
+        Self { tools, worker, patience, stop, begun: HashMap::new() }
+    }
+
+    /// Sends one request when its turn has come.
+    pub(crate) async fn ask(
+        &mut self,
+        url: &ManifestUrl,
+        kind: BodyKind,
+        message: Message<'_>,
+    ) -> Result<Reply, StandaloneError> {
+        let site = url.site();
+        let patience_ends_at =
+            clock::now() + chrono::TimeDelta::from_std(self.patience).unwrap_or(chrono::TimeDelta::MAX);
+        loop {
+            match Box::pin(self.attempt(&site, url, kind, message)).await? {
+                Attempt::Answered(reply) => return Ok(*reply),
+                Attempt::Later { until, reason } if until > patience_ends_at => {
+                    return Err(StandaloneError::Waits { site, until, reason });
+                }
+                Attempt::Later { until, reason } => {
+                    tracing::info!(%url, %until, reason, "a request waits");
+                    self.sleep_until(until).await?;
+                }
+            }
+        }
+    }
+
+    async fn sleep_until(&self, until: DateTime<Utc>) -> Result<(), StandaloneError> {
+        // one millisecond more, since the clock that is compared has finer steps than the timer
+        let wait = (until - clock::now()).to_std().unwrap_or_default() + Duration::from_millis(1);
+        tokio::select! {
+            () = tokio::time::sleep(wait) => Ok(()),
+            () = self.stop.soft.cancelled() => Err(StandaloneError::Stopped),
+        }
+    }
+
+    async fn attempt(
+        &mut self,
+        site: &SiteName,
+        url: &ManifestUrl,
+        kind: BodyKind,
+        message: Message<'_>,
+    ) -> Result<Attempt, StandaloneError> {
+        let Some(LeasedSite { token, site: state, .. }) = self.lease(site).await? else {
+            let until = clock::now() + HELD_PAUSE;
+            return Ok(Attempt::Later { until, reason: "the site is being visited".to_owned() });
+        };
+        let (tools, stop) = (&self.tools, &self.stop);
+        let begun = match self.begun.remove(site) {
+            Some(begun) => Ok(begun),
+            None => tools.egress.session(site.clone()).map(|session| {
+                let progress = Progress::new(clock::now(), PathSlots::default());
+                Begun { session, progress }
+            }),
+        };
+        let Begun { session, progress } = match begun {
+            Ok(begun) => begun,
+            Err(failure) => {
+                tools.store.lease_release(&token, clock::now()).await?;
+                return Err(StandaloneError::Failed(failure));
+            }
+        };
+        let known = (token.clone(), state);
+        let mut visit = Visit::with_progress(tools, stop, known, Scope::Standalone, session, progress);
+        let asked = visit.run_standalone(url, kind, message).await;
+        visit.persist_clocks().await;
+        visit.progress.site_next_ok_at = visit.site_clock.next_ok_at;
+        let Visit { session, progress, .. } = visit;
+        let robots: Vec<_> = progress.robots.values().map(|record| (**record).clone()).collect();
+        self.begun.insert(site.clone(), Begun { session, progress });
+        let store = &self.tools.store;
+        match patiently("a lease to be given back", || store.standalone_end(&token, &robots)).await {
+            // whoever holds the site now knows no more of its robots.txt than before
+            Ok(()) | Err(StoreError::LeaseLost { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        asked
+    }
+
+    /// Leases a site for one request, whatever visit is planned there; `None` while somebody else holds it.
+    async fn lease(&self, site: &SiteName) -> Result<Option<LeasedSite>, StandaloneError> {
+        let store = &self.tools.store;
+        let now = clock::now();
+        patiently("a site to be known", || store.site_add_unplanned(site, now)).await?;
+        if !store.blocked_among(std::slice::from_ref(site)).await?.is_empty() {
+            return Err(StandaloneError::OptedOut(site.clone()));
+        }
+        let request = LeaseRequest {
+            worker: self.worker.clone(),
+            sites_max: 1,
+            duration: LEASE_DURATION_DEFAULT,
+            due_before: DateTime::<Utc>::MAX_UTC,
+            only: Some(vec![site.clone()]),
+            groups: GroupSet::all(),
+        };
+        Ok(patiently("a site to be leased", || store.sites_lease(&request, now)).await?.pop())
+    }
+}
+
+impl Visit<'_> {
+    /// Asks for one URL, robots.txt first.
+    async fn run_standalone(
+        &mut self,
+        url: &ManifestUrl,
+        kind: BodyKind,
+        message: Message<'_>,
+    ) -> Result<Attempt, StandaloneError> {
+        match self.ask_allowed(url, kind, message).await {
+            Ok(answer) => answer.map(|reply| Attempt::Answered(Box::new(reply))),
+            Err(Interrupt::Park { until, reason }) => Ok(Attempt::Later { until, reason }),
+            Err(Interrupt::End(VisitEnd::OptedOut)) => Err(StandaloneError::OptedOut(url.site())),
+            Err(Interrupt::End(_)) => Err(StandaloneError::Stopped),
+            Err(Interrupt::Lost | Interrupt::HandOver { .. }) => {
+                let reason = "another worker took the site over".to_owned();
+                Ok(Attempt::Later { until: clock::now() + HELD_PAUSE, reason })
+            }
+            Err(Interrupt::Store(error)) => Err(error.into()),
+        }
+    }
+
+    async fn ask_allowed(
+        &mut self,
+        url: &ManifestUrl,
+        kind: BodyKind,
+        message: Message<'_>,
+    ) -> Result<Result<Reply, StandaloneError>, Interrupt> {
+        let host = url.host();
+        if let Robots::Verdict(verdict) = self.robots(&host).await? {
+            let decision = verdict.decide(&url.path_and_query());
+            if !decision.is_allowed() {
+                return Ok(Err(StandaloneError::Disallowed { host, rule: decision.to_string() }));
+            }
+        }
+        // a name that does not exist fails here too, and says so
+        let answer = self.send(url, kind, message).await?.answer;
+        Ok(answer.map_err(StandaloneError::Failed))
+    }
+}

@@ -1,0 +1,352 @@
+//! Politeness towards hosts that did not ask to be led to: the rules of the host that is asked hold, whoever leads there.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod support;
+
+use std::time::Duration;
+
+use crawler::config::{Mode, SeedSource};
+use crawler::egress::{Cause, Egress, OwnRules};
+use http::HeaderMap;
+use manifest::{ManifestUrl, SiteName};
+use policy::delay::day_of;
+use policy::{BodyKind, FetchOutcome, RobotsKind, VisitEnd};
+use store::ClockWrite;
+use support::{AWP, Crawl, now, shop};
+use testweb::{Answer, Host, Web};
+
+const MANIFEST: &str = "/.well-known/agent-card.json";
+const VICTIM: &str = "victim.example";
+const LIST: &str = "/top.txt";
+const ATTACKERS: usize = 12;
+
+fn attackers(make: impl Fn(Host) -> Host) -> Vec<Host> {
+    (0..ATTACKERS).map(|number| make(Host::new(&format!("attacker{number}.example")))).collect()
+}
+
+/// A web of the attackers and the victim, of which the attackers alone are seeded.
+async fn led_by(attackers: Vec<Host>, victim: Host) -> Crawl {
+    let seeds: Vec<String> = attackers.iter().map(|host| host.name().to_owned()).collect();
+    let web = Web::builder().hosts(attackers).host(victim).start().await.unwrap();
+    Crawl::on(web, &seeds.join("\n")).await
+}
+
+/// Why a list of seeds at this URL was not read.
+async fn refused_list(crawl: &mut Crawl, url: &str) -> String {
+    crawl.config.seeds = vec![SeedSource::Url(ManifestUrl::parse(url).unwrap())];
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), crawler::Cancel::default(), |_| ());
+    let ran = tokio::time::timeout(Duration::from_mins(1), run).await.expect("an end");
+    ran.expect_err("a list that is not read").to_string()
+}
+
+fn list_host(robots: Answer) -> Host {
+    Host::new("lists.example").route("/robots.txt", robots).file(LIST, "text/plain", "shop.example\n")
+}
+
+async fn list_crawl(hosts: Vec<Host>) -> Crawl {
+    let web = Web::builder().hosts(hosts).host(shop()).start().await.unwrap();
+    Crawl::on(web, "").await
+}
+
+/// Every attacker's robots.txt leads to the victim: at first nobody asks the victim anything, and as a seed it is visited once,
+/// under its own robots.txt.
+#[tokio::test]
+async fn robots_that_redirect_to_another_site_lead_nowhere() {
+    for target in ["https://victim.example/robots.txt", "https://victim.example/private/page"] {
+        let hosts = attackers(|host| host.redirect("/robots.txt", 302, target).route(MANIFEST, AWP));
+        let crawl = led_by(hosts, Host::new(VICTIM).robots("User-agent: *\nDisallow: /\n")).await;
+        crawl.pass().await;
+        assert_eq!(crawl.hits(VICTIM).len(), 0, "{target}");
+        for number in 0..ATTACKERS {
+            let name = format!("attacker{number}.example");
+            assert_eq!(crawl.paths(&name), ["/robots.txt"], "unreachable is no permission");
+            let story = crawl.story(&name).await;
+            assert_eq!(story.visits[0].end, VisitEnd::RobotsUnreachable);
+            let robots = story.state.hosts[0].robots.as_ref().unwrap();
+            assert_eq!(robots.kind, RobotsKind::Unreachable);
+            assert_eq!(robots.cause.as_deref(), Some("redirects_to_other_site"));
+        }
+        crawl.pass().await;
+        assert_eq!(crawl.paths(VICTIM), ["/robots.txt"], "the victim is a site like any other");
+    }
+}
+
+/// Every way in which one site can lead to another: none of them makes a request there in the visit of the one that leads.
+#[tokio::test]
+async fn nothing_of_one_site_makes_a_request_to_another_in_its_visit() {
+    let url = format!("https://{VICTIM}/private.json");
+    let card = format!(r#"{{"arws_version":"1.0","name":"A","description":"B","tools":"{url}"}}"#);
+    let page = format!("<html><head><link rel='agent-manifest' href='{url}'></head></html>");
+    let robots = format!("User-agent: *\nAllow: /\nAgentmap: {url}\n");
+    let hosts = attackers(|host| {
+        host.robots(&robots)
+            .redirect("/agent.json", 302, &url)
+            .file("/.well-known/agent-manifest.json", "application/json", card.clone())
+            .route("/", Answer::html(page.clone()).header("link", &format!("<{url}>; rel=\"ard\"")))
+    });
+    let victim = Host::new(VICTIM).robots("User-agent: *\nDisallow: /private\n");
+    let crawl = led_by(hosts, victim.file("/private.json", "application/json", AWP)).await;
+    crawl.pass().await;
+    assert_eq!(crawl.hits(VICTIM).len(), 0);
+    assert_eq!(crawl.outcome("attacker0.example", "/agent.json").await, FetchOutcome::RedirectedAway);
+    crawl.pass().await;
+    let paths = crawl.paths(VICTIM);
+    assert_eq!(paths.first().map(String::as_str), Some("/robots.txt"));
+    assert_eq!(paths.iter().filter(|path| *path == "/robots.txt").count(), 1);
+    assert!(!paths.contains(&"/private.json".to_owned()), "{paths:?}");
+}
+
+#[tokio::test]
+async fn a_pause_and_a_crawl_delay_of_the_victim_hold_whoever_leads_there() {
+    let limited = Host::new(VICTIM).catch_all(Answer::retry_after(429, "3600"));
+    let slow = Host::new(VICTIM).robots("User-agent: *\nCrawl-delay: 30\n").file(
+        LIST,
+        "text/plain",
+        "shop.example\n",
+    );
+    for victim in [limited, slow] {
+        let hosts = attackers(|host| host.redirect("/robots.txt", 302, "https://victim.example/robots.txt"));
+        let mut crawl = led_by(hosts, victim).await;
+        let seeds = crawl.config.seeds.clone();
+        crawl.config.seeds = vec![SeedSource::Text { name: "seeds".to_owned(), text: VICTIM.to_owned() }];
+        crawl.pass().await;
+        assert_eq!(crawl.paths(VICTIM), ["/robots.txt"]);
+        crawl.config.seeds = seeds;
+        crawl.config.revisit_older_than = Some(Duration::ZERO);
+        crawl.pass().await;
+        let refused = refused_list(&mut crawl, &format!("https://{VICTIM}{LIST}")).await;
+        assert!(
+            refused.contains("not to be asked before") || refused.contains("does not allow it"),
+            "{refused}"
+        );
+        assert_eq!(crawl.paths(VICTIM), ["/robots.txt"], "within its pause");
+    }
+}
+
+#[tokio::test]
+async fn no_session_asks_a_host_of_another_site() {
+    let crawl = led_by(attackers(|host| host), Host::new(VICTIM)).await;
+    let egress = Egress::new(crawl.config.egress.clone()).unwrap();
+    let session = egress.session(SiteName::parse("attacker0.example").unwrap()).unwrap();
+    let victim = ManifestUrl::parse("https://victim.example/").unwrap();
+    assert_eq!(session.resolve(&victim.host()).await.unwrap_err().cause, Cause::OtherSite);
+    let fetched = session.fetch(&victim, BodyKind::Robots, &HeaderMap::new()).await;
+    assert_eq!(fetched.unwrap_err().cause, Cause::OtherSite);
+    let posted = session.post_json(&victim, &serde_json::Value::Null).await;
+    assert_eq!(posted.unwrap_err().cause, Cause::OtherSite);
+    assert!(crawl.web.log().connections().is_empty());
+    let own: manifest::Host = "www.attacker0.example".parse().unwrap();
+    assert_ne!(session.resolve(&own).await.map_err(|failure| failure.cause).err(), Some(Cause::OtherSite));
+}
+
+/// A robots.txt on another host of the site is asked for by the clock and the Crawl-delay of that host.
+#[tokio::test]
+async fn robots_on_another_host_of_the_site_goes_by_that_hosts_clock() {
+    let www = Host::new("www.shop.example").robots("User-agent: *\nCrawl-delay: 30\n");
+    let api =
+        Host::new("api.shop.example").redirect("/robots.txt", 301, "https://www.shop.example/robots.txt");
+    let apex = shop().redirect("/robots.txt", 301, "https://www.shop.example/robots.txt");
+    let crawl = Crawl::of([www, api, apex]).await;
+    let summary = crawl.pass().await;
+    assert_eq!(summary.parked.len(), 1, "{summary:?}");
+    assert_eq!(crawl.paths("www.shop.example"), ["/robots.txt"], "once within its Crawl-delay");
+    crawl.pass().await;
+    assert_eq!(crawl.paths("www.shop.example"), ["/robots.txt"]);
+    let elsewhere = shop().redirect("/robots.txt", 301, "https://www.shop.example/rules.txt");
+    let crawl = Crawl::of([elsewhere]).await;
+    crawl.pass().await;
+    let story = crawl.story("shop.example").await;
+    assert_eq!(story.visits[0].end, VisitEnd::RobotsDenied, "the rules for that path are not known");
+}
+
+/// Of each 2xx the file is read, and what is not the whole file permits nothing.
+#[tokio::test]
+async fn robots_with_any_2xx_are_read() {
+    let answers = (200..=299).filter(|status| ![204, 205].contains(status));
+    let hosts: Vec<Host> = answers
+        .map(|status| {
+            let robots = Answer::text("User-agent: *\nDisallow: /\n").with_status(status);
+            Host::new(&format!("site{status}.example")).route("/robots.txt", robots).route(MANIFEST, AWP)
+        })
+        .collect();
+    let names: Vec<String> = hosts.iter().map(|host| host.name().to_owned()).collect();
+    let crawl = Crawl::of(hosts).await;
+    crawl.pass().await;
+    for name in names {
+        assert_eq!(crawl.paths(&name), ["/robots.txt"], "{name}");
+    }
+    let empty = Host::new("empty.example").route("/robots.txt", Answer::status(204)).route(MANIFEST, AWP);
+    let crawl = Crawl::of([empty]).await;
+    crawl.pass().await;
+    assert_eq!(crawl.story("empty.example").await.visits[0].end, VisitEnd::Completed);
+}
+
+#[tokio::test]
+async fn retry_after_is_obeyed_on_every_answer_that_carries_it() {
+    let asking = |answer: Answer| answer.header("retry-after", "3600");
+    let answers = [
+        asking(Answer::redirect(302, "/moved.json")),
+        asking(Answer::redirect(302, "https://other.example/x")),
+        asking(Answer::json(AWP)),
+        asking(Answer::status(404)),
+        asking(Answer::status(500)),
+        asking(Answer::html("<p>prove it").header("cf-mitigated", "challenge")),
+        asking(Answer::json("{}").header("content-encoding", "gzip, gzip")),
+    ];
+    let hosts: Vec<Host> = answers
+        .into_iter()
+        .enumerate()
+        .flat_map(|(number, answer)| {
+            let file = Host::new(&format!("file{number}.example")).robots("").route(MANIFEST, answer.clone());
+            [file, Host::new(&format!("robots{number}.example")).route("/robots.txt", answer)]
+        })
+        .collect();
+    let names: Vec<String> = hosts.iter().map(|host| host.name().to_owned()).collect();
+    let mut crawl = Crawl::of(hosts).await;
+    crawl.pass().await;
+    for name in &names {
+        let wanted = if name.starts_with("file") { 2 } else { 1 };
+        assert_eq!(crawl.paths(name).len(), wanted, "{name}: {:?}", crawl.paths(name));
+        let wait = crawl.story(name).await.state.not_before.unwrap() - now();
+        assert!((3_400..=3_600).contains(&wait.num_seconds()), "{name}: {wait}");
+    }
+    crawl.pass_again().await;
+    assert_eq!(crawl.web.log().hit_count(), 0, "even an operator in a hurry waits");
+}
+
+#[tokio::test]
+async fn three_walls_end_a_visit_whatever_their_status() {
+    for status in [200, 202, 302, 404, 503] {
+        let wall = Answer::html("<p>prove it").with_status(status).header("cf-mitigated", "challenge");
+        let walled = Host::new("wall.example").robots("").catch_all(wall.clone());
+        let robots = Host::new("robots.example").route("/robots.txt", wall);
+        let crawl = Crawl::of([walled, robots]).await;
+        crawl.pass().await;
+        let story = crawl.story("wall.example").await;
+        assert_eq!(
+            (story.visits[0].end, crawl.paths("wall.example").len()),
+            (VisitEnd::Blocked, 4),
+            "{status}"
+        );
+        let story = crawl.story("robots.example").await;
+        assert_eq!(story.visits[0].end, VisitEnd::RobotsDenied, "{status}");
+        assert_eq!(crawl.paths("robots.example"), ["/robots.txt"], "{status}");
+        assert_eq!(story.state.hosts[0].robots.as_ref().unwrap().cause.as_deref(), Some("bot_wall"));
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_seeds_is_read_by_the_rules_of_its_host() {
+    let mut crawl = list_crawl(vec![list_host(Answer::text("User-agent: *\nAllow: /\n"))]).await;
+    crawl.config.seeds = vec![SeedSource::Url(ManifestUrl::parse("https://lists.example/top.txt").unwrap())];
+    crawl.config.delay = Duration::from_millis(60);
+    let summary = crawl.pass().await;
+    assert_eq!((summary.seeds.read, summary.sites_visited), (1, 1), "{summary:?}");
+    crawl.pass().await;
+    assert_eq!(crawl.paths("lists.example"), ["/robots.txt", LIST, LIST], "the copy of robots.txt is kept");
+    for pair in crawl.hits("lists.example").windows(2) {
+        assert!(pair[1].started_us.saturating_sub(pair[0].ended_us) >= 60_000, "the gap holds: {pair:?}");
+    }
+    let site = SiteName::parse("lists.example").unwrap();
+    crawl.store.site_block(&site, "by letter", now()).await.unwrap();
+    let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
+    assert!(refused.contains("asked to be left out"), "{refused}");
+    assert_eq!(crawl.hits("lists.example").len(), 3);
+}
+
+#[tokio::test]
+async fn a_list_that_robots_forbids_or_that_has_to_wait_is_not_read() {
+    for (robots, hits, reason) in [
+        (Answer::text("User-agent: *\nDisallow: /top"), 1, "disallowed by line 2"),
+        (Answer::status(500), 1, "could not be read"),
+        (Answer::redirect(302, "https://shop.example/robots.txt"), 1, "redirects_to_other_site"),
+        (Answer::text("User-agent: *\nCrawl-delay: 30"), 1, "not to be asked before"),
+        (Answer::retry_after(404, "3600"), 1, "not to be asked before"),
+    ] {
+        let mut crawl = list_crawl(vec![list_host(robots)]).await;
+        for _ in 0..2 {
+            let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
+            assert!(refused.contains(reason), "{refused}");
+            assert_eq!(crawl.hits("lists.example").len(), hits, "{reason}: also the next time");
+        }
+        assert_eq!(crawl.hits("shop.example").len(), 0, "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn redirects_of_a_list_go_by_the_record_of_the_site_that_they_lead_to() {
+    let to_victim =
+        Host::new("lists.example").robots("").redirect(LIST, 302, "https://victim.example/private");
+    let victim = Host::new(VICTIM).robots("User-agent: *\nDisallow: /private\n");
+    let mut crawl =
+        list_crawl(vec![to_victim, victim.file("/private", "text/plain", "shop.example\n")]).await;
+    let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
+    assert!(refused.contains("robots.txt of victim.example does not allow it"), "{refused}");
+    assert_eq!(crawl.paths(VICTIM), ["/robots.txt"]);
+    let site = SiteName::parse(VICTIM).unwrap();
+    crawl.store.site_block(&site, "by letter", now()).await.unwrap();
+    let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
+    assert!(refused.contains("the owner of victim.example asked to be left out"), "{refused}");
+    assert_eq!(crawl.paths(VICTIM), ["/robots.txt"]);
+}
+
+#[tokio::test]
+async fn a_retry_after_of_a_list_is_kept_for_the_next_time() {
+    let limited = Host::new("lists.example").robots("").route(LIST, Answer::retry_after(429, "3600"));
+    let mut crawl = list_crawl(vec![limited]).await;
+    let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
+    assert!(refused.contains("429"), "{refused}");
+    let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
+    assert!(refused.contains("not to be asked before") && refused.contains("Retry-After"), "{refused}");
+    assert_eq!(crawl.paths("lists.example"), ["/robots.txt", LIST]);
+    let story = crawl.story("lists.example").await;
+    assert_eq!((story.visits.len(), story.summary.next_visit_at), (0, None), "it is no site to visit");
+    assert!(story.state.not_before.is_some());
+}
+
+/// On addresses that are not the operator's own the budget of the day holds for lists too.
+#[tokio::test]
+async fn a_list_is_within_the_budget_of_its_host() {
+    let mut crawl = list_crawl(vec![list_host(Answer::text(""))]).await;
+    crawl.config.egress.own_rules = OwnRules::Strict;
+    let site = SiteName::parse("lists.example").unwrap();
+    crawl.store.site_add_unplanned(&site, now()).await.unwrap();
+    let spent = ClockWrite {
+        host: "lists.example".parse().unwrap(),
+        address: None,
+        next_ok_at: now(),
+        address_next_ok_at: None,
+        not_before: None,
+        requests_add: 40,
+        day: day_of(now()),
+        progress: None,
+        member: None,
+    };
+    crawl.store.clocks_save(&[spent]).await.unwrap();
+    let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
+    assert!(refused.contains("budget"), "{refused}");
+    assert_eq!(crawl.web.log().hit_count(), 0);
+}
+
+/// A registry is asked page after page within the gap, and what was read before a pause is used.
+#[tokio::test]
+async fn a_registry_is_asked_by_its_rules_and_a_pause_keeps_what_was_read() {
+    let page = r#"{"results":[{"identifier":"urn:air:shop.example:agents:one"}],"pageToken":"next"}"#;
+    let pages = Answer::json(page).taking_posts();
+    let pages = pages.times(1, Answer::json(page).taking_posts().header("retry-after", "3600"));
+    let registry = Host::new("registry.example").robots("").route("/search", pages);
+    let mut crawl = list_crawl(vec![registry]).await;
+    crawl.config.seeds = vec![SeedSource::Registry(ManifestUrl::parse("https://registry.example/").unwrap())];
+    crawl.config.mode = Mode::Once { park_wait: Duration::ZERO };
+    let summary = crawl.pass().await;
+    assert_eq!((summary.seeds.read, summary.sites_visited), (1, 1), "{summary:?}");
+    assert_eq!(crawl.paths("registry.example"), ["/robots.txt", "/search", "/search"]);
+    let forbidding = Host::new("registry.example").robots("User-agent: *\nDisallow: /search\n");
+    let mut crawl = list_crawl(vec![forbidding.route("/search", Answer::json(page).taking_posts())]).await;
+    crawl.config.seeds = vec![SeedSource::Registry(ManifestUrl::parse("https://registry.example/").unwrap())];
+    let run = crawler::run(crawl.config.clone(), crawl.store.clone(), crawler::Cancel::default(), |_| ());
+    let refused = run.await.expect_err("a registry that is not asked").to_string();
+    assert!(refused.contains("does not allow it"), "{refused}");
+    assert_eq!(crawl.paths("registry.example"), ["/robots.txt"]);
+}

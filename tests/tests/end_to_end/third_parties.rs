@@ -1,0 +1,52 @@
+//! Sites that lead a crawler to a victim by robots.txt, by manifests and by links, and lists of seeds that do: judged by the
+//! log of all hosts, the victims' included.
+
+use testweb::{Answer, Host, Web};
+
+use crate::world::{Backend, World, output, said};
+
+const ATTACKERS: usize = 30;
+/// Forbids everything, and is led to by robots.txt, manifests and links.
+const CLOSED: &str = "closed.test";
+/// Asks for a pause, and is led to in the same ways.
+const BUSY: &str = "busy.test";
+
+fn attacker(number: usize) -> Host {
+    let host = Host::new(&format!("attacker{number}.test"));
+    let victim = if number.is_multiple_of(2) { CLOSED } else { BUSY };
+    let to = |path: &str| format!("https://{victim}{path}");
+    match number % 3 {
+        0 => host.redirect("/robots.txt", 302, &to("/robots.txt")),
+        1 => host.redirect("/robots.txt", 301, &to("/private/rules")),
+        _ => {
+            let link = format!("<{}>; rel=\"agent-manifest\"", to("/private/b.json"));
+            host.robots("User-agent: *\nAllow: /\n")
+                .redirect("/agent.json", 302, &to("/private/a.json"))
+                .route("/", Answer::html("<p>hello").header("link", &link))
+        }
+    }
+}
+
+pub(crate) async fn limits_belong_to_the_host_that_is_asked(backend: Backend) {
+    let closed =
+        Host::new(CLOSED).robots("User-agent: *\nDisallow: /\n").file("/top.txt", "text/plain", "a.test\n");
+    let busy = Host::new(BUSY).catch_all(Answer::retry_after(429, "3600"));
+    let lists = Host::new("lists.test")
+        .robots("User-agent: *\nAllow: /\n")
+        .file("/top.txt", "text/plain", "attacker0.test\n")
+        .redirect("/away.txt", 302, "https://closed.test/top.txt");
+    let hosts = (0..ATTACKERS).map(attacker).chain([closed, busy, lists]);
+    let world = World::start(backend, Web::builder().hosts(hosts)).await;
+    world.write_seeds((0..ATTACKERS).map(|number| format!("attacker{number}.test")));
+    world.crawl(&["--seeds", "https://lists.test/top.txt"]);
+    let hits = |host: &str| world.web.log().hits_on(host).len();
+    assert_eq!((hits(CLOSED), hits(BUSY)), (0, 0), "nobody else's visit asks them anything");
+
+    // the victims are sites of their own by now, and everybody leads to them once more
+    world.crawl(&["--revisit", "0s"]);
+    world.crawl(&["--revisit", "0s"]);
+    let read = output(world.crawler(&["--seeds", "https://lists.test/away.txt"]));
+    assert!(!read.status.success() && said(&read).contains("robots.txt of closed.test"), "{}", said(&read));
+    assert_eq!((hits(CLOSED), hits(BUSY)), (1, 1), "robots.txt once each, and then their word holds");
+    world.assert_polite();
+}
