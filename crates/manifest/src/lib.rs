@@ -38,6 +38,7 @@ pub use model::{
 pub use name::{CapabilityId, ContentHash, Host, ManifestId, ManifestUrl, NameError, SiteName};
 pub use position::place;
 pub use read::{
-    DOCUMENT_BYTES_MAX, Document, LinkedDocument, MANIFEST_BYTES_ADVISED, MANIFEST_BYTES_MAX, read,
+    DOCUMENT_BYTES_MAX, Document, LinkedDocument, MANIFEST_BYTES_ADVISED, MANIFEST_BYTES_MAX, READER_VERSION,
+    read,
 };
 pub use semantic::known_types;

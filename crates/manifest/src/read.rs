@@ -37,6 +37,11 @@ pub struct LinkedDocument<'a> {
     pub bytes: &'a [u8],
 }
 
+/// Version of the reader: what it accepts, how it parses, and which budgets it enforces.
+///
+/// Raise it by one whenever reading changes: another parser or parser version, another budget, or another normalisation.
+/// A document that stalled or ended a reader is retried only by a reader of another version.
+pub const READER_VERSION: u32 = 1;
 /// Largest document that is parsed at all: the largest OpenAPI documents published are a quarter of it.
 pub const DOCUMENT_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 /// Largest manifest that is read; only OpenAPI documents may be longer.
