@@ -95,7 +95,8 @@ async fn ask(session: &Session, url: &ManifestUrl, text: &str, token: Option<&st
     if reply.head.status != StatusCode::OK {
         return Err(format!("the registry answered {}", reply.head.status));
     }
-    serde_json::from_slice(&reply.body.bytes).map_err(|error| format!("its answer is not JSON: {error}"))
+    manifest::budget::parse_within_budget(&reply.body.bytes, &manifest::budget::BODY)
+        .map_err(|error| format!("its answer is not usable JSON: {error}"))
 }
 
 /// A result names the document's URL, and its publisher in its URN: `urn:air:PUBLISHER:…`.

@@ -1,7 +1,8 @@
 //! `<link>` elements in the head of a page.
 //!
 //! Only the head is read, with a tokenizer that follows the WHATWG rules: attributes in any order, quoting and case,
-//! comments passed over. Text, scripts and the body are of no interest.
+//! comments passed over. Text, scripts and the body are of no interest. The tokenizer keeps one token at a time, so that a
+//! page costs a few times its length at most, and its length has a cap.
 
 use html5gum::{HtmlString, StartTag, Token, Tokenizer};
 
@@ -9,32 +10,41 @@ use html5gum::{HtmlString, StartTag, Token, Tokenizer};
 const LINKS_MAX: usize = 200;
 /// Longest address that is taken over.
 const HREF_BYTES_MAX: usize = 2_048;
+/// Longest page whose head is looked at: as much of a homepage as is fetched.
+const PAGE_BYTES_MAX: usize = 512 * 1_024;
+/// Relations that one link may have; HTML defines some twenty.
+const RELS_MAX: usize = 16;
+/// Longest `rel` or `type` that is taken over.
+const WORDS_BYTES_MAX: usize = 256;
 
 /// One `<link rel href type>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct HtmlLink {
+pub struct HtmlLink {
     /// Lower case, one for each word of `rel`.
-    pub(crate) rels: Vec<String>,
-    pub(crate) href: String,
-    pub(crate) media_type: Option<String>,
+    pub rels: Vec<String>,
+    pub href: String,
+    pub media_type: Option<String>,
 }
 
 /// What the head links to, and what its relative addresses are relative to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct HtmlHead {
-    pub(crate) base: Option<String>,
-    pub(crate) links: Vec<HtmlLink>,
+pub struct HtmlHead {
+    pub base: Option<String>,
+    pub links: Vec<HtmlLink>,
 }
 
 /// Reads the head of a page, as far as it was fetched.
-pub(crate) fn read_head(page: &[u8]) -> HtmlHead {
+pub fn read_head(page: &[u8]) -> HtmlHead {
     let mut head = HtmlHead::default();
+    let page = page.get(..page.len().min(PAGE_BYTES_MAX)).unwrap_or_default();
     for token in Tokenizer::new(page) {
         let Ok(token) = token;
         match token {
             Token::StartTag(tag) => match tag.name.as_slice() {
                 b"body" => break,
-                b"base" if head.base.is_none() => head.base = attribute(&tag, b"href"),
+                b"base" if head.base.is_none() => {
+                    head.base = attribute(&tag, b"href").filter(|href| href.len() <= HREF_BYTES_MAX);
+                }
                 b"link" if head.links.len() < LINKS_MAX => head.links.extend(link(&tag)),
                 _ => {}
             },
@@ -46,10 +56,12 @@ pub(crate) fn read_head(page: &[u8]) -> HtmlHead {
 }
 
 fn link(tag: &StartTag<()>) -> Option<HtmlLink> {
+    let rel = attribute(tag, b"rel").filter(|rel| rel.len() <= WORDS_BYTES_MAX)?;
     let rels: Vec<String> =
-        attribute(tag, b"rel")?.split_ascii_whitespace().map(str::to_ascii_lowercase).collect();
+        rel.split_ascii_whitespace().take(RELS_MAX).map(str::to_ascii_lowercase).collect();
     let href = attribute(tag, b"href").filter(|href| !href.is_empty() && href.len() <= HREF_BYTES_MAX)?;
-    Some(HtmlLink { rels, href, media_type: attribute(tag, b"type") })
+    let media_type = attribute(tag, b"type").filter(|media_type| media_type.len() <= WORDS_BYTES_MAX);
+    Some(HtmlLink { rels, href, media_type })
 }
 
 fn attribute(tag: &StartTag<()>, name: &[u8]) -> Option<String> {
