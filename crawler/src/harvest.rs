@@ -129,7 +129,8 @@ fn read_page(reply: Reply) -> Result<Value, String> {
     else {
         return Err(refused(&reply.head));
     };
-    serde_json::from_slice(&body.bytes).map_err(|error| format!("its answer is not JSON: {error}"))
+    manifest::budget::parse_within_budget(&body.bytes, &manifest::budget::BODY)
+        .map_err(|error| format!("its answer is not usable JSON: {error}"))
 }
 
 /// A result names the document's URL, and its publisher in its URN: `urn:air:PUBLISHER:…`.

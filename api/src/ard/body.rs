@@ -19,7 +19,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
             format!("the body is larger than the {BODY_BYTES_MAX} bytes that a query may have"),
         ));
     }
-    serde_json::from_slice(bytes)
+    manifest::budget::parse_within_budget(bytes, &manifest::budget::BODY)
         .map_err(|error| Problem::bad_request(format!("the body is not the JSON expected here: {error}")))
 }
 

@@ -202,7 +202,7 @@ async fn run(
 
 /// A body of JSON, as long as the interface takes at all: it may hold a document to validate.
 fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes)
+    manifest::budget::parse_within_budget(bytes, &manifest::budget::BODY)
         .map_err(|error| Problem::bad_request(format!("the body is not the JSON expected here: {error}")))
 }
 

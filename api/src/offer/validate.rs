@@ -88,15 +88,17 @@ fn answer(manifest: &Manifest, bytes: Option<&[u8]>) -> Value {
     for finding in &manifest.findings {
         *by_severity.entry(finding.severity.as_str()).or_default() += 1;
     }
-    let mut findings: Vec<&Finding> = manifest.findings.iter().collect();
+    let mut findings = manifest.findings.clone();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let row = |finding: &&Finding| {
-        let place = bytes.and_then(|bytes| manifest::place(bytes, finding));
+    findings.truncate(FINDINGS_MAX);
+    let mut places = bytes.map(|bytes| manifest::places(bytes, &findings)).unwrap_or_default();
+    places.resize(findings.len(), None);
+    let row = |(finding, place): (&Finding, Option<(usize, usize)>)| {
         json!({"code": finding.code, "severity": finding.severity, "spec": finding.spec, "pointer": finding.pointer,
                "line": place.map(|(line, _)| line), "column": place.map(|(_, column)| column),
                "text": finding.text, "fix": finding.fix})
     };
-    let mut rows: Vec<Value> = findings.iter().take(FINDINGS_MAX).map(row).collect();
+    let mut rows: Vec<Value> = findings.iter().zip(places).map(row).collect();
     let is_cut = !rows.is_empty() && fit(&mut rows, ANSWER_BYTES_MAX - HEAD_BYTES);
     let (capabilities, invocable) = if manifest.format().is_indexable() {
         let invocable = manifest.capabilities.iter().filter(|capability| capability.is_invocable()).count();

@@ -148,9 +148,13 @@ fn told(mut manifest: Manifest, bytes: &[u8]) -> ValidateAnswer {
 /// The worst first, each with its place.
 fn placed(bytes: &[u8], mut findings: Vec<Finding>) -> Vec<PlacedFinding> {
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let place = |(index, finding): (usize, Finding)| {
-        let found = if index < PLACED_MAX { manifest::place(bytes, &finding) } else { None };
-        PlacedFinding { finding, line: found.map(|(line, _)| line), column: found.map(|(_, column)| column) }
+    let mut places =
+        manifest::places(bytes, findings.get(..findings.len().min(PLACED_MAX)).unwrap_or_default());
+    places.resize(findings.len(), None);
+    let place = |(finding, found): (Finding, Option<(usize, usize)>)| PlacedFinding {
+        finding,
+        line: found.map(|(line, _)| line),
+        column: found.map(|(_, column)| column),
     };
-    findings.into_iter().enumerate().map(place).collect()
+    findings.into_iter().zip(places).map(place).collect()
 }

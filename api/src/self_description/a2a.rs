@@ -63,7 +63,8 @@ pub(super) async fn answer(
     bytes: Bytes,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
-    let call = match serde_json::from_slice::<Value>(&bytes).map(serde_json::from_value::<Call>) {
+    let parsed = manifest::budget::parse_within_budget::<Value>(&bytes, &manifest::budget::BODY);
+    let call = match parsed.map(serde_json::from_value::<Call>) {
         Err(error) => return Ok(failure(&Value::Null, PARSE_ERROR, &error.to_string())),
         Ok(Err(error)) => return Ok(failure(&Value::Null, INVALID_REQUEST, &error.to_string())),
         Ok(Ok(call)) => call,

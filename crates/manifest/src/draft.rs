@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::address::{self, Address};
+use crate::budget;
 use crate::model::{
     Capability, CapabilityKind, Conformance, ConformanceLevel, Detection, Finding, Format, Manifest,
     Severity, Strength,
@@ -23,6 +24,9 @@ use crate::{check, safety, semantic, text};
 
 /// Capabilities kept of one document: five times the largest published list seen.
 pub(crate) const CAPABILITIES_MAX: usize = 5_000;
+/// Memory that the capabilities of one document take at most, so that what a document repeats by reference or by default
+/// does not multiply: twice what the largest published document takes.
+const CAPABILITY_BYTES_MAX: usize = 32 * 1_024 * 1_024;
 /// Findings kept of one code; the last one kept says how many more there are.
 const FINDINGS_PER_CODE_MAX: usize = 20;
 /// Characters of a name, as ATP's schema allows them.
@@ -31,6 +35,8 @@ pub(crate) const NAME_CHARS_MAX: usize = 200;
 pub(crate) const DESCRIPTION_CHARS_MAX: usize = 2_000;
 /// Characters of a native id; longer ones are cut, as a key has to fit a line.
 const NATIVE_ID_CHARS_MAX: usize = 200;
+/// Ways to authenticate that one capability names: a service has a handful.
+pub(crate) const SCHEMES_PER_CAPABILITY_MAX: usize = 64;
 /// Tags kept of one manifest or capability.
 const TAGS_MAX: usize = 64;
 /// Characters of one tag.
@@ -81,6 +87,9 @@ pub(crate) struct Draft<'d> {
     pub(crate) manifest: Manifest,
     counts: HashMap<Cow<'static, str>, usize>,
     native_ids: HashMap<String, usize>,
+    /// Memory that the capabilities take, and whether one was refused.
+    kept_bytes: usize,
+    full: bool,
     judged: Vec<(&'static str, Belongs)>,
     /// Pointer of the part that is being read as a document of its own; empty for the whole.
     inside: String,
@@ -94,6 +103,8 @@ impl<'d> Draft<'d> {
             manifest: blank(document, served_as.origin(), detection),
             counts: HashMap::new(),
             native_ids: HashMap::new(),
+            kept_bytes: 0,
+            full: false,
             judged: Vec::new(),
             inside: String::new(),
         }
@@ -136,6 +147,13 @@ impl<'d> Draft<'d> {
     /// Reports a broken rule, in the words of this document.
     pub(crate) fn report(&mut self, rule: &Rule, pointer: String, text: impl Into<String>) {
         self.add(Cow::Borrowed(rule.code), rule.severity, rule.spec, pointer, text.into(), rule.fix);
+    }
+
+    /// Refuses the document for what it would cost: nothing of it is read.
+    pub(crate) fn refuse(&mut self, rule: &Rule, text: String) {
+        self.manifest.detection = detection(Format::Malformed, Strength::Strong, text.clone());
+        self.report(rule, String::new(), text);
+        self.judge(rule.spec, |_| true);
     }
 
     /// Reports a broken rule in the rule's own words.
@@ -240,19 +258,28 @@ impl<'d> Draft<'d> {
 
     /// Ids have to be unique for keys to be: the second `search` becomes `search~2`.
     fn unique(&mut self, id: &str) -> String {
+        let mut count = self.native_ids.get(id).copied().unwrap_or_default();
         let mut candidate = id.to_owned();
-        while let Some(count) = self.native_ids.get_mut(&candidate) {
-            *count += 1;
+        // The count goes on from the last repeat, so that no candidate is tried twice for one id.
+        while count > 0 {
+            count += 1;
             candidate = format!("{id}~{count}");
+            if !self.native_ids.contains_key(&candidate) {
+                break;
+            }
         }
-        self.native_ids.insert(candidate.clone(), 1);
+        self.native_ids.insert(id.to_owned(), count.max(1));
+        self.native_ids.insert(candidate.clone(), if candidate == id { count.max(1) } else { 1 });
         candidate
     }
 
     /// Completes what may be inferred and keeps the capability, unless the document has too many already.
     pub(crate) fn push(&mut self, mut capability: Capability) {
-        if self.manifest.capabilities.len() >= CAPABILITIES_MAX {
-            let text = format!("only the first {CAPABILITIES_MAX} capabilities are read");
+        let kept = self.manifest.capabilities.len();
+        self.kept_bytes = self.kept_bytes.saturating_add(bytes_of(&capability));
+        if kept >= CAPABILITIES_MAX || self.kept_bytes > CAPABILITY_BYTES_MAX {
+            self.full = true;
+            let text = format!("only the first {kept} capabilities are read");
             self.report(&CAPABILITIES_CUT, capability.pointer, text);
             return;
         }
@@ -266,8 +293,8 @@ impl<'d> Draft<'d> {
     }
 
     /// Whether no further capability would be kept: lets long loops end early.
-    pub(crate) fn is_full(&self) -> bool {
-        self.manifest.capabilities.len() > CAPABILITIES_MAX
+    pub(crate) const fn is_full(&self) -> bool {
+        self.full
     }
 
     fn flag_texts(&mut self, capability: &mut Capability) {
@@ -328,6 +355,21 @@ impl<'d> Draft<'d> {
     }
 }
 
+/// Memory that a capability takes, its schemas and long texts counted.
+fn bytes_of(capability: &Capability) -> usize {
+    let schemas = [&capability.parameters, &capability.response].into_iter().flatten();
+    let schemas: usize = schemas.map(|schema| budget::bytes_of(schema, CAPABILITY_BYTES_MAX)).sum();
+    let texts: usize = [&capability.description, &capability.title, &capability.invocation.url]
+        .into_iter()
+        .flatten()
+        .chain(&capability.tags)
+        .chain(&capability.examples)
+        .map(String::len)
+        .sum();
+    let scopes: usize = capability.auth.scopes.iter().map(|scope| size_of::<String>() + scope.len()).sum();
+    size_of::<Capability>() + schemas + texts + scopes + capability.pointer.len()
+}
+
 /// A short description in plain words.
 pub(crate) fn description(text: Option<&str>) -> Option<String> {
     text::plain(text?, DESCRIPTION_CHARS_MAX)
@@ -355,8 +397,8 @@ fn content_hash(document: &Document<'_>) -> ContentHash {
     if document.linked.is_empty() {
         return ContentHash::of(document.bytes);
     }
-    let parts = std::iter::once(document.bytes).chain(document.linked.iter().map(|linked| linked.bytes));
-    ContentHash::of(&parts.collect::<Vec<_>>().concat())
+    let linked = document.linked.iter().map(|linked| linked.bytes);
+    ContentHash::of_parts(std::iter::once(document.bytes).chain(linked))
 }
 
 fn blank(document: &Document<'_>, origin: String, detection: Detection) -> Manifest {

@@ -16,6 +16,9 @@ use crate::text::{self, Hidden};
 pub(crate) const DEPTH_MAX: usize = 64;
 /// Longest string kept; RFC 9309's half mebibyte is for whole files, and no field of a manifest is an eighth of it.
 pub(crate) const STRING_BYTES_MAX: usize = 64 * 1_024;
+/// Longest name of a member that is kept: pointers repeat names, so that long ones would multiply. The longest path of a
+/// published OpenAPI document has 250 bytes.
+pub(crate) const NAME_BYTES_MAX: usize = 1_024;
 /// Notes of one kind that are kept with their place.
 const NOTES_MAX: usize = 20;
 
@@ -39,7 +42,7 @@ pub(crate) struct NotJson {
     pub(crate) reason: String,
 }
 
-/// Parses a whole document.
+/// Parses a whole document. Callers check its budget first ([`crate::budget::check_json`]).
 pub(crate) fn parse(text: &str) -> Result<(Value, Notes), NotJson> {
     let notes = RefCell::new(Notes::default());
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -126,12 +129,12 @@ impl Seed<'_> {
     }
 
     /// The string as it is kept: clean and within the cap.
-    fn keep(self, text: &str) -> Option<String> {
-        let cut = text.len() > STRING_BYTES_MAX;
+    fn keep(self, text: &str, bytes_max: usize) -> Option<String> {
+        let cut = text.len() > bytes_max;
         if cut {
             self.note(|notes| &mut notes.cut);
         }
-        let text = text.get(..text.floor_char_boundary(STRING_BYTES_MAX)).unwrap_or(text);
+        let text = text.get(..text.floor_char_boundary(bytes_max)).unwrap_or(text);
         let cleaned = text::clean(text, |kind, count| self.note_hidden(kind, count));
         if cut { Some(cleaned.unwrap_or_else(|| text.to_owned())) } else { cleaned }
     }
@@ -181,7 +184,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::String(self.keep(value).unwrap_or_else(|| value.to_owned())))
+        Ok(Value::String(self.keep(value, STRING_BYTES_MAX).unwrap_or_else(|| value.to_owned())))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
@@ -209,7 +212,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
             return Ok(Value::Null);
         }
         while let Some(name) = object.next_key::<String>()? {
-            let name = self.keep(&name).unwrap_or(name);
+            let name = self.keep(&name, NAME_BYTES_MAX).unwrap_or(name);
             let path = Path { parent: self.path, step: Step::Name(&name) };
             let seed = Seed { notes: self.notes, path: Some(&path), depth: self.depth + 1 };
             let value = object.next_value_seed(seed)?;

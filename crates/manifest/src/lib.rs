@@ -6,6 +6,7 @@
 
 mod address;
 mod auth;
+pub mod budget;
 mod bytes;
 mod catalogue;
 mod check;
@@ -28,6 +29,7 @@ mod schema;
 mod semantic;
 mod served;
 mod text;
+pub mod web;
 
 pub use bytes::is_html;
 pub use catalogue::{CatalogueEntry, catalogue, catalogue_markdown, types_markdown};
@@ -36,7 +38,7 @@ pub use model::{
     Format, Manifest, Safety, SafetyClass, Severity, Strength,
 };
 pub use name::{CapabilityId, ContentHash, Host, ManifestId, ManifestUrl, NameError, SiteName};
-pub use position::place;
+pub use position::{place, places};
 pub use read::{
     DOCUMENT_BYTES_MAX, Document, LinkedDocument, MANIFEST_BYTES_ADVISED, MANIFEST_BYTES_MAX, READER_VERSION,
     read,

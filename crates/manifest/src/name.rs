@@ -247,6 +247,15 @@ impl ContentHash {
         Self(HEXLOWER.encode(&Sha256::digest(bytes)))
     }
 
+    /// Over several parts, as if they were one.
+    pub fn of_parts<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Self {
+        let mut digest = Sha256::new();
+        for part in parts {
+            digest.update(part);
+        }
+        Self(HEXLOWER.encode(&digest.finalize()))
+    }
+
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let ok = text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         if ok { Ok(Self(text.to_owned())) } else { Err(NameError::Id(text.to_owned())) }

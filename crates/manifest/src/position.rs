@@ -1,7 +1,9 @@
-//! Line and column of a finding, computed only when it is shown: a second scan that keeps nothing.
+//! Line and column of findings, computed only when they are shown: a second scan that keeps none of the values.
 
 use std::collections::HashMap;
+use std::fmt;
 
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::bytes::{Decoded, decode};
@@ -12,46 +14,156 @@ use crate::read::SYNTAX;
 /// The place of a finding: line and column from 1, columns in characters. Where a document stops being text or JSON, that
 /// is where its reading ended; elsewhere it is the value that the JSON pointer names.
 ///
-/// `None` when the bytes are not JSON, or the pointer leads nowhere.
+/// `None` when the bytes are not JSON, or the pointer leads nowhere. For more than one finding use [`places`].
 pub fn place(bytes: &[u8], finding: &Finding) -> Option<(usize, usize)> {
-    match (decode(bytes), finding.code.as_ref()) {
-        (Decoded::Refused(rule, offset), code) if rule.code == code => {
-            Some(line_and_column(bytes.get(..offset)?))
-        }
-        (Decoded::Text(text, _), code) if code == SYNTAX.code => {
-            let stopped = json::parse(text).err()?.offset;
-            Some(line_and_column(text.as_bytes().get(..stopped)?))
-        }
-        (Decoded::Text(text, _), _) => position(text, &finding.pointer),
-        (Decoded::Refused(..), _) => None,
-    }
+    places(bytes, std::slice::from_ref(finding)).into_iter().next().flatten()
 }
 
-fn position(text: &str, pointer: &str) -> Option<(usize, usize)> {
-    let mut raw: &RawValue = serde_json::from_str(text).ok()?;
-    for step in pointer.split('/').skip(1) {
-        raw = child(raw, &step.replace("~1", "/").replace("~0", "~"))?;
+/// The places of all findings of one document. The text is read once for each level that pointers lead through, however
+/// many findings there are.
+pub fn places(bytes: &[u8], findings: &[Finding]) -> Vec<Option<(usize, usize)>> {
+    let mut offsets = vec![None; findings.len()];
+    let text = match decode(bytes) {
+        Decoded::Refused(rule, offset) => {
+            for (slot, finding) in offsets.iter_mut().zip(findings) {
+                *slot = (finding.code == rule.code).then_some(offset);
+            }
+            return lines_and_columns(bytes, &offsets);
+        }
+        Decoded::Text(text, _) => text,
+    };
+    let is_syntax = |finding: &Finding| finding.code == SYNTAX.code;
+    let stopped =
+        findings.iter().any(is_syntax).then(|| json::parse(text).err()).flatten().map(|error| error.offset);
+    let pointers: Vec<&str> = findings.iter().map(|finding| finding.pointer.as_str()).collect();
+    let found = if findings.iter().all(is_syntax) { Vec::new() } else { positions(text, &pointers) };
+    for (index, (slot, finding)) in offsets.iter_mut().zip(findings).enumerate() {
+        *slot = if is_syntax(finding) { stopped } else { found.get(index).copied().flatten() };
     }
+    lines_and_columns(text.as_bytes(), &offsets)
+}
+
+/// Lines and columns of offsets, in one pass over the text.
+fn lines_and_columns(text: &[u8], offsets: &[Option<usize>]) -> Vec<Option<(usize, usize)>> {
+    let mut order: Vec<(usize, usize)> =
+        offsets.iter().enumerate().filter_map(|(index, offset)| Some(((*offset)?, index))).collect();
+    order.sort_unstable();
+    let mut places = vec![None; offsets.len()];
+    let (mut counted_to, mut line, mut column) = (0, 1, 1);
+    for (offset, index) in order {
+        let Some(between) = text.get(counted_to..offset) else { break };
+        for byte in between {
+            // Bytes that continue a character begin with the bits 10.
+            match byte {
+                b'\n' => (line, column) = (line + 1, 1),
+                byte if byte & 0xC0 != 0x80 => column += 1,
+                _ => {}
+            }
+        }
+        counted_to = offset;
+        if let Some(slot) = places.get_mut(index) {
+            *slot = Some((line, column));
+        }
+    }
+    places
+}
+
+/// Steps of a pointer that are followed; deeper values are not read either.
+const STEPS_MAX: usize = json::DEPTH_MAX;
+
+/// The pointers that lead through one value, by the step that they take from it.
+#[derive(Default)]
+struct Wanted {
+    /// Which pointers end here.
+    here: Vec<usize>,
+    below: HashMap<String, Self>,
+}
+
+/// The offset of the value that each pointer names; `None` where the text is not JSON or the pointer leads nowhere.
+fn positions(text: &str, pointers: &[&str]) -> Vec<Option<usize>> {
+    let mut offsets = vec![None; pointers.len()];
+    let mut root = Wanted::default();
+    for (index, pointer) in pointers.iter().enumerate() {
+        if pointer.split('/').nth(STEPS_MAX + 1).is_some() {
+            continue;
+        }
+        let mut wanted = &mut root;
+        for step in pointer.split('/').skip(1) {
+            wanted = wanted.below.entry(step.replace("~1", "/").replace("~0", "~")).or_default();
+        }
+        wanted.here.push(index);
+    }
+    if let Ok(raw) = serde_json::from_str::<&RawValue>(text) {
+        walk(text, raw, &root, &mut offsets);
+    }
+    offsets
+}
+
+fn walk(text: &str, raw: &RawValue, wanted: &Wanted, offsets: &mut [Option<usize>]) {
     // The raw value borrows from `text`, so the distance of the two addresses is its offset.
-    let offset = raw.get().as_ptr().addr().checked_sub(text.as_ptr().addr())?;
-    Some(line_and_column(text.as_bytes().get(..offset)?))
-}
-
-/// Where the byte after these stands.
-fn line_and_column(before: &[u8]) -> (usize, usize) {
-    let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let line = before.split(|byte| *byte == b'\n').count();
-    let in_line = before.get(line_start..).unwrap_or_default();
-    (line, String::from_utf8_lossy(in_line).chars().count() + 1)
-}
-
-fn child<'t>(raw: &'t RawValue, step: &str) -> Option<&'t RawValue> {
-    match raw.get().as_bytes().first()? {
-        b'{' => serde_json::from_str::<HashMap<String, &RawValue>>(raw.get()).ok()?.remove(step),
-        b'[' => {
-            serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok()?.get(step.parse::<usize>().ok()?).copied()
+    let offset = raw.get().as_ptr().addr().checked_sub(text.as_ptr().addr());
+    for index in &wanted.here {
+        if let Some(slot) = offsets.get_mut(*index) {
+            *slot = offset;
         }
-        _ => None,
+    }
+    if wanted.below.is_empty() {
+        return;
+    }
+    let children = Children { wanted }.deserialize(&mut serde_json::Deserializer::from_str(raw.get()));
+    for (step, child) in children.unwrap_or_default() {
+        if let Some(below) = wanted.below.get(&step) {
+            walk(text, child, below, offsets);
+        }
+    }
+}
+
+/// Takes the wanted children of one container out of its text and passes over the others. The last of two members of one
+/// name counts.
+struct Children<'w> {
+    wanted: &'w Wanted,
+}
+
+impl<'de> DeserializeSeed<'de> for Children<'_> {
+    type Value = HashMap<String, &'de RawValue>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Children<'_> {
+    type Value = HashMap<String, &'de RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array or an object")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let wanted: HashMap<usize, &String> =
+            self.wanted.below.keys().filter_map(|step| Some((step.parse().ok()?, step))).collect();
+        let mut found = HashMap::new();
+        for index in 0_usize.. {
+            if let Some(step) = wanted.get(&index) {
+                let Some(raw) = list.next_element::<&RawValue>()? else { break };
+                found.insert((*step).clone(), raw);
+            } else if list.next_element::<IgnoredAny>()?.is_none() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
+        let mut found = HashMap::new();
+        while let Some(name) = object.next_key::<String>()? {
+            if self.wanted.below.contains_key(&name) {
+                found.insert(name, object.next_value::<&RawValue>()?);
+            } else {
+                object.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
     }
 }
 
@@ -59,6 +171,11 @@ fn child<'t>(raw: &'t RawValue, step: &str) -> Option<&'t RawValue> {
 mod tests {
     use super::*;
     use crate::{Discovery, Document, ManifestUrl};
+
+    fn position(text: &str, pointer: &str) -> Option<(usize, usize)> {
+        let offsets = positions(text, &[pointer]);
+        lines_and_columns(text.as_bytes(), &offsets)[0]
+    }
 
     #[test]
     fn pointers_lead_to_lines_and_columns() {

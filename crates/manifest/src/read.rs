@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::budget::{self, MANIFEST_NODES_MAX, Measure, OverBudget};
 use crate::bytes::{self, Decoded};
 use crate::detect;
 use crate::draft::{Draft, detection};
@@ -63,6 +64,13 @@ const LONG: Rule = Rule {
     wrong: "the document is longer than agents like to read",
     fix: "Keep manifests below 256 KiB; link to details instead of embedding them.",
 };
+pub(crate) const OVER_BUDGET: Rule = Rule {
+    code: "document.over_budget",
+    severity: Severity::Must,
+    spec: "agentdex limits",
+    wrong: "the document is nested deeper, or holds more values or text, than is read",
+    fix: "Flatten or split the document until it is within the limit that is named; link to details instead of embedding them.",
+};
 const TRUNCATED: Rule = Rule {
     code: "document.truncated",
     severity: Severity::Must,
@@ -118,6 +126,7 @@ pub(crate) const RULES: &[&Rule] = &[
     &bytes::BOM,
     &TOO_LONG,
     &LONG,
+    &OVER_BUDGET,
     &TRUNCATED,
     &SYNTAX,
     &DUPLICATE,
@@ -161,9 +170,12 @@ fn malformed<'d>(document: &'d Document<'d>, rule: &Rule, offset: usize) -> Draf
 fn read_text<'d>(document: &'d Document<'d>, text: &str, skipped: usize) -> Draft<'d> {
     let path = document.url.path();
     let mut draft = match detect::syntax(text, path) {
-        detect::Syntax::Json => match json::parse(text) {
-            Ok((value, notes)) => read_json(document, &value, &notes),
-            Err(error) => not_json(document, &error, skipped),
+        detect::Syntax::Json => match budget::check_json(text.as_bytes(), budget::DOCUMENT) {
+            Ok(meter) => match json::parse(text) {
+                Ok((value, notes)) => read_json(document, &value, &notes, meter.spent().nodes),
+                Err(error) => not_json(document, &error, skipped),
+            },
+            Err(over) => over_budget(document, over),
         },
         detect::Syntax::Text => {
             let found = forced(document).unwrap_or_else(|| detect::text(text, path));
@@ -178,6 +190,14 @@ fn read_text<'d>(document: &'d Document<'d>, text: &str, skipped: usize) -> Draf
     draft
 }
 
+/// A document that is not read because of what it would cost.
+fn over_budget<'d>(document: &'d Document<'d>, over: OverBudget) -> Draft<'d> {
+    let mut draft = Draft::new(document, detection(Format::Malformed, Strength::Strong, over.to_string()));
+    draft.report(&OVER_BUDGET, String::new(), over.to_string());
+    draft.judge("RFC 8259", |_| true);
+    draft
+}
+
 fn not_json<'d>(document: &'d Document<'d>, error: &NotJson, skipped: usize) -> Draft<'d> {
     let offset = error.offset + skipped;
     let evidence = format!("not JSON: {} at byte {offset}", error.reason);
@@ -187,7 +207,7 @@ fn not_json<'d>(document: &'d Document<'d>, error: &NotJson, skipped: usize) -> 
     draft
 }
 
-fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes) -> Draft<'d> {
+fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, nodes: usize) -> Draft<'d> {
     let found = detect::json(value, document.url.path());
     let (detection, part, pointer) = match forced(document) {
         Some(forced) if forced.format != found.detection.format => (forced, value, String::new()),
@@ -195,6 +215,10 @@ fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes) -> Dr
         None => (found.detection, found.body, found.pointer),
     };
     let too_long = document.bytes.len() > MANIFEST_BYTES_MAX && detection.format != Format::OpenApi;
+    if nodes > MANIFEST_NODES_MAX && detection.format != Format::OpenApi && !too_long {
+        let over = OverBudget { measure: Measure::Nodes, limit: MANIFEST_NODES_MAX, measured: nodes };
+        return over_budget(document, over);
+    }
     let empty = Value::Object(Map::new());
     let mut draft = Draft::new(document, detection);
     draft.within(&pointer, |draft| format::read(&Body::Json(if too_long { &empty } else { part }), draft));

@@ -11,12 +11,34 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::budget;
+
 /// Deepest nesting of schemas that is kept. Real documents stay below 12; a reference spends one level as well.
 const DEPTH_MAX: usize = 24;
 /// Schema objects written for one capability. The largest real operation seen has about 900.
 const NODES_PER_CAPABILITY_MAX: usize = 2_000;
 /// Schema objects written for one document: a few megabytes of output at most, whatever the references multiply.
 const NODES_PER_DOCUMENT_MAX: usize = 60_000;
+/// Memory that the schemas of one call of [`Resolver::schema`] take: twice what the largest real operation takes.
+const COPIED_BYTES_PER_SCHEMA_MAX: usize = 1_024 * 1_024;
+/// Memory that the schemas of one document take, however often references repeat them: so much for any document, and
+/// sixteen times its own length, up to a maximum.
+const COPIED_BYTES_MIN: usize = 4 * 1_024 * 1_024;
+const COPIED_BYTES_PER_BYTE: usize = 16;
+const COPIED_BYTES_MAX: usize = 24 * 1_024 * 1_024;
+/// Memory that a value copied beside a schema takes: a description, examples.
+const COPIED_BYTES_PER_VALUE_MAX: usize = 64 * 1_024;
+/// Bytes of values that references lead to, counted as often as they are followed: as many for every byte of the document.
+/// It bounds the work that one shared part can cause, not the memory.
+const FOLLOWED_BYTES_PER_BYTE: usize = 64;
+/// Longest reference that is followed; the longest seen has 140 bytes.
+const REFERENCE_BYTES_MAX: usize = 2_048;
+/// Problems that are remembered; a report shows a few of each kind.
+const PROBLEMS_MAX: usize = 2_000;
+/// Memory of an object before its members.
+const OBJECT_BYTES: usize = 72;
+/// Memory of a member before its name and value, with the room that maps keep free.
+const MEMBER_BYTES: usize = 150;
 /// Text that is copied costs a node for every so many bytes: a paragraph is free, a book is not.
 const TEXT_BYTES_PER_NODE: usize = 512;
 
@@ -43,12 +65,15 @@ pub(crate) struct Problem {
 pub(crate) struct Resolver<'a> {
     document: &'a Map<String, Value>,
     nodes_left: usize,
+    copied_bytes_left: usize,
+    followed_bytes_left: usize,
     problems: BTreeSet<Problem>,
 }
 
 /// The state of converting one capability's schemas.
 struct Expansion {
     nodes_left: usize,
+    copied_bytes_left: usize,
     /// References that are being expanded, outermost first.
     stack: Vec<String>,
     /// References that were met inside themselves.
@@ -56,8 +81,17 @@ struct Expansion {
 }
 
 impl<'a> Resolver<'a> {
-    pub(crate) const fn new(document: &'a Map<String, Value>) -> Self {
-        Self { document, nodes_left: NODES_PER_DOCUMENT_MAX, problems: BTreeSet::new() }
+    /// A resolver for a document of so many bytes.
+    pub(crate) fn new(document: &'a Map<String, Value>, length: usize) -> Self {
+        let copied_bytes = COPIED_BYTES_MIN.saturating_add(length.saturating_mul(COPIED_BYTES_PER_BYTE));
+        Self {
+            document,
+            nodes_left: NODES_PER_DOCUMENT_MAX,
+            copied_bytes_left: copied_bytes.min(COPIED_BYTES_MAX),
+            followed_bytes_left: COPIED_BYTES_MIN
+                .saturating_add(length.saturating_mul(FOLLOWED_BYTES_PER_BYTE)),
+            problems: BTreeSet::new(),
+        }
     }
 
     /// What was met since the last time this was asked.
@@ -71,17 +105,60 @@ impl<'a> Resolver<'a> {
         let mut current = value.as_object()?;
         for _ in 0..DEPTH_MAX {
             let Some(reference) = current.get("$ref").and_then(Value::as_str) else { return Some(current) };
-            current = self.target(reference, pointer)?.as_object()?;
+            let target = self.target(reference, pointer)?;
+            if !self.follow(target) {
+                self.problem(ProblemKind::TooLarge, pointer, "references repeat large parts too often");
+                return None;
+            }
+            current = target.as_object()?;
         }
         self.problem(ProblemKind::TooLarge, pointer, "a chain of references without end");
         None
     }
 
+    /// Pays for following a reference once more: callers look through what it names.
+    fn follow(&mut self, target: &Value) -> bool {
+        let bytes = budget::bytes_of(target, self.followed_bytes_left);
+        let affordable = bytes <= self.followed_bytes_left;
+        self.followed_bytes_left = self.followed_bytes_left.saturating_sub(bytes);
+        affordable
+    }
+
+    /// A copy of a value that stands beside a schema; `None` when it is too large to be copied for every use.
+    pub(crate) fn copy(&mut self, value: &Value) -> Option<Value> {
+        let bytes = budget::bytes_of(value, COPIED_BYTES_PER_VALUE_MAX);
+        if bytes > COPIED_BYTES_PER_VALUE_MAX {
+            return None;
+        }
+        self.copied_bytes_left = self.copied_bytes_left.checked_sub(bytes)?;
+        Some(value.clone())
+    }
+
     /// A schema on its own, references replaced.
     pub(crate) fn schema(&mut self, value: &Value, pointer: &str) -> Value {
-        let mut expansion =
-            Expansion { nodes_left: NODES_PER_CAPABILITY_MAX, stack: Vec::new(), recursive: BTreeSet::new() };
-        let mut schema = self.convert(value, pointer, &mut expansion, 0);
+        self.expanded(pointer, |resolver, expansion| resolver.convert(value, pointer, expansion, 0))
+    }
+
+    /// The schema that some members of an object make up.
+    pub(crate) fn schema_of_members(
+        &mut self,
+        object: &Map<String, Value>,
+        belongs: fn(&str) -> bool,
+        pointer: &str,
+    ) -> Value {
+        self.expanded(pointer, |resolver, expansion| {
+            Value::Object(resolver.keywords(object, belongs, pointer, expansion, 0))
+        })
+    }
+
+    fn expanded(&mut self, pointer: &str, convert: impl FnOnce(&mut Self, &mut Expansion) -> Value) -> Value {
+        let mut expansion = Expansion {
+            nodes_left: NODES_PER_CAPABILITY_MAX,
+            copied_bytes_left: COPIED_BYTES_PER_SCHEMA_MAX,
+            stack: Vec::new(),
+            recursive: BTreeSet::new(),
+        };
+        let mut schema = convert(self, &mut expansion);
         let definitions = self.definitions(pointer, &mut expansion);
         if let (Value::Object(object), false) = (&mut schema, definitions.is_empty()) {
             object.insert("$defs".to_owned(), Value::Object(definitions));
@@ -92,9 +169,11 @@ impl<'a> Resolver<'a> {
     /// Definitions of the references that were met inside themselves, until none is left.
     fn definitions(&mut self, pointer: &str, expansion: &mut Expansion) -> Map<String, Value> {
         let mut definitions = Map::new();
-        while let Some(reference) =
-            expansion.recursive.iter().find(|name| !definitions.contains_key(&definition_name(name))).cloned()
-        {
+        while let Some(reference) = expansion.recursive.pop_first() {
+            let name = definition_name(&reference);
+            if definitions.contains_key(&name) {
+                continue;
+            }
             let converted = match self.target(&reference, pointer) {
                 Some(target) => {
                     expansion.stack = vec![reference.clone()];
@@ -102,7 +181,7 @@ impl<'a> Resolver<'a> {
                 }
                 None => json!({}),
             };
-            definitions.insert(definition_name(&reference), converted);
+            definitions.insert(name, converted);
         }
         definitions
     }
@@ -112,7 +191,8 @@ impl<'a> Resolver<'a> {
             self.problem(ProblemKind::Remote, pointer, reference);
             return None;
         };
-        let target = self.at(&percent_decoded(fragment));
+        let is_short = reference.len() <= REFERENCE_BYTES_MAX;
+        let target = if is_short { self.at(&percent_decoded(fragment)) } else { None };
         if target.is_none() {
             self.problem(ProblemKind::Unresolved, pointer, reference);
         }
@@ -128,6 +208,9 @@ impl<'a> Resolver<'a> {
     }
 
     fn problem(&mut self, kind: ProblemKind, pointer: &str, detail: &str) {
+        if self.problems.len() >= PROBLEMS_MAX {
+            return;
+        }
         let detail = detail.chars().take(200).collect();
         self.problems.insert(Problem { kind, pointer: pointer.to_owned(), detail });
     }
@@ -138,6 +221,32 @@ impl<'a> Resolver<'a> {
         expansion.nodes_left -= spent;
         self.nodes_left -= spent;
         affordable
+    }
+
+    /// Pays for memory. What cannot be afforded uses up the rest, so that no further part is looked at.
+    fn charge(&mut self, bytes: usize, expansion: &mut Expansion) -> bool {
+        let left = expansion.copied_bytes_left.min(self.copied_bytes_left);
+        let spent = bytes.min(left);
+        expansion.copied_bytes_left -= spent;
+        self.copied_bytes_left -= spent;
+        bytes <= left
+    }
+
+    /// Whether nothing more can be converted, which is a problem.
+    fn is_exhausted(&mut self, pointer: &str, expansion: &Expansion) -> bool {
+        let nodes = expansion.nodes_left.min(self.nodes_left);
+        let exhausted = nodes == 0 || expansion.copied_bytes_left.min(self.copied_bytes_left) == 0;
+        if exhausted {
+            self.problem(ProblemKind::TooLarge, pointer, "schemas nested or multiplied beyond the cap");
+        }
+        exhausted
+    }
+
+    /// A copy of a value as it stands, when the budget allows it.
+    fn copied(&mut self, value: &Value, expansion: &mut Expansion) -> Option<Value> {
+        let left = expansion.copied_bytes_left.min(self.copied_bytes_left);
+        let affordable = self.charge(budget::bytes_of(value, left), expansion);
+        (affordable && self.afford(value, expansion)).then(|| value.clone())
     }
 
     /// Pays for a value that is copied as it stands: enumerations, examples, long texts.
@@ -160,13 +269,13 @@ impl<'a> Resolver<'a> {
         let Some(object) = value.as_object() else {
             return if value.is_boolean() { value.clone() } else { json!({}) };
         };
-        if depth > DEPTH_MAX || !self.spend(1, expansion) {
+        if depth > DEPTH_MAX || !self.spend(1, expansion) || !self.charge(OBJECT_BYTES, expansion) {
             self.problem(ProblemKind::TooLarge, pointer, "schemas nested or multiplied beyond the cap");
             return json!({"x-truncated": true});
         }
         match object.get("$ref").and_then(Value::as_str) {
             Some(reference) => self.expand(reference, object, pointer, expansion, depth),
-            None => Value::Object(self.keywords(object, pointer, expansion, depth)),
+            None => Value::Object(self.keywords(object, |_| true, pointer, expansion, depth)),
         }
     }
 
@@ -179,7 +288,8 @@ impl<'a> Resolver<'a> {
         expansion: &mut Expansion,
         depth: usize,
     ) -> Value {
-        let mut schema = if expansion.stack.iter().any(|open| open == reference) {
+        let is_short = reference.len() <= REFERENCE_BYTES_MAX;
+        let mut schema = if is_short && expansion.stack.iter().any(|open| open == reference) {
             expansion.recursive.insert(reference.to_owned());
             json!({"$ref": format!("#/$defs/{}", definition_name(reference))})
         } else if let Some(target) = self.target(reference, pointer) {
@@ -193,8 +303,9 @@ impl<'a> Resolver<'a> {
         if let Value::Object(object) = &mut schema {
             let annotations = ["title", "description", "default", "deprecated", "readOnly", "writeOnly"];
             for name in annotations {
-                if let Some(value) = beside.get(name) {
-                    object.insert(name.to_owned(), value.clone());
+                let copy = beside.get(name).and_then(|value| self.copied(value, expansion));
+                if let Some(value) = copy {
+                    object.insert(name.to_owned(), value);
                 }
             }
         }
@@ -204,36 +315,74 @@ impl<'a> Resolver<'a> {
     fn keywords(
         &mut self,
         object: &Map<String, Value>,
+        belongs: fn(&str) -> bool,
         pointer: &str,
         expansion: &mut Expansion,
         depth: usize,
     ) -> Map<String, Value> {
         let mut converted = Map::new();
-        for (name, value) in object {
-            let value = match (shape_of(name), value) {
-                (Shape::Dropped, _) => continue,
-                (Shape::Map, Value::Object(members)) => Value::Object(
-                    members
-                        .iter()
-                        .map(|(key, member)| {
-                            (key.clone(), self.convert(member, pointer, expansion, depth + 1))
-                        })
-                        .collect(),
-                ),
-                (Shape::List | Shape::One, Value::Array(members)) => Value::Array(
-                    members
-                        .iter()
-                        .map(|member| self.convert(member, pointer, expansion, depth + 1))
-                        .collect(),
-                ),
+        for (name, value) in object.iter().filter(|(name, _)| belongs(name)) {
+            if self.is_exhausted(pointer, expansion) {
+                converted.insert("x-truncated".to_owned(), Value::Bool(true));
+                break;
+            }
+            let shape = shape_of(name);
+            if matches!(shape, Shape::Dropped) || !self.charge(MEMBER_BYTES + name.len(), expansion) {
+                continue;
+            }
+            let value = match (shape, value) {
+                (Shape::Map, Value::Object(members)) => {
+                    Value::Object(self.each_member(members, pointer, expansion, depth))
+                }
+                (Shape::List | Shape::One, Value::Array(members)) => {
+                    Value::Array(self.each(members, pointer, expansion, depth))
+                }
                 (Shape::One, _) => self.convert(value, pointer, expansion, depth + 1),
-                _ if self.afford(value, expansion) => value.clone(),
-                _ => continue,
+                _ => match self.copied(value, expansion) {
+                    Some(value) => value,
+                    None => continue,
+                },
             };
             let name = if name == "items" && value.is_array() { "prefixItems" } else { name };
             converted.insert(name.to_owned(), value);
         }
         modernise(&mut converted);
+        converted
+    }
+
+    /// The schemas of a map, as far as the budget goes.
+    fn each_member(
+        &mut self,
+        members: &Map<String, Value>,
+        pointer: &str,
+        expansion: &mut Expansion,
+        depth: usize,
+    ) -> Map<String, Value> {
+        let mut converted = Map::new();
+        for (name, member) in members {
+            if self.is_exhausted(pointer, expansion) || !self.charge(MEMBER_BYTES + name.len(), expansion) {
+                break;
+            }
+            converted.insert(name.clone(), self.convert(member, pointer, expansion, depth + 1));
+        }
+        converted
+    }
+
+    /// The schemas of a list, as far as the budget goes.
+    fn each(
+        &mut self,
+        members: &[Value],
+        pointer: &str,
+        expansion: &mut Expansion,
+        depth: usize,
+    ) -> Vec<Value> {
+        let mut converted = Vec::new();
+        for member in members {
+            if self.is_exhausted(pointer, expansion) || !self.charge(MEMBER_BYTES, expansion) {
+                break;
+            }
+            converted.push(self.convert(member, pointer, expansion, depth + 1));
+        }
         converted
     }
 }
@@ -354,7 +503,7 @@ mod tests {
     use super::*;
 
     fn convert(document: &Value, schema: &Value) -> (Value, Vec<ProblemKind>) {
-        let mut resolver = Resolver::new(document.as_object().unwrap());
+        let mut resolver = Resolver::new(document.as_object().unwrap(), 10_000);
         let converted = resolver.schema(schema, "/here");
         (converted, resolver.take_problems().into_iter().map(|problem| problem.kind).collect())
     }

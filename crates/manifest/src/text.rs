@@ -110,6 +110,9 @@ fn fold_whitespace(text: &str) -> String {
 /// How far ahead the end of a tag or link is looked for: keeps the reduction linear in the text.
 const MARKUP_BYTES_MAX: usize = 512;
 
+/// Tags and links without an end after which no further one is looked for in a text.
+const LOOKAHEAD_FAILURES_MAX: usize = 64;
+
 fn nearby(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MARKUP_BYTES_MAX)).unwrap_or(text)
 }
@@ -119,9 +122,15 @@ fn without_markup(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut at_line_start = true;
+    let mut failures_left = LOOKAHEAD_FAILURES_MAX;
     while let Some(letter) = rest.chars().next() {
         let after = rest.get(letter.len_utf8()..).unwrap_or_default();
+        let kept = out.len();
         rest = match letter {
+            '<' | '[' | ']' if failures_left == 0 => {
+                out.push(letter);
+                after
+            }
             '<' => skip_tag(after, &mut out),
             '&' => skip_entity(after, &mut out),
             '#' | '>' if at_line_start => after,
@@ -134,6 +143,10 @@ fn without_markup(text: &str) -> String {
                 after
             }
         };
+        // The character itself was kept, so that what would end it was not found nearby.
+        if matches!(letter, '<' | '[' | ']') && out.get(kept..).is_some_and(|new| new.starts_with(letter)) {
+            failures_left = failures_left.saturating_sub(1);
+        }
         at_line_start = letter == '\n' || (at_line_start && matches!(letter, '#' | '>' | ' '));
     }
     out

@@ -30,6 +30,21 @@ fn every_target_holds_over_fixtures_and_seeded_damage() {
     }
 }
 
+#[test]
+fn every_target_holds_over_the_regressions() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/regressions");
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() > 25, "the regressions are not where they were");
+    for (at, path) in files.iter().enumerate() {
+        let bytes = fs::read(path).unwrap();
+        for (number, (_, target)) in fuzz::TARGETS.iter().enumerate() {
+            target(&bytes);
+            target(&damaged(&bytes, &mut Seeded((at * fuzz::TARGETS.len() + number) as u64)));
+        }
+    }
+}
+
 /// The documents of the fixtures, in the order of their folders.
 fn collect(folder: &Path, documents: &mut Vec<Vec<u8>>) {
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

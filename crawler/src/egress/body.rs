@@ -385,6 +385,52 @@ mod tests {
         }
     }
 
+    /// What decoding takes beside the decoded body, whose buffer grows by doubling: gzip keeps 32 KiB, brotli a window of up
+    /// to 16 MiB and its tables.
+    const GZIP_BYTES_MAX: u64 = 256 * 1024;
+    const BROTLI_BYTES_MAX: u64 = 24 * 1024 * 1024;
+
+    #[test]
+    fn decoding_takes_the_cap_of_the_body_and_a_fixed_amount_more() {
+        let text = lifelike(3 * MIB);
+        let params = brotli::enc::BrotliEncoderParams { lgwin: 24, quality: 2, ..Default::default() };
+        let mut widest = Vec::new();
+        brotli::BrotliCompress(&mut text.as_slice(), &mut widest, &params).unwrap();
+        let zeros = vec![0; 3 * MIB];
+        let names = [[0x1f, 0x8b, 8, 0x18, 0, 0, 0, 0, 0, 0].as_slice(), &vec![b'x'; 2 * MIB]].concat();
+        for (coding, wire, more) in [
+            (Coding::Gzip, gzip(&text), GZIP_BYTES_MAX),
+            (Coding::Gzip, gzip(&zeros), GZIP_BYTES_MAX),
+            // a header whose file name and comment do not end
+            (Coding::Gzip, names, GZIP_BYTES_MAX),
+            (Coding::Brotli, widest, BROTLI_BYTES_MAX),
+            (Coding::Brotli, brotli_of(&zeros), BROTLI_BYTES_MAX),
+            // a stream that states the widest window and ends
+            (Coding::Brotli, vec![0x0f, 0x00, 0x00, 0x00], BROTLI_BYTES_MAX),
+        ] {
+            let spent = allocation_counter::measure(|| drop(read_all(coding, BodyKind::Manifest, &wire)));
+            let cap = 3 * BodyKind::Manifest.bytes_max() as u64;
+            assert!(
+                spent.bytes_max <= cap + more,
+                "{coding:?}: {} bytes take {}",
+                wire.len(),
+                spent.bytes_max
+            );
+        }
+    }
+
+    #[test]
+    fn doubling_a_body_at_most_doubles_what_decoding_allocates() {
+        for (coding, encode) in [(Coding::Gzip, gzip as fn(&[u8]) -> Vec<u8>), (Coding::Brotli, brotli_of)] {
+            let cost = |bytes: usize| {
+                let wire = encode(&lifelike(bytes));
+                allocation_counter::measure(|| drop(read_all(coding, BodyKind::OpenApi, &wire))).bytes_total
+            };
+            let (single, double) = (cost(MIB), cost(2 * MIB));
+            assert!(double <= single * 23 / 10 + 1024, "{coding:?}: {single} bytes become {double}");
+        }
+    }
+
     #[test]
     fn robots_and_homepages_are_cut_and_not_refused() {
         let body = read_all(Coding::Identity, BodyKind::Robots, &lifelike(MIB)).unwrap();

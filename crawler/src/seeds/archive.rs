@@ -1,28 +1,74 @@
-//! A list in a zip archive, as Tranco and others publish theirs: its first file.
+//! A list in a zip archive, as Tranco and others publish theirs: its first file, decompressed line by line.
+//!
+//! In memory are the archive itself, a table of its files, and the 32 KiB window of the decompressor; never the list.
 
-use std::io::{Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use zip::ZipArchive;
 
 /// Largest archive that is read; Tranco's million has 10 MB.
 const ARCHIVE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Largest list inside; a hundred million domains.
-const LIST_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
+/// Files of an archive, whose table the library builds in memory; archives of lists hold one.
+const FILES_MAX: usize = 1_000;
+/// How a file begins in the table of files.
+const FILE_SIGNATURE: &[u8] = b"PK\x01\x02";
+/// Bytes of the list for one byte of the archive: domains compress about 3:1.
+const RATIO_MAX: u64 = 50;
+/// Bytes of a list that are read whatever the ratio.
+const LIST_BYTES_MIN: u64 = 1024 * 1024;
 
-/// The bytes of the list inside.
-pub(super) fn unpack(source: impl Read) -> Result<Vec<u8>, String> {
+/// An archive in memory.
+pub(super) type Archive = ZipArchive<Cursor<Vec<u8>>>;
+
+/// Reads an archive whose table of files has an acceptable length.
+pub(super) fn open(source: impl Read) -> Result<Archive, String> {
     let mut bytes = Vec::new();
     source.take(ARCHIVE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > ARCHIVE_BYTES_MAX {
         return Err(format!("the archive is larger than {} MiB", ARCHIVE_BYTES_MAX >> 20));
     }
-    let broken = |error: zip::result::ZipError| format!("it is not a usable zip archive: {error}");
-    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(broken)?;
+    if files(&bytes) > FILES_MAX {
+        return Err(format!("the archive holds more than {FILES_MAX} files"));
+    }
+    ZipArchive::new(Cursor::new(bytes)).map_err(broken)
+}
+
+/// Files that the table can hold at most: each begins with the signature. In other data it stands by chance only.
+fn files(bytes: &[u8]) -> usize {
+    bytes.windows(FILE_SIGNATURE.len()).filter(|window| *window == FILE_SIGNATURE).count()
+}
+
+/// The first file of an archive, decompressed as it is read.
+pub(super) fn list(archive: &mut Archive) -> Result<impl BufRead + use<'_>, String> {
     let is_list =
         |index: &usize| matches!(archive.name_for_index(*index), Some(Ok(name)) if !name.ends_with('/'));
     let first = (0..archive.len()).find(is_list).ok_or("the archive is empty")?;
     let file = archive.by_index(first).map_err(broken)?;
-    let mut list = Vec::new();
-    file.take(LIST_BYTES_MAX).read_to_end(&mut list).map_err(|error| error.to_string())?;
-    Ok(list)
+    let bytes_max =
+        file.compressed_size().min(ARCHIVE_BYTES_MAX).saturating_mul(RATIO_MAX).max(LIST_BYTES_MIN);
+    Ok(BufReader::new(Capped { source: file, left: bytes_max }))
+}
+
+fn broken(error: zip::result::ZipError) -> String {
+    format!("it is not a usable zip archive: {error}")
+}
+
+/// A source that ends with an error when it gives more than it may.
+struct Capped<R> {
+    source: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Capped<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        match self.left.checked_sub(read as u64) {
+            Some(left) => self.left = left,
+            None => {
+                let reason = format!("the list expands to more than {RATIO_MAX} times its size");
+                return Err(io::Error::other(reason));
+            }
+        }
+        Ok(read)
+    }
 }

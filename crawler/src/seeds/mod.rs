@@ -8,7 +8,6 @@
 //! sitemap, of which the hosts count.
 
 mod archive;
-mod xml;
 
 use std::collections::HashSet;
 use std::io::{self, BufRead};
@@ -92,12 +91,13 @@ impl SeedReader {
         let mut tally = Tally::default();
         match Kind::of(first) {
             Kind::Archive => {
-                let list = archive::unpack(source).map_err(|reason| damaged(name, reason))?;
-                self.read_lines(name, list.as_slice(), &mut tally, &mut each)?;
+                let mut archive = archive::open(source).map_err(|reason| damaged(name, reason))?;
+                let list = archive::list(&mut archive).map_err(|reason| damaged(name, reason))?;
+                self.read_lines(name, list, &mut tally, &mut each)?;
             }
             Kind::Xml => {
                 let hosts = |text: &str| self.line(name, 0, text, &mut tally, &mut each);
-                xml::each_url(source, hosts).map_err(|reason| damaged(name, reason))?;
+                manifest::web::each_url(source, hosts).map_err(|reason| damaged(name, reason))?;
             }
             Kind::Lines => self.read_lines(name, source, &mut tally, &mut each)?,
         }

@@ -120,3 +120,45 @@ fn a_name_that_no_certificate_can_carry_is_passed_over_with_its_reason() {
     assert_eq!((seeds.len(), report.rejected_count), (1, 2));
     assert!(report.rejected[0].reason.contains("\"-bad-\" begins or ends with a hyphen"), "{report:?}");
 }
+
+/// A zip archive of files with these contents.
+fn archive_of<'c>(contents: impl IntoIterator<Item = &'c [u8]>) -> Vec<u8> {
+    use std::io::{Cursor, Write};
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (number, content) in contents.into_iter().enumerate() {
+        archive.start_file(format!("{number}.csv"), zip::write::SimpleFileOptions::default()).unwrap();
+        archive.write_all(content).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+#[test]
+fn a_list_in_an_archive_is_never_in_memory_as_a_whole() {
+    let list: String = (0..400_000).map(|rank| format!("{},same.example\n", rank % 10)).collect();
+    let bytes = archive_of([list.as_bytes()]);
+    assert!(list.len() < 40 * bytes.len(), "the list has a lifelike ratio");
+    let spent = allocation_counter::measure(|| {
+        let mut reader = SeedReader::new();
+        reader.read("list", bytes.as_slice(), |_| ()).unwrap();
+        assert_eq!(reader.into_report().duplicates, 399_999);
+    });
+    let beside_the_archive = spent.bytes_max.saturating_sub(3 * bytes.len() as u64);
+    assert!(beside_the_archive < 512 * 1_024, "{} bytes for a list of {}", beside_the_archive, list.len());
+}
+
+#[test]
+fn archives_that_expand_beyond_measure_are_refused() {
+    let bomb = archive_of([vec![b'\n'; 32 << 20].as_slice()]);
+    let spent = allocation_counter::measure(|| {
+        let error = SeedReader::new().read("list", bomb.as_slice(), |_| {}).unwrap_err().to_string();
+        assert!(error.contains("50 times its size"), "{error}");
+    });
+    assert!(spent.bytes_max < 1 << 20, "{} bytes", spent.bytes_max);
+}
+
+#[test]
+fn archives_of_too_many_files_are_refused_before_their_table_is_built() {
+    let crowd = archive_of(std::iter::repeat_n(&b"a.example\n"[..], 2_000));
+    let error = SeedReader::new().read("list", crowd.as_slice(), |_| {}).unwrap_err().to_string();
+    assert!(error.contains("more than 1000 files"), "{error}");
+}

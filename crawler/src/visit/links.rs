@@ -5,13 +5,12 @@
 
 use http::header::LINK;
 use manifest::model::Follow;
-use manifest::{Discovery, Manifest, ManifestUrl};
+use manifest::{Discovery, Manifest, ManifestUrl, web};
 use policy::{BodyKind, RobotsFile};
 use store::Seed;
 
 use crate::egress::Head;
 
-use super::html;
 use super::task::{Role, Task, body_of_link, body_of_path};
 
 /// Relations that lead to a manifest (RFC 8288 names and those that the dialects register).
@@ -61,7 +60,7 @@ impl Leads {
 /// What the homepage leads to: its Link headers first, then its head.
 pub(crate) fn of_page(url: &ManifestUrl, head: &Head, body: &[u8]) -> Leads {
     let mut leads = of_headers(url, head);
-    let page = html::read_head(body);
+    let page = web::read_head(body);
     let base = page.base.and_then(|base| url.join(&base).ok()).unwrap_or_else(|| url.clone());
     for link in page.links {
         if link.rels.iter().any(|rel| MANIFEST_RELS.contains(&rel.as_str())) {
@@ -81,7 +80,7 @@ pub(crate) fn of_page(url: &ManifestUrl, head: &Head, body: &[u8]) -> Leads {
 /// What the Link headers of an answer lead to.
 pub(crate) fn of_headers(url: &ManifestUrl, head: &Head) -> Leads {
     let mut leads = Leads::default();
-    for link in head.texts(&LINK).flat_map(parse_link_header) {
+    for link in head.texts(&LINK).flat_map(web::link_header) {
         if link.rels.iter().any(|rel| MANIFEST_RELS.contains(&rel.as_str())) {
             add_reference(
                 &mut leads,
@@ -165,52 +164,6 @@ fn add_reference(
     leads.add(from, Task::new(url, body, discovery));
 }
 
-/// One member of a Link header (RFC 8288 §3).
-#[derive(Debug, PartialEq, Eq)]
-struct HeaderLink {
-    rels: Vec<String>,
-    href: String,
-    media_type: Option<String>,
-}
-
-fn parse_link_header(value: &str) -> Vec<HeaderLink> {
-    let mut links = Vec::new();
-    let mut rest = value;
-    while let Some((_, after)) = rest.split_once('<') {
-        let Some((href, parameters)) = after.split_once('>') else { break };
-        let end = end_of_member(parameters);
-        let (own, next) = parameters.split_at(end);
-        let rels = parameter(own, "rel").unwrap_or_default();
-        links.push(HeaderLink {
-            rels: rels.split_ascii_whitespace().map(str::to_ascii_lowercase).collect(),
-            href: href.trim().to_owned(),
-            media_type: parameter(own, "type"),
-        });
-        rest = next;
-    }
-    links
-}
-
-/// Where the next member of the list begins: at the first comma outside quotes.
-fn end_of_member(parameters: &str) -> usize {
-    let mut quoted = false;
-    for (at, character) in parameters.char_indices() {
-        match character {
-            '"' => quoted = !quoted,
-            ',' if !quoted => return at,
-            _ => {}
-        }
-    }
-    parameters.len()
-}
-
-fn parameter(parameters: &str, name: &str) -> Option<String> {
-    parameters.split(';').find_map(|part| {
-        let (key, value) = part.split_once('=')?;
-        key.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"').to_owned())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,13 +216,5 @@ mod tests {
             let leads = of_text_record(&page, text);
             assert_eq!(leads.tasks.first().map(|task| task.url.as_str()), wanted, "{text}");
         }
-    }
-
-    #[test]
-    fn commas_and_semicolons_in_quotes_do_not_end_a_link() {
-        let links = parse_link_header("</a>; title=\"one, two\"; rel=\"ard agent\", </b>; rel=mcp");
-        assert_eq!(links.len(), 2);
-        assert_eq!(links[0].rels, ["ard", "agent"]);
-        assert_eq!(links[1].href, "/b");
     }
 }

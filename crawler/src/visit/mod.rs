@@ -8,7 +8,6 @@ mod answer;
 mod ask;
 mod fetched;
 mod finish;
-mod html;
 mod judge;
 mod links;
 mod parts;

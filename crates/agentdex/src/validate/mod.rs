@@ -79,8 +79,9 @@ impl FailOn {
 struct Checked<'a> {
     /// As it was named on the command line.
     name: &'a str,
-    bytes: &'a [u8],
     manifest: &'a Manifest,
+    /// Where each finding of the manifest stands, in their order.
+    places: Vec<Option<(usize, usize)>>,
     /// `None`: how the document is served was not checked.
     served: Option<&'a Served>,
 }
@@ -88,7 +89,8 @@ struct Checked<'a> {
 impl Checked<'_> {
     /// 1-based line and column of a finding; the start of the document where the place cannot be told.
     fn place(&self, finding: &Finding) -> (usize, usize) {
-        manifest::place(self.bytes, finding).unwrap_or((1, 1))
+        let index = self.manifest.findings.iter().position(|known| std::ptr::eq(known, finding));
+        index.and_then(|index| self.places.get(index).copied().flatten()).unwrap_or((1, 1))
     }
 }
 
@@ -156,8 +158,8 @@ pub(crate) fn run(args: &ValidateArgs, source: &Source, out: &mut impl Write) ->
     }
     let checked = Checked {
         name: &args.document,
-        bytes: &source.bytes,
         manifest: &manifest,
+        places: manifest::places(&source.bytes, &manifest.findings),
         served: source.served.as_ref(),
     };
     match args.output.unwrap_or(Output::Text) {

@@ -1,12 +1,13 @@
 //! What is fuzzed: each function takes any bytes, reads them in one way, and holds the laws that hold for every document.
 //!
-//! Everything goes through the one public door, `manifest::read`, so that a find is a document that a site could serve.
+//! Everything goes through public functions, `manifest::read` and those of `manifest::web`, so that a find is a document,
+//! a page or a header that a site could serve.
 //! The same functions run over the fixtures and seeded damage in `tests/fuzz_targets.rs`, where no fuzzer is built.
 
 use std::fmt::Write as _;
 
 use manifest::model::Served;
-use manifest::{Discovery, Document, Format, LinkedDocument, Manifest, ManifestUrl};
+use manifest::{Discovery, Document, Format, LinkedDocument, Manifest, ManifestUrl, web};
 
 /// A target by its name.
 pub type Target = (&'static str, fn(&[u8]));
@@ -20,6 +21,10 @@ pub const TARGETS: &[Target] = &[
     ("llms_txt", llms_txt),
     ("text", text),
     ("types", types),
+    ("yaml", yaml),
+    ("html", html),
+    ("link_header", link_header),
+    ("xml", xml),
 ];
 
 /// The paths that weigh in the detection.
@@ -109,6 +114,42 @@ pub fn types(data: &[u8]) {
                 "idempotency": {{"supported": true, "window": {quoted}}}}}]}}"#
     );
     holds(bytes.as_bytes(), "/agent.json", Some(Format::Awp), None);
+}
+
+/// OpenAPI in YAML, whatever the bytes begin with.
+pub fn yaml(data: &[u8]) {
+    let bytes = [b"openapi: 3.0.0\ninfo: {title: a, version: '1'}\n", data].concat();
+    holds(&bytes, "/openapi.yaml", None, None);
+}
+
+/// The head of a page.
+pub fn html(data: &[u8]) {
+    let head = web::read_head(data);
+    assert!(head.links.len() <= 200, "more links than the cap");
+    for link in &head.links {
+        assert!(link.href.len() <= 2_048 && link.rels.len() <= 16, "a link is longer than its caps");
+    }
+    assert_eq!(head, web::read_head(data), "two readings differ");
+}
+
+/// One Link header.
+pub fn link_header(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let links = web::link_header(text);
+    assert!(links.len() <= 200, "more links than the cap");
+    assert!(links.iter().all(|link| link.href.len() <= 2_048), "a target is longer than its cap");
+}
+
+/// An OPML file or a sitemap, behind a beginning that makes it one and as it stands.
+pub fn xml(data: &[u8]) {
+    for head in [&b""[..], b"<urlset><url><loc>", b"<opml><outline xmlUrl='"] {
+        let bytes = [head, data].concat();
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        let outcome = web::each_url(bytes.as_slice(), |url| first.push(url.to_owned()));
+        assert_eq!(outcome, web::each_url(bytes.as_slice(), |url| second.push(url.to_owned())));
+        assert_eq!(first, second, "two readings differ");
+        assert!(first.iter().all(|url| url.len() <= 8_192), "a URL is longer than its cap");
+    }
 }
 
 /// A JSON string.

@@ -8,6 +8,7 @@ mod a2a;
 mod plain;
 mod table;
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use crate::address;
@@ -87,7 +88,7 @@ pub(crate) fn syntax(text: &str, path: &str) -> Syntax {
     match text.trim_start().chars().next() {
         Some('{') => Syntax::Json,
         Some('[') if !is_text_file || is_bracketed_json(text) => Syntax::Json,
-        Some('"' | '0'..='9' | '-') if !is_text_file && serde_json::from_str::<Value>(text).is_ok() => {
+        Some('"' | '0'..='9' | '-') if !is_text_file && serde_json::from_str::<IgnoredAny>(text).is_ok() => {
             Syntax::Json
         }
         _ => Syntax::Text,

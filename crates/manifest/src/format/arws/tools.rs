@@ -100,7 +100,13 @@ fn inherit_auth(capability: &mut Capability, draft: &Draft<'_>) {
     if capability.auth.required != Tristate::Unknown || !capability.auth.schemes.is_empty() {
         return;
     }
-    capability.auth.schemes = draft.manifest.auth.iter().map(|entry| entry.scheme).collect();
+    capability.auth.schemes = draft
+        .manifest
+        .auth
+        .iter()
+        .take(draft::SCHEMES_PER_CAPABILITY_MAX)
+        .map(|entry| entry.scheme)
+        .collect();
 }
 
 /// Layer 4: a change of state that may answer 202 Accepted waits for a person.

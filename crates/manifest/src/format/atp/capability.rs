@@ -13,7 +13,7 @@ use crate::{format, safety, semantic, text};
 
 /// Reads every capability.
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let mut resolver = Resolver::new(root.map);
+    let mut resolver = Resolver::new(root.map, draft.document.bytes.len());
     let mut seen = HashSet::new();
     let scopes: HashSet<String> =
         draft.manifest.auth.iter().flat_map(|auth| auth.scopes.keys().cloned()).collect();
@@ -122,7 +122,8 @@ fn authorization(
     if required.is_empty() {
         return;
     }
-    let schemes: Vec<_> = draft.manifest.auth.iter().map(|auth| auth.scheme).collect();
+    let schemes: Vec<_> =
+        draft.manifest.auth.iter().take(draft::SCHEMES_PER_CAPABILITY_MAX).map(|auth| auth.scheme).collect();
     if schemes.is_empty() {
         draft.report_plainly(&rules::AUTH_UNDECLARED, published.at("requiredScopes"));
     } else if !scopes.is_empty() {

@@ -35,7 +35,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
             follow: None,
         });
     }
-    let base = servers::base_url([None, None, root.value("servers")], root.map, draft.base());
+    let base = servers::base_url(&[root.value("servers")], root.map, draft.base());
     draft.manifest.declared_origin = servers::is_declared(root.map).then(|| base.clone());
     draft.manifest.interfaces.push(Interface {
         protocol: Protocol::Http,

@@ -20,16 +20,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::Body;
-use crate::draft::Draft;
+use crate::budget::{self, Measure};
+use crate::draft::{CAPABILITIES_MAX, Draft};
 use crate::json;
-use crate::model::Auth;
+use crate::model::{Auth, CapabilityAuth};
 use crate::name::ManifestUrl;
 use crate::object::Object;
+use crate::read::OVER_BUDGET;
 use crate::reference::Resolver;
 
 pub(crate) use rules::DIALECT;
 use security::schemes;
 pub(crate) use security::{requirement, scheme_of};
+use yaml::YamlError;
 
 /// The methods that a path item may hold, as written and as sent.
 const METHODS: [(&str, &str); 9] = [
@@ -50,6 +53,9 @@ struct Reading<'a> {
     /// Where the description lies: often, but not always, the manifest's own address.
     document: &'a ManifestUrl,
     schemes: BTreeMap<String, Auth>,
+    /// The base address and the credentials that the document names for every operation.
+    base: String,
+    auth: CapabilityAuth,
 }
 
 /// Whether a value looks like an OpenAPI or Swagger description.
@@ -73,15 +79,25 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
                 merge(map, draft.base(), draft);
             }
         }
-        Err(reason) => draft.report(&rules::YAML, String::new(), reason),
+        Err(YamlError::Syntax(reason)) => draft.report(&rules::YAML, String::new(), reason),
+        Err(YamlError::OverBudget(over)) => {
+            let rule = match over.measure {
+                Measure::YamlBytes => &rules::YAML_TOO_LONG,
+                _ => &OVER_BUDGET,
+            };
+            draft.refuse(rule, over.to_string());
+        }
     }
 }
 
 /// Adds every operation of a description to a manifest, whether it is the manifest or completes it. What cannot be read
 /// is left out and reported.
 pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Draft<'_>) {
-    let mut resolver = Resolver::new(root);
-    let reading = Reading { root, document: at, schemes: schemes(root) };
+    let mut resolver = Resolver::new(root, draft.document.bytes.len());
+    let schemes = schemes(root);
+    let base = servers::base_url(&[root.get("servers")], root, at);
+    let auth = requirement(root.get("security"), &schemes);
+    let reading = Reading { root, document: at, schemes, base, auth };
     draft.manifest.auth.extend(reading.schemes.values().cloned());
     let mut ids = BTreeSet::new();
     for place in places(root, &mut resolver) {
@@ -99,9 +115,11 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
 pub(crate) fn parse_linked(bytes: &[u8]) -> Option<Map<String, Value>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let text = text.trim_start_matches('\u{feff}');
-    let value = match json::parse(text) {
-        Ok((value, _)) => value,
-        Err(_) => yaml::parse(text).ok()?,
+    let value = if text.trim_start().starts_with('{') {
+        budget::check_json(text.as_bytes(), budget::DOCUMENT).ok()?;
+        json::parse(text).ok()?.0
+    } else {
+        yaml::parse(text).ok()?
     };
     match value {
         Value::Object(map) if is_description(&map) => Some(map),
@@ -122,6 +140,10 @@ fn places<'a>(root: &'a Map<String, Value>, resolver: &mut Resolver<'a>) -> Vec<
                 let pointer = format!("{pointer}/{name}");
                 places.push(operation::Place { path, method, item, operation, pointer });
             }
+        }
+        // One more than is kept, so that the report says that there are more.
+        if places.len() > CAPABILITIES_MAX {
+            break;
         }
     }
     places

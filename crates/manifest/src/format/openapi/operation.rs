@@ -15,6 +15,9 @@ use crate::model::{Capability, CapabilityKind, Confirmation, ExecutionModel, Pro
 use crate::object;
 use crate::reference::Resolver;
 
+/// Successful responses of one operation that are looked at: there are a hundred codes, and `2XX`.
+const SUCCESSES_MAX: usize = 101;
+
 /// Where an operation stands in its document.
 pub(super) struct Place<'a> {
     pub(super) path: &'a str,
@@ -56,8 +59,10 @@ pub(super) fn read<'a>(
     let parameters = collect(lists, resolver, &place.pointer);
     rules::check_variables(place.path, &path_names(&parameters), &place.pointer, draft);
     capability.parameters = input(operation, &parameters, resolver, &place.pointer);
-    let security = operation.get("security").or_else(|| reading.root.get("security"));
-    capability.auth = security::requirement(security, &reading.schemes);
+    capability.auth = match operation.get("security") {
+        Some(security) => security::requirement(Some(security), &reading.schemes),
+        None => reading.auth.clone(),
+    };
     if matches!(place.method, "PUT" | "DELETE") {
         // RFC 9110 §9.2.2: these methods promise it.
         capability.idempotency.supported = Some(true);
@@ -69,8 +74,12 @@ pub(super) fn read<'a>(
 }
 
 fn address(reading: &Reading<'_>, place: &Place<'_>, capability: &mut Capability) {
-    let lists = [place.operation.get("servers"), place.item.get("servers"), reading.root.get("servers")];
-    let base = servers::base_url(lists, reading.root, reading.document);
+    let lists = [place.operation.get("servers"), place.item.get("servers")];
+    let base = if lists.iter().flatten().any(|servers| servers::is_listed(servers)) {
+        servers::base_url(&lists, reading.root, reading.document)
+    } else {
+        reading.base.clone()
+    };
     let slash = if place.path.starts_with('/') { "" } else { "/" };
     let url = format!("{base}{slash}{}", place.path);
     let invocation = &mut capability.invocation;
@@ -118,7 +127,8 @@ fn response<'a>(
     capability: &mut Capability,
 ) {
     let Some(responses) = operation.get("responses").and_then(Value::as_object) else { return };
-    let mut successes: Vec<&String> = responses.keys().filter(|code| code.starts_with('2')).collect();
+    let mut successes: Vec<&String> =
+        responses.keys().filter(|code| code.starts_with('2')).take(SUCCESSES_MAX).collect();
     successes.sort();
     if successes.as_slice() == ["202"] {
         capability.execution.model = ExecutionModel::Async;

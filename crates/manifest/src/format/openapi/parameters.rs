@@ -6,7 +6,7 @@
 //!
 //! Follows OpenAPI 3.1 §4.8.12–4.8.14, 2.0 "Parameter Object".
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::{Map, Value, json};
 
@@ -17,6 +17,11 @@ const PARAMETERS_MAX: usize = 200;
 
 /// The parameter objects of an operation: its own, and those of its path that it does not override.
 pub(super) type Parameters<'a> = BTreeMap<(Place, String), &'a Map<String, Value>>;
+
+/// Examples of a parameter that are looked at.
+const EXAMPLES_MAX: usize = 20;
+/// Media types of one body that are looked at.
+const MEDIA_TYPES_MAX: usize = 64;
 
 /// Where a value goes, in the order in which names are given out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,18 +113,19 @@ impl Input {
     ) {
         for ((place, name), parameter) in parameters {
             if *place == Place::Body {
-                let schema = parameter.get("schema").cloned().unwrap_or_else(|| json!({}));
-                self.add_body(&schema, is_true(parameter, "required"), None, resolver, pointer);
+                let any = Value::Object(Map::new());
+                let schema = parameter.get("schema").unwrap_or(&any);
+                self.add_body(schema, is_true(parameter, "required"), None, resolver, pointer);
                 continue;
             }
-            let mut schema = resolver.schema(&parameter_schema(parameter), pointer);
+            let mut schema = parameter_schema(parameter, resolver, pointer);
             if let Some(object) = schema.as_object_mut() {
                 for annotation in ["description", "deprecated"] {
-                    if let Some(value) = parameter.get(annotation) {
-                        object.insert(annotation.to_owned(), value.clone());
+                    if let Some(value) = parameter.get(annotation).and_then(|value| resolver.copy(value)) {
+                        object.insert(annotation.to_owned(), value);
                     }
                 }
-                if let Some(examples) = examples(parameter) {
+                if let Some(examples) = examples(parameter, resolver) {
                     object.entry("examples").or_insert(examples);
                 }
             }
@@ -180,7 +186,7 @@ impl Input {
 #[derive(Default)]
 struct Members {
     properties: Map<String, Value>,
-    required: Vec<String>,
+    required: HashSet<String>,
 }
 
 impl Members {
@@ -226,26 +232,28 @@ const NOT_SCHEMA: &[&str] = &[
 ];
 
 /// The schema of a parameter: under `schema`, in its only media type, or beside the name in Swagger 2.0.
-fn parameter_schema(parameter: &Map<String, Value>) -> Value {
-    if let Some(schema) = parameter.get("schema") {
-        return schema.clone();
-    }
-    if let Some(schema) =
+fn parameter_schema(parameter: &Map<String, Value>, resolver: &mut Resolver<'_>, pointer: &str) -> Value {
+    let schema = parameter.get("schema").or_else(|| {
         parameter.get("content").and_then(preferred_media).and_then(|(_, media)| media.get("schema"))
-    {
-        return schema.clone();
+    });
+    match schema {
+        Some(schema) => resolver.schema(schema, pointer),
+        None => resolver.schema_of_members(
+            parameter,
+            |name| !NOT_SCHEMA.contains(&name) && !name.starts_with("x-"),
+            pointer,
+        ),
     }
-    let rest =
-        parameter.iter().filter(|(name, _)| !NOT_SCHEMA.contains(&name.as_str()) && !name.starts_with("x-"));
-    Value::Object(rest.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-fn examples(parameter: &Map<String, Value>) -> Option<Value> {
+fn examples(parameter: &Map<String, Value>, resolver: &mut Resolver<'_>) -> Option<Value> {
     if let Some(example) = parameter.get("example") {
-        return Some(json!([example]));
+        return Some(json!([resolver.copy(example)?]));
     }
     let named = parameter.get("examples")?.as_object()?;
-    let values: Vec<&Value> = named.values().filter_map(|example| example.get("value")).take(5).collect();
+    let named = named.values().take(EXAMPLES_MAX);
+    let values: Vec<Value> =
+        named.filter_map(|example| resolver.copy(example.get("value")?)).take(5).collect();
     (!values.is_empty()).then(|| json!(values))
 }
 
@@ -256,7 +264,8 @@ pub(super) fn preferred_media(content: &Value) -> Option<(&str, &Map<String, Val
         let essence = name.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         essence == "application/json" || essence.ends_with("+json")
     };
-    let (name, media) = content.iter().find(|(name, _)| is_json(name)).or_else(|| content.iter().next())?;
+    let mut listed = content.iter().take(MEDIA_TYPES_MAX);
+    let (name, media) = listed.find(|(name, _)| is_json(name)).or_else(|| content.iter().next())?;
     Some((name.as_str(), media.as_object()?))
 }
 

@@ -25,6 +25,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
         &REF_UNRESOLVED,
         &REF_TOO_LARGE,
         &YAML,
+        &YAML_TOO_LONG,
     ],
 };
 
@@ -124,6 +125,14 @@ pub(super) const YAML: Rule = Rule {
     fix: "Correct the syntax at the place named.",
 };
 
+pub(super) const YAML_TOO_LONG: Rule = Rule {
+    code: "openapi.yaml.too_long",
+    severity: Severity::Must,
+    spec: "agentdex limits",
+    wrong: "the document in YAML is longer than is read",
+    fix: "Publish it as JSON, which is read up to 16 MiB, or shorten it below 8 MiB.",
+};
+
 /// Checks the document itself.
 pub(super) fn check_document(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.judge("OpenAPI", |code| code.starts_with("openapi."));
@@ -139,7 +148,7 @@ pub(super) fn check_document(root: &Object<'_>, draft: &mut Draft<'_>) {
     if root.object("paths").is_none() && !stands_in {
         draft.report_plainly(&PATHS, String::new());
     }
-    let base = servers::base_url([None, None, root.value("servers")], root.map, draft.base());
+    let base = servers::base_url(&[root.value("servers")], root.map, draft.base());
     if !servers::is_declared(root.map) {
         draft.report_plainly(&NO_SERVERS, String::new());
     } else if base.contains('{') {

@@ -5,11 +5,23 @@
 //!
 //! Follows OpenAPI 3.1 §4.8.27 and §4.8.30, 2.0 "Security Definitions Object".
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
 use crate::model::{Auth, AuthScheme, CapabilityAuth, Tristate};
+
+/// Schemes of one document that are kept.
+const SCHEMES_MAX: usize = 200;
+/// Flows of one scheme that are read; there are five kinds.
+const FLOWS_MAX: usize = 16;
+/// Scopes of one scheme that are kept: the largest APIs published declare some hundred.
+const SCOPES_MAX: usize = 1_000;
+/// Alternatives, schemes of all alternatives, and scopes of one scheme that are read of one requirement.
+const ALTERNATIVES_MAX: usize = 64;
+/// Scopes that are kept of one requirement, and the longest of them.
+const SCOPES_REQUIRED_MAX: usize = 256;
+const SCOPE_BYTES_MAX: usize = 1_024;
 
 /// The schemes that a document defines, by the name that requirements use.
 pub(crate) fn schemes(document: &Map<String, Value>) -> BTreeMap<String, Auth> {
@@ -19,6 +31,7 @@ pub(crate) fn schemes(document: &Map<String, Value>) -> BTreeMap<String, Auth> {
         .and_then(Value::as_object)
         .into_iter()
         .flatten()
+        .take(SCHEMES_MAX)
         .filter_map(|(name, scheme)| Some((name.clone(), scheme_of(scheme.as_object()?))))
         .collect()
 }
@@ -53,12 +66,14 @@ pub(crate) fn scheme_of(scheme: &Map<String, Value>) -> Auth {
 fn read_flows(auth: &mut Auth, scheme: &Map<String, Value>) {
     let flows = scheme.get("flows").and_then(Value::as_object);
     let listed = flows.into_iter().flatten().filter_map(|(_, flow)| flow.as_object());
-    for flow in listed.chain(std::iter::once(scheme)) {
+    for flow in listed.take(FLOWS_MAX).chain(std::iter::once(scheme)) {
         let text = |name: &str| flow.get(name).and_then(Value::as_str).map(str::to_owned);
         auth.token_url = auth.token_url.take().or_else(|| text("tokenUrl"));
         auth.authorize_url = auth.authorize_url.take().or_else(|| text("authorizationUrl"));
         auth.refresh_url = auth.refresh_url.take().or_else(|| text("refreshUrl"));
-        for (scope, description) in flow.get("scopes").and_then(Value::as_object).into_iter().flatten() {
+        for (scope, description) in
+            flow.get("scopes").and_then(Value::as_object).into_iter().flatten().take(SCOPES_MAX)
+        {
             auth.scopes.insert(scope.clone(), description.as_str().unwrap_or_default().to_owned());
         }
     }
@@ -68,6 +83,7 @@ fn read_flows(auth: &mut Auth, scheme: &Map<String, Value>) {
 pub(crate) fn requirement(security: Option<&Value>, schemes: &BTreeMap<String, Auth>) -> CapabilityAuth {
     let Some(alternatives) = security.and_then(Value::as_array) else { return CapabilityAuth::default() };
     let mut auth = CapabilityAuth { required: Tristate::Yes, ..CapabilityAuth::default() };
+    let alternatives = alternatives.get(..alternatives.len().min(ALTERNATIVES_MAX)).unwrap_or_default();
     if alternatives.iter().all(is_empty) {
         auth.required = Tristate::No;
         auth.schemes.push(AuthScheme::None);
@@ -76,13 +92,15 @@ pub(crate) fn requirement(security: Option<&Value>, schemes: &BTreeMap<String, A
     if alternatives.iter().any(is_empty) {
         auth.required = Tristate::No;
     }
-    for (name, scopes) in alternatives.iter().filter_map(Value::as_object).flatten() {
+    let mut seen = HashSet::new();
+    for (name, scopes) in alternatives.iter().filter_map(Value::as_object).flatten().take(ALTERNATIVES_MAX) {
         let scheme = schemes.get(name).map_or(AuthScheme::Other, |scheme| scheme.scheme);
         if !auth.schemes.contains(&scheme) {
             auth.schemes.push(scheme);
         }
-        for scope in scopes.as_array().into_iter().flatten().filter_map(Value::as_str) {
-            if !auth.scopes.iter().any(|known| known == scope) {
+        let scopes = scopes.as_array().into_iter().flatten().take(ALTERNATIVES_MAX);
+        for scope in scopes.filter_map(Value::as_str).filter(|scope| scope.len() <= SCOPE_BYTES_MAX) {
+            if seen.len() < SCOPES_REQUIRED_MAX && seen.insert(scope) {
                 auth.scopes.push(scope.to_owned());
             }
         }

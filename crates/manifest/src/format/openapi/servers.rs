@@ -13,14 +13,14 @@ use crate::name::ManifestUrl;
 
 /// The base URL of an operation, without a final slash. May still hold `{variables}` that have no default.
 pub(super) fn base_url(
-    lists: [Option<&Value>; 3],
+    lists: &[Option<&Value>],
     document: &Map<String, Value>,
     base: &ManifestUrl,
 ) -> String {
     let declared = lists
-        .into_iter()
+        .iter()
         .flatten()
-        .filter_map(Value::as_array)
+        .filter_map(|servers| servers.as_array())
         .find(|servers| !servers.is_empty())
         .and_then(|servers| preferred(servers))
         .or_else(|| swagger_base(document, base));
@@ -30,25 +30,50 @@ pub(super) fn base_url(
 
 /// Whether the document says where it is served, or leaves it to its own address.
 pub(super) fn is_declared(document: &Map<String, Value>) -> bool {
-    let listed = document.get("servers").and_then(Value::as_array).is_some_and(|servers| !servers.is_empty());
-    listed || document.get("host").is_some_and(Value::is_string)
+    document.get("servers").is_some_and(is_listed) || document.get("host").is_some_and(Value::is_string)
 }
 
+/// Whether a list names any server.
+pub(super) fn is_listed(servers: &Value) -> bool {
+    servers.as_array().is_some_and(|servers| !servers.is_empty())
+}
+
+/// Servers of one list that are looked at; they are tried in order, and https is preferred.
+const SERVERS_MAX: usize = 64;
+/// Longest base address, variables filled in.
+const BASE_BYTES_MAX: usize = 2_048;
+
 fn preferred(servers: &[Value]) -> Option<String> {
-    let urls: Vec<String> = servers.iter().filter_map(substituted).collect();
+    let urls: Vec<String> = servers.iter().take(SERVERS_MAX).filter_map(substituted).collect();
     urls.iter().find(|url| url.starts_with("https://")).or_else(|| urls.first()).cloned()
 }
 
-/// A server's URL with the defaults of its variables filled in.
+/// The URL of a server with the defaults of its variables. What a default holds is not substituted again, so that
+/// variables cannot multiply.
 fn substituted(server: &Value) -> Option<String> {
-    let mut url = server.get("url")?.as_str()?.trim().to_owned();
+    let template = server.get("url")?.as_str()?.trim();
     let variables = server.get("variables").and_then(Value::as_object);
-    for (name, variable) in variables.into_iter().flatten() {
-        if let Some(default) = variable.get("default").and_then(Value::as_str) {
-            url = url.replace(&format!("{{{name}}}"), default);
+    let (mut url, mut rest) = (String::new(), template);
+    while let Some((before, after)) = rest.split_once('{') {
+        url.push_str(before);
+        let name = after.split_once('}').map(|(name, _)| name);
+        let default = name.and_then(|name| variables?.get(name)?.get("default")?.as_str());
+        rest = match (name, default) {
+            (Some(name), Some(default)) => {
+                url.push_str(default);
+                after.get(name.len() + 1..).unwrap_or_default()
+            }
+            _ => {
+                url.push('{');
+                after
+            }
+        };
+        if url.len() > BASE_BYTES_MAX {
+            return None;
         }
     }
-    Some(url)
+    url.push_str(rest);
+    (url.len() <= BASE_BYTES_MAX).then_some(url)
 }
 
 fn swagger_base(document: &Map<String, Value>, base: &ManifestUrl) -> Option<String> {
@@ -87,7 +112,7 @@ mod tests {
 
     fn base_of(document: &Value) -> String {
         let base = ManifestUrl::parse("https://shop.example/docs/openapi.json").unwrap();
-        base_url([None, None, document.get("servers")], document.as_object().unwrap(), &base)
+        base_url(&[document.get("servers")], document.as_object().unwrap(), &base)
     }
 
     #[test]

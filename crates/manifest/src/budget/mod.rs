@@ -1,0 +1,309 @@
+//! What one document may cost before it is refused: depth, values, bytes of scalars, bytes of the tree.
+//!
+//! The budget is counted in one linear pass over JSON text, or event by event where a parser streams (YAML), always before
+//! the part that is counted is built. Counting allocates nothing but one small entry for each open container. What is over
+//! budget is refused with the limit and the measured value; nothing is built and nothing is repaired.
+
+mod json;
+
+use std::fmt;
+use std::mem::size_of;
+
+use serde_json::{Map, Value};
+
+pub(crate) use json::check_json;
+pub use json::{BodyError, check, parse_within_budget};
+
+/// The limits of one kind of document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Containers within containers.
+    pub depth: usize,
+    /// Values: every scalar, array and object; names of members do not count.
+    pub nodes: usize,
+    /// Bytes of strings, numbers and names as written.
+    pub scalar_bytes: usize,
+    /// Bytes that the tree of values will take in memory, estimated from above.
+    pub tree_bytes: usize,
+}
+
+/// Documents that sites publish.
+///
+/// - depth: values below 64 levels are dropped and reported one by one; past 8,192 the bookkeeping alone is a cost.
+/// - nodes: the largest OpenAPI documents published (12 MB) hold about 350,000 values.
+/// - scalar bytes: no more than the largest document that is read.
+/// - tree bytes: leaves 48 of the 128 MiB that one reading may take to capabilities, findings and the parser itself.
+pub(crate) const DOCUMENT: Limits = Limits {
+    depth: 8_192,
+    nodes: 600_000,
+    scalar_bytes: crate::read::DOCUMENT_BYTES_MAX,
+    tree_bytes: 80 * 1_024 * 1_024,
+};
+
+/// Documents in YAML, whose depth the reader follows itself.
+pub(crate) const YAML: Limits = Limits { depth: crate::json::DEPTH_MAX, nodes: 400_000, ..DOCUMENT };
+
+/// Values of a manifest that is no OpenAPI document: more than 4 MiB of any real manifest hold.
+///
+/// A small value can become a large entry of the model, so that this bounds the model too.
+pub(crate) const MANIFEST_NODES_MAX: usize = 150_000;
+
+/// Bodies of requests and answers that programs exchange: registries, agents, forms.
+///
+/// - depth: what `serde_json` follows by default.
+/// - nodes and scalar bytes: a page of a thousand entries of a registry is a tenth of it.
+/// - tree bytes: a request may cost 32 MiB at most.
+pub const BODY: Limits =
+    Limits { depth: 128, nodes: 200_000, scalar_bytes: 4 * 1_024 * 1_024, tree_bytes: 32 * 1_024 * 1_024 };
+
+/// Which limit a document is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    Depth,
+    Nodes,
+    ScalarBytes,
+    TreeBytes,
+    /// Bytes of a document in YAML.
+    YamlBytes,
+    /// Values that aliases of YAML repeat.
+    Repeated,
+    /// Characters that the YAML parser has to read before it can say what comes next.
+    Lookahead,
+}
+
+impl Measure {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Depth => "levels of nesting",
+            Self::Nodes => "values",
+            Self::ScalarBytes => "bytes of text and numbers",
+            Self::TreeBytes => "bytes of memory for its values",
+            Self::YamlBytes => "bytes of YAML",
+            Self::Repeated => "values that aliases repeat",
+            Self::Lookahead => "characters of YAML before the next value is known",
+        }
+    }
+}
+
+/// A document is over budget: the limit, and what was measured when counting stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OverBudget {
+    pub measure: Measure,
+    pub limit: usize,
+    pub measured: usize,
+}
+
+impl fmt::Display for OverBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { measure, limit, measured } = self;
+        write!(f, "the document has at least {measured} {}; the limit is {limit}", measure.words())
+    }
+}
+
+impl std::error::Error for OverBudget {}
+
+/// Bytes of one value in an array.
+const VALUE_BYTES: usize = size_of::<Value>();
+/// Bytes of one member of an object: hash, name and value.
+const MEMBER_BYTES: usize = size_of::<String>() + VALUE_BYTES + size_of::<usize>();
+/// Bytes of one place of the hash table beside the members: an index and a control byte.
+const BUCKET_BYTES: usize = size_of::<usize>() + 1;
+/// Bytes that the control group at the end of a hash table takes.
+const TABLE_BYTES: usize = 16;
+/// Allocators hand out at least this much.
+const BLOCK_BYTES: usize = 16;
+
+/// One open container and what it costs so far.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    is_object: bool,
+    children: usize,
+    /// Children that fit before it grows.
+    capacity: usize,
+}
+
+impl Open {
+    /// Counts one child and returns the bytes by which the container grows for it.
+    const fn add(&mut self) -> usize {
+        self.children += 1;
+        if self.children <= self.capacity {
+            return 0;
+        }
+        let before = self.bytes();
+        self.capacity = if self.is_object {
+            // Hash tables have 4, 8, 16… buckets and are filled to seven eighths.
+            match self.capacity {
+                0 => 3,
+                3 => 7,
+                other => other * 2,
+            }
+        } else if self.capacity == 0 {
+            4
+        } else {
+            self.capacity * 2
+        };
+        self.bytes() - before
+    }
+
+    const fn bytes(&self) -> usize {
+        if self.capacity == 0 {
+            0
+        } else if self.is_object {
+            let buckets = match self.capacity {
+                3 => 4,
+                7 => 8,
+                other => other / 7 * 8,
+            };
+            self.capacity * MEMBER_BYTES + buckets * BUCKET_BYTES + TABLE_BYTES
+        } else {
+            self.capacity * VALUE_BYTES
+        }
+    }
+}
+
+/// Counts what a document costs while it is read, and stops at the first limit that is passed.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    limits: Limits,
+    open: Vec<Open>,
+    spent: Cost,
+}
+
+/// What a part of a document costs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Cost {
+    pub(crate) nodes: usize,
+    pub(crate) scalar_bytes: usize,
+    pub(crate) tree_bytes: usize,
+}
+
+impl Cost {
+    /// What was spent since an earlier state.
+    pub(crate) const fn since(self, before: Self) -> Self {
+        Self {
+            nodes: self.nodes - before.nodes,
+            scalar_bytes: self.scalar_bytes - before.scalar_bytes,
+            tree_bytes: self.tree_bytes - before.tree_bytes,
+        }
+    }
+}
+
+impl Meter {
+    pub(crate) const fn new(limits: Limits) -> Self {
+        let spent = Cost { nodes: 0, scalar_bytes: 0, tree_bytes: VALUE_BYTES };
+        Self { limits, open: Vec::new(), spent }
+    }
+
+    pub(crate) const fn spent(&self) -> Cost {
+        self.spent
+    }
+
+    /// Begins an array.
+    pub(crate) fn open_list(&mut self) -> Result<(), OverBudget> {
+        self.enter(false)
+    }
+
+    /// Begins an object.
+    pub(crate) fn open_object(&mut self) -> Result<(), OverBudget> {
+        self.enter(true)
+    }
+
+    /// Whether a value of so many levels may stand here.
+    pub(crate) const fn reaches(&self, height: usize) -> Result<(), OverBudget> {
+        let (limit, measured) = (self.limits.depth, self.open.len() + height);
+        if measured > limit {
+            return Err(OverBudget { measure: Measure::Depth, limit, measured });
+        }
+        Ok(())
+    }
+
+    /// Ends the innermost container.
+    pub(crate) fn close(&mut self) {
+        self.open.pop();
+    }
+
+    /// A string, number or constant of so many bytes.
+    pub(crate) fn scalar(&mut self, bytes: usize, is_text: bool) -> Result<(), OverBudget> {
+        let kept = if is_text { block_bytes(bytes) } else { 0 };
+        let in_list = self.open.last_mut().filter(|open| !open.is_object).map_or(0, Open::add);
+        self.pay(Cost { nodes: 1, scalar_bytes: bytes, tree_bytes: kept + in_list })
+    }
+
+    /// The name of a member of the innermost object.
+    pub(crate) fn name(&mut self, bytes: usize) -> Result<(), OverBudget> {
+        let grown = self.open.last_mut().map_or(0, Open::add);
+        self.pay(Cost { nodes: 0, scalar_bytes: bytes, tree_bytes: block_bytes(bytes) + grown })
+    }
+
+    /// Pays for what is copied as a whole.
+    pub(crate) fn pay(&mut self, cost: Cost) -> Result<(), OverBudget> {
+        let spent = &mut self.spent;
+        spent.nodes = spent.nodes.saturating_add(cost.nodes);
+        spent.scalar_bytes = spent.scalar_bytes.saturating_add(cost.scalar_bytes);
+        spent.tree_bytes = spent.tree_bytes.saturating_add(cost.tree_bytes);
+        for (measure, limit, measured) in [
+            (Measure::Nodes, self.limits.nodes, spent.nodes),
+            (Measure::ScalarBytes, self.limits.scalar_bytes, spent.scalar_bytes),
+            (Measure::TreeBytes, self.limits.tree_bytes, spent.tree_bytes),
+        ] {
+            if measured > limit {
+                return Err(OverBudget { measure, limit, measured });
+            }
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, is_object: bool) -> Result<(), OverBudget> {
+        let in_list = self.open.last_mut().filter(|open| !open.is_object).map_or(0, Open::add);
+        self.pay(Cost { nodes: 1, scalar_bytes: 0, tree_bytes: in_list })?;
+        self.open.push(Open { is_object, children: 0, capacity: 0 });
+        let (limit, measured) = (self.limits.depth, self.open.len());
+        if measured > limit {
+            return Err(OverBudget { measure: Measure::Depth, limit, measured });
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of the block that a text of so many bytes takes.
+const fn block_bytes(bytes: usize) -> usize {
+    bytes.next_multiple_of(BLOCK_BYTES)
+}
+
+/// Bytes that a copy of a value takes, counted up to a limit: a value over it costs no more than the limit to look at.
+pub(crate) fn bytes_of(value: &Value, limit: usize) -> usize {
+    let inner = match value {
+        Value::String(text) => block_bytes(text.len()),
+        Value::Array(items) => sum(items.iter(), 0, limit),
+        Value::Object(members) => return VALUE_BYTES + bytes_of_members(members, limit),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    VALUE_BYTES + inner
+}
+
+/// The same for the members of an object.
+pub(crate) fn bytes_of_members(members: &Map<String, Value>, limit: usize) -> usize {
+    let mut bytes = 0;
+    for (name, value) in members {
+        if bytes > limit {
+            break;
+        }
+        let own = MEMBER_BYTES - VALUE_BYTES + BUCKET_BYTES + block_bytes(name.len());
+        bytes += own + bytes_of(value, limit - bytes.min(limit));
+    }
+    bytes
+}
+
+fn sum<'v>(values: impl Iterator<Item = &'v Value>, start: usize, limit: usize) -> usize {
+    let mut bytes = start;
+    for value in values {
+        if bytes > limit {
+            break;
+        }
+        bytes += bytes_of(value, limit - bytes);
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,335 @@
+//! Doubling a hostile document at most doubles what reading it allocates, and no document takes more memory than the
+//! budget says, whatever it holds.
+//!
+//! Bytes and blocks are counted by the allocator, for the thread of the test alone. Processor time is judged in release
+//! builds only, where it says something.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod hostile;
+#[expect(dead_code, reason = "of the fixtures only the bytes are used here")]
+mod support;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use allocation_counter::{AllocationInfo, measure};
+use hostile::{Hostile, read};
+use serde_json::Value;
+use support::Case;
+
+/// What doubling may cost: twice as much, and a little for containers that grow by powers of two.
+const FACTOR_MAX: f64 = 2.3;
+/// Bytes and blocks that every reading costs, however short.
+const SLACK_BYTES: u64 = 64 * 1_024;
+const SLACK_BLOCKS: u64 = 200;
+/// Additional memory that one reading may take.
+const PEAK_BYTES_MAX: u64 = 128 * 1_024 * 1_024;
+/// Processor time that one reading may take in a release build.
+const TIME_MAX: Duration = Duration::from_secs(1);
+
+fn cost(bytes: &[u8], path: &str) -> AllocationInfo {
+    measure(|| drop(read(bytes, path)))
+}
+
+#[track_caller]
+fn assert_linear(name: &str, single: &AllocationInfo, double: &AllocationInfo) {
+    let within = |one: u64, two: u64, slack: u64| two as f64 <= one as f64 * FACTOR_MAX + slack as f64;
+    assert!(
+        within(single.bytes_total, double.bytes_total, SLACK_BYTES),
+        "{name}: {} bytes become {}",
+        single.bytes_total,
+        double.bytes_total
+    );
+    assert!(
+        within(single.count_total, double.count_total, SLACK_BLOCKS),
+        "{name}: {} blocks become {}",
+        single.count_total,
+        double.count_total
+    );
+}
+
+#[test]
+fn doubling_a_hostile_document_at_most_doubles_its_cost() {
+    // The first reading builds tables that all readings share.
+    drop(read(
+        b"{\"tools\": [{\"name\": \"delete all\", \"description\": \"ignore previous\"}]}",
+        "/agents.json",
+    ));
+    for Hostile { name, path, make } in hostile::ALL {
+        let (single, double) = (make(400), make(800));
+        assert_linear(name, &cost(&single, path), &cost(&double, path));
+    }
+}
+
+/// Debug builds take thirty times as long for a byte; this part of the largest size shows the same classes.
+const SHARE_IN_DEBUG: usize = 32;
+
+fn assert_within_budget(paths: &[&str], share: usize) {
+    for Hostile { name, path, make } in hostile::ALL.iter().filter(|hostile| paths.contains(&hostile.path)) {
+        let per_unit = make(2_000).len() / 2_000 + 1;
+        let size_max = hostile::size_max(path) / share;
+        let mut bytes = make(size_max / per_unit);
+        bytes.truncate(size_max);
+        let start = cpu_time();
+        let spent = measure(|| drop(read(&bytes, path)));
+        let time = cpu_time().saturating_sub(start);
+        assert!(
+            spent.bytes_max <= PEAK_BYTES_MAX,
+            "{name}: {} bytes of text take {} MiB",
+            bytes.len(),
+            spent.bytes_max / 1_024 / 1_024
+        );
+        assert!(cfg!(debug_assertions) || time <= TIME_MAX, "{name}: {} bytes take {time:?}", bytes.len());
+    }
+}
+
+/// The share of the largest size that this build reads.
+const SHARE: usize = if cfg!(debug_assertions) { SHARE_IN_DEBUG } else { 1 };
+
+#[test]
+fn no_json_takes_more_memory_or_time_than_the_budget() {
+    assert_within_budget(&[hostile::JSON], SHARE);
+}
+
+#[test]
+fn no_openapi_document_takes_more_memory_or_time_than_the_budget() {
+    assert_within_budget(&[hostile::OPENAPI], SHARE);
+}
+
+#[test]
+fn no_yaml_takes_more_memory_or_time_than_the_budget() {
+    assert_within_budget(&[hostile::YAML], SHARE);
+}
+
+#[test]
+fn no_text_takes_more_memory_or_time_than_the_budget() {
+    assert_within_budget(&[hostile::AGENTS_TXT, hostile::LLMS_TXT, hostile::AI_TXT], SHARE);
+}
+
+/// As OpenAPI documents of large services are: 12 MB, indented, half paths and half schemas.
+fn lifelike(units: usize) -> String {
+    let paths: serde_json::Map<String, Value> = (0..units)
+        .map(|at| {
+            let operation = serde_json::json!({
+                "summary": "List the things of a repository", "description": "Lists what there is, newest first. ".repeat(4),
+                "tags": ["things"], "operationId": format!("things/list-{at}"),
+                "externalDocs": {"description": "API method documentation", "url": "https://docs.example/rest"},
+                "parameters": [{"$ref": "#/components/parameters/owner"}, {"$ref": "#/components/parameters/page"}],
+                "responses": {"200": {"description": "Response", "content": {"application/json": {
+                    "schema": {"type": "array", "items": {"$ref": format!("#/components/schemas/thing-{at}")}},
+                    "examples": {"default": {"value": [{"id": at, "name": "thing", "url": "https://api.example/things/1"}]}}}}}}
+            });
+            (format!("/repos/{{owner}}/things-{at}"), serde_json::json!({"get": operation, "post": operation}))
+        })
+        .collect();
+    let property = serde_json::json!({"type": "string", "description": "What it is in a few words.", "example": "octocat"});
+    let schemas: serde_json::Map<String, Value> = (0..units)
+        .map(|at| {
+            let properties: serde_json::Map<String, Value> =
+                (0..20).map(|name| (format!("property_{name}"), property.clone())).collect();
+            (
+                format!("thing-{at}"),
+                serde_json::json!({"type": "object", "properties": properties, "required": ["property_1"]}),
+            )
+        })
+        .collect();
+    let parameter = |name: &str, place: &str| serde_json::json!({"name": name, "in": place, "schema": {"type": "string"}});
+    let document = serde_json::json!({
+        "openapi": "3.0.3", "info": {"title": "Things", "version": "1.1.4"}, "servers": [{"url": "https://api.example"}],
+        "paths": paths, "components": {"schemas": schemas, "parameters": {
+            "owner": parameter("owner", "path"), "page": parameter("page", "query")}}
+    });
+    serde_json::to_string_pretty(&document).unwrap()
+}
+
+#[test]
+fn an_openapi_document_of_twelve_megabytes_is_within_the_budget() {
+    let per_unit = lifelike(100).len() / 100;
+    let text = lifelike(12_000_000 / per_unit);
+    assert!((11_500_000..12_500_000).contains(&text.len()), "{}", text.len());
+    let mut reading = None;
+    let spent = measure(|| reading = Some(read(text.as_bytes(), hostile::OPENAPI)));
+    let reading = reading.unwrap();
+    assert_eq!(reading.format(), manifest::Format::OpenApi, "{:?}", reading.findings);
+    assert!(reading.capabilities.len() > 2_000, "{}", reading.capabilities.len());
+    assert!(spent.bytes_max <= PEAK_BYTES_MAX, "{} MiB", spent.bytes_max >> 20);
+}
+
+/// The bodies that took a gigabyte and more, in their full size whatever the build.
+#[test]
+fn the_largest_hostile_bodies_stay_below_the_peak() {
+    for (path, head, unit, size) in [
+        (hostile::OPENAPI, "{\"openapi\": \"3.0.0\", \"x\": [0", ",0", 16),
+        (hostile::OPENAPI, "{\"openapi\": \"3.0.0\", \"x\": [[]", ",[]", 16),
+        (hostile::OPENAPI, "{\"openapi\": \"3.0.0\", \"x\": [{\"a\":0}", ",{\"a\":0}", 16),
+        (hostile::YAML, "openapi: 3.0.0\nx: [a", ",a", 8),
+        (hostile::YAML, "openapi: 3.0.0\nx: [[]", ",[]", 8),
+        (hostile::YAML, "openapi: 3.0.0\nx: ", "[", 8),
+    ] {
+        let mut text = head.to_owned();
+        while text.len() + unit.len() < size * 1_024 * 1_024 {
+            text.push_str(unit);
+        }
+        let mut reading = None;
+        let spent = measure(|| reading = Some(read(text.as_bytes(), path)));
+        let reading = reading.unwrap();
+        assert!(spent.bytes_max <= PEAK_BYTES_MAX, "{head}: {} MiB", spent.bytes_max / 1_024 / 1_024);
+        assert_eq!(reading.format(), manifest::Format::Malformed, "{head}");
+        assert_eq!(reading.findings[0].code, "document.over_budget", "{head}");
+        assert!(reading.findings[0].text.contains("the limit is"), "{}", reading.findings[0].text);
+    }
+}
+
+/// Processor time of this process so far; zero where the system does not say.
+fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = stat.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or_default();
+    Duration::from_nanos(nanoseconds)
+}
+
+/// Elements that lists of a fixture are grown to.
+const GROWN: usize = 64;
+
+#[test]
+fn every_list_and_map_of_every_format_grows_linearly() {
+    let mut formats: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for case in Case::all() {
+        if let Ok(document) = serde_json::from_slice::<Value>(&case.bytes)
+            && case.bytes.len() < 20_000
+        {
+            formats.entry(case.format.clone()).or_default().push(document);
+        }
+    }
+    assert!(formats.len() > 25, "the fixtures are not where they were");
+    for (format, documents) in formats {
+        let largest = documents.iter().max_by_key(|document| document.to_string().len()).unwrap();
+        let places = containers(largest);
+        for (index, first) in places.iter().enumerate() {
+            // Two that grow together show what is repeated for each element of another list.
+            let pair = places.get(index + 1).unwrap_or(first);
+            let grow = |times: usize| {
+                let mut grown = largest.clone();
+                repeat(&mut grown, first, times);
+                if pair != first && !pair.starts_with(first.as_str()) {
+                    repeat(&mut grown, pair, times);
+                }
+                grown.to_string().into_bytes()
+            };
+            let path = "/.well-known/agent.json";
+            let (single, double) = (grow(GROWN), grow(2 * GROWN));
+            assert_linear(&format!("{format} {first} {pair}"), &cost(&single, path), &cost(&double, path));
+        }
+    }
+}
+
+/// Pointers of the lists and objects of a document that hold something, outermost first.
+fn containers(document: &Value) -> Vec<String> {
+    let (mut found, mut queue) = (Vec::new(), vec![(String::new(), document)]);
+    while let Some((pointer, value)) = queue.pop() {
+        let children: Vec<(String, &Value)> = match value {
+            Value::Array(items) => items.iter().take(1).map(|item| ("0".to_owned(), item)).collect(),
+            Value::Object(members) => members
+                .iter()
+                .map(|(name, member)| (name.replace('~', "~0").replace('/', "~1"), member))
+                .collect(),
+            _ => continue,
+        };
+        if !children.is_empty() && !pointer.is_empty() {
+            found.push(pointer.clone());
+        }
+        queue.extend(children.into_iter().map(|(step, child)| (format!("{pointer}/{step}"), child)));
+    }
+    found.sort();
+    found
+}
+
+/// Repeats what a list or an object holds.
+fn repeat(document: &mut Value, pointer: &str, times: usize) {
+    match document.pointer_mut(pointer) {
+        Some(Value::Array(items)) => {
+            let once = items.clone();
+            *items = once.iter().cycle().take(once.len() * times).cloned().collect();
+        }
+        Some(Value::Object(members)) => {
+            let once = members.clone();
+            for copy in 1..times {
+                members.extend(once.iter().map(|(name, value)| (format!("{name}{copy}"), value.clone())));
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn the_estimate_of_a_tree_is_not_below_what_it_takes() {
+    for (name, text) in [
+        ("numbers", format!("[0{}]", ",0".repeat(99_999))),
+        ("empty lists", format!("[[]{}]", ",[]".repeat(50_000))),
+        ("short lists", format!("[[0]{}]", ",[0]".repeat(50_000))),
+        ("short objects", format!("[{{\"a\":0}}{}]", ",{\"a\":0}".repeat(50_000))),
+        (
+            "objects of eight",
+            format!(
+                "[0{}]",
+                ",{\"a\":0,\"b\":0,\"c\":0,\"d\":0,\"e\":0,\"f\":0,\"g\":0,\"h\":0}".repeat(5_000)
+            ),
+        ),
+        (
+            "one object",
+            format!("{{{}\"z\":0}}", (0..50_000).map(|n| format!("\"n{n}\":0,")).collect::<String>()),
+        ),
+        ("texts", format!("[\"\"{}]", ",\"some text\"".repeat(50_000))),
+    ] {
+        let limits = manifest::budget::Limits {
+            depth: 100,
+            nodes: 1_000_000,
+            scalar_bytes: 100_000_000,
+            tree_bytes: 1_000_000_000,
+        };
+        let (mut low, mut high) = (0, limits.tree_bytes);
+        while high - low > 1_024 {
+            let tree_bytes = (low + high) / 2;
+            let fits =
+                manifest::budget::check(text.as_bytes(), &manifest::budget::Limits { tree_bytes, ..limits });
+            if fits.is_ok() { high = tree_bytes } else { low = tree_bytes }
+        }
+        let spent = measure(|| drop(serde_json::from_str::<Value>(&text).unwrap()));
+        let after = spent.bytes_max as usize;
+        // While the last container grows, its old half exists beside the new one.
+        assert!(after <= high + high / 2 + 1_024, "{name}: estimated {high}, took {after}");
+    }
+}
+
+#[test]
+fn places_of_many_findings_are_found_in_one_walk() {
+    let document = |count: usize| {
+        let elements: Vec<String> = (0..count).map(|n| format!("{{\"a\": {n}, \"b\": [1, 2, 3]}}")).collect();
+        format!("{{\"list\": [{}]}}", elements.join(",\n"))
+    };
+    let findings = |count: usize| -> Vec<manifest::Finding> {
+        let example = read(b"{", "/agents.json").findings.remove(0);
+        (0..count)
+            .map(|n| manifest::Finding {
+                code: "x".into(),
+                pointer: format!("/list/{}/b/2", n * 7),
+                ..example.clone()
+            })
+            .collect()
+    };
+    let (single, double) = (document(4_000), document(8_000));
+    let (few, many) = (findings(250), findings(500));
+    let spent = |text: &str, findings: &[manifest::Finding]| {
+        measure(|| {
+            let places = manifest::places(text.as_bytes(), findings);
+            assert_eq!(places.iter().flatten().count(), findings.len());
+        })
+    };
+    assert_linear("places", &spent(&single, &few), &spent(&double, &many));
+    // As many findings again over the same text cost next to nothing: the text is read once.
+    let (one, all) = (spent(&single, &findings(1)), spent(&single, &few));
+    assert!(all.count_total < 2 * one.count_total + 10_000, "{} {}", one.count_total, all.count_total);
+    let wide = format!("[{}0]", "0,".repeat(1_000_000));
+    let peak = measure(|| drop(manifest::places(wide.as_bytes(), &few))).bytes_max;
+    assert!(peak < 4 * 1_024 * 1_024, "{peak}");
+}

@@ -1,0 +1,165 @@
+//! Pages, Link headers and XML lists: doubling a hostile input at most doubles what reading it allocates, and none takes
+//! more than a few times its length.
+
+use std::time::Duration;
+
+use allocation_counter::{AllocationInfo, measure};
+use manifest::web;
+
+/// What doubling may cost: twice as much, and a little for containers that grow by powers of two.
+const FACTOR_MAX: f64 = 2.3;
+const SLACK_BYTES: u64 = 16 * 1_024;
+const SLACK_BLOCKS: u64 = 100;
+
+type Make = fn(usize) -> String;
+
+fn assert_linear(
+    classes: &[(&str, Make)],
+    units: usize,
+    size_max: usize,
+    peak_max: u64,
+    read: impl Fn(&str),
+) {
+    for (name, make) in classes {
+        let cost = |text: &str| -> AllocationInfo { measure(|| read(text)) };
+        let (single, double) = (cost(&make(units)), cost(&make(2 * units)));
+        let within = |one: u64, two: u64, slack: u64| two as f64 <= one as f64 * FACTOR_MAX + slack as f64;
+        assert!(
+            within(single.bytes_total, double.bytes_total, SLACK_BYTES),
+            "{name}: {} bytes become {}",
+            single.bytes_total,
+            double.bytes_total
+        );
+        assert!(
+            within(single.count_total, double.count_total, SLACK_BLOCKS),
+            "{name}: {} blocks become {}",
+            single.count_total,
+            double.count_total
+        );
+        let per_unit = make(1_000).len() / 1_000 + 1;
+        let largest = make(size_max / per_unit);
+        let start = cpu_time();
+        let spent = cost(&largest);
+        let time = cpu_time().saturating_sub(start);
+        assert!(spent.bytes_max <= peak_max, "{name}: {} bytes take {}", largest.len(), spent.bytes_max);
+        assert!(cfg!(debug_assertions) || time <= Duration::from_secs(2), "{name}: {time:?}");
+    }
+}
+
+/// Processor time of this thread so far; zero where the system does not say.
+fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Duration::from_nanos(stat.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or_default())
+}
+
+fn numbered(n: usize, unit: impl Fn(usize) -> String) -> String {
+    (0..n).map(unit).collect()
+}
+
+#[test]
+fn pages_cost_a_few_times_their_length() {
+    let classes: &[(&str, Make)] = &[
+        ("links", |n| "<link rel=ard href=/a>".repeat(n)),
+        ("nested elements", |n| "<div>".repeat(n)),
+        ("attributes", |n| format!("<link {} rel=ard href=/a>", numbered(n, |at| format!("a{at}=b ")))),
+        ("quoted attributes", |n| {
+            format!("<link {} rel=ard href=/a>", numbered(n, |at| format!("a{at}=\"b\" ")))
+        }),
+        ("attributes in single quotes", |n| format!("<link {}>", "a='b'".repeat(n))),
+        ("attributes of end tags", |n| format!("</link {}>", "a='b' ".repeat(n))),
+        ("attributes without values", |n| format!("<link {}>", "a ".repeat(n))),
+        ("slashes in a tag", |n| format!("<link {}>", "/".repeat(n))),
+        ("attributes between slashes", |n| format!("<link {}>", "a/".repeat(n))),
+        ("equals signs", |n| format!("<link {}>", "= ".repeat(n))),
+        ("identifiers of a doctype", |n| format!("<!doctype html public {}>", "'a' ".repeat(n))),
+        ("escaped scripts", |n| format!("<script><!--{}", "<script></script>".repeat(n))),
+        ("nearly ended titles", |n| format!("<title>{}", "</titl</".repeat(n))),
+        ("dashes", |n| format!("<!--{}", "-".repeat(n))),
+        ("open comments within a comment", |n| format!("<!--{}", "<!-".repeat(n))),
+        ("bogus comments", |n| "<?a>".repeat(n)),
+        ("numeric references", |n| format!("{}{}", "&#".repeat(n), "1".repeat(n))),
+        ("a long reference", |n| format!("&#x{};", "0".repeat(n))),
+        ("one attribute again and again", |n| format!("<link {}>", "a=b ".repeat(n))),
+        ("a long attribute", |n| format!("<link rel=ard href='{}'>", "long".repeat(n))),
+        ("a long name of an element", |n| format!("<{}>", "x".repeat(n))),
+        ("entities", |n| "&ampamp;&#x41;&notit;".repeat(n)),
+        ("entities in an attribute", |n| format!("<link href='{}'>", "&ampamp;&#x41;&notit;".repeat(n))),
+        ("open entities", |n| "&".repeat(n)),
+        ("comments", |n| "<!-- a -->".repeat(n)),
+        ("an open comment", |n| format!("<!--{}", "- ".repeat(n))),
+        ("comments that nearly end", |n| format!("<!--{}", "--!".repeat(n))),
+        ("a doctype", |n| format!("<!doctype {}>", "html ".repeat(n))),
+        ("text", |n| "a long text ".repeat(n)),
+        ("open tags", |n| "<".repeat(n)),
+        ("open quotes", |n| "<a b='".repeat(n)),
+        ("end tags", |n| "</a>".repeat(n)),
+        ("a script", |n| format!("<script>{}", "</scrip ".repeat(n))),
+        ("null characters", |n| "<a\0>".repeat(n)),
+        ("CDATA", |n| "<![CDATA[".repeat(n)),
+    ];
+    assert_linear(classes, 500, 512 * 1_024, 8 * 1_024 * 1_024, |text| drop(web::read_head(text.as_bytes())));
+}
+
+#[test]
+fn a_page_is_read_up_to_its_cap() {
+    let page = format!("{}<link rel=ard href=/late>", " ".repeat(512 * 1_024));
+    assert!(web::read_head(page.as_bytes()).links.is_empty());
+}
+
+#[test]
+fn link_headers_cost_a_few_times_their_length() {
+    let classes: &[(&str, Make)] = &[
+        ("links", |n| "</a>; rel=ard, ".repeat(n)),
+        ("parameters", |n| format!("</a>{}", "; x=y".repeat(n))),
+        ("relations", |n| format!("</a>; rel=\"{}\"", "ard ".repeat(n))),
+        ("open targets", |n| "<".repeat(n)),
+        ("open quotes", |n| "<a>; t=\"".repeat(n)),
+        ("empty members", |n| ",".repeat(n)),
+        ("a long target", |n| format!("<{}>; rel=ard", "x".repeat(n))),
+    ];
+    assert_linear(classes, 500, 32 * 1_024, 1_024 * 1_024, |text| drop(web::link_header(text)));
+}
+
+#[test]
+fn xml_lists_cost_the_same_memory_whatever_their_length() {
+    let classes: &[(&str, Make)] = &[
+        ("locations", |n| {
+            format!("<urlset>{}</urlset>", "<url><loc>https://a.example/</loc></url>".repeat(n))
+        }),
+        ("outlines", |n| format!("<opml>{}</opml>", "<outline xmlUrl='https://a.example/'/>".repeat(n))),
+        ("attributes", |n| format!("<opml><outline {}/></opml>", numbered(n, |at| format!("a{at}='b' ")))),
+        ("one attribute again and again", |n| format!("<opml><outline {}/></opml>", "a='b' ".repeat(n))),
+        ("a long attribute", |n| format!("<opml><outline xmlUrl='{}'/></opml>", "long".repeat(n))),
+        ("nested elements", |n| "<a>".repeat(n)),
+        ("nested elements with long names", |n| format!("<{}>", "x".repeat(60_000)).repeat(n / 60_000 + 1)),
+        ("a long name", |n| format!("<{}>", "x".repeat(n))),
+        ("a long text", |n| format!("<urlset><url><loc>{}", "long ".repeat(n))),
+        ("many texts of one location", |n| format!("<urlset><url><loc>{}", "long<!-- a -->".repeat(n))),
+        ("entities", |n| format!("<urlset><url><loc>{}", "&amp;&lt;&b;&#65;".repeat(n))),
+        ("definitions", |n| format!("<!DOCTYPE a [{}]>", "<!ENTITY b 'c'>".repeat(n))),
+        ("comments", |n| format!("<a>{}", "<!-- a -->".repeat(n))),
+        ("an open comment", |n| format!("<!--{}", "- ".repeat(n))),
+        ("CDATA", |n| format!("<urlset><url><loc>{}", "<![CDATA[a]]>".repeat(n))),
+        ("instructions", |n| "<?a b?>".repeat(n)),
+        ("open tags", |n| "<".repeat(n)),
+    ];
+    let read = |text: &str| {
+        // As it comes from a file or a connection: in pieces.
+        let source = std::io::BufReader::with_capacity(8_192, text.as_bytes());
+        drop(web::each_url(source, |url| assert!(url.len() <= 8_192)));
+    };
+    assert_linear(classes, 500, 4 * 1_024 * 1_024, 512 * 1_024, read);
+}
+
+#[test]
+fn an_event_of_xml_has_a_cap_that_is_told() {
+    let long = format!("<opml><outline text='{}'/></opml>", "x".repeat(70_000));
+    let reason = web::each_url(long.as_bytes(), |_| ()).unwrap_err();
+    assert!(reason.contains("longer than 65536 bytes"), "{reason}");
+    let deep = "<a>".repeat(300);
+    assert!(web::each_url(deep.as_bytes(), |_| ()).unwrap_err().contains("256 levels"));
+    let mut found = 0;
+    let many = format!("<opml>{}</opml>", "<outline xmlUrl='https://a.example/'/>".repeat(10_000));
+    web::each_url(many.as_bytes(), |_| found += 1).unwrap();
+    assert_eq!(found, 10_000);
+}

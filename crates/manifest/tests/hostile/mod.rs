@@ -1,0 +1,591 @@
+//! Hostile documents by formula: each is made of `n` units, so that doubling `n` doubles it.
+
+use manifest::{Discovery, Document, Manifest, ManifestUrl};
+
+/// A class of hostile documents.
+pub(crate) struct Hostile {
+    pub name: &'static str,
+    pub path: &'static str,
+    pub make: fn(usize) -> Vec<u8>,
+}
+
+/// The largest body that is read of what is served at a path.
+pub(crate) fn size_max(path: &str) -> usize {
+    match path {
+        OPENAPI => manifest::DOCUMENT_BYTES_MAX,
+        YAML => 8 * 1_024 * 1_024,
+        _ => manifest::MANIFEST_BYTES_MAX,
+    }
+}
+
+pub(crate) fn read(bytes: &[u8], path: &str) -> Manifest {
+    let url = ManifestUrl::parse(&format!("https://hostile.example{path}")).unwrap();
+    manifest::read(&Document {
+        bytes,
+        url: &url,
+        final_url: None,
+        discovery: Discovery::Submitted,
+        served: None,
+        linked: &[],
+        force: None,
+    })
+}
+
+pub(crate) const JSON: &str = "/.well-known/agent.json";
+pub(crate) const OPENAPI: &str = "/openapi.json";
+pub(crate) const YAML: &str = "/openapi.yaml";
+pub(crate) const AGENTS_TXT: &str = "/.well-known/agents.txt";
+pub(crate) const LLMS_TXT: &str = "/llms.txt";
+pub(crate) const AI_TXT: &str = "/ai.txt";
+
+fn of(text: String) -> Vec<u8> {
+    text.into_bytes()
+}
+
+fn numbered(n: usize, unit: impl Fn(usize) -> String) -> String {
+    (0..n).map(unit).collect()
+}
+
+fn openapi(inside: &str) -> Vec<u8> {
+    of(format!("{{\"openapi\": \"3.1.0\", \"info\": {{\"title\": \"a\", \"version\": \"1\"}}, {inside}}}"))
+}
+
+fn yaml(inside: &str) -> Vec<u8> {
+    of(format!("openapi: 3.0.0\ninfo: {{title: a, version: '1'}}\n{inside}\n"))
+}
+
+/// So many operations that share one part: half of the document is the part.
+fn shared(n: usize, operation: &str, part: &str) -> Vec<u8> {
+    let paths = numbered(n / 2, |at| format!("\"/p{at}\": {operation}, "));
+    openapi(&format!("\"paths\": {{{paths}\"/end\": {{}}}}, {part}"))
+}
+
+/// Every class.
+pub(crate) const ALL: &[Hostile] = &[
+    // --- JSON ---
+    Hostile { name: "nested lists", path: JSON, make: |n| of("[".repeat(n)) },
+    Hostile { name: "nested objects", path: JSON, make: |n| of("{\"a\":".repeat(n)) },
+    Hostile {
+        name: "closed nested lists",
+        path: JSON,
+        make: |n| of(format!("{}{}", "[".repeat(n), "]".repeat(n))),
+    },
+    Hostile { name: "numbers", path: JSON, make: |n| of(format!("[0{}]", ",0".repeat(n))) },
+    Hostile {
+        name: "numbers as OpenAPI",
+        path: OPENAPI,
+        make: |n| openapi(&format!("\"paths\": {{}}, \"x\": [0{}]", ",0".repeat(n))),
+    },
+    Hostile {
+        name: "empty lists",
+        path: OPENAPI,
+        make: |n| openapi(&format!("\"paths\": {{}}, \"x\": [0{}]", ",[]".repeat(n))),
+    },
+    Hostile {
+        name: "short lists",
+        path: OPENAPI,
+        make: |n| openapi(&format!("\"paths\": {{}}, \"x\": [0{}]", ",[0]".repeat(n))),
+    },
+    Hostile {
+        name: "short objects",
+        path: OPENAPI,
+        make: |n| openapi(&format!("\"paths\": {{}}, \"x\": [0{}]", ",{\"a\":0}".repeat(n))),
+    },
+    Hostile {
+        name: "many names",
+        path: JSON,
+        make: |n| of(format!("{{{}\"z\": 1}}", numbered(n, |at| format!("\"n{at}\": 1, ")))),
+    },
+    Hostile {
+        name: "duplicate names",
+        path: JSON,
+        make: |n| of(format!("{{{}\"a\": 1}}", "\"a\": 1, ".repeat(n))),
+    },
+    Hostile {
+        name: "a long string",
+        path: JSON,
+        make: |n| of(format!("{{\"description\": \"{}\"}}", "long ".repeat(n))),
+    },
+    Hostile { name: "a long name", path: JSON, make: |n| of(format!("{{\"{}\": 1}}", "long ".repeat(n))) },
+    Hostile {
+        name: "long names around tools",
+        path: JSON,
+        make: |n| {
+            of(format!("{{\"{}\": {{\"tools\": [{}{{}}]}}}}", "x".repeat(n * 4), "{\"name\": 1},".repeat(n)))
+        },
+    },
+    Hostile {
+        name: "escapes",
+        path: JSON,
+        make: |n| of(format!("{{\"description\": \"{}\"}}", "\\u0041\\n".repeat(n))),
+    },
+    Hostile {
+        name: "an open string",
+        path: JSON,
+        make: |n| of(format!("{{\"description\": \"{}", "\\\\\\\"".repeat(n))),
+    },
+    Hostile {
+        name: "hidden characters",
+        path: JSON,
+        make: |n| of(format!("{{\"description\": \"{}\"}}", "a\u{202e}\u{200b}".repeat(n))),
+    },
+    Hostile { name: "a long number", path: JSON, make: |n| of(format!("{{\"a\": {}}}", "1".repeat(n))) },
+    Hostile { name: "a bare string", path: JSON, make: |n| of(format!("\"{}\"", "\\n".repeat(n))) },
+    Hostile { name: "white space", path: JSON, make: |n| of(format!("{{\"a\"{}: 1}}", " \n".repeat(n))) },
+    Hostile {
+        name: "wrong in every element",
+        path: JSON,
+        make: |n| of(format!("{{\"awp_version\": 1, \"actions\": [{}{{}}]}}", "{\"id\": 1},".repeat(n))),
+    },
+    Hostile {
+        name: "tools of one name",
+        path: JSON,
+        make: |n| of(format!("{{\"tools\": [{}{{}}]}}", "{\"name\": \"a\"},".repeat(n))),
+    },
+    Hostile {
+        name: "tools that take each other's names",
+        path: JSON,
+        make: |n| {
+            of(format!(
+                "{{\"tools\": [{}{}{{}}]}}",
+                numbered(n / 2, |at| format!("{{\"name\": \"a~{at}\"}},")),
+                "{\"name\": \"a\"},".repeat(n / 2)
+            ))
+        },
+    },
+    Hostile {
+        name: "unclosed links in descriptions",
+        path: JSON,
+        make: |n| {
+            of(format!(
+                "{{\"tools\": [{}{{}}]}}",
+                format!("{{\"name\": \"a\", \"description\": \"{}\"}},", "[<".repeat(40)).repeat(n / 8)
+            ))
+        },
+    },
+    Hostile {
+        name: "tags",
+        path: JSON,
+        make: |n| {
+            of(format!(
+                "{{\"tools\": [{{\"name\": \"a\", \"tags\": [{}\"z\"]}}]}}",
+                numbered(n, |at| format!("\"t{at}\","))
+            ))
+        },
+    },
+    Hostile {
+        name: "schemes and skills",
+        path: JSON,
+        make: |n| {
+            of(format!(
+                "{{\"protocolVersion\": \"0.3.0\", \"name\": \"a\", \"url\": \"https://a.example/\", \"skills\": [{}{{}}], \"capabilities\": {{}}, \"securitySchemes\": {{{}\"z\": {{}}}}, \"security\": [{}{{}}]}}",
+                numbered(n / 3, |at| format!("{{\"id\": \"s{at}\"}},")),
+                numbered(n / 3, |at| format!("\"k{at}\": {{\"type\": \"http\"}},")),
+                numbered(n / 3, |at| format!("{{\"k{at}\": [\"s{at}\"]}},"))
+            ))
+        },
+    },
+    Hostile {
+        name: "schemes and scopes of ATP",
+        path: JSON,
+        make: |n| {
+            of(format!(
+                "{{\"atp\": \"0.1\", \"auth\": {{\"schemes\": [{}{{}}]}}, \"capabilities\": [{}{{}}]}}",
+                "{\"type\": \"bearer\"},".repeat(n / 2),
+                numbered(n / 2, |at| format!("{{\"id\": \"c{at}\", \"requiredScopes\": [\"a\"]}},"))
+            ))
+        },
+    },
+    // --- OpenAPI ---
+    Hostile {
+        name: "operations",
+        path: OPENAPI,
+        make: |n| {
+            openapi(&format!(
+                "\"paths\": {{{}\"/end\": {{}}}}",
+                numbered(n, |at| format!("\"/p{at}\": {{\"get\": {{}}}}, "))
+            ))
+        },
+    },
+    Hostile {
+        name: "long paths",
+        path: OPENAPI,
+        make: |n| {
+            openapi(&format!(
+                "\"paths\": {{{}\"/end\": {{}}}}",
+                numbered(n / 50, |at| format!(
+                    "\"/p{at}/{}\": {{\"get\": {{}}, \"put\": {{}}, \"post\": {{}}, \"delete\": {{}}}}, ",
+                    "x".repeat(1_000)
+                ))
+            ))
+        },
+    },
+    Hostile {
+        name: "operations of one id",
+        path: OPENAPI,
+        make: |n| {
+            openapi(&format!(
+                "\"paths\": {{{}\"/end\": {{}}}}",
+                numbered(n, |at| format!("\"/p{at}\": {{\"get\": {{\"operationId\": \"a\"}}}}, "))
+            ))
+        },
+    },
+    Hostile {
+        name: "a chain of references",
+        path: OPENAPI,
+        make: |n| {
+            openapi(&format!(
+                "\"paths\": {{\"/a\": {{\"$ref\": \"#/x/0\"}}}}, \"x\": [{}{{}}]",
+                numbered(n, |at| format!("{{\"$ref\": \"#/x/{}\"}}, ", at + 1))
+            ))
+        },
+    },
+    Hostile {
+        name: "references to nothing",
+        path: OPENAPI,
+        make: |n| {
+            openapi(&format!(
+                "\"paths\": {{{}\"/end\": {{}}}}",
+                numbered(n, |at| format!("\"/p{at}\": {{\"$ref\": \"#/none/{at}\"}}, "))
+            ))
+        },
+    },
+    Hostile {
+        name: "a schema that every operation takes",
+        path: OPENAPI,
+        make: |n| {
+            shared(
+                n,
+                "{\"post\": {\"requestBody\": {\"$ref\": \"#/x\"}}}",
+                &format!(
+                    "\"x\": {{\"content\": {{\"application/json\": {{\"schema\": {{\"properties\": {{{}\"z\": {{}}}}}}}}}}}}",
+                    numbered(n / 2, |at| format!("\"n{at}\": {{\"type\": \"string\"}}, "))
+                ),
+            )
+        },
+    },
+    Hostile {
+        name: "keywords that every operation takes",
+        path: OPENAPI,
+        make: |n| {
+            shared(
+                n,
+                "{\"get\": {\"parameters\": [{\"$ref\": \"#/x\"}]}}",
+                &format!(
+                    "\"x\": {{\"name\": \"q\", \"in\": \"query\", \"schema\": {{{}\"z\": 1}}}}",
+                    numbered(n / 2, |at| format!("\"x-{at}\": \"text\", "))
+                ),
+            )
+        },
+    },
+    Hostile {
+        name: "a default that every operation takes",
+        path: OPENAPI,
+        make: |n| {
+            shared(
+                n,
+                "{\"get\": {\"parameters\": [{\"$ref\": \"#/x\"}]}}",
+                &format!(
+                    "\"x\": {{\"name\": \"q\", \"in\": \"query\", \"example\": \"{}\", \"schema\": {{\"$ref\": \"#/y\", \"default\": [{}0]}}}}, \"y\": {{}}",
+                    "text ".repeat(n / 2),
+                    "0, ".repeat(n / 2)
+                ),
+            )
+        },
+    },
+    Hostile {
+        name: "a Swagger parameter that every operation takes",
+        path: OPENAPI,
+        make: |n| {
+            shared(
+                n,
+                "{\"get\": {\"parameters\": [{\"$ref\": \"#/x\"}]}}",
+                &format!(
+                    "\"x\": {{\"name\": \"q\", \"in\": \"query\", \"enum\": [{}0]}}",
+                    "\"some text\", ".repeat(n / 2)
+                ),
+            )
+        },
+    },
+    Hostile {
+        name: "a path item that every path is",
+        path: OPENAPI,
+        make: |n| {
+            shared(
+                n,
+                "{\"$ref\": \"#/x\"}",
+                &format!(
+                    "\"x\": {{\"get\": {{\"tags\": [{}0], \"responses\": {{{}\"200\": {{}}}}}}}}",
+                    "\"a\", ".repeat(n / 4),
+                    numbered(n / 4, |at| format!("\"2{at}x\": {{}}, "))
+                ),
+            )
+        },
+    },
+    Hostile {
+        name: "media types of a body that every operation takes",
+        path: OPENAPI,
+        make: |n| {
+            shared(
+                n,
+                "{\"post\": {\"requestBody\": {\"$ref\": \"#/x\"}}}",
+                &format!(
+                    "\"x\": {{\"content\": {{{}\"z/z\": {{}}}}}}",
+                    numbered(n / 2, |at| format!("\"t/{at}\": {{}}, "))
+                ),
+            )
+        },
+    },
+    Hostile {
+        name: "servers of every operation",
+        path: OPENAPI,
+        make: |n| {
+            shared(n, "{\"get\": {}}", &format!("\"servers\": [{}{{}}]", "{\"url\": \"/a\"}, ".repeat(n / 2)))
+        },
+    },
+    Hostile {
+        name: "security of every operation",
+        path: OPENAPI,
+        make: |n| {
+            shared(
+                n,
+                "{\"get\": {}}",
+                &format!(
+                    "\"security\": [{}{{}}]",
+                    numbered(n / 2, |at| format!("{{\"s{at}\": [\"a{at}\"]}}, "))
+                ),
+            )
+        },
+    },
+    Hostile {
+        name: "variables that name each other",
+        path: OPENAPI,
+        make: |n| {
+            openapi(&format!(
+                "\"paths\": {{\"/a\": {{\"get\": {{}}}}}}, \"servers\": [{{\"url\": \"https://{{v0}}/\", \"variables\": {{{}\"z\": {{}}}}}}]",
+                numbered(n, |at| format!("\"v{at}\": {{\"default\": \"{{v{}}}{{v{}}}\"}}, ", at + 1, at + 1))
+            ))
+        },
+    },
+    Hostile {
+        name: "schemas that double",
+        path: OPENAPI,
+        make: |n| {
+            openapi(&format!(
+                "\"paths\": {{\"/a\": {{\"post\": {{\"requestBody\": {{\"content\": {{\"a/b\": {{\"schema\": {{\"$ref\": \"#/x/s0\"}}}}}}}}}}}}}}, \"x\": {{{}\"z\": {{}}}}",
+                numbered(n, |at| format!(
+                    "\"s{at}\": {{\"allOf\": [{{\"$ref\": \"#/x/s{}\"}}, {{\"$ref\": \"#/x/s{}\"}}]}}, ",
+                    at + 1,
+                    at + 1
+                ))
+            ))
+        },
+    },
+    Hostile {
+        name: "schemas within themselves",
+        path: OPENAPI,
+        make: |n| {
+            openapi(&format!(
+                "\"paths\": {{\"/a\": {{\"post\": {{\"requestBody\": {{\"content\": {{\"a/b\": {{\"schema\": {{\"$ref\": \"#/x/s0\"}}}}}}}}}}}}}}, \"x\": {{\"s0\": {{\"properties\": {{{}\"z\": {{}}}}}}, {}\"z\": {{}}}}",
+                numbered(n / 2, |at| format!("\"n{at}\": {{\"$ref\": \"#/x/s{}\"}}, ", at + 1)),
+                numbered(n / 2, |at| format!(
+                    "\"s{}\": {{\"items\": {{\"$ref\": \"#/x/s{}\"}}}}, ",
+                    at + 1,
+                    at + 1
+                ))
+            ))
+        },
+    },
+    Hostile {
+        name: "security schemes",
+        path: OPENAPI,
+        make: |n| {
+            openapi(&format!(
+                "\"paths\": {{}}, \"components\": {{\"securitySchemes\": {{{}\"z\": {{}}}}}}",
+                numbered(n, |at| format!(
+                    "\"s{at}\": {{\"type\": \"oauth2\", \"flows\": {{\"a\": {{\"scopes\": {{\"x\": 1}}}}}}}}, "
+                ))
+            ))
+        },
+    },
+    // --- YAML ---
+    Hostile { name: "nested YAML lists", path: YAML, make: |n| yaml(&format!("x: {}", "[".repeat(n))) },
+    Hostile { name: "nested YAML lists as keys", path: YAML, make: |n| yaml(&"[".repeat(n)) },
+    Hostile { name: "nested YAML objects", path: YAML, make: |n| yaml(&format!("x: {}", "{a: ".repeat(n))) },
+    Hostile {
+        name: "nested YAML sequences",
+        path: YAML,
+        make: |n| yaml(&format!("x:\n {}", "- ".repeat(n))),
+    },
+    Hostile { name: "YAML scalars", path: YAML, make: |n| yaml(&format!("x: [{}]", "a,".repeat(n))) },
+    Hostile {
+        name: "YAML scalars on lines",
+        path: YAML,
+        make: |n| yaml(&format!("x:\n{}", "- a\n".repeat(n))),
+    },
+    Hostile { name: "YAML lists", path: YAML, make: |n| yaml(&format!("x: [{}]", "[],".repeat(n))) },
+    Hostile {
+        name: "YAML short objects",
+        path: YAML,
+        make: |n| yaml(&format!("x:\n{}", "- {a: b}\n".repeat(n))),
+    },
+    Hostile {
+        name: "a YAML list that may be a key",
+        path: YAML,
+        make: |n| yaml(&format!("? [{}]\n: 1", "a, ".repeat(n))),
+    },
+    Hostile {
+        name: "YAML lists that may be keys",
+        path: YAML,
+        make: |n| yaml(&format!("x:\n{}", "- [a, b, [c]]\n".repeat(n))),
+    },
+    Hostile {
+        name: "a nested YAML list that is a key at every level",
+        path: YAML,
+        make: |n| {
+            yaml(&format!(
+                "x:\n{}",
+                format!("- {}{}{}\n", "[".repeat(30), "a, ".repeat(100), "]: 1 ".repeat(30)).repeat(n / 100)
+            ))
+        },
+    },
+    Hostile { name: "YAML keys", path: YAML, make: |n| yaml(&numbered(n, |at| format!("k{at}: 1\n"))) },
+    Hostile { name: "YAML duplicate keys", path: YAML, make: |n| yaml(&"k: 1\n".repeat(n)) },
+    Hostile {
+        name: "YAML anchors",
+        path: YAML,
+        make: |n| yaml(&format!("x:\n{}", numbered(n, |at| format!("- &a{at} b\n")))),
+    },
+    Hostile {
+        name: "YAML aliases",
+        path: YAML,
+        make: |n| yaml(&format!("x: &x {{a: b}}\ny:\n{}", "- *x\n".repeat(n))),
+    },
+    Hostile {
+        name: "YAML aliases of a long list",
+        path: YAML,
+        make: |n| yaml(&format!("x: &x [{}]\ny:\n{}", "a,".repeat(n), "- *x\n".repeat(n))),
+    },
+    Hostile {
+        name: "YAML anchors within anchors",
+        path: YAML,
+        make: |n| {
+            yaml(&format!(
+                "x:\n{}",
+                numbered(n / 20, |at| format!(
+                    "- {}a{}\n",
+                    numbered(20, |level| format!("&a{at}x{level} [")),
+                    "]".repeat(20)
+                ))
+            ))
+        },
+    },
+    Hostile { name: "YAML tags", path: YAML, make: |n| yaml(&format!("x:\n{}", "- !a/b c\n".repeat(n))) },
+    Hostile {
+        name: "YAML comments",
+        path: YAML,
+        make: |n| yaml(&format!("{}x: 1", "# a comment\n".repeat(n))),
+    },
+    Hostile { name: "YAML empty lines", path: YAML, make: |n| yaml(&format!("x: a\n{}  b", "\n".repeat(n))) },
+    Hostile {
+        name: "a long YAML text",
+        path: YAML,
+        make: |n| yaml(&format!("x: |\n{}", "  line\n".repeat(n))),
+    },
+    Hostile {
+        name: "a long folded YAML text",
+        path: YAML,
+        make: |n| yaml(&format!("x: >\n{}", "  line\n\n".repeat(n))),
+    },
+    Hostile {
+        name: "a long quoted YAML text",
+        path: YAML,
+        make: |n| yaml(&format!("x: \"{}\"", "\\u0041\\\n ".repeat(n))),
+    },
+    Hostile {
+        name: "a long plain YAML text",
+        path: YAML,
+        make: |n| yaml(&format!("x: a\n{}", "  b\n".repeat(n))),
+    },
+    Hostile { name: "a long YAML key", path: YAML, make: |n| yaml(&format!("{}: 1", "k".repeat(n))) },
+    Hostile {
+        name: "YAML keys of lists",
+        path: YAML,
+        make: |n| yaml(&numbered(n, |at| format!("? [a, b{at}]\n: 1\n"))),
+    },
+    Hostile { name: "YAML documents", path: YAML, make: |n| yaml(&"---\n".repeat(n)) },
+    Hostile {
+        name: "YAML tag directives",
+        path: YAML,
+        make: |n| {
+            of(format!("openapi: 3.0.0\n...\n%TAG !e! {}\n---\n{}", "x".repeat(n), "- !e!a b\n".repeat(n)))
+        },
+    },
+    Hostile {
+        name: "indented YAML",
+        path: YAML,
+        make: |n| yaml(&numbered(n / 10, |at| format!("{}a:\n", " ".repeat(at.min(60))))),
+    },
+    // --- text ---
+    Hostile {
+        name: "agents.txt blocks",
+        path: AGENTS_TXT,
+        make: |n| {
+            of(format!(
+                "Site: a\nSpec-Version: 1.0\n{}",
+                numbered(n, |at| format!("\nCapability: c{at}\nEndpoint: /e{at}\nMethod: GET\n"))
+            ))
+        },
+    },
+    Hostile {
+        name: "agents.txt lines",
+        path: AGENTS_TXT,
+        make: |n| {
+            of(format!(
+                "Site-Name: a\nSite-URL: https://a.example\n{}",
+                numbered(n, |at| format!("Capabilities: x{at}\n"))
+            ))
+        },
+    },
+    Hostile {
+        name: "agents.txt comments",
+        path: AGENTS_TXT,
+        make: |n| of(format!("Site-Name: a\n{}", "# comment\n".repeat(n))),
+    },
+    Hostile {
+        name: "agents.txt parameters",
+        path: AGENTS_TXT,
+        make: |n| {
+            of(format!(
+                "Site: a\nSpec-Version: 1.0\nCapability: c\nEndpoint: /e\n{}",
+                numbered(n, |at| format!("Param: p{at} (query, string, required)\n"))
+            ))
+        },
+    },
+    Hostile {
+        name: "agents.txt of one long line",
+        path: AGENTS_TXT,
+        make: |n| of(format!("Site-Name: a\nCapabilities: {}", "a, ".repeat(n))),
+    },
+    Hostile {
+        name: "llms.txt links",
+        path: LLMS_TXT,
+        make: |n| of(format!("# a\n{}", numbered(n, |at| format!("- [l{at}](/l{at}.md): text\n")))),
+    },
+    Hostile {
+        name: "llms.txt open links",
+        path: LLMS_TXT,
+        make: |n| of(format!("# a\n{}", "- [[[[](((\n".repeat(n))),
+    },
+    Hostile {
+        name: "llms.txt of one line",
+        path: LLMS_TXT,
+        make: |n| of(format!("# a\n- {}", "[](".repeat(n))),
+    },
+    Hostile {
+        name: "llms.txt headings",
+        path: LLMS_TXT,
+        make: |n| of(format!("# a\n{}", "## b\n".repeat(n))),
+    },
+    Hostile { name: "ai.txt lines", path: AI_TXT, make: |n| of("User-Agent: *\nDisallow: /\n".repeat(n)) },
+];

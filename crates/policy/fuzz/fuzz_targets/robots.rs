@@ -1,0 +1,5 @@
+//! The fuzzer's way into `robots`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| policy_fuzz::robots(data));

@@ -1,0 +1,33 @@
+//! What is fuzzed of the decisions: robots.txt, whatever a site serves as one.
+//!
+//! The same functions run over the regressions and seeded damage in `tests/fuzz_targets.rs`, where no fuzzer is built.
+
+use policy::RobotsFile;
+use policy::robots::FileDecision;
+
+/// A target by its name.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: &[Target] = &[("robots", robots)];
+
+/// Paths that are decided on.
+const PATHS: &[&str] =
+    &["/", "/robots.txt", "/.well-known/agent.json", "/a/b.php?x=1&y=%20", "/ä/%E3%83%84", "//", "/*$"];
+
+/// One robots.txt, read and asked about some paths.
+pub fn robots(data: &[u8]) {
+    let file = RobotsFile::parse(data, "agentdex");
+    let again = RobotsFile::parse(data, "agentdex");
+    assert!(file.notes().len() <= 50, "more notes than the cap");
+    assert!(file.sitemaps().len() <= 100 && file.agentmaps().len() <= 100, "more lines than the cap");
+    for path in PATHS {
+        let decision = file.decide(path);
+        assert_eq!(decision, again.decide(path), "two readings differ on {path}");
+        let free = *path == "/robots.txt";
+        assert!(
+            !free || matches!(decision, FileDecision::Allowed(None)),
+            "robots.txt itself is always allowed"
+        );
+    }
+}

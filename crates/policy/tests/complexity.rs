@@ -1,0 +1,146 @@
+//! robots.txt and the headers of answers: doubling a hostile input at most doubles what reading it allocates, and the
+//! largest robots.txt that is read takes a few times its length.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+use std::time::Duration;
+
+use allocation_counter::{AllocationInfo, measure};
+use chrono::{DateTime, Utc};
+use http::header::{AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, LAST_MODIFIED, VARY};
+use http::{HeaderMap, HeaderValue};
+use policy::RobotsFile;
+use policy::freshness::CacheRecord;
+use policy::robots::BODY_BYTES_MAX;
+
+/// What doubling may cost: twice as much, and a little for containers that grow by powers of two.
+const FACTOR_MAX: f64 = 2.3;
+const SLACK_BYTES: u64 = 64 * 1_024;
+const SLACK_BLOCKS: u64 = 500;
+/// Memory for the largest robots.txt: each rule is kept in normal form and as it was written, and half a thousand of them
+/// once more by the second parser.
+const PEAK_BYTES_MAX: u64 = 48 * 1_024 * 1_024;
+
+type Make = fn(usize) -> String;
+
+const ROBOTS: &[(&str, Make)] = &[
+    ("rules", |n| format!("User-agent: *\n{}", numbered(n, |at| format!("Disallow: /{at}\n")))),
+    ("short rules", |n| format!("User-agent: *\n{}", "Allow: /\n".repeat(n))),
+    ("rules that end with a dollar", |n| {
+        format!("User-agent: *\n{}", numbered(n, |at| format!("Disallow: /{at}$\n")))
+    }),
+    ("rules with stars", |n| {
+        format!("User-agent: *\n{}", numbered(n, |at| format!("Disallow: /*a*{at}*\n")))
+    }),
+    ("a long rule of stars", |n| format!("User-agent: *\nDisallow: /{}$\n", "a*".repeat(n))),
+    ("groups", |n| "User-agent: *\nDisallow: /a\n\n".repeat(n)),
+    ("agents of one group", |n| format!("{}Disallow: /\n", numbered(n, |at| format!("User-agent: a{at}\n")))),
+    ("groups of ours", |n| "User-agent: agentdex\nDisallow: /a\nCrawl-delay: 1\n".repeat(n)),
+    ("comments", |n| "# comment\n".repeat(n)),
+    ("empty lines", |n| "\r\n".repeat(n)),
+    ("a long line", |n| "x".repeat(n)),
+    ("a long line of colons", |n| ":".repeat(n)),
+    ("spaces", |n| format!("User-agent{}: *\nDisallow: /", " ".repeat(n))),
+    ("Agentmap lines", |n| "Agentmap: https://a.example/a.json\n".repeat(n)),
+    ("Sitemap lines", |n| "Sitemap: https://a.example/a.xml\n".repeat(n)),
+    ("misspelt lines", |n| "dissallow: /\n".repeat(n)),
+    ("delays", |n| "User-agent: *\nCrawl-delay: 1e999\n".repeat(n)),
+    ("a long delay", |n| format!("User-agent: *\nCrawl-delay: {}\n", "1".repeat(n))),
+    ("escapes", |n| format!("User-agent: *\nDisallow: /{}\n", "%e3%83%84".repeat(n))),
+    ("null characters", |n| "\0:\0\n".repeat(n)),
+];
+
+fn numbered(n: usize, unit: impl Fn(usize) -> String) -> String {
+    (0..n).map(unit).collect()
+}
+
+/// Processor time of this thread so far; zero where the system does not say.
+fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Duration::from_nanos(stat.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or_default())
+}
+
+#[track_caller]
+fn assert_linear(name: &str, single: &AllocationInfo, double: &AllocationInfo) {
+    let within = |one: u64, two: u64, slack: u64| two as f64 <= one as f64 * FACTOR_MAX + slack as f64;
+    assert!(
+        within(single.bytes_total, double.bytes_total, SLACK_BYTES)
+            && within(single.count_total, double.count_total, SLACK_BLOCKS),
+        "{name}: {} bytes in {} blocks become {} in {}",
+        single.bytes_total,
+        single.count_total,
+        double.bytes_total,
+        double.count_total
+    );
+}
+
+#[test]
+fn robots_files_cost_a_few_times_their_length() {
+    // Both rounds are either asked of the second parser or not: it is asked about five hundred rules, and about fifty that
+    // end with a dollar.
+    for (name, make) in ROBOTS {
+        for units in [20, 200, 1_000] {
+            let cost = |text: String| measure(|| drop(RobotsFile::parse(text.as_bytes(), "agentdex")));
+            assert_linear(name, &cost(make(units)), &cost(make(2 * units)));
+        }
+    }
+}
+
+#[test]
+fn the_largest_robots_file_has_a_peak_of_memory_and_a_time() {
+    for (name, make) in ROBOTS {
+        let per_unit = make(1_000).len() / 1_000 + 1;
+        let text = make(BODY_BYTES_MAX / per_unit);
+        let start = cpu_time();
+        let mut file = None;
+        let spent = measure(|| file = Some(RobotsFile::parse(text.as_bytes(), "agentdex")));
+        assert!(spent.bytes_max <= PEAK_BYTES_MAX, "{name}: {} MiB", spent.bytes_max / 1_024 / 1_024);
+        let path = format!("/{}", "a".repeat(8_000));
+        let decided = measure(|| drop(file.unwrap().decide(&path)));
+        assert!(decided.bytes_max < 1_024 * 1_024, "{name}: a decision takes {} bytes", decided.bytes_max);
+        let time = cpu_time().saturating_sub(start);
+        assert!(cfg!(debug_assertions) || time <= Duration::from_secs(2), "{name}: {time:?}");
+    }
+}
+
+#[test]
+fn the_second_parser_is_asked_no_more_than_it_can_bear() {
+    let anchored =
+        |n| format!("User-agent: *\n{}", numbered(n, |at| format!("Disallow: /{at}{}$\n", "a*".repeat(400))));
+    let most = measure(|| drop(RobotsFile::parse(anchored(50).as_bytes(), "agentdex")));
+    assert!(most.bytes_max < 32 * 1_024 * 1_024, "{} bytes", most.bytes_max);
+    let more = measure(|| drop(RobotsFile::parse(anchored(51).as_bytes(), "agentdex")));
+    assert!(more.bytes_max < most.bytes_max, "{} {}", more.bytes_max, most.bytes_max);
+}
+
+#[test]
+fn headers_cost_a_few_times_their_length() {
+    let now = DateTime::<Utc>::from_timestamp(1_700_000_000, 0).unwrap();
+    let classes: &[(&str, Make)] = &[
+        ("directives", |n| numbered(n, |at| format!("d{at}=1, "))),
+        ("one directive again and again", |n| "max-age=1, ".repeat(n)),
+        ("commas", |n| ",".repeat(n)),
+        ("open quotes", |n| "a=\", ".repeat(n)),
+        ("escapes", |n| format!("a=\"{}\"", "\\\"".repeat(n))),
+        ("a long number", |n| format!("max-age={}", "9".repeat(n))),
+    ];
+    for (name, make) in classes {
+        for header in [CACHE_CONTROL, VARY, AGE, DATE, EXPIRES, ETAG, LAST_MODIFIED] {
+            let cost = |text: String| {
+                let mut headers = HeaderMap::new();
+                headers.insert(header.clone(), HeaderValue::from_str(&text).unwrap());
+                measure(|| {
+                    let record = CacheRecord::of(200, &headers, now);
+                    let _ = (record.freshness(now), record.stated_lifetime(), record.conditional_headers());
+                })
+            };
+            assert_linear(&format!("{name} in {header}"), &cost(make(500)), &cost(make(1_000)));
+        }
+        let retry = |text: String| {
+            measure(|| {
+                let _ = policy::RetryAfter::read(Some(&text), now);
+            })
+        };
+        assert_linear(name, &retry(make(500)), &retry(make(1_000)));
+    }
+}
