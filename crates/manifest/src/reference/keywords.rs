@@ -1,0 +1,92 @@
+//! The keywords of JSON Schema: what each of them holds, and how those of OpenAPI 2.0 and 3.0 are spelled in 2020-12.
+
+use serde_json::{Map, Value, json};
+
+/// What a keyword's value holds.
+pub(super) enum Shape {
+    /// One schema, or an array of schemas in older drafts.
+    One,
+    List,
+    Map,
+    Plain,
+    /// Says nothing to a caller, or would change what references mean once the schema stands alone.
+    Dropped,
+}
+
+pub(super) fn shape_of(keyword: &str) -> Shape {
+    match keyword {
+        "items"
+        | "additionalProperties"
+        | "not"
+        | "if"
+        | "then"
+        | "else"
+        | "contains"
+        | "propertyNames"
+        | "additionalItems"
+        | "unevaluatedProperties"
+        | "unevaluatedItems"
+        | "contentSchema" => Shape::One,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Shape::List,
+        "properties" | "patternProperties" | "dependentSchemas" => Shape::Map,
+        "$id" | "id" | "$schema" | "$anchor" | "$dynamicAnchor" | "$dynamicRef" | "$defs" | "definitions"
+        | "$comment" | "xml" | "externalDocs" | "discriminator" => Shape::Dropped,
+        _ => Shape::Plain,
+    }
+}
+
+/// Spells the keywords of OpenAPI 2.0 and 3.0 as 2020-12 does. Done whatever version the document states: the older
+/// spellings are common under 3.1, where they would mean nothing.
+pub(super) fn modernise(schema: &mut Map<String, Value>) {
+    if schema.get("type").and_then(Value::as_str) == Some("file") {
+        schema.insert("type".to_owned(), json!("string"));
+        schema.insert("contentMediaType".to_owned(), json!("application/octet-stream"));
+    }
+    for (exclusive, inclusive) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+        match schema.get(exclusive) {
+            Some(Value::Bool(true)) => {
+                if let Some(limit) = schema.remove(inclusive) {
+                    schema.insert(exclusive.to_owned(), limit);
+                } else {
+                    schema.remove(exclusive);
+                }
+            }
+            Some(Value::Bool(false)) => {
+                schema.remove(exclusive);
+            }
+            _ => {}
+        }
+    }
+    if let Some(example) = schema.remove("example") {
+        schema.entry("examples").or_insert_with(|| json!([example]));
+    }
+    let nullable =
+        ["nullable", "x-nullable"].iter().filter_map(|name| schema.remove(*name)).any(|v| v == true);
+    if nullable {
+        allow_null(schema);
+    }
+}
+
+fn allow_null(schema: &mut Map<String, Value>) {
+    match schema.get_mut("type") {
+        Some(Value::String(name)) => {
+            let both = json!([name, "null"]);
+            schema.insert("type".to_owned(), both);
+        }
+        Some(Value::Array(names)) if !names.contains(&json!("null")) => names.push(json!("null")),
+        Some(_) => {}
+        // In 3.0 `nullable` counts only beside `type`; written beside a composition it is meant all the same.
+        None => {
+            let composed = schema.keys().any(|name| matches!(name.as_str(), "allOf" | "anyOf" | "oneOf"));
+            if composed {
+                let inner = std::mem::take(schema);
+                schema.insert("anyOf".to_owned(), json!([inner, {"type": "null"}]));
+            }
+        }
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+}
