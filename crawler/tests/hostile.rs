@@ -246,3 +246,37 @@ async fn a_slow_drip_is_cut_off() {
     let drip = Answer::json("x".repeat(10_000)).dripping(1, Duration::from_secs(1));
     assert_eq!(outcome_of(drip).await, FetchOutcome::Timeout);
 }
+
+/// Flow sequences that are opened and never closed: a YAML parser that keeps a list of them takes quadratic time.
+#[tokio::test]
+async fn linked_descriptions_of_many_brackets_stop_nobody() {
+    let brackets = format!("openapi: 3.0.0\nx: {}", "[".repeat(200_000));
+    let wide = format!("{{\"openapi\":\"3.0.0\",\"x\":[{}0]}}", "0,".repeat(4_000_000));
+    let hostile = (0..4).map(|number| {
+        Host::new(&format!("hostile{number}.example"))
+            .robots("")
+            .file(
+                "/",
+                "text/html",
+                "<link rel=service-desc href=/openapi.yaml><link rel=service-desc href=/wide.json>",
+            )
+            .file("/openapi.yaml", "application/yaml", brackets.clone())
+            .file("/wide.json", "application/json", wide.clone())
+    });
+    let crawl = Crawl::of(hostile.chain([shop()])).await;
+    let summary = crawl.pass().await;
+    assert_eq!((summary.sites_visited, summary.failed), (5, 0), "{summary:?}");
+    assert!(crawl.outcome("shop.example", "/agent.json").await.is_present());
+    for number in 0..4 {
+        let host = format!("hostile{number}.example");
+        for path in ["/openapi.yaml", "/wide.json"] {
+            let fetch = crawl.fetch(&host, path).await;
+            assert_eq!(fetch.status, Some(200), "{path}: {:?}", fetch.reason);
+            assert_ne!(
+                fetch.outcome,
+                FetchOutcome::Quarantined,
+                "the budget ends the reading, not the deadline"
+            );
+        }
+    }
+}

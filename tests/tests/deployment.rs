@@ -195,7 +195,8 @@ fn every_metric_that_is_watched_is_emitted() {
         }
     }
     assert!(watched.len() > 10, "{watched:?}");
-    let sources: String = ["crawler/src", "indexer/src", "api/src", "crates/runtime/src"].into_iter().flat_map(texts).collect();
+    let sources: String =
+        ["crawler/src", "indexer/src", "api/src", "crates/runtime/src"].into_iter().flat_map(texts).collect();
     for name in watched {
         assert!(
             sources.contains(&format!("\"{name}\"")),
