@@ -211,7 +211,7 @@ impl Visit<'_> {
     fn crawl_delay(&self, host: &Host) -> Option<Duration> {
         let asked = match self.verdicts.get(host) {
             Some(verdict) => verdict.crawl_delay(),
-            None => restore(&self.stored_robots(host)?).crawl_delay(),
+            None => restore(self.stored_robots(host)?).crawl_delay(),
         };
         asked.map(|delay| delay.wait)
     }

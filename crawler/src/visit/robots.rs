@@ -38,7 +38,7 @@ impl Visit<'_> {
         if let Some(verdict) = self.verdicts.get(host) {
             return Ok(Robots::Verdict(Arc::clone(verdict)));
         }
-        let stored = self.stored_robots(host);
+        let stored = self.stored_robots(host).cloned();
         let current =
             stored.as_ref().filter(|record| CopyUse::at(record.expires_at, clock::now()) == CopyUse::Current);
         if let Some(record) = current {
@@ -48,10 +48,11 @@ impl Visit<'_> {
         Box::pin(self.ask_robots(host, stored)).await
     }
 
-    pub(super) fn stored_robots(&self, host: &Host) -> Option<RobotsRecord> {
+    /// What robots.txt of a host came to in this visit or before it.
+    pub(super) fn stored_robots(&self, host: &Host) -> Option<&RobotsRecord> {
         let of_visit = self.progress.robots.get(host).map(Box::as_ref);
         let of_site = || self.site.hosts.iter().find(|state| state.host == *host)?.robots.as_ref();
-        of_visit.or_else(of_site).cloned()
+        of_visit.or_else(of_site)
     }
 
     fn adopt(&mut self, host: &Host, verdict: RobotsVerdict) -> Arc<RobotsVerdict> {
@@ -113,11 +114,11 @@ impl Visit<'_> {
     }
 }
 
-/// The host of the same site whose own robots.txt a redirect led to: it need not be asked for once more.
+/// The other host of the site whose own robots.txt a redirect led to: it need not be asked for once more.
 fn file_of_other_host(asked: &Host, read: &ManifestUrl, record: &RobotsRecord) -> Option<Host> {
     let other = read.host();
     let is_own_file = record.kind == RobotsKind::Rules && read.path_and_query() == ROBOTS_PATH;
-    (is_own_file && other != *asked && other.site() == asked.site()).then_some(other)
+    (is_own_file && other != *asked).then_some(other)
 }
 
 /// What an answer on the way to a robots.txt means.

@@ -124,8 +124,8 @@ fn verdict(hit: &Hit) -> Verdict {
     match hit.status {
         _ if is_wall(hit) => Verdict::Denied,
         Some(304) => Verdict::Unchanged,
-        // a part or a difference, which nobody asked for
-        Some(206 | 226) => Verdict::Unreachable,
+        // 206 and 226 carry a part or a difference, which nobody asked for
+        Some(206 | 226 | 429) => Verdict::Unreachable,
         Some(200..=299) if read_enough => {
             let body = hit.robots_body.as_deref().unwrap_or_default();
             Verdict::Rules {
@@ -134,7 +134,6 @@ fn verdict(hit: &Hit) -> Verdict {
             }
         }
         Some(401 | 403 | 451) => Verdict::Denied,
-        Some(429) => Verdict::Unreachable,
         Some(400..=499) => Verdict::NoFile,
         _ => Verdict::Unreachable,
     }

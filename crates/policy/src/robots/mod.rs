@@ -53,7 +53,7 @@ closed! {
         TooManyRedirects = "too_many_redirects",
         /// A redirect that leads in a circle.
         RedirectLoop = "redirect_loop",
-        /// A redirect that is not followed: to http, an IP address, another port.
+        /// A redirect that is not followed: to http, an IP address, another port, another host's other file.
         RedirectRefused = "redirect_refused",
         /// 429 or 503.
         RateLimited = "rate_limited",
