@@ -17,6 +17,7 @@ use store::StoreConfig;
 use url::Url;
 
 use crate::limits::LimitsConfig;
+use crate::pace::Patience;
 
 /// Where the interface listens unless told otherwise: this machine only.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
@@ -58,6 +59,8 @@ pub struct ApiConfig {
     pub feedback: bool,
     /// How old an answer may be that whole tables are read for.
     pub counts_kept_for: Duration,
+    /// How long slow clients are waited for.
+    pub patience: Patience,
 }
 
 /// What the interface alone is told: flags, or the table `[api]` of the configuration file.
@@ -116,6 +119,7 @@ impl ApiSettings {
             admin_tokens: self.admin_tokens,
             feedback: self.feedback,
             counts_kept_for: COUNTS_KEPT_FOR,
+            patience: Patience::default(),
         })
     }
 }

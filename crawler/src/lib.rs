@@ -16,6 +16,7 @@ mod gather;
 mod groups;
 mod look;
 mod metrics;
+mod metrics_listener;
 pub mod output;
 mod pace;
 mod patience;

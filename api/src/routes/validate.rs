@@ -87,13 +87,13 @@ pub(crate) async fn check(
     let answer = match url {
         Some(url) if body.is_empty() => {
             let (manifest, body) = stored(&app, &url).await?;
-            app.slots()
+            app.validation()
                 .run(move || if force.is_some() { read(&body, &url, force) } else { told(manifest, &body) })
                 .await?
         }
         url => {
             let url = url.map_or_else(nowhere, Ok).map_err(|error| Problem::internal(&error))?;
-            app.slots().run(move || read(&body, &url, force)).await?
+            app.validation().run(move || read(&body, &url, force)).await?
         }
     };
     asked.json(&answer, Caching::Never)

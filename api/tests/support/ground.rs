@@ -61,6 +61,7 @@ impl Ground {
             admin_tokens: None,
             feedback: false,
             counts_kept_for: std::time::Duration::ZERO,
+            patience: api::Patience::default(),
         }
     }
 
