@@ -6,8 +6,10 @@ use std::sync::Arc;
 use axum::Router;
 use indexer::snapshot::SnapshotError;
 use ipnet::IpNet;
+use manifest::ContentHash;
 use store::{Store, StoreError};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -20,6 +22,7 @@ use crate::index::{self, IndexHandle};
 use crate::kept::Kept;
 use crate::limits::{FORGET_EVERY, Limits, LimitsConfig, at_once};
 use crate::names::OwnNames;
+use crate::problem::Problem;
 use crate::replica::{self, Replica};
 use crate::routes::crawl::CrawlAnswer;
 use crate::routes::semantic_types::SemanticTypesAnswer;
@@ -31,6 +34,9 @@ use crate::suppressed::Suppressed;
 use crate::totals::Totals;
 use crate::validation::Validation;
 use crate::{metrics, middleware, routes, server};
+
+/// Documents read from the store at the same time; each takes milliseconds, and up to 16 MiB twice.
+const DOCUMENTS_AT_ONCE: usize = 2;
 
 /// What keeps the interface from starting or running; the text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +81,7 @@ struct Shared {
     buffered: Arc<Shares>,
     streams: Arc<Shares>,
     exports: Arc<Shares>,
+    documents: Semaphore,
 }
 
 impl App {
@@ -111,6 +118,7 @@ impl App {
             buffered: Shares::new(BUFFERED_BYTES_MAX, limits.buffered_bytes_per_client()),
             streams: Shares::new(routes::STREAMS_MAX, routes::STREAMS_OF_CLIENT_MAX),
             exports: Shares::new(routes::EXPORTS_MAX, routes::EXPORTS_OF_CLIENT_MAX),
+            documents: Semaphore::new(DOCUMENTS_AT_ONCE),
             config,
             store,
             index,
@@ -136,6 +144,15 @@ impl App {
 
     pub(crate) fn store(&self) -> &Store {
         &self.0.store
+    }
+
+    /// A document's bytes as published. What is read is large until it is counted as an answer (see `buffers`), so that few are
+    /// read at the same time.
+    pub(crate) async fn document(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, Problem> {
+        let reading = self.0.documents.acquire().await.map_err(|error| Problem::internal(&error))?;
+        let document = self.0.store.document_find(hash).await?;
+        drop(reading);
+        Ok(document)
     }
 
     /// Where searches and other blocking work of ours run.

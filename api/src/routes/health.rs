@@ -114,6 +114,8 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
+    use crate::limits::LimitsConfig;
+    use crate::pace::Patience;
     use crate::test_app;
 
     async fn readiness(app: &App) -> (StatusCode, String) {
@@ -127,12 +129,12 @@ mod tests {
     /// Work that goes on until its end is dropped.
     fn endless() -> (mpsc::Sender<()>, impl FnOnce() + Send + 'static) {
         let (end, ended) = mpsc::channel::<()>();
-        (end, move || drop(ended.recv()))
+        (end, move || assert!(ended.recv().is_err()))
     }
 
     #[tokio::test]
     async fn it_is_not_ready_while_searches_cannot_run() {
-        let (app, _dir) = test_app::app(Default::default(), Default::default()).await;
+        let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
         assert_eq!(readiness(&app).await.0, StatusCode::OK);
         let (mut stuck, mut ends) = (JoinSet::new(), Vec::new());
         while app.slots().are_free() {
@@ -153,7 +155,7 @@ mod tests {
 
     #[tokio::test]
     async fn documents_that_are_never_read_to_their_end_keep_no_search_from_running() {
-        let (app, _dir) = test_app::app(Default::default(), Default::default()).await;
+        let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
         let (mut stuck, mut ends) = (JoinSet::new(), Vec::new());
         for _ in 0..100 {
             let (app, (end, work)) = (app.clone(), endless());

@@ -110,7 +110,7 @@ pub(super) async fn stored(app: &App, url: &ManifestUrl) -> Result<(Manifest, Ve
     let found = found.ok_or_else(|| {
         Problem::not_found(format!("no document of {url} is stored; send it in the body, or submit its site"))
     })?;
-    let body = app.store().document_find(&found.manifest.content_hash).await?;
+    let body = app.document(&found.manifest.content_hash).await?;
     Ok((found.manifest, body.filter(|_| found.body_kept).ok_or_else(not_kept)?))
 }
 

@@ -128,9 +128,8 @@ async fn whoever_is_connected_when_it_stops_is_answered() {
 
 /// A body of zeros without end, and a sender that is dropped with it.
 fn endless(held: Arc<()>) -> Body {
-    let zeros = futures::stream::repeat_with(move || {
-        let _held = &held;
-        Ok::<_, std::io::Error>(vec![0_u8; 64 * 1024])
+    let zeros = futures::stream::unfold(held, async |held| {
+        Some((Ok::<_, std::io::Error>(vec![0_u8; 64 * 1024]), held))
     });
     Body::from_stream(zeros)
 }
@@ -144,9 +143,9 @@ async fn a_client_that_does_not_read_its_answer_is_cut() {
     let served = Served::start(router, Patience { reads, ..Patience::default() }).await;
     let mut silent = served.connect().await;
     silent.write_all(REQUEST).await.unwrap();
-    let mut head = [0; 15];
-    silent.read_exact(&mut head).await.unwrap();
-    assert_eq!(&head, b"HTTP/1.1 200 OK");
+    let mut status_line = [0; 15];
+    silent.read_exact(&mut status_line).await.unwrap();
+    assert_eq!(&status_line, b"HTTP/1.1 200 OK");
     let gone = async {
         // Of the body, the router keeps one reference for each answer that it makes.
         while Arc::strong_count(&held) > 2 {
@@ -207,8 +206,8 @@ async fn one_client_cannot_take_the_connections_of_others() {
 
 #[tokio::test]
 async fn what_there_is_no_time_for_is_turned_away_before_it_is_routed() {
-    let routed = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-    let count = Arc::clone(&routed);
+    let seen = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = Arc::clone(&seen);
     let answer = move || {
         let count = Arc::clone(&count);
         async move {
@@ -234,7 +233,7 @@ async fn what_there_is_no_time_for_is_turned_away_before_it_is_routed() {
         );
     }
     assert!(when.len() > 1, "not everybody comes back at once: {when:?}");
-    assert_eq!(routed.load(std::sync::atomic::Ordering::Relaxed), 0);
+    assert_eq!(seen.load(std::sync::atomic::Ordering::Relaxed), 0);
     client.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     assert!(is_hello(&answered(&mut client).await), "whoever watches is always answered");
     drop(busy);
