@@ -7,30 +7,39 @@ use std::time::Duration;
 use axum::Router;
 use indexer::snapshot::SnapshotError;
 use ipnet::IpNet;
+use manifest::ContentHash;
 use store::{Store, StoreError};
 use tokio::net::TcpListener;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admin::AdminTokens;
+use crate::buffers::BUFFERED_BYTES_MAX;
+use crate::client::Client;
 use crate::config::ApiConfig;
 use crate::guard::UNDER_WAY_MAX;
 use crate::index::{self, IndexHandle};
 use crate::kept::Kept;
-use crate::limits::{FORGET_EVERY, Limits, LimitsConfig};
+use crate::limits::{FORGET_EVERY, Limits, LimitsConfig, at_once};
+use crate::names::OwnNames;
+use crate::problem::Problem;
 use crate::replica::{self, Replica};
 use crate::routes::crawl::CrawlAnswer;
 use crate::routes::semantic_types::SemanticTypesAnswer;
 use crate::routes::stats::StatsAnswer;
-use crate::server::PATIENCE;
+use crate::server::{Admission, CONNECTIONS_MAX};
+use crate::shares::{Share, Shares};
 use crate::slots::Slots;
 use crate::suppressed::Suppressed;
 use crate::totals::Totals;
+use crate::validation::Validation;
 use crate::{metrics, middleware, routes, server};
 
 /// Longest time from the first signal to the end: the last requests, and the streams that are told to end.
 pub const STOP_MAX: Duration = Duration::from_secs(12);
+/// Documents read from the store at the same time; each takes milliseconds, and up to 16 MiB twice.
+const DOCUMENTS_AT_ONCE: usize = 2;
 
 /// What keeps the interface from starting or running; the text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -66,9 +75,16 @@ struct Shared {
     tasks: TaskTracker,
     /// Set when the process stops, so that streams end.
     closing: CancellationToken,
-    under_way: Semaphore,
-    streams: Arc<Semaphore>,
-    exports: Arc<Semaphore>,
+    names: OwnNames,
+    validation: Validation,
+    /// Whether a search could run lately, or why not.
+    searchable: Kept<Result<(), String>>,
+    connections: Arc<Shares>,
+    under_way: Arc<Shares>,
+    buffered: Arc<Shares>,
+    streams: Arc<Shares>,
+    exports: Arc<Shares>,
+    documents: Semaphore,
 }
 
 impl App {
@@ -86,8 +102,9 @@ impl App {
         let embedder = config.embedder.clone();
         let index = Arc::new(IndexHandle::new(config.index_dir.clone(), embedder, slots.clone()));
         metrics::start();
+        let limits = config.limits;
         Self(Arc::new(Shared {
-            limits: Limits::new(config.limits),
+            limits: Limits::new(limits),
             admin_tokens: AdminTokens::in_file(config.admin_tokens.clone()),
             suppressed: Suppressed::default(),
             crawl: Kept::default(),
@@ -96,9 +113,15 @@ impl App {
             totals: Totals::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
-            under_way: Semaphore::new(UNDER_WAY_MAX),
-            streams: Arc::new(Semaphore::new(routes::STREAMS_MAX)),
-            exports: Arc::new(Semaphore::new(routes::EXPORTS_MAX)),
+            names: OwnNames::of(&config),
+            validation: Validation::for_this_machine(),
+            searchable: Kept::default(),
+            connections: Shares::new(CONNECTIONS_MAX, at_once(limits.connections_per_client)),
+            under_way: Shares::new(UNDER_WAY_MAX, at_once(limits.requests_per_client)),
+            buffered: Shares::new(BUFFERED_BYTES_MAX, limits.buffered_bytes_per_client()),
+            streams: Shares::new(routes::STREAMS_MAX, routes::STREAMS_OF_CLIENT_MAX),
+            exports: Shares::new(routes::EXPORTS_MAX, routes::EXPORTS_OF_CLIENT_MAX),
+            documents: Semaphore::new(DOCUMENTS_AT_ONCE),
             config,
             store,
             index,
@@ -126,9 +149,33 @@ impl App {
         &self.0.store
     }
 
-    /// Where blocking work runs.
+    /// A document's bytes as published. What is read is large until it is counted as an answer (see `buffers`), so that few are
+    /// read at the same time.
+    pub(crate) async fn document(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, Problem> {
+        let reading = self.0.documents.acquire().await.map_err(|error| Problem::internal(&error))?;
+        let document = self.0.store.document_find(hash).await?;
+        drop(reading);
+        Ok(document)
+    }
+
+    /// Where searches and other blocking work of ours run.
     pub(crate) fn slots(&self) -> &Slots {
         &self.0.slots
+    }
+
+    /// Where documents of clients are read.
+    pub(crate) fn validation(&self) -> &Validation {
+        &self.0.validation
+    }
+
+    /// Whether a search could run lately, or why not.
+    pub(crate) fn searchable(&self) -> &Kept<Result<(), String>> {
+        &self.0.searchable
+    }
+
+    /// What this interface is called.
+    pub(crate) fn names(&self) -> &OwnNames {
+        &self.0.names
     }
 
     pub(crate) fn index(&self) -> &IndexHandle {
@@ -142,6 +189,9 @@ impl App {
     /// Other limits for clients from the next request on, as after SIGHUP.
     pub fn set_limits(&self, limits: LimitsConfig) {
         if self.0.limits.set(limits) {
+            self.0.connections.set_client_max(at_once(limits.connections_per_client));
+            self.0.under_way.set_client_max(at_once(limits.requests_per_client));
+            self.0.buffered.set_client_max(limits.buffered_bytes_per_client());
             tracing::warn!(?limits, "the limits of clients are set");
         }
     }
@@ -200,16 +250,33 @@ impl App {
     }
 
     /// Places for requests under way.
-    pub(crate) fn under_way(&self) -> &Semaphore {
+    pub(crate) fn under_way(&self) -> &Arc<Shares> {
         &self.0.under_way
     }
 
-    pub(crate) fn stream_permit(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.0.streams).try_acquire_owned().ok()
+    /// Bytes kept in memory for clients.
+    pub(crate) fn buffered(&self) -> &Arc<Shares> {
+        &self.0.buffered
     }
 
-    pub(crate) fn export_permit(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.0.exports).try_acquire_owned().ok()
+    pub(crate) fn stream_share(&self, client: Client) -> Option<Share> {
+        self.0.streams.take(client.address, 1).ok()
+    }
+
+    pub(crate) fn export_share(&self, client: Client) -> Option<Share> {
+        self.0.exports.take(client.address, 1).ok()
+    }
+
+    /// What connections and requests are admitted by.
+    fn admission(&self) -> Admission {
+        Admission {
+            connections: Arc::clone(&self.0.connections),
+            requests: Arc::clone(&self.0.under_way),
+            slots: self.0.slots.clone(),
+            turned_away: middleware::turned_away(self.is_behind_tls()),
+            trusted_proxies: self.trusted_proxies().into(),
+            patience: self.0.config.patience,
+        }
     }
 
     /// Whether the world reaches us over TLS.
@@ -273,7 +340,7 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
         closing.cancel();
     });
     tasks.close();
-    server::serve(listener, router(&app), cancel, PATIENCE).await;
+    server::serve(listener, router(&app), app.admission(), cancel).await;
     follow_until.cancel();
     tasks.wait().await;
     Ok(())

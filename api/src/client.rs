@@ -9,6 +9,8 @@ use axum::extract::{ConnectInfo, Request};
 use axum::http::{HeaderMap, HeaderName};
 use ipnet::IpNet;
 
+use crate::names::OwnNames;
+
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED: HeaderName = HeaderName::from_static("forwarded");
 /// Bits of an IPv6 address that name a customer rather than one of its machines.
@@ -18,16 +20,20 @@ const IPV6_CUSTOMER_BITS: u32 = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Client {
     pub(crate) address: IpAddr,
-    /// On this machine, and not in the name of somebody else.
+    /// A program on this machine, which asks for a name of this machine and not on behalf of somebody else. Whatever is
+    /// for this machine alone goes by this.
     pub(crate) is_local: bool,
 }
 
 impl Client {
-    pub(crate) fn of(request: &Request, trusted: &[IpNet]) -> Self {
-        let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
-        // Without a connection there is nobody outside: the router is called as a library.
-        let peer = peer.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |ConnectInfo(peer)| peer.ip());
-        Self::behind(peer, request.headers(), trusted)
+    pub(crate) fn of(request: &Request, trusted: &[IpNet], names: &OwnNames) -> Self {
+        let Some(ConnectInfo(peer)) = request.extensions().get::<ConnectInfo<SocketAddr>>() else {
+            // Without a connection there is nobody outside: the router is called as a library.
+            return Self::on_this_machine();
+        };
+        let client = Self::behind(peer.ip(), request.headers(), trusted);
+        let is_local = client.is_local && names.are_asked_for(request.uri(), request.headers());
+        Self { is_local, ..client }
     }
 
     /// Whoever started this process, over its standard streams.
@@ -36,16 +42,15 @@ impl Client {
     }
 
     fn behind(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
-        let is_trusted = |address: IpAddr| trusted.iter().any(|net| net.contains(&address.to_canonical()));
         let peer = peer.to_canonical();
-        if !is_trusted(peer) {
+        if !is_trusted(peer, trusted) {
             let speaks_for_others = headers.contains_key(&FORWARDED_FOR) || headers.contains_key(&FORWARDED);
             return Self { address: customer(peer), is_local: peer.is_loopback() && !speaks_for_others };
         }
         let listed = headers.get_all(&FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok());
         let listed: Vec<&str> = listed.flat_map(|value| value.split(',')).map(str::trim).collect();
         let addresses = listed.into_iter().rev().map_while(parsed);
-        let client = addresses.into_iter().find(|address| !is_trusted(*address));
+        let client = addresses.into_iter().find(|address| !is_trusted(*address, trusted));
         Self { address: customer(client.unwrap_or(peer)), is_local: false }
     }
 }
@@ -58,9 +63,15 @@ fn parsed(text: &str) -> Option<IpAddr> {
     Some(IpAddr::to_canonical(&address))
 }
 
-fn customer(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
+/// Whether an address may say on whose behalf it asks.
+pub(crate) fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
+    trusted.iter().any(|net| net.contains(&address.to_canonical()))
+}
+
+/// What counts as one client: an IPv4 address, or the part of an IPv6 address that names a customer.
+pub(crate) fn customer(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => IpAddr::V4(v4),
         IpAddr::V6(v6) => {
             let mask = u128::MAX << (128 - IPV6_CUSTOMER_BITS);
             IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & mask))

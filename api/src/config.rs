@@ -18,6 +18,7 @@ use store::StoreConfig;
 use url::Url;
 
 use crate::limits::LimitsConfig;
+use crate::pace::Patience;
 
 /// Where the interface listens unless told otherwise: this machine only.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
@@ -61,6 +62,8 @@ pub struct ApiConfig {
     pub counts_kept_for: Duration,
     /// Whether the runtime that serves makes progress.
     pub runtime_health: RuntimeHealth,
+    /// How long slow clients are waited for.
+    pub patience: Patience,
 }
 
 /// What the interface alone is told: flags, or the table `[api]` of the configuration file.
@@ -120,6 +123,7 @@ impl ApiSettings {
             feedback: self.feedback,
             counts_kept_for: COUNTS_KEPT_FOR,
             runtime_health: RuntimeHealth::default(),
+            patience: Patience::default(),
         })
     }
 }

@@ -1,57 +1,141 @@
 //! What stands between the world and the handlers: how often a client may ask, and how much is done at once.
 //!
-//! A client beyond its limit gets a 429, anybody beyond what this process can do a 503, both at once and with the time
-//! to come back: turning away costs little, and what is accepted is answered in time.
+//! A client beyond its limits gets a 429, anybody beyond what this process can do a 503, both at once and with the time
+//! to come back. The body of a request is read before the request takes a place: a place is for work, and a client that
+//! sends slowly holds none. What an answer occupies in memory is counted, too (see `buffers`).
 
+use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use hyper::body::Body as _;
 use tokio::time::Instant;
 
 use crate::app::App;
+use crate::buffers::{self, Unread};
 use crate::client::Client;
 use crate::metrics;
+use crate::middleware::BODY_BYTES_MAX;
 use crate::problem::Problem;
+use crate::server::{ALWAYS_ANSWERED, Refused};
+use crate::shares::{Full, Share};
 
 /// Requests under way at once. A search takes milliseconds and a few run at a time, so that the last in this queue
 /// still waits less than a second.
 pub(crate) const UNDER_WAY_MAX: usize = 512;
-/// Whoever looks after this process has to see it alive while it turns others away.
-const ALWAYS_ANSWERED: &str = "/healthz";
+/// Answered even to a client that asks too often.
+const NEVER_LIMITED: &str = "/healthz";
+/// Seconds after which a client that has too much under way may try again: its own requests end within moments.
+const RETRY_AFTER_S: u32 = 1;
 
 pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let method = request.method().clone();
-    let client = Client::of(&request, app.trusted_proxies());
+    let client = Client::of(&request, app.trusted_proxies(), app.names());
     request.extensions_mut().insert(client);
-    let response = if route.as_deref() == Some(ALWAYS_ANSWERED) {
-        next.run(request).await
-    } else {
-        guarded(&app, client, request, next).await
+    let response = match request.extensions_mut().remove::<Refused>() {
+        Some(Refused(problem)) => problem.into_response(),
+        None if route.as_deref() == Some(NEVER_LIMITED) => next.run(request).await,
+        None => guarded(&app, client, route.as_deref(), request, next).await.unwrap_or_else(refused),
     };
     metrics::answered(route.as_deref(), &method, response.status(), started.elapsed());
     response
 }
 
-async fn guarded(app: &App, client: Client, request: Request, next: Next) -> Response {
-    let left = match app.limits().read(client) {
-        Ok(left) => left,
-        Err(exhausted) => {
-            metrics::turned_away("rate");
-            return exhausted.problem("too many requests from this address").into_response();
-        }
-    };
-    let Ok(permit) = app.under_way().try_acquire() else {
-        metrics::turned_away("load");
-        return Problem::unavailable("too many requests at once; try again in a moment").into_response();
-    };
-    metrics::under_way(UNDER_WAY_MAX.saturating_sub(app.under_way().available_permits()));
-    let mut response = next.run(request).await;
-    drop(permit);
+async fn guarded(
+    app: &App,
+    client: Client,
+    route: Option<&str>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let left = app.limits().read(client).map_err(|exhausted| {
+        metrics::turned_away("rate");
+        exhausted.problem("too many requests from this address")
+    })?;
+    let (request, body_share) = with_body(app, client, request).await?;
+    let is_watching = route.is_some_and(|route| ALWAYS_ANSWERED.contains(&route));
+    let place = if is_watching { None } else { Some(place(app, client)?) };
+    let response = next.run(request).await;
+    drop((place, body_share));
+    let counted = buffers::counted(response, app.buffered(), client.address);
+    let mut response = counted.map_err(|full| no_room("bytes", full))?;
+    metrics::buffered(app.buffered().taken());
     // A route with a bucket of its own tells of that one.
     if !response.headers().contains_key("ratelimit-limit") {
         left.tell(response.headers_mut());
     }
+    Ok(response)
+}
+
+/// A place for one request under way.
+fn place(app: &App, client: Client) -> Result<Share, Problem> {
+    let place = app.under_way().take(client.address, 1).map_err(|full| no_room("requests", full))?;
+    metrics::under_way(app.under_way().taken());
+    Ok(place)
+}
+
+/// The request with its body at hand, and what that occupies.
+async fn with_body(app: &App, client: Client, request: Request) -> Result<(Request, Option<Share>), Problem> {
+    let announced = request.body().size_hint().lower().max(announced_bytes(&request));
+    if announced > u64::try_from(BODY_BYTES_MAX).unwrap_or(u64::MAX) {
+        return Err(unread(Unread::TooLarge));
+    }
+    if request.body().is_end_stream() {
+        return Ok((request, None));
+    }
+    let (parts, body) = request.into_parts();
+    let pace = app.config().patience.sends;
+    let read = buffers::read(body, BODY_BYTES_MAX, pace, app.buffered(), client.address).await;
+    let (bytes, share) = read.map_err(unread)?;
+    Ok((Request::from_parts(parts, Body::from(bytes)), Some(share)))
+}
+
+fn announced_bytes(request: &Request) -> u64 {
+    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    length.and_then(|length| length.parse().ok()).unwrap_or(0)
+}
+
+fn unread(why: Unread) -> Problem {
+    match why {
+        Unread::TooLarge => Problem::of_status(StatusCode::PAYLOAD_TOO_LARGE),
+        Unread::TooSlow => {
+            metrics::cut("slow_body");
+            Problem::new(StatusCode::REQUEST_TIMEOUT, "the body of the request did not arrive in time")
+        }
+        Unread::Broken => Problem::bad_request("the body of the request broke off"),
+        Unread::NoRoom(full) => no_room("bytes", full),
+    }
+}
+
+/// `reason` says of what there is no room: `requests` under way, or `bytes` in memory.
+fn no_room(reason: &'static str, full: Full) -> Problem {
+    match full {
+        Full::Client => {
+            metrics::turned_away(reason);
+            let detail = "too much is under way for this address at once; try again in a moment";
+            Problem::too_many(detail, RETRY_AFTER_S)
+        }
+        Full::All => {
+            metrics::turned_away("load");
+            Problem::unavailable("too much is under way at once; try again in a moment")
+        }
+    }
+}
+
+/// A client whose body was not read cannot send another request on its connection.
+fn refused(problem: Problem) -> Response {
+    let is_last =
+        matches!(problem.body().status, StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE);
+    let mut response = problem.into_response();
+    if is_last {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     response
 }
+
+#[cfg(test)]
+#[path = "guard_tests.rs"]
+mod tests;

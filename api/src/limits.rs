@@ -41,13 +41,29 @@ pub struct LimitsConfig {
     pub feedback_per_hour: NonZeroU32,
     /// Processes that a balancer spreads clients over: each of them grants this fraction of the limits above.
     pub replicas: NonZeroU32,
+    /// Connections open at once, of 2,000; those of trusted proxies are not counted.
+    pub connections_per_client: NonZeroU32,
+    /// Requests under way at once, of 512.
+    pub requests_per_client: NonZeroU32,
+    /// Mebibytes kept in memory at once for large answers and bodies, of 32; a first large answer may be larger.
+    pub buffered_mib_per_client: NonZeroU32,
 }
 
 impl LimitsConfig {
+    /// Bytes of `buffered_mib_per_client`.
+    pub(crate) fn buffered_bytes_per_client(&self) -> usize {
+        at_once(self.buffered_mib_per_client).saturating_mul(1024 * 1024)
+    }
+
     /// What this process grants of a limit that holds for all replicas together, never nothing.
     fn share(&self, limit: NonZeroU32) -> NonZeroU32 {
         NonZeroU32::new(limit.get() / self.replicas).unwrap_or(NonZeroU32::MIN)
     }
+}
+
+/// A limit of what happens at once: each process has its own memory and its own connections.
+pub(crate) fn at_once(limit: NonZeroU32) -> usize {
+    usize::try_from(limit.get()).unwrap_or(usize::MAX)
 }
 
 impl Default for LimitsConfig {
@@ -56,12 +72,19 @@ impl Default for LimitsConfig {
         const BURST: NonZeroU32 = NonZeroU32::new(200).unwrap();
         const PER_HOUR: NonZeroU32 = NonZeroU32::new(60).unwrap();
         const CHOICES_PER_HOUR: NonZeroU32 = NonZeroU32::new(30).unwrap();
+        // A quarter of the connections and of the places: forty people behind one address fill neither.
+        const CONNECTIONS: NonZeroU32 = NonZeroU32::new(500).unwrap();
+        const REQUESTS: NonZeroU32 = NonZeroU32::new(128).unwrap();
+        const BUFFERED_MIB: NonZeroU32 = NonZeroU32::new(8).unwrap();
         Self {
             reads_per_second: PER_SECOND,
             reads_burst: BURST,
             submissions_per_hour: PER_HOUR,
             feedback_per_hour: CHOICES_PER_HOUR,
             replicas: NonZeroU32::MIN,
+            connections_per_client: CONNECTIONS,
+            requests_per_client: REQUESTS,
+            buffered_mib_per_client: BUFFERED_MIB,
         }
     }
 }

@@ -66,7 +66,19 @@ pub(crate) fn under_way(count: usize) {
     gauge!("agentdex_api_requests_under_way").set(count as f64);
 }
 
-/// A request that was turned away: `rate` by its client's limit, `load` since there was too much to do.
+/// Bytes of large answers and of bodies that are kept in memory for clients.
+pub(crate) fn buffered(bytes: usize) {
+    #[expect(clippy::cast_precision_loss, reason = "exact far beyond any memory")]
+    gauge!("agentdex_api_buffered_bytes").set(bytes as f64);
+}
+
+/// A client that was cut: `slow_reader` did not take its answer, `slow_body` did not send its request.
+pub(crate) fn cut(reason: &'static str) {
+    counter!("agentdex_api_cut_total", "reason" => reason).increment(1);
+}
+
+/// What was turned away: `rate`, `connections`, `requests` and `bytes` by the limits of a client, `load` since there was too
+/// much to do for all.
 pub(crate) fn turned_away(reason: &'static str) {
     counter!("agentdex_api_turned_away_total", "reason" => reason).increment(1);
 }

@@ -1,7 +1,7 @@
 //! What every request passes through: identity, limits, deadline, error shape, headers.
 //!
 //! From the outside in: request id and log span, security headers, CORS for reads, tags of compressed bodies,
-//! compression, error shape, limits (see `guard`), panics, deadline, body cap. A handler can fail, panic or hang, and the client still gets
+//! compression, error shape, limits and the body of the request (see `guard`), panics, deadline. A handler can fail, panic or hang, and the client still gets
 //! one problem of one shape.
 
 use std::any::Any;
@@ -11,14 +11,13 @@ use std::time::Duration;
 use askama::Template;
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
-use tower_http::compression::CompressionLayer;
+use tower_http::compression::{CompressionLayer, CompressionLevel};
 use tower_http::cors::{Any as AnyOrigin, CorsLayer};
-use tower_http::limit::RequestBodyLimitLayer;
 use tower_http::request_id::{MakeRequestId, PropagateRequestIdLayer, RequestId, SetRequestIdLayer};
 use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
@@ -30,10 +29,11 @@ use crate::dashboard::ProblemPage;
 use crate::guard::guard;
 use crate::negotiate::Representation;
 use crate::problem::Problem;
+use crate::server::TurnedAway;
 
 /// How long one request may take: a search takes milliseconds, so this is only reached when something is wrong.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// Largest request body: the hard cap of a manifest, since a document to validate is the only body there is.
+/// Largest request body: the cap of a manifest. A larger OpenAPI document is validated by the address where it was crawled.
 pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// How long a browser may remember that reads from other origins are allowed.
 const PREFLIGHT_AGE: Duration = Duration::from_hours(24);
@@ -63,12 +63,13 @@ const STAY_WITH_TLS: &str = "max-age=31536000";
 /// Wraps the routes.
 pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
     routes
-        .layer(RequestBodyLimitLayer::new(BODY_BYTES_MAX))
+        // `guard` has read the body under the cap already.
+        .layer(DefaultBodyLimit::disable())
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, DEADLINE))
         .layer(CatchPanicLayer::custom(panicked))
         .layer(middleware::from_fn_with_state(app.clone(), guard))
         .layer(middleware::from_fn(shape_errors))
-        .layer(CompressionLayer::new())
+        .layer(compression())
         .layer(middleware::map_response(tag_compressed))
         .layer(reads_from_anywhere())
         .layer(middleware::map_response_with_state(app.is_behind_tls(), secured))
@@ -112,6 +113,11 @@ fn answered(response: &Response, latency: Duration, span: &Span) {
     if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE {
         tracing::error!(status = status.as_u16(), ms = latency.as_millis(), "the request failed");
     }
+}
+
+/// The fastest level, for its memory: a slow client keeps a compressor alive, and this one takes a sixth of the default's.
+fn compression() -> CompressionLayer {
+    CompressionLayer::new().quality(CompressionLevel::Fastest)
 }
 
 fn reads_from_anywhere() -> CorsLayer {
@@ -199,7 +205,11 @@ async fn tag_compressed(mut response: Response) -> Response {
 }
 
 async fn secured(State(is_behind_tls): State<bool>, mut response: Response) -> Response {
-    let headers = response.headers_mut();
+    secure(response.headers_mut(), is_behind_tls);
+    response
+}
+
+fn secure(headers: &mut HeaderMap, is_behind_tls: bool) {
     headers
         .entry(header::CONTENT_SECURITY_POLICY)
         .or_insert(HeaderValue::from_static(CONTENT_SECURITY_POLICY));
@@ -208,5 +218,14 @@ async fn secured(State(is_behind_tls): State<bool>, mut response: Response) -> R
     if is_behind_tls {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(STAY_WITH_TLS));
     }
-    response
+}
+
+/// What a request is answered that is turned away before it is routed: as if it had passed all of this.
+pub(crate) fn turned_away(is_behind_tls: bool) -> TurnedAway {
+    let problem = Problem::unavailable("too much to do at once; try again in a moment");
+    let body = serde_json::to_vec(problem.body()).unwrap_or_default().into();
+    let mut headers = varying(problem.into_response()).headers().clone();
+    secure(&mut headers, is_behind_tls);
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    TurnedAway { headers, body }
 }

@@ -17,6 +17,7 @@ mod groups;
 mod harvest;
 mod look;
 mod metrics;
+mod metrics_listener;
 pub mod output;
 mod pace;
 mod patience;

@@ -14,6 +14,7 @@ use store::VisitSaved;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::metrics_listener;
 use crate::summary::Counted;
 
 const VISITS: &str = "agentdex_crawler_visits_total";
@@ -45,27 +46,18 @@ const PAGE_BYTES: u64 = 4_096;
 /// Serves the metrics under `/metrics` on an address, until the crawl ends.
 pub fn serve(address: SocketAddr, tracker: &TaskTracker, stop: CancellationToken) -> Result<(), String> {
     let cannot = |error: &dyn std::fmt::Display| format!("cannot serve metrics on {address}: {error}");
-    // the exporter would tell of a taken port only in its log
-    drop(std::net::TcpListener::bind(address).map_err(|error| cannot(&error))?);
-    let (recorder, exporter) = PrometheusBuilder::new()
-        .with_http_listener(address)
+    let listener = std::net::TcpListener::bind(address).map_err(|error| cannot(&error))?;
+    listener.set_nonblocking(true).map_err(|error| cannot(&error))?;
+    let listener = tokio::net::TcpListener::from_std(listener).map_err(|error| cannot(&error))?;
+    let recorder = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &BUCKETS)
         .map_err(|error| cannot(&error))?
-        .build()
-        .map_err(|error| cannot(&error))?;
+        .build_recorder();
+    let handle = recorder.handle();
     metrics::set_global_recorder(recorder).map_err(|error| cannot(&error))?;
     describe();
     begin();
-    tracker.spawn(async move {
-        tokio::select! {
-            ended = exporter => {
-                if let Err(error) = ended {
-                    tracing::error!(?error, "metrics are no longer served");
-                }
-            }
-            () = stop.cancelled() => {}
-        }
-    });
+    tracker.spawn(metrics_listener::serve(listener, handle, stop));
     Ok(())
 }
 

@@ -18,7 +18,6 @@ use rmcp::{RoleServer, ServerHandler, ServiceExt};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use url::Url;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -141,7 +140,7 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         .with_json_response(true)
         .with_sse_keep_alive(None)
         .with_max_request_body_bytes(BODY_BYTES_MAX)
-        .with_allowed_hosts(hosts(app))
+        .with_allowed_hosts(app.names().list())
         .with_allowed_origins(origins(app))
         .enforce_origin_validation();
     let service = StreamableHttpService::new(
@@ -150,23 +149,6 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         config,
     );
     Router::new().route_service("/mcp", service)
-}
-
-/// This machine by its loopback names, the address listened on, and the public name.
-fn hosts(app: &App) -> Vec<String> {
-    let config = app.config();
-    let mut hosts = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
-    if !config.listen.ip().is_unspecified() {
-        hosts.push(config.listen.ip().to_string());
-    }
-    hosts.extend(config.public_url.as_ref().and_then(authority));
-    hosts
-}
-
-/// Host and port as a client sends them: the port is left out where it is the scheme's own.
-fn authority(url: &Url) -> Option<String> {
-    let host = url.host_str()?;
-    Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
 }
 
 /// Pages that we serve ourselves; clients that are no browsers send no Origin.

@@ -73,7 +73,7 @@ pub(super) async fn call(app: &App, arguments: Arguments) -> Result<Value, Probl
         None => ManifestUrl::parse(NOWHERE).map_err(|error| Problem::internal(&error))?,
     };
     let force = arguments.format;
-    app.slots().run(move || judged(document.as_bytes(), &url, force)).await
+    app.validation().run(move || judged(document.as_bytes(), &url, force)).await
 }
 
 fn judged(bytes: &[u8], url: &ManifestUrl, force: Option<Format>) -> Value {

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -14,12 +15,13 @@ use axum::response::{IntoResponse, Response};
 use futures::stream::unfold;
 use futures::{Stream, StreamExt as _};
 use store::{FeedEntry, FeedPosition};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::changes::{cursor_at, position};
 use crate::app::App;
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::shares::Share;
 
 /// How often the feed is looked at; the statement reads one indexed row.
 const POLL: Duration = Duration::from_secs(1);
@@ -27,6 +29,8 @@ const POLL: Duration = Duration::from_secs(1);
 const BATCH: u32 = 100;
 /// Streams at once: each costs a connection and a statement a second.
 pub(crate) const STREAMS_MAX: usize = 100;
+/// Of these, streams of one client.
+pub(crate) const STREAMS_OF_CLIENT_MAX: usize = 25;
 /// How long a proxy may see nothing before something is said.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -43,6 +47,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 )]
 pub(crate) async fn stream(
     State(app): State<App>,
+    Extension(client): Extension<Client>,
     headers: HeaderMap,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
@@ -53,8 +58,8 @@ pub(crate) async fn stream(
         Some(cursor) => position(&feed_id, cursor)?,
         None => app.store().feed_head().await?,
     };
-    let permit = app.stream_permit().ok_or_else(|| too_many_streams("/changes"))?;
-    let follower = Follower { app, feed_id, after, waiting: VecDeque::new(), _permit: permit };
+    let share = app.stream_share(client).ok_or_else(|| too_many_streams("/changes"))?;
+    let follower = Follower { app, feed_id, after, waiting: VecDeque::new(), _share: share };
     Ok(event_stream(events(follower)))
 }
 
@@ -84,7 +89,7 @@ struct Follower {
     feed_id: String,
     after: FeedPosition,
     waiting: VecDeque<FeedEntry>,
-    _permit: OwnedSemaphorePermit,
+    _share: Share,
 }
 
 fn events(follower: Follower) -> impl Stream<Item = Result<Event, Infallible>> + Send {

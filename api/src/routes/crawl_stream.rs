@@ -3,18 +3,20 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use axum::response::sse::Event;
 use futures::Stream;
 use futures::stream::unfold;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::changes_stream::{event_stream, too_many_streams};
 use super::crawl::current;
 use crate::app::App;
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::shares::Share;
 
 /// How often it is looked whether something has changed; all streams share one look.
 const POLL: Duration = Duration::from_secs(2);
@@ -26,17 +28,21 @@ const POLL: Duration = Duration::from_secs(2);
     tag = "service",
     responses((status = 200, description = "Events named crawl, each with the answer of /crawl as data", body = String, content_type = "text/event-stream")),
 )]
-pub(crate) async fn stream(State(app): State<App>, query: QueryPairs) -> Result<Response, Problem> {
+pub(crate) async fn stream(
+    State(app): State<App>,
+    Extension(client): Extension<Client>,
+    query: QueryPairs,
+) -> Result<Response, Problem> {
     query.only(&[])?;
-    let permit = app.stream_permit().ok_or_else(|| too_many_streams("/crawl"))?;
-    Ok(event_stream(events(Watcher { app, told: None, _permit: permit })))
+    let share = app.stream_share(client).ok_or_else(|| too_many_streams("/crawl"))?;
+    Ok(event_stream(events(Watcher { app, told: None, _share: share })))
 }
 
 /// What one stream has told already.
 struct Watcher {
     app: App,
     told: Option<String>,
-    _permit: OwnedSemaphorePermit,
+    _share: Share,
 }
 
 fn events(watcher: Watcher) -> impl Stream<Item = Result<Event, Infallible>> + Send {

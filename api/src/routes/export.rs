@@ -7,6 +7,7 @@
 use std::io;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
@@ -18,7 +19,7 @@ use indexer::Hit;
 use manifest::ManifestId;
 use serde_json::{Map, Value, json};
 use store::{FeedChange, FeedEntry, FeedPosition, StoredManifest};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 
 use super::changes::cursor_at;
 use super::search::object_of;
@@ -26,19 +27,26 @@ use super::search_parameters::instant;
 use super::{TEXT_IS, record};
 use crate::answer::{Asked, Caching, EntityTag, decorated};
 use crate::app::App;
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::shares::Share;
 
-/// Manifests read at once: a few megabytes at most.
+/// Manifests read at once, at most. Where they are large, fewer are read (see `PAGE_BYTES`).
 const MANIFESTS_MAX: u32 = 50;
+/// Bytes of lines that the manifests read at once may come to: beyond it, half as many are read the next time.
+const PAGE_BYTES: usize = 1024 * 1024;
 /// Changes read at once.
 const CHANGES_MAX: u32 = 200;
-/// Pieces written ahead of the client.
+/// Pieces written ahead of the client, each of which ends with the line that makes it so long.
 const AHEAD: usize = 4;
+const PIECE_BYTES: usize = 64 * 1024;
 /// How long a client may take for one piece.
 const CLIENT_MAX: Duration = Duration::from_secs(30);
 /// Exports at once: each reads the whole database.
 pub(crate) const EXPORTS_MAX: usize = 4;
+/// Of these, exports of one client.
+pub(crate) const EXPORTS_OF_CLIENT_MAX: usize = 2;
 
 /// Everything as lines of JSON.
 #[utoipa::path(
@@ -51,6 +59,7 @@ pub(crate) const EXPORTS_MAX: usize = 4;
 pub(crate) async fn stream(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&["updated_since"])?;
@@ -61,11 +70,11 @@ pub(crate) async fn stream(
     if let Some(unchanged) = asked.unchanged(&tag, Caching::Search) {
         return Ok(unchanged);
     }
-    let permit = app
-        .export_permit()
+    let share = app
+        .export_share(client)
         .ok_or_else(|| Problem::unavailable("too many exports are under way; try again in a moment"))?;
     let (lines, pieces) = mpsc::channel::<io::Result<Bytes>>(AHEAD);
-    let export = Export { app: app.clone(), lines, capabilities: 0, tombstones: 0, _permit: permit };
+    let export = Export { app: app.clone(), lines, capabilities: 0, tombstones: 0, _share: share };
     app.tasks().spawn(export.run(since, feed_id, head));
     let body = unfold(pieces, |mut pieces| async move { Some((pieces.recv().await?, pieces)) });
     // Compression asks once more after the end.
@@ -92,7 +101,7 @@ struct Export {
     lines: mpsc::Sender<io::Result<Bytes>>,
     capabilities: u64,
     tombstones: u64,
-    _permit: OwnedSemaphorePermit,
+    _share: Share,
 }
 
 impl Export {
@@ -121,11 +130,13 @@ impl Export {
     /// Every manifest in the order of ids.
     async fn everything(&mut self) -> Result<(), Broken> {
         let mut after: Option<ManifestId> = None;
+        let mut manifests_max = MANIFESTS_MAX;
         loop {
-            let page = self.app.store().manifests_page(after.as_ref(), MANIFESTS_MAX).await?;
+            let page = self.app.store().manifests_page(after.as_ref(), manifests_max).await?;
             let Some(last) = page.last() else { return Ok(()) };
             after = Some(last.manifest.id.clone());
-            self.manifests(&page).await?;
+            let bytes = self.manifests(page).await?;
+            manifests_max = next_page(manifests_max, bytes);
         }
     }
 
@@ -138,13 +149,17 @@ impl Export {
             after = last.position;
             let latest = latest(&entries);
             let ids: Vec<ManifestId> = latest.iter().map(|entry| entry.manifest_id.clone()).collect();
-            for ids in ids.chunks(MANIFESTS_MAX as usize) {
+            let (mut rest, mut manifests_max) = (&ids[..], MANIFESTS_MAX);
+            while !rest.is_empty() {
+                let (ids, others) = rest.split_at(rest.len().min(manifests_max as usize));
+                rest = others;
                 let page = self.app.store().manifests_load(ids).await?;
-                self.manifests(&page).await?;
-                let gone = latest.iter().filter(|entry| {
-                    ids.contains(&entry.manifest_id)
-                        && !page.iter().any(|stored| stored.manifest.id == entry.manifest_id)
-                });
+                let found: Vec<ManifestId> = page.iter().map(|stored| stored.manifest.id.clone()).collect();
+                let bytes = self.manifests(page).await?;
+                manifests_max = next_page(manifests_max, bytes);
+                let gone = latest
+                    .iter()
+                    .filter(|entry| ids.contains(&entry.manifest_id) && !found.contains(&entry.manifest_id));
                 let mut text = Vec::new();
                 for entry in gone {
                     self.tombstones += 1;
@@ -155,7 +170,9 @@ impl Export {
         }
     }
 
-    async fn manifests(&mut self, page: &[StoredManifest]) -> Result<(), Broken> {
+    /// Sends the lines of some manifests, each of which is let go of when it was sent; answers the bytes of the lines.
+    async fn manifests(&mut self, page: Vec<StoredManifest>) -> Result<usize, Broken> {
+        let mut bytes = 0;
         for stored in page {
             let mut text = line(&json!({
                 "record": "manifest", "id": stored.manifest.id, "url": stored.manifest.url,
@@ -164,11 +181,16 @@ impl Export {
             }));
             for capability in &stored.manifest.capabilities {
                 self.capabilities += 1;
-                text.extend(line(&Value::Object(capability_line(stored, capability))));
+                text.extend(line(&Value::Object(capability_line(&stored, capability))));
+                if text.len() >= PIECE_BYTES {
+                    bytes += text.len();
+                    self.send(std::mem::take(&mut text)).await?;
+                }
             }
+            bytes += text.len();
             self.send(text).await?;
         }
-        Ok(())
+        Ok(bytes)
     }
 
     async fn send(&self, text: Vec<u8>) -> Result<(), Broken> {
@@ -177,6 +199,12 @@ impl Export {
         }
         self.lines.send_timeout(Ok(text.into()), CLIENT_MAX).await.map_err(|_| Broken::Client)
     }
+}
+
+/// How many manifests to read next, after so many that came to so many bytes.
+fn next_page(manifests: u32, bytes: usize) -> u32 {
+    let next = if bytes > PAGE_BYTES { manifests / 2 } else { manifests.saturating_mul(2) };
+    next.clamp(1, MANIFESTS_MAX)
 }
 
 /// The last entry of each manifest.
@@ -209,4 +237,22 @@ fn line(value: &Value) -> Vec<u8> {
     let mut line = value.to_string().into_bytes();
     line.push(b'\n');
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewer_manifests_are_read_at_once_where_they_are_large() {
+        let mut manifests = MANIFESTS_MAX;
+        for expected in [25, 12, 6, 3, 1, 1] {
+            manifests = next_page(manifests, PAGE_BYTES + 1);
+            assert_eq!(manifests, expected);
+        }
+        for expected in [2, 4, 8, 16, 32, 50, 50] {
+            manifests = next_page(manifests, PAGE_BYTES);
+            assert_eq!(manifests, expected);
+        }
+    }
 }

@@ -1,8 +1,12 @@
-//! `GET /healthz`: the process runs. `GET /readyz`: database and index answer, or which of them does not.
+//! `GET /healthz`: the process runs. `GET /readyz`: the database answers and a search runs, or which of them does not.
+
+use std::convert::Infallible;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
+use indexer::SearchRequest;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -11,6 +15,13 @@ use crate::app::App;
 use crate::clock;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+
+/// What is searched for: a word that an index of capabilities is likely to have.
+const SEARCH_WORD: &str = "search";
+/// Longest time for it; far longer than a search takes, and short enough for whoever waits to be told.
+const SEARCH_DEADLINE: Duration = Duration::from_secs(1);
+/// How old the answer may be: watching costs one search a second, however many watch.
+const SEARCH_KEPT_FOR: Duration = Duration::from_secs(1);
 
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Health {
@@ -34,7 +45,7 @@ pub(crate) async fn alive(asked: Asked) -> Result<Response, Problem> {
     asked.json(&Health { status: "ok" }, Caching::Never)
 }
 
-/// Whether database and index answer.
+/// Whether the database answers and a search runs.
 #[utoipa::path(get, path = "/readyz", tag = "service",
     responses((status = 200, description = "They do", body = Readiness)))]
 pub(crate) async fn ready(
@@ -59,6 +70,7 @@ pub(crate) async fn ready(
             let position = searcher.generation().position.0;
             index_changes_behind = head.map_or(0, |head| head.0.saturating_sub(position).max(0));
             missing.extend(app.replica().complaint(index_changes_behind, clock::now()));
+            missing.extend(search_complaint(&app).await);
         }
         Err(problem) => missing.push(format!("index: {}", problem.body().detail)),
     }
@@ -68,4 +80,97 @@ pub(crate) async fn ready(
         return asked.json(&readiness, Caching::Never);
     }
     Err(Problem::unavailable(format!("not ready: {}", missing.join("; "))))
+}
+
+/// What keeps a search from running. One answer serves everybody for a moment, whatever it is.
+async fn search_complaint(app: &App) -> Option<String> {
+    let tried =
+        app.searchable().get(SEARCH_KEPT_FOR, async { Ok::<_, Infallible>(try_search(app).await) }).await;
+    tried.map_or_else(|never| match never {}, |tried| tried.as_ref().clone().err())
+}
+
+/// Searches as clients do, through the same slots.
+async fn try_search(app: &App) -> Result<(), String> {
+    let request =
+        SearchRequest { phrasings: vec![SEARCH_WORD.to_owned()], limit: 1, ..SearchRequest::default() };
+    let search = app.index().run(move |searcher| searcher.search(&request).map(drop));
+    let searched = tokio::time::timeout(SEARCH_DEADLINE, search).await;
+    let failure = match searched {
+        Ok(Ok(Ok(()))) => return Ok(()),
+        Ok(Ok(Err(error))) => {
+            tracing::error!(error = &error as &dyn std::error::Error, "a search of our own failed");
+            "a search failed".to_owned()
+        }
+        Ok(Err(problem)) => problem.body().detail.clone(),
+        Err(_) => format!("none could run within {} s", SEARCH_DEADLINE.as_secs()),
+    };
+    Err(format!("search: {failure}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use axum::body::Body;
+    use axum::http::{Request, StatusCode};
+    use http_body_util::BodyExt as _;
+    use tokio::task::JoinSet;
+    use tower::ServiceExt as _;
+
+    use super::*;
+    use crate::limits::LimitsConfig;
+    use crate::pace::Patience;
+    use crate::test_app;
+
+    async fn readiness(app: &App) -> (StatusCode, String) {
+        let request = Request::get("/readyz").body(Body::empty()).unwrap();
+        let answer = crate::app::router(app).oneshot(request).await.unwrap();
+        let status = answer.status();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    /// Work that goes on until its end is dropped.
+    fn endless() -> (mpsc::Sender<()>, impl FnOnce() + Send + 'static) {
+        let (end, ended) = mpsc::channel::<()>();
+        (end, move || assert!(ended.recv().is_err()))
+    }
+
+    #[tokio::test]
+    async fn it_is_not_ready_while_searches_cannot_run() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
+        assert_eq!(readiness(&app).await.0, StatusCode::OK);
+        let (mut stuck, mut ends) = (JoinSet::new(), Vec::new());
+        while app.slots().are_free() {
+            let (app, (end, work)) = (app.clone(), endless());
+            ends.push(end);
+            stuck.spawn(async move { app.slots().run(work).await });
+            tokio::task::yield_now().await;
+        }
+        app.searchable().forget().await;
+        let (status, text) = readiness(&app).await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{text}");
+        assert!(text.contains("search: none could run within 1 s"), "{text}");
+        drop(ends);
+        stuck.join_all().await;
+        app.searchable().forget().await;
+        assert_eq!(readiness(&app).await.0, StatusCode::OK);
+    }
+
+    #[tokio::test]
+    async fn documents_that_are_never_read_to_their_end_keep_no_search_from_running() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
+        let (mut stuck, mut ends) = (JoinSet::new(), Vec::new());
+        for _ in 0..100 {
+            let (app, (end, work)) = (app.clone(), endless());
+            ends.push(end);
+            stuck.spawn(async move { app.validation().run(work).await });
+        }
+        let refused = stuck.join_next().await.unwrap().unwrap().unwrap_err();
+        assert_eq!(refused.body().status, StatusCode::SERVICE_UNAVAILABLE);
+        let (status, text) = readiness(&app).await;
+        assert_eq!(status, StatusCode::OK, "{text}");
+        drop(ends);
+        stuck.join_all().await;
+    }
 }

@@ -42,8 +42,8 @@ use axum::routing::get;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(crate) use changes_stream::STREAMS_MAX;
-pub(crate) use export::EXPORTS_MAX;
+pub(crate) use changes_stream::{STREAMS_MAX, STREAMS_OF_CLIENT_MAX};
+pub(crate) use export::{EXPORTS_MAX, EXPORTS_OF_CLIENT_MAX};
 
 use crate::app::App;
 use crate::openapi;

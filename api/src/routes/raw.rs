@@ -34,7 +34,7 @@ pub(crate) async fn show(
     query.only(&[])?;
     let stored = find(&app, &id).await?;
     permitted(&stored)?;
-    let Some(body) = app.store().document_find(&stored.manifest.content_hash).await? else {
+    let Some(body) = app.document(&stored.manifest.content_hash).await? else {
         return Err(not_kept());
     };
     let (content_type, extension) = harmless(stored.manifest.served.content_type.as_deref());

@@ -87,13 +87,13 @@ pub(crate) async fn check(
     let answer = match url {
         Some(url) if body.is_empty() => {
             let (manifest, body) = stored(&app, &url).await?;
-            app.slots()
+            app.validation()
                 .run(move || if force.is_some() { read(&body, &url, force) } else { told(manifest, &body) })
                 .await?
         }
         url => {
             let url = url.map_or_else(nowhere, Ok).map_err(|error| Problem::internal(&error))?;
-            app.slots().run(move || read(&body, &url, force)).await?
+            app.validation().run(move || read(&body, &url, force)).await?
         }
     };
     asked.json(&answer, Caching::Never)
@@ -110,7 +110,7 @@ pub(super) async fn stored(app: &App, url: &ManifestUrl) -> Result<(Manifest, Ve
     let found = found.ok_or_else(|| {
         Problem::not_found(format!("no document of {url} is stored; send it in the body, or submit its site"))
     })?;
-    let body = app.store().document_find(&found.manifest.content_hash).await?;
+    let body = app.document(&found.manifest.content_hash).await?;
     Ok((found.manifest, body.filter(|_| found.body_kept).ok_or_else(not_kept)?))
 }
 

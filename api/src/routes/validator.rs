@@ -67,7 +67,7 @@ pub(super) async fn submitted(app: &App, asked: &Asked, body: &[u8]) -> Result<R
             }
         }
     }
-    let page = app.slots().run(move || {
+    let page = app.validation().run(move || {
         let answer = read(typed.document.as_bytes(), &url, typed.force);
         page::judged(typed, &answer)
     });

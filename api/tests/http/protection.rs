@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode};
+use futures::StreamExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -74,9 +75,10 @@ async fn clients_behind_a_trusted_proxy_are_told_apart() {
 
 #[tokio::test]
 async fn the_numbers_are_for_this_machine() {
-    let world = World::new().await;
+    let public_url = Some("https://agentdex.example".parse().unwrap());
+    let world = World::with(Settings { public_url, ..Settings::default() }).await;
     world.get("/search?q=flight").await;
-    let local = from(&world, "127.0.0.1", "/metrics", &[]).await;
+    let local = from(&world, "127.0.0.1", "/metrics", &[("host", "localhost:8080")]).await;
     assert_eq!(local.status, StatusCode::OK);
     assert!(local.header("content-type").starts_with("text/plain"));
     let text = local.text();
@@ -85,9 +87,32 @@ async fn the_numbers_are_for_this_machine() {
         "{text}"
     );
     assert!(text.contains("agentdex_api_request_duration_seconds_bucket"), "{text}");
-    for (peer, headers) in [("192.0.2.7", vec![]), ("127.0.0.1", vec![("x-forwarded-for", "192.0.2.7")])] {
+    let passed_on = ("x-forwarded-for", "192.0.2.7");
+    for (peer, headers) in [
+        ("192.0.2.7", vec![("host", "localhost")]),
+        ("127.0.0.1", vec![("host", "localhost"), passed_on]),
+        ("127.0.0.1", vec![]),
+    ] {
         assert_eq!(from(&world, peer, "/metrics", &headers).await.status, StatusCode::FORBIDDEN, "{peer}");
     }
+}
+
+/// A page in a browser can make its own name lead to this machine (DNS rebinding): it comes from here, with that name.
+#[tokio::test]
+async fn a_name_that_is_not_ours_is_not_asked_for_by_a_program_of_this_machine() {
+    let public_url = Some("https://agentdex.example".parse().unwrap());
+    let world = World::with(Settings { public_url, ..Settings::default() }).await;
+    let status =
+        async |path: &str, host: &str| from(&world, "127.0.0.1", path, &[("host", host)]).await.status;
+    for host in ["localhost", "127.0.0.1:8080", "[::1]:8080", "agentdex.example"] {
+        assert_eq!(status("/metrics", host).await, StatusCode::OK, "{host}");
+    }
+    for host in ["rebound.example", "rebound.example:8080", "127.0.0.1.rebound.example"] {
+        assert_eq!(status("/metrics", host).await, StatusCode::FORBIDDEN, "{host}");
+        assert_eq!(status("/sites", host).await, StatusCode::OK, "what is for everybody: {host}");
+    }
+    let limit = from(&world, "127.0.0.1", "/sites", &[("host", "rebound.example")]).await;
+    assert_eq!(limit.header("ratelimit-limit"), "200", "nor is it granted what programs of this machine are");
 }
 
 #[tokio::test]
@@ -135,30 +160,46 @@ async fn a_served_connection_answers_and_ends() {
     ended.unwrap().unwrap().unwrap();
 }
 
-/// A body that never comes to an end.
-fn endless() -> Body {
-    Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>())
+/// A body of which one byte comes, and then nothing.
+fn stalled() -> Body {
+    let first = futures::stream::iter([Ok::<_, std::io::Error>(vec![b'x'])]);
+    Body::from_stream(first.chain(futures::stream::pending()))
 }
 
 #[tokio::test]
-async fn beyond_what_can_be_done_at_once_is_turned_away_and_all_is_well_afterwards() {
+async fn clients_that_send_one_byte_of_their_body_keep_nobody_from_searching() {
     let world = World::new().await;
-    let mut stuck = tokio::task::JoinSet::new();
-    for _ in 0..512 {
-        let request = Request::post("/validate").body(endless()).unwrap();
-        stuck.spawn(world.router.clone().oneshot(request));
+    let mut stalled_clients = tokio::task::JoinSet::new();
+    for _ in 0..600 {
+        let request = Request::post("/validate").header("content-length", "100").body(stalled()).unwrap();
+        stalled_clients.spawn(world.router.clone().oneshot(request));
     }
-    // The runtime looks at its timers after some tasks each, and at this one after those.
-    for _ in 0..512 {
+    for _ in 0..600 {
         tokio::task::yield_now().await;
     }
-    let refused = world.get("/sites").await;
-    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE, "{}", refused.text());
-    assert_eq!(
-        (refused.header("retry-after"), &refused.json()["errorCode"]),
-        ("2", &serde_json::json!("UNAVAILABLE"))
-    );
-    assert_eq!(world.get("/healthz").await.status, StatusCode::OK, "whether it lives is always told");
-    stuck.shutdown().await;
-    assert_eq!(world.get("/sites").await.status, StatusCode::OK);
+    for _ in 0..20 {
+        let answer = world.get("/search?q=flight").await;
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    }
+    stalled_clients.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_document_to_validate_has_4_mib() {
+    const MIB_4: usize = 4 * 1024 * 1024;
+    let world = World::new().await;
+    let validate = async |bytes: usize| {
+        let (begin, end) =
+            (r#"{"awp_version": "0.1", "domain": "a.example", "intent": ""#, r#"", "actions": []}"#);
+        let body = format!("{begin}{}{end}", "x".repeat(bytes - begin.len() - end.len()));
+        let request = Request::post("/validate").header("content-type", "application/json");
+        world.send(request.body(Body::from(body)).unwrap()).await
+    };
+    let fits = validate(MIB_4).await;
+    assert_eq!(fits.status, StatusCode::OK, "{}", fits.text());
+    assert_eq!(fits.json()["format"], "awp");
+    let large = validate(MIB_4 + 1).await;
+    assert_eq!(large.status, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(large.json()["errorCode"], "PAYLOAD_TOO_LARGE");
+    assert_eq!(world.get("/validate").await.json()["bytes_max"], MIB_4);
 }

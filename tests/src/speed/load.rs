@@ -35,6 +35,9 @@ pub enum Pace {
     AsAnswered,
     /// So many a second, whatever the answers.
     PerSecond(f64),
+    /// So many a second as long as a connection is free, and timed from when they are sent: for more than a server bears, which
+    /// holds its clients back.
+    Offered(f64),
 }
 
 /// What is asked of a server.
@@ -103,6 +106,7 @@ impl Shared {
         let due = match self.load.pace {
             Pace::AsAnswered => now,
             Pace::PerSecond(rate) => self.start + due_after(number, rate),
+            Pace::Offered(rate) => (self.start + due_after(number, rate)).max(now),
         };
         let path = self.paths.get(number % self.paths.len())?;
         (due < self.end).then_some((path, due))
@@ -144,7 +148,9 @@ pub async fn drive(load: Load, paths: &[String]) -> anyhow::Result<Outcome> {
 fn unsent(pace: Pace, time: Duration, asked: u64) -> u64 {
     match pace {
         Pace::AsAnswered => 0,
-        Pace::PerSecond(rate) => ((rate * time.as_secs_f64()) as u64).saturating_sub(asked),
+        Pace::PerSecond(rate) | Pace::Offered(rate) => {
+            ((rate * time.as_secs_f64()) as u64).saturating_sub(asked)
+        }
     }
 }
 

@@ -1,0 +1,136 @@
+//! The names of this machine and of this interface: what a request must have asked for before it is believed to come
+//! from a program on this machine.
+//!
+//! A page in a browser on this machine can make a name of its own lead to a loopback address (DNS rebinding). Its
+//! requests come from this machine then, but they carry that name as their `Host`.
+
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, Uri, header};
+use url::Url;
+
+use crate::config::ApiConfig;
+
+/// What loopback is called.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// Loopback names, the address that is listened on, and the host of `--public-url`.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnNames(Vec<Authority>);
+
+impl OwnNames {
+    pub(crate) fn of(config: &ApiConfig) -> Self {
+        let listen = (!config.listen.ip().is_unspecified()).then(|| match config.listen.ip() {
+            std::net::IpAddr::V4(address) => address.to_string(),
+            std::net::IpAddr::V6(address) => format!("[{address}]"),
+        });
+        let public = config.public_url.as_ref().and_then(authority);
+        let names = LOOPBACK.iter().map(|name| (*name).to_owned()).chain(listen).chain(public);
+        Self(names.filter_map(|name| name.parse().ok()).collect())
+    }
+
+    /// As text, for the MCP server, which compares in the same way.
+    pub(crate) fn list(&self) -> Vec<String> {
+        self.0.iter().map(|name| name.as_str().trim_matches(['[', ']']).to_owned()).collect()
+    }
+
+    /// Whether a request asks for one of these names, in its `Host` and in its address where that has a name. A request
+    /// without a name asks for none.
+    pub(crate) fn are_asked_for(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        let Some(host) = host(headers) else { return false };
+        self.include(&host) && uri.authority().is_none_or(|named| self.include(named))
+    }
+
+    /// A name without a port stands for any port.
+    fn include(&self, asked: &Authority) -> bool {
+        let plain = |name: &Authority| name.host().trim_end_matches('.').to_ascii_lowercase();
+        self.0.iter().any(|own| {
+            plain(own) == plain(asked) && own.port_u16().is_none_or(|port| asked.port_u16() == Some(port))
+        })
+    }
+}
+
+/// The one `Host` of a request, where it has exactly one and that is well-formed (RFC 9112 §3.2).
+pub(crate) fn host(headers: &HeaderMap) -> Option<Authority> {
+    let mut values = headers.get_all(header::HOST).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    let host: Authority = value.to_str().ok()?.parse().ok()?;
+    let has_port_of_digits = host
+        .as_str()
+        .rsplit_once(':')
+        .is_none_or(|(_, port)| port.ends_with(']') || port.is_empty() || port.parse::<u16>().is_ok());
+    (!host.as_str().contains('@') && !host.host().is_empty() && has_port_of_digits).then_some(host)
+}
+
+/// Host and port as a client sends them: the port is left out where it is the scheme's own.
+fn authority(url: &Url) -> Option<String> {
+    let host = url.host_str()?;
+    Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(listen: &str, public: Option<&str>) -> OwnNames {
+        let authorities = LOOPBACK.iter().map(|name| (*name).to_owned()).chain([listen.to_owned()]);
+        let public = public.and_then(|url| authority(&Url::parse(url).unwrap()));
+        OwnNames(authorities.chain(public).map(|name| name.parse().unwrap()).collect())
+    }
+
+    fn headers(hosts: &[&str]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for host in hosts {
+            headers.append(header::HOST, host.parse().unwrap());
+        }
+        headers
+    }
+
+    fn asks(names: &OwnNames, uri: &str, hosts: &[&str]) -> bool {
+        names.are_asked_for(&uri.parse().unwrap(), &headers(hosts))
+    }
+
+    #[test]
+    fn only_own_names_are_asked_for_by_programs_of_this_machine() {
+        let names = names("192.0.2.7", Some("https://agentdex.example"));
+        for host in [
+            "localhost",
+            "LOCALHOST:8080",
+            "127.0.0.1:9",
+            "[::1]:8080",
+            "192.0.2.7:8080",
+            "agentdex.example",
+            "agentdex.example.:443",
+        ] {
+            assert!(asks(&names, "/metrics", &[host]), "{host}");
+        }
+        for host in [
+            "rebound.example",
+            "localhost.rebound.example",
+            "127.0.0.1.rebound.example:8080",
+            "user@localhost",
+            "localhost:http",
+        ] {
+            assert!(!asks(&names, "/metrics", &[host]), "{host}");
+        }
+        assert!(!asks(&names, "/metrics", &[]));
+        assert!(!asks(&names, "http://rebound.example/metrics", &["localhost"]));
+        assert!(asks(&names, "http://localhost/metrics", &["localhost"]));
+    }
+
+    #[test]
+    fn the_port_of_a_public_address_counts_where_it_is_named() {
+        let names = names("192.0.2.7", Some("http://dex.example:81"));
+        assert!(asks(&names, "/", &["dex.example:81"]));
+        assert!(!asks(&names, "/", &["dex.example"]));
+    }
+
+    #[test]
+    fn a_request_has_one_well_formed_host() {
+        assert!(host(&headers(&["a.example"])).is_some());
+        for wrong in
+            [&[][..], &["a.example", "a.example"], &[""], &["a b"], &["a/b"], &["u@a.example"], &["a:b"]]
+        {
+            assert!(host(&headers(wrong)).is_none(), "{wrong:?}");
+        }
+    }
+}

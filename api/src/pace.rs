@@ -1,0 +1,106 @@
+//! How long clients are waited for, and how slowly they may send or take bytes: an allowance of time that waiting for it uses up and its bytes refill.
+//!
+//! One rule serves request bodies, answers and endless streams: only the time counts for which this process has to wait
+//! for the client, so that a stream with nothing to send costs its client nothing. A client that stops is cut after the
+//! allowance, and one that is slower than the least rate is cut in the end, so that the longest time grows with the size.
+
+use std::time::Duration;
+
+/// The slowest that a client may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// How long a client may keep this process waiting without moving a byte.
+    pub allowance: Duration,
+    /// Bytes that give back one second of the allowance, which never exceeds its beginning.
+    pub bytes_per_second: u32,
+}
+
+/// How long is waited for others.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// A client may take so long for the headers of its next request.
+    pub headers: Duration,
+    /// How slowly a client may send the body of a request.
+    pub sends: Pace,
+    /// How slowly a client may read what it asked for.
+    pub reads: Pace,
+    /// A client that is still sending may take so long to see the answer and to end.
+    pub linger: Duration,
+    /// Open requests may take so long after the signal to stop.
+    pub drain: Duration,
+}
+
+/// Long enough for the slowest honest line, short enough for a flood of dishonest ones.
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            headers: Duration::from_secs(10),
+            sends: Pace { allowance: Duration::from_secs(10), bytes_per_second: 4 * 1024 },
+            // The kernel takes the next bytes when a third of its buffer is free, which is up to 43 KiB: twice that rate.
+            reads: Pace { allowance: Duration::from_secs(20), bytes_per_second: 4 * 1024 },
+            linger: Duration::from_secs(5),
+            drain: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What is left to one client.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    pace: Pace,
+    left: Duration,
+}
+
+impl Allowance {
+    pub(crate) const fn new(pace: Pace) -> Self {
+        Self { pace, left: pace.allowance }
+    }
+
+    /// How long the next wait may be.
+    pub(crate) const fn left(&self) -> Duration {
+        self.left
+    }
+
+    /// The client kept this process waiting for so long, and then moved so many bytes.
+    pub(crate) fn moved(&mut self, bytes: usize, waited: Duration) {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let refill = Duration::from_secs_f64(f64::from(bytes) / f64::from(self.pace.bytes_per_second.max(1)));
+        self.left = self.left.saturating_sub(waited).saturating_add(refill).min(self.pace.allowance);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACE: Pace = Pace { allowance: Duration::from_secs(10), bytes_per_second: 1_000 };
+
+    #[test]
+    fn waiting_uses_up_what_bytes_refill() {
+        let mut allowance = Allowance::new(PACE);
+        allowance.moved(0, Duration::from_secs(4));
+        assert_eq!(allowance.left(), Duration::from_secs(6));
+        allowance.moved(2_000, Duration::ZERO);
+        assert_eq!(allowance.left(), Duration::from_secs(8));
+        allowance.moved(1_000_000, Duration::ZERO);
+        assert_eq!(allowance.left(), PACE.allowance, "a fast start is no credit for later");
+    }
+
+    #[test]
+    fn a_client_below_the_least_rate_is_cut_in_the_end_and_one_above_never() {
+        let steps = |bytes_a_second: usize| {
+            let mut allowance = Allowance::new(PACE);
+            (0..10_000)
+                .take_while(|_| {
+                    let waits = Duration::from_secs(1);
+                    let goes_on = waits <= allowance.left();
+                    allowance.moved(bytes_a_second, waits);
+                    goes_on
+                })
+                .count()
+        };
+        assert_eq!(steps(0), 10);
+        assert_eq!(steps(500), 19);
+        assert_eq!(steps(1_000), 10_000);
+    }
+}

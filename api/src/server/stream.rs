@@ -1,0 +1,177 @@
+//! A connection's bytes: a client that does not read what it asked for is cut, and one that is still sending when its
+//! connection is closed gets to see the answer.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep};
+
+use crate::metrics;
+use crate::pace::{Allowance, Pace};
+
+/// Bytes of an answer that the kernel keeps for a client; Linux doubles the number for its own needs.
+const SEND_BUFFER_BYTES: usize = 64 * 1024;
+/// Bytes that are thrown away at the end of a connection, at most: four of the largest bodies.
+const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Bytes thrown away at once.
+const LINGER_PIECE_BYTES: usize = 8 * 1024;
+
+/// Whether the client may still be sending when its connection is closed. Closing a socket with unread bytes resets the
+/// connection, and the answer on its way is lost with it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct MayStillSend(Arc<AtomicBool>);
+
+impl MayStillSend {
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A client's stream with a least rate for what it reads, and an end in two steps.
+#[derive(Debug)]
+pub(super) struct ClientStream {
+    stream: TcpStream,
+    allowance: Allowance,
+    blocked: Option<Blocked>,
+    may_still_send: MayStillSend,
+    /// Whether the last read brought bytes, so that there may be more that nobody has read.
+    last_read_brought_bytes: bool,
+    linger_max: Duration,
+    lingering: Option<Lingering>,
+}
+
+/// A write that waits for the client.
+#[derive(Debug)]
+struct Blocked {
+    since: Instant,
+    cut: Pin<Box<Sleep>>,
+}
+
+/// The answer was sent; what the client still sends is thrown away for a while.
+#[derive(Debug)]
+struct Lingering {
+    bytes_left: usize,
+    until: Pin<Box<Sleep>>,
+}
+
+impl ClientStream {
+    pub(super) fn new(
+        stream: TcpStream,
+        reads: Pace,
+        linger_max: Duration,
+        may_still_send: MayStillSend,
+    ) -> Self {
+        let set = stream
+            .set_nodelay(true)
+            .and_then(|()| socket2::SockRef::from(&stream).set_send_buffer_size(SEND_BUFFER_BYTES));
+        if let Err(error) = set {
+            tracing::debug!(error = &error as &dyn std::error::Error, "socket options not set");
+        }
+        Self {
+            stream,
+            allowance: Allowance::new(reads),
+            blocked: None,
+            may_still_send,
+            last_read_brought_bytes: false,
+            linger_max,
+            lingering: None,
+        }
+    }
+
+    /// Counts what a write came to, and ends the connection when the client has kept it waiting for too long.
+    fn paced(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = written {
+            let waited = self.blocked.take().map_or(Duration::ZERO, |blocked| blocked.since.elapsed());
+            if let Ok(bytes) = &written {
+                self.allowance.moved(*bytes, waited);
+            }
+            return Poll::Ready(written);
+        }
+        let left = self.allowance.left();
+        let blocked =
+            self.blocked.get_or_insert_with(|| Blocked { since: Instant::now(), cut: Box::pin(sleep(left)) });
+        ready!(blocked.cut.as_mut().poll(cx));
+        metrics::cut("slow_reader");
+        // What the kernel still holds for this client is thrown away with the connection.
+        if let Err(error) = self.stream.set_zero_linger() {
+            tracing::debug!(error = &error as &dyn std::error::Error, "socket options not set");
+        }
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its answer")))
+    }
+
+    /// Throws away what the client still sends, until it ends, sends too much or takes too long.
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(lingering) = &mut self.lingering else { return Poll::Ready(()) };
+        loop {
+            let mut piece = [0; LINGER_PIECE_BYTES];
+            let mut buffer = ReadBuf::new(&mut piece);
+            match Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
+                Poll::Ready(Ok(())) => {
+                    let bytes = buffer.filled().len();
+                    lingering.bytes_left = lingering.bytes_left.saturating_sub(bytes);
+                    if bytes == 0 || lingering.bytes_left == 0 {
+                        return Poll::Ready(());
+                    }
+                }
+                Poll::Ready(Err(_)) => return Poll::Ready(()),
+                Poll::Pending => return lingering.until.as_mut().poll(cx),
+            }
+        }
+    }
+}
+
+impl AsyncRead for ClientStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        self.last_read_brought_bytes = buffer.filled().len() > before;
+        read
+    }
+}
+
+impl AsyncWrite for ClientStream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.paced(cx, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.paced(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.lingering.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
+            if !self.last_read_brought_bytes && !self.may_still_send.0.load(Ordering::Relaxed) {
+                return Poll::Ready(Ok(()));
+            }
+            let until = Box::pin(sleep(self.linger_max));
+            self.lingering = Some(Lingering { bytes_left: LINGER_BYTES_MAX, until });
+        }
+        ready!(self.poll_linger(cx));
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,310 @@
+//! Clients on loopback that are slow, greedy or wrong, against the server with short deadlines.
+
+use std::net::SocketAddr;
+
+use axum::body::Body;
+use axum::routing::get;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpSocket;
+use tokio::task::JoinSet;
+
+use super::*;
+use crate::pace::Pace;
+use crate::problem::Problem;
+
+/// Longest that a test waits for what has to happen.
+const SOON: Duration = Duration::from_secs(20);
+const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+
+/// A server of one route, and what it admits by.
+struct Served {
+    address: SocketAddr,
+    admission: Admission,
+    stop: CancellationToken,
+    serving: JoinSet<()>,
+}
+
+impl Served {
+    async fn start(router: Router, patience: Patience) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let admission = Admission {
+            connections: Shares::new(CONNECTIONS_MAX, 3),
+            requests: Shares::new(1, 1),
+            slots: Slots::new(1),
+            turned_away: crate::middleware::turned_away(false),
+            trusted_proxies: Arc::from(["127.0.0.9/32".parse().unwrap()]),
+            patience,
+        };
+        let stop = CancellationToken::new();
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(listener, router, admission.clone(), stop.clone()));
+        Self { address, admission, stop, serving }
+    }
+
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// As a client with an address of its own.
+    async fn connect_from(&self, address: &str) -> TcpStream {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(format!("{address}:0").parse().unwrap()).unwrap();
+        socket.connect(self.address).await.unwrap()
+    }
+
+    async fn end(mut self) {
+        self.stop.cancel();
+        tokio::time::timeout(SOON, self.serving.join_next()).await.unwrap().unwrap().unwrap();
+    }
+}
+
+fn hello() -> Router {
+    Router::new().route("/", get(async || "hello"))
+}
+
+/// What a client is told until the connection ends.
+async fn said(stream: &mut TcpStream) -> String {
+    let mut text = Vec::new();
+    tokio::time::timeout(SOON, stream.read_to_end(&mut text)).await.unwrap().unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+/// One answer on a connection that stays open.
+async fn answered(stream: &mut TcpStream) -> String {
+    let mut text = String::new();
+    loop {
+        let mut piece = [0; 4_096];
+        let read = tokio::time::timeout(SOON, stream.read(&mut piece)).await.unwrap().unwrap();
+        text.push_str(&String::from_utf8_lossy(&piece[..read]));
+        let length = |head: &str| {
+            let line = head.lines().find_map(|line| line.strip_prefix("content-length: "))?;
+            line.parse::<usize>().ok()
+        };
+        let whole = text.split_once("\r\n\r\n").is_some_and(|(head, body)| length(head) == Some(body.len()));
+        if whole || read == 0 {
+            return text;
+        }
+    }
+}
+
+fn is_hello(answer: &str) -> bool {
+    answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("hello")
+}
+
+#[tokio::test]
+async fn clients_that_do_not_say_what_they_want_are_cut() {
+    let short = Duration::from_millis(200);
+    let patience = Patience { headers: short, drain: short, ..Patience::default() };
+    let served = Served::start(hello(), patience).await;
+    for begun in ["", "GET / HTTP/1.1\r\nhost: x\r\nx-slow: "] {
+        let mut slow = served.connect().await;
+        slow.write_all(begun.as_bytes()).await.unwrap();
+        let answer = said(&mut slow).await;
+        assert!(!answer.contains("200 OK"), "{begun:?}: {answer}");
+    }
+    let mut honest = served.connect().await;
+    honest.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+    let answer = said(&mut honest).await;
+    assert!(is_hello(&answer), "{answer}");
+    served.end().await;
+}
+
+#[tokio::test]
+async fn whoever_is_connected_when_it_stops_is_answered() {
+    let served = Served::start(hello(), Patience::default()).await;
+    let mut early = served.connect().await;
+    served.stop.cancel();
+    let mut late = served.connect().await;
+    for client in [&mut early, &mut late] {
+        client.write_all(REQUEST).await.unwrap();
+        let answer = said(client).await;
+        assert!(is_hello(&answer), "{answer}");
+    }
+    let address = served.address;
+    served.end().await;
+    assert!(TcpStream::connect(address).await.is_err());
+}
+
+/// A body of zeros without end, and a sender that is dropped with it.
+fn endless(held: Arc<()>) -> Body {
+    let zeros = futures::stream::unfold(held, async |held| {
+        Some((Ok::<_, std::io::Error>(vec![0_u8; 64 * 1024]), held))
+    });
+    Body::from_stream(zeros)
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_its_answer_is_cut() {
+    let held = Arc::new(());
+    let body_of = Arc::clone(&held);
+    let router = Router::new().route("/", get(async move || endless(Arc::clone(&body_of))));
+    let reads = Pace { allowance: Duration::from_millis(300), bytes_per_second: 1_000_000 };
+    let served = Served::start(router, Patience { reads, ..Patience::default() }).await;
+    let mut silent = served.connect().await;
+    silent.write_all(REQUEST).await.unwrap();
+    let mut status_line = [0; 15];
+    silent.read_exact(&mut status_line).await.unwrap();
+    assert_eq!(&status_line, b"HTTP/1.1 200 OK");
+    let gone = async {
+        // Of the body, the router keeps one reference for each answer that it makes.
+        while Arc::strong_count(&held) > 2 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(SOON, gone).await.expect("the answer is let go of");
+    let mut rest = Vec::new();
+    let ended = tokio::time::timeout(SOON, silent.read_to_end(&mut rest)).await.unwrap();
+    assert!(ended.is_err(), "the connection is reset, and what the kernel kept is gone");
+    drop(silent);
+    served.end().await;
+}
+
+#[tokio::test]
+async fn a_client_that_reads_is_not_cut_however_long_the_answer_takes() {
+    let pieces = || {
+        futures::stream::unfold(0, |count| async move {
+            tokio::time::sleep(Duration::from_millis(40)).await;
+            (count < 20).then_some((Ok::<_, std::io::Error>(vec![b'x'; 10]), count + 1))
+        })
+    };
+    let router = Router::new().route("/", get(async move || Body::from_stream(pieces())));
+    let reads = Pace { allowance: Duration::from_millis(100), bytes_per_second: 1_000_000 };
+    let served = Served::start(router, Patience { reads, ..Patience::default() }).await;
+    let mut client = served.connect().await;
+    client.write_all(b"GET / HTTP/1.0\r\n\r\n").await.unwrap();
+    let answer = said(&mut client).await;
+    assert_eq!(answer.matches('x').count(), 200, "a stream that is silent costs its client nothing");
+    served.end().await;
+}
+
+#[tokio::test]
+async fn one_client_cannot_take_the_connections_of_others() {
+    let served = Served::start(hello(), Patience::default()).await;
+    let mut greedy = Vec::new();
+    for _ in 0..3 {
+        let mut client = served.connect_from("127.0.0.2").await;
+        client.write_all(REQUEST).await.unwrap();
+        assert!(is_hello(&answered(&mut client).await));
+        greedy.push(client);
+    }
+    let mut fourth = served.connect_from("127.0.0.2").await;
+    let closed = fourth.read(&mut [0; 1]).await;
+    assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
+    for _ in 0..5 {
+        let mut proxy = served.connect_from("127.0.0.9").await;
+        proxy.write_all(REQUEST).await.unwrap();
+        assert!(is_hello(&answered(&mut proxy).await), "a trusted proxy connects for many");
+        greedy.push(proxy);
+    }
+    let mut other = served.connect_from("127.0.0.3").await;
+    other.write_all(REQUEST).await.unwrap();
+    assert!(is_hello(&answered(&mut other).await));
+    drop((greedy, other));
+    served.end().await;
+}
+
+#[tokio::test]
+async fn what_there_is_no_time_for_is_turned_away_before_it_is_routed() {
+    let seen = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = Arc::clone(&seen);
+    let answer = move || {
+        let count = Arc::clone(&count);
+        async move {
+            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            "hello"
+        }
+    };
+    let router = Router::new().route("/", get(answer.clone())).route("/healthz", get(answer));
+    let served = Served::start(router, Patience::default()).await;
+    let busy = served.admission.requests.take("192.0.2.1".parse().unwrap(), 1).unwrap();
+    let mut client = served.connect().await;
+    let mut when = std::collections::BTreeSet::new();
+    for _ in 0..4 {
+        client.write_all(REQUEST).await.unwrap();
+        let answer = answered(&mut client).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 503") && answer.contains("\"errorCode\":\"UNAVAILABLE\""),
+            "{answer}"
+        );
+        assert!(answer.contains("x-content-type-options: nosniff"), "{answer}");
+        when.extend(
+            answer.lines().find_map(|line| line.strip_prefix("retry-after: ").map(ToOwned::to_owned)),
+        );
+    }
+    assert!(when.len() > 1, "not everybody comes back at once: {when:?}");
+    assert_eq!(seen.load(std::sync::atomic::Ordering::Relaxed), 0);
+    client.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    assert!(is_hello(&answered(&mut client).await), "whoever watches is always answered");
+    drop(busy);
+    client.write_all(REQUEST).await.unwrap();
+    assert!(is_hello(&answered(&mut client).await), "the connection stayed open");
+    drop(client);
+    served.end().await;
+}
+
+/// A route that says what the gate found wrong.
+fn told() -> Router {
+    let refuse = |request: axum::extract::Request| async move {
+        let refused = request.extensions().get::<Refused>().cloned();
+        refused.map_or_else(|| Ok("hello"), |Refused(problem)| Err::<&str, Problem>(problem))
+    };
+    Router::new().route("/", get(refuse))
+}
+
+#[tokio::test]
+async fn a_request_names_its_host_once() {
+    let served = Served::start(told(), Patience::default()).await;
+    for (head, is_fine) in [
+        ("GET / HTTP/1.1\r\nhost: x\r\n", true),
+        ("GET / HTTP/1.1\r\n", false),
+        ("GET / HTTP/1.1\r\nhost: x\r\nhost: x\r\n", false),
+        ("GET / HTTP/1.1\r\nhost: x\r\nhost: y\r\n", false),
+        ("GET / HTTP/1.1\r\nhost:\r\n", false),
+        ("GET / HTTP/1.1\r\nhost: a/b\r\n", false),
+        ("GET / HTTP/1.0\r\n", true),
+        ("GET / HTTP/1.0\r\nhost: x\r\nhost: y\r\n", false),
+    ] {
+        let mut client = served.connect().await;
+        client.write_all(format!("{head}connection: close\r\n\r\n").as_bytes()).await.unwrap();
+        let answer = said(&mut client).await;
+        if is_fine {
+            assert!(answer.contains(" 200 OK\r\n"), "{head:?}: {answer}");
+        } else {
+            assert!(answer.contains(" 400 Bad Request\r\n"), "{head:?}: {answer}");
+            assert!(answer.contains("\"errorCode\":\"INVALID_ARGUMENT\""), "{head:?}: {answer}");
+        }
+    }
+    served.end().await;
+}
+
+#[tokio::test]
+async fn headers_have_exactly_32_kib() {
+    let served = Served::start(hello(), Patience::default()).await;
+    for (bytes, status) in
+        [(HEADER_BYTES_MAX, "200"), (HEADER_BYTES_MAX + 1, "431"), (40_000, "431"), (400_000, "431")]
+    {
+        let (begin, end) = ("GET / HTTP/1.1\r\nhost: x\r\nx-filler: ", "\r\nconnection: close\r\n\r\n");
+        let filler = "x".repeat(bytes - begin.len() - end.len());
+        let mut client = served.connect().await;
+        client.write_all(format!("{begin}{filler}{end}").as_bytes()).await.unwrap();
+        let answer = said(&mut client).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{bytes}: {answer}");
+    }
+    served.end().await;
+}
+
+#[tokio::test]
+async fn a_client_that_is_still_sending_sees_why_it_is_refused() {
+    let router = Router::new().route("/", axum::routing::post(async || http::StatusCode::PAYLOAD_TOO_LARGE));
+    let served = Served::start(router, Patience::default()).await;
+    let mut client = served.connect().await;
+    let body = vec![b'x'; 6 * 1024 * 1024];
+    let head = format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", body.len());
+    client.write_all(head.as_bytes()).await.unwrap();
+    client.write_all(&body).await.expect("all of it is taken");
+    client.shutdown().await.unwrap();
+    let answer = said(&mut client).await;
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+    served.end().await;
+}

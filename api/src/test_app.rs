@@ -1,0 +1,38 @@
+//! An interface over an empty database in a directory of its own, for tests of what stands before the routes.
+
+use std::time::Duration;
+
+use indexer::{IndexBuilder, IndexConfig};
+use store::{DatabaseUrl, Store, StoreConfig};
+
+use crate::app::App;
+use crate::config::ApiConfig;
+use crate::limits::LimitsConfig;
+use crate::pace::Patience;
+
+/// The directory lives as long as the interface is used. The index is there and empty.
+pub(crate) async fn app(limits: LimitsConfig, patience: Patience) -> (App, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let database = StoreConfig::new(DatabaseUrl::in_data_dir(dir.path()));
+    let store = Store::open(&database).await.unwrap();
+    let index_dir = IndexConfig::in_data_dir(dir.path()).dir;
+    let builder = IndexBuilder::begin(&index_dir, &store.feed_id().await.unwrap()).unwrap();
+    builder.finish(store.feed_head().await.unwrap()).unwrap();
+    let config = ApiConfig {
+        listen: "127.0.0.1:8080".parse().unwrap(),
+        public_url: None,
+        index_dir,
+        index_from: None,
+        embedder: None,
+        database,
+        limits,
+        trusted_proxies: Vec::new(),
+        admin_tokens: None,
+        feedback: false,
+        counts_kept_for: Duration::ZERO,
+        patience,
+    };
+    let app = App::with_store(config, store);
+    app.refresh_index();
+    (app, dir)
+}

@@ -1,0 +1,126 @@
+//! Many clients that ask for a large answer and never read it, in a process of their own, whose memory is measured.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+#[path = "../support/ground.rs"]
+mod ground;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use api::{Pace, Patience};
+use manifest::{Discovery, Document, ManifestUrl};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::ground::{Ground, fetched_at, found};
+
+const CLIENTS: u8 = 250;
+/// Addresses that they come from.
+const ADDRESSES: u8 = 10;
+const DOCUMENT_BYTES: usize = 4_900_000;
+const MORE_MEMORY_MAX_KIB: u64 = 64 * 1024;
+/// Longest that a client may leave its answer unread here.
+const UNREAD_MAX: Duration = Duration::from_secs(8);
+/// Longest that the test waits for what has to happen.
+const SOON: Duration = Duration::from_mins(2);
+
+/// A site with one document of a few megabytes; answers where its bytes are.
+async fn published(ground: &Ground) -> String {
+    let url = ManifestUrl::parse("https://large.example/agent.json").unwrap();
+    let (begin, end) = (
+        r#"{"awp_version": "0.1", "domain": "large.example", "intent": "x", "actions": [], "x": ""#,
+        r#""}"#,
+    );
+    // Letters that repeat nowhere soon, so that they fill memory wherever they are kept compressed, too.
+    let mut state = 1_u32;
+    let filler = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b'a' + u8::try_from((state >> 24) % 26).unwrap())
+    });
+    let filler: String = filler.take(DOCUMENT_BYTES - begin.len() - end.len()).collect();
+    let body = format!("{begin}{filler}{end}").into_bytes();
+    let manifest = manifest::read(&Document {
+        bytes: &body,
+        url: &url,
+        final_url: None,
+        discovery: Discovery::WellKnown,
+        served: None,
+        linked: &[],
+        force: None,
+    });
+    let path = format!("/manifests/{}/raw", manifest.id);
+    ground.visit(vec![found(manifest, body, fetched_at())], Vec::new(), fetched_at()).await;
+    path
+}
+
+/// Resident memory of this process.
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches("kB").trim().parse().unwrap()
+}
+
+/// Asks and does not read; answers the connection.
+async fn ask(server: SocketAddr, number: u8, path: &str) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(16 * 1024).unwrap();
+    let from = SocketAddr::from((Ipv4Addr::new(127, 0, 1, number % ADDRESSES + 1), 0));
+    socket.bind(from).unwrap();
+    let mut stream = socket.connect(server).await.unwrap();
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").as_bytes()).await.unwrap();
+    stream
+}
+
+#[tokio::test]
+async fn answers_that_are_never_read_keep_memory_flat_and_are_cut() {
+    let ground = Ground::new().await;
+    let path = published(&ground).await;
+    ground.build_index().await;
+    let mut config = ground.config();
+    let reads = Pace { allowance: UNREAD_MAX, bytes_per_second: 4_096 };
+    config.patience = Patience { reads, ..Patience::default() };
+    let (_, app) = ground.serve(config);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = listener.local_addr().unwrap();
+    let stop = CancellationToken::new();
+    let mut serving = JoinSet::new();
+    serving.spawn(api::serve(listener, app, stop.clone()));
+    // What a first answer brings along is no growth.
+    let mut first = ask(server, 0, &path).await;
+    first.read_exact(&mut vec![0; 100_000]).await.unwrap();
+    drop(first);
+    let before = resident_kib();
+    let mut silent = Vec::new();
+    for number in 0..CLIENTS {
+        silent.push(ask(server, number, &path).await);
+    }
+    let mut most = before;
+    let (mut large, mut refused) = (0, 0);
+    for stream in &mut silent {
+        let mut begin = [0; 12];
+        tokio::time::timeout(SOON, stream.read_exact(&mut begin)).await.unwrap().unwrap();
+        match &begin {
+            b"HTTP/1.1 200" => large += 1,
+            b"HTTP/1.1 429" | b"HTTP/1.1 503" => refused += 1,
+            other => panic!("{}", String::from_utf8_lossy(other)),
+        }
+        most = most.max(resident_kib());
+    }
+    assert!(large >= 3, "{large} were served, {refused} refused");
+    assert!(most - before <= MORE_MEMORY_MAX_KIB, "{} KiB more", most - before);
+    // Nobody reads, and all of them are gone in the end: reset, where an answer was under way.
+    tokio::time::sleep(UNREAD_MAX).await;
+    let mut cut = 0;
+    for stream in &mut silent {
+        let mut rest = Vec::new();
+        let ended = tokio::time::timeout(SOON, stream.read_to_end(&mut rest)).await.expect("it is gone");
+        cut += usize::from(ended.is_err());
+    }
+    assert_eq!(cut, large, "each answer that was not read was cut");
+    drop(silent);
+    stop.cancel();
+    tokio::time::timeout(SOON, serving.join_next()).await.unwrap().unwrap().unwrap().unwrap();
+}

@@ -1,0 +1,155 @@
+//! Serves metrics as text over HTTP/1.1, to whoever may see them.
+//!
+//! A listener on a loopback address is for this machine: it answers requests whose `Host` is a loopback name or address, so
+//! that a page in a browser cannot read it under a name of its own (DNS rebinding). Filters of peer addresses do not help
+//! there, since that browser is on this machine. On any other address the operator has opened it to a network, where names
+//! are theirs to give, and every `Host` is answered.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// Connections at once: a few scrapers and a health check.
+const CONNECTIONS_MAX: usize = 32;
+/// Longest time of a connection, which serves one request.
+const CONNECTION_MAX: Duration = Duration::from_secs(10);
+/// Pause after a connection could not be accepted, as where no file descriptor is left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// How often the memory of histograms is bounded.
+const UPKEEP_EVERY: Duration = Duration::from_secs(5);
+
+/// Serves until `stop`.
+pub(crate) async fn serve(listener: TcpListener, metrics: PrometheusHandle, stop: CancellationToken) {
+    let is_for_this_machine = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
+    let mut connections = JoinSet::new();
+    let mut upkeep = tokio::time::interval(UPKEEP_EVERY);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = upkeep.tick() => metrics.run_upkeep(),
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
+                Ok((stream, peer)) => {
+                    let metrics = metrics.clone();
+                    connections.spawn(tokio::time::timeout(
+                        CONNECTION_MAX,
+                        connection(stream, peer, metrics, is_for_this_machine),
+                    ));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "connection for metrics not accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            },
+        }
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    metrics: PrometheusHandle,
+    is_for_this_machine: bool,
+) {
+    let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+        let answer = answer(&request, &metrics, is_for_this_machine);
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%peer, %error, "connection for metrics broke off");
+    }
+}
+
+fn answer(
+    request: &Request<Incoming>,
+    metrics: &PrometheusHandle,
+    is_for_this_machine: bool,
+) -> Response<Full<Bytes>> {
+    let is_refused = is_for_this_machine && !asks_for_loopback(request.headers());
+    let (status, text) = match request.uri().path() {
+        _ if is_refused => (StatusCode::FORBIDDEN, "metrics are for programs on this machine\n".to_owned()),
+        "/metrics" => (StatusCode::OK, metrics.render()),
+        _ => (StatusCode::NOT_FOUND, "metrics are at /metrics\n".to_owned()),
+    };
+    let mut response = Response::new(Full::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+    response
+}
+
+/// Whether the one `Host` of a request is `localhost` or a loopback address.
+fn asks_for_loopback(headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+    let authority = host.to_str().ok().and_then(|host| host.parse::<http::uri::Authority>().ok());
+    authority.is_some_and(|authority| {
+        let name = authority.host().trim_matches(['[', ']']);
+        let is_plain = !authority.as_str().contains('@');
+        is_plain
+            && (name.eq_ignore_ascii_case("localhost")
+                || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metrics_exporter_prometheus::PrometheusBuilder;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    async fn status(address: SocketAddr, path: &str, host: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer.split(' ').nth(1).unwrap_or_default().to_owned()
+    }
+
+    #[tokio::test]
+    async fn a_loopback_listener_is_not_read_under_other_names() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let metrics = PrometheusBuilder::new().build_recorder().handle();
+        let stop = CancellationToken::new();
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(listener, metrics, stop.clone()));
+        for host in ["localhost", "127.0.0.1:9101", "[::1]:9101", "LOCALHOST:1"] {
+            assert_eq!(status(address, "/metrics", host).await, "200", "{host}");
+        }
+        for host in ["rebound.example", "127.0.0.1.rebound.example", "user@localhost", "192.0.2.1"] {
+            assert_eq!(status(address, "/metrics", host).await, "403", "{host}");
+        }
+        assert_eq!(status(address, "/", "localhost").await, "404");
+        stop.cancel();
+        serving.join_all().await;
+    }
+
+    #[tokio::test]
+    async fn a_listener_on_a_network_is_read_under_any_name() {
+        let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let metrics = PrometheusBuilder::new().build_recorder().handle();
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(listener, metrics, CancellationToken::new()));
+        let address = SocketAddr::new(IpAddr::from([127, 0, 0, 1]), port);
+        assert_eq!(status(address, "/metrics", "crawler:9101").await, "200");
+        serving.abort_all();
+    }
+}
