@@ -15,7 +15,7 @@ use crate::events::Events;
 use crate::groups::{self, Groups};
 use crate::pace::Pace;
 use crate::priors::PathPriors;
-use crate::run::start_reader;
+use crate::reading::Reader;
 use crate::visit::{Outcome, Scope, Stop, Tools, visit};
 use crate::{CrawlError, clock};
 
@@ -39,7 +39,7 @@ pub async fn look(config: &CrawlConfig, store: &Store, url: &ManifestUrl) -> Res
     let priors = PathPriors::default();
     // a request made by hand, on the store of whoever asks: as one that has it alone
     let groups = Groups::sole();
-    let reader = start_reader(config, store, &tracker)?;
+    let reader = Reader::start(store.clone(), config.reader.clone(), &tracker);
     let tools = Tools { egress, store: store.clone(), pace, groups, events, text_records, priors, reader };
     let looked = look_with(&tools, config, url).await;
     drop(tools);

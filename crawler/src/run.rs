@@ -46,8 +46,6 @@ pub enum CrawlError {
         #[source]
         source: io::Error,
     },
-    #[error("cannot start the threads that read documents: {0}")]
-    Threads(#[source] io::Error),
     #[error("there is nothing to visit: name seeds with --seeds FILE, one domain a line")]
     NoSites,
 }
@@ -59,7 +57,6 @@ impl CrawlError {
             Self::Seeds(SeedError::Unfetched { .. })
             | Self::Store(_)
             | Self::Sole(_)
-            | Self::Threads(_)
             | Self::Events { .. } => false,
             Self::Seeds(_) | Self::Tls(_) | Self::NoSites => true,
         }
@@ -83,7 +80,7 @@ pub async fn run(
     let pace = Pace::start(store.clone(), config.delay, config.rate, groups::life(config.lease), &tracker);
     let groups = groups_of(&config, &store, Share::Full);
     let (events_of_visits, text_records) = (events.clone(), config.text_records);
-    let reader = start_reader(&config, &store, &tracker)?;
+    let reader = Reader::start(store.clone(), config.reader.clone(), &tracker);
     let tools = Tools { egress, store, pace, groups, events: events_of_visits, text_records, priors, reader };
     let mut summary =
         Summary { seeds: seed(&config, &tools, &cancel.soft, &progress).await?, ..Summary::default() };
@@ -159,15 +156,6 @@ fn groups_of(config: &CrawlConfig, store: &Store, share: Share) -> Groups {
     }
 }
 
-/// Starts the threads that read documents.
-pub(crate) fn start_reader(
-    config: &CrawlConfig,
-    store: &Store,
-    tracker: &TaskTracker,
-) -> Result<Reader, CrawlError> {
-    Reader::start(store.clone(), config.reader.clone(), tracker).map_err(CrawlError::Threads)
-}
-
 fn open_events(config: &CrawlConfig) -> Result<Events, CrawlError> {
     let Some(path) = &config.events else { return Ok(Events::default()) };
     Events::append(path).map_err(|source| CrawlError::Events { path: path.clone(), source })
@@ -193,7 +181,7 @@ pub async fn check(
     let events = open_events(&config)?;
     let priors = PathPriors::default();
     priors.re_estimate(&store).await?;
-    let reader = start_reader(&config, &store, &tracker)?;
+    let reader = Reader::start(store.clone(), config.reader.clone(), &tracker);
     let text_records = config.text_records;
     let mut fleet = Fleet {
         writer: VisitWriter::start(store.clone(), &tracker),

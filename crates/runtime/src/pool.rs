@@ -100,7 +100,9 @@ struct Shared {
     limits: ReaderLimits,
     sender: mpsc::Sender<Job>,
     receiver: Arc<Mutex<mpsc::Receiver<Job>>>,
-    /// One permit for each thread that is free.
+    /// Threads that were started and are not replaced.
+    threads: AtomicUsize,
+    /// One permit for each thread that is free, or may be started.
     free: Semaphore,
     /// One permit for each document that may be read or wait.
     admitted: Semaphore,
@@ -114,26 +116,19 @@ impl std::fmt::Debug for ReaderPool {
 }
 
 impl ReaderPool {
-    /// Starts the threads. `name` is a label of metrics and the names of the threads.
-    ///
-    /// # Errors
-    ///
-    /// When the operating system refuses a thread.
-    pub fn start(name: &'static str, limits: ReaderLimits) -> io::Result<Self> {
+    /// A pool whose threads start with the first documents. `name` is a label of metrics and the name of the threads.
+    pub fn new(name: &'static str, limits: ReaderLimits) -> Self {
         let (sender, receiver) = mpsc::channel();
-        let shared = Shared {
+        Self(Arc::new(Shared {
             name,
             limits,
             sender,
             receiver: Arc::new(Mutex::new(receiver)),
+            threads: AtomicUsize::new(0),
             free: Semaphore::new(limits.threads),
             admitted: Semaphore::new(limits.threads + limits.queue),
             stalled: AtomicUsize::new(0),
-        };
-        for _ in 0..limits.threads {
-            shared.add_thread()?;
-        }
-        Ok(Self(Arc::new(shared)))
+        }))
     }
 
     /// Threads that are blocked by a document that was given up.
@@ -162,6 +157,7 @@ impl ReaderPool {
             .await
             .map_err(|_| ReadError::Busy)?
             .map_err(|_| ReadError::Busy)?;
+        shared.start_missing_thread()?;
         // the thread gives the place back, not this future, which may be dropped
         free.forget();
         let (done, result) = oneshot::channel();
@@ -209,6 +205,22 @@ impl Shared {
     fn send(&self, job: Job) {
         // the receiver lives as long as `self`
         drop(self.sender.send(job));
+    }
+
+    /// Starts one more thread while there are fewer than there may be.
+    fn start_missing_thread(&self) -> Result<(), ReadError> {
+        let one_more = |started| (started < self.limits.threads).then_some(started + 1);
+        let Ok(started) = self.threads.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) else {
+            return Ok(());
+        };
+        match self.add_thread() {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.threads.fetch_sub(1, Ordering::Relaxed);
+                tracing::error!(pool = self.name, %error, "a thread cannot be started");
+                if started > 0 { Ok(()) } else { Err(ReadError::Busy) }
+            }
+        }
     }
 
     fn add_thread(&self) -> io::Result<()> {
@@ -295,7 +307,7 @@ mod tests {
 
     #[tokio::test]
     async fn returns_what_was_read_and_reuses_its_threads() {
-        let pool = ReaderPool::start("test", limits(1, 8)).unwrap();
+        let pool = ReaderPool::new("test", limits(1, 8));
         for number in 0..100 {
             assert_eq!(pool.read(move || number * 2).await.unwrap(), number * 2);
         }
@@ -303,7 +315,7 @@ mod tests {
 
     #[tokio::test]
     async fn reading_leaves_the_runtime_free() {
-        let pool = ReaderPool::start("test", limits(1, 0)).unwrap();
+        let pool = ReaderPool::new("test", limits(1, 0));
         let (hold, held) = endless();
         let reading = pool.read(move || held.recv().is_err());
         // this test's runtime has one thread: the timer runs only if the document does not hold it
@@ -317,7 +329,7 @@ mod tests {
 
     #[tokio::test]
     async fn refuses_more_documents_than_may_wait() {
-        let pool = ReaderPool::start("test", limits(1, 1)).unwrap();
+        let pool = ReaderPool::new("test", limits(1, 1));
         let (hold, held) = endless();
         let (first, second) = (pool.read(move || held.recv().is_err()), pool.read(|| true));
         let third = async {
@@ -334,7 +346,7 @@ mod tests {
     #[tokio::test]
     async fn gives_up_at_the_deadline_and_reads_on_with_another_thread() {
         let deadline = Duration::from_millis(20);
-        let pool = ReaderPool::start("test", ReaderLimits { deadline, ..limits(1, 0) }).unwrap();
+        let pool = ReaderPool::new("test", ReaderLimits { deadline, ..limits(1, 0) });
         let (hold, held) = endless();
         let stuck = pool.read(move || held.recv().is_err()).await;
         assert!(stuck.as_ref().is_err_and(ReadError::blames_document), "{stuck:?}");
@@ -349,7 +361,7 @@ mod tests {
     async fn is_exhausted_only_when_every_thread_is_blocked_and_recovers() {
         let (deadline, queue_wait) = (Duration::from_millis(20), Duration::from_millis(50));
         let limits = ReaderLimits { threads: 1, queue: 1, queue_wait, deadline };
-        let pool = ReaderPool::start("test", limits).unwrap();
+        let pool = ReaderPool::new("test", limits);
         let mut holds = Vec::new();
         for _ in 0..=STALLED_MAX {
             assert!(!pool.is_exhausted());
@@ -367,7 +379,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_an_error_of_its_document_alone() {
-        let pool = ReaderPool::start("test", limits(1, 0)).unwrap();
+        let pool = ReaderPool::new("test", limits(1, 0));
         let panicked = pool.read(|| panic!("no such thing")).await;
         let error = panicked.map(|()| unreachable!()).unwrap_err();
         assert_eq!(error.to_string(), "reading the document failed: no such thing");
@@ -376,7 +388,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_caller_that_goes_away_does_not_take_the_thread_along() {
-        let pool = ReaderPool::start("test", limits(1, 0)).unwrap();
+        let pool = ReaderPool::new("test", limits(1, 0));
         let (hold, held) = endless();
         let reading = pool.read(move || held.recv().is_err());
         assert!(tokio::time::timeout(Duration::from_millis(10), reading).await.is_err());

@@ -8,7 +8,6 @@ mod attempts;
 mod document;
 mod program;
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,20 +49,16 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Starts the threads. Without a `program`, a document whose reader did not end is quarantined unverified.
-    pub(crate) fn start(
-        store: Store,
-        program: Option<ReaderProgram>,
-        tracker: &TaskTracker,
-    ) -> io::Result<Self> {
+    /// Without a `program`, a document whose reader did not end is quarantined unverified.
+    pub(crate) fn start(store: Store, program: Option<ReaderProgram>, tracker: &TaskTracker) -> Self {
         let limits = ReaderLimits {
             threads: ReaderLimits::threads_of_this_machine(),
             queue: QUEUE_MAX,
             queue_wait: QUEUE_WAIT,
             deadline: DEADLINE,
         };
-        let pool = ReaderPool::start("crawler-reader", limits)?;
-        Ok(Self { pool, attempts: Gatherer::start(&Attempts(store), tracker), program })
+        let pool = ReaderPool::new("crawler-reader", limits);
+        Self { pool, attempts: Gatherer::start(&Attempts(store), tracker), program }
     }
 
     /// Reads a document that a visit of `site` fetched.
@@ -186,9 +181,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open_in_data_dir(dir.path()).await.unwrap();
         let program = program.map(|path| ReaderProgram { path: PathBuf::from(path), arguments: Vec::new() });
-        let reader = Reader::start(store, program, &TaskTracker::new()).unwrap();
+        let reader = Reader::start(store, program, &TaskTracker::new());
         let limits = ReaderLimits { threads: 1, queue: 8, queue_wait: DEADLINE, deadline };
-        Desk { reader: Reader { pool: ReaderPool::start("test", limits).unwrap(), ..reader }, _dir: dir }
+        Desk { reader: Reader { pool: ReaderPool::new("test", limits), ..reader }, _dir: dir }
     }
 
     fn document(host: &str, text: &str) -> Arc<OwnedDocument> {
