@@ -37,6 +37,10 @@ pub(crate) const DESCRIPTION_CHARS_MAX: usize = 2_000;
 const NATIVE_ID_CHARS_MAX: usize = 200;
 /// Ways to authenticate that one capability names: a service has a handful.
 pub(crate) const SCHEMES_PER_CAPABILITY_MAX: usize = 64;
+/// Characters of the text of a finding, which may quote the document.
+const FINDING_CHARS_MAX: usize = 1_000;
+/// Bytes of a finding's pointer: beyond it the finding points at the part that holds the value.
+const POINTER_BYTES_MAX: usize = 4_096;
 /// Tags kept of one manifest or capability.
 const TAGS_MAX: usize = 64;
 /// Characters of one tag.
@@ -191,7 +195,8 @@ impl<'d> Draft<'d> {
         let count = self.counts.entry(code.clone()).or_insert(0);
         *count += 1;
         if *count <= FINDINGS_PER_CODE_MAX {
-            let pointer = self.placed(pointer);
+            let pointer = within_cap(self.placed(pointer));
+            let text = text::capped(&text, FINDING_CHARS_MAX).to_owned();
             let (spec, fix) = (Cow::Borrowed(spec), Cow::Borrowed(fix));
             self.manifest.findings.push(Finding { code, severity, spec, pointer, text, fix });
         }
@@ -368,6 +373,15 @@ fn bytes_of(capability: &Capability) -> usize {
         .sum();
     let scopes: usize = capability.auth.scopes.iter().map(|scope| size_of::<String>() + scope.len()).sum();
     size_of::<Capability>() + schemas + texts + scopes + capability.pointer.len()
+}
+
+/// The pointer, or as many of its steps as a finding keeps.
+fn within_cap(mut pointer: String) -> String {
+    if pointer.len() > POINTER_BYTES_MAX {
+        let head = pointer.get(..pointer.floor_char_boundary(POINTER_BYTES_MAX)).unwrap_or_default();
+        pointer.truncate(head.rfind('/').unwrap_or_default());
+    }
+    pointer
 }
 
 /// A short description in plain words.

@@ -54,6 +54,13 @@ fn yaml(inside: &str) -> Vec<u8> {
     of(format!("openapi: 3.0.0\ninfo: {{title: a, version: '1'}}\n{inside}\n"))
 }
 
+/// A WoA document with one agent that takes a schema.
+fn woa(schema: &str) -> String {
+    format!(
+        "{{\"woa_version\": \"1\", \"agents\": [{{\"id\": \"a\", \"name\": \"a\", \"inputs\": {schema}, \"outputs\": {{}}}}]}}"
+    )
+}
+
 /// So many operations that share one part: half of the document is the part.
 fn shared(n: usize, operation: &str, part: &str) -> Vec<u8> {
     let paths = numbered(n / 2, |at| format!("\"/p{at}\": {operation}, "));
@@ -194,6 +201,56 @@ pub(crate) const ALL: &[Hostile] = &[
                 "{\"type\": \"bearer\"},".repeat(n / 2),
                 numbered(n / 2, |at| format!("{{\"id\": \"c{at}\", \"requiredScopes\": [\"a\"]}},"))
             ))
+        },
+    },
+    Hostile {
+        name: "required names of a WoA schema",
+        path: JSON,
+        make: |n| {
+            of(woa(&format!(
+                "{{\"type\": \"object\", \"properties\": {{}}, \"required\": [{}\"z\"]}}",
+                numbered(n, |at| format!("\"n{at}\", "))
+            )))
+        },
+    },
+    Hostile {
+        name: "equal required names of a WoA schema",
+        path: JSON,
+        make: |n| of(woa(&format!("{{\"type\": \"object\", \"required\": [{}\"a\"]}}", "\"a\", ".repeat(n)))),
+    },
+    Hostile {
+        name: "types of a WoA schema",
+        path: JSON,
+        make: |n| of(woa(&format!("{{\"type\": [{}\"string\"]}}", "\"string\", ".repeat(n)))),
+    },
+    Hostile {
+        name: "schemas of a WoA schema",
+        path: JSON,
+        make: |n| of(woa(&format!("{{\"allOf\": [{}{{}}]}}", "{\"type\": 1}, ".repeat(n)))),
+    },
+    Hostile {
+        name: "nested WoA schemas",
+        path: JSON,
+        make: |n| of(woa(&format!("{}{{}}{}", "{\"not\": ".repeat(n.min(50)), "}".repeat(n.min(50))))),
+    },
+    Hostile {
+        name: "properties of a WoA schema",
+        path: JSON,
+        make: |n| {
+            of(woa(&format!(
+                "{{\"properties\": {{{}\"z\": {{}}}}}}",
+                numbered(n, |at| format!("\"n{at}\": {{\"type\": \"string\"}}, "))
+            )))
+        },
+    },
+    Hostile {
+        name: "patterns of a WoA schema",
+        path: JSON,
+        make: |n| {
+            of(woa(&format!(
+                "{{\"patternProperties\": {{{}\"z\": {{}}}}}}",
+                numbered(n, |at| format!("\"(a*)*{at}\": {{}}, "))
+            )))
         },
     },
     // --- OpenAPI ---
