@@ -11,6 +11,7 @@ use manifest::ContentHash;
 use store::{Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -22,6 +23,7 @@ use crate::guard::UNDER_WAY_MAX;
 use crate::index::{self, IndexHandle};
 use crate::kept::Kept;
 use crate::limits::{FORGET_EVERY, Limits, LimitsConfig, at_once};
+use crate::load::Load;
 use crate::names::OwnNames;
 use crate::problem::Problem;
 use crate::replica::{self, Replica};
@@ -81,6 +83,7 @@ struct Shared {
     searchable: Kept<Result<(), String>>,
     connections: Arc<Shares>,
     under_way: Arc<Shares>,
+    load: Load,
     buffered: Arc<Shares>,
     streams: Arc<Shares>,
     exports: Arc<Shares>,
@@ -118,6 +121,7 @@ impl App {
             searchable: Kept::default(),
             connections: Shares::new(CONNECTIONS_MAX, at_once(limits.connections_per_client)),
             under_way: Shares::new(UNDER_WAY_MAX, at_once(limits.requests_per_client)),
+            load: Load::new(Instant::now()),
             buffered: Shares::new(BUFFERED_BYTES_MAX, limits.buffered_bytes_per_client()),
             streams: Shares::new(routes::STREAMS_MAX, routes::STREAMS_OF_CLIENT_MAX),
             exports: Shares::new(routes::EXPORTS_MAX, routes::EXPORTS_OF_CLIENT_MAX),
@@ -254,6 +258,11 @@ impl App {
         &self.0.under_way
     }
 
+    /// What tells a burst from overload.
+    pub(crate) fn load(&self) -> &Load {
+        &self.0.load
+    }
+
     /// Bytes kept in memory for clients.
     pub(crate) fn buffered(&self) -> &Arc<Shares> {
         &self.0.buffered
@@ -272,7 +281,7 @@ impl App {
         Admission {
             connections: Arc::clone(&self.0.connections),
             requests: Arc::clone(&self.0.under_way),
-            slots: self.0.slots.clone(),
+            load: self.0.load.clone(),
             turned_away: middleware::turned_away(self.is_behind_tls()),
             trusted_proxies: self.trusted_proxies().into(),
             patience: self.0.config.patience,

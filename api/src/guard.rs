@@ -58,8 +58,9 @@ async fn guarded(
     let (request, body_share) = with_body(app, client, request).await?;
     let is_watching = route.is_some_and(|route| ALWAYS_ANSWERED.contains(&route));
     let place = if is_watching { None } else { Some(place(app, client)?) };
+    let under_way = (!is_watching).then(|| app.load().begin());
     let response = next.run(request).await;
-    drop((place, body_share));
+    drop((under_way, place, body_share));
     let counted = buffers::counted(response, app.buffered(), client.address);
     let mut response = counted.map_err(|full| no_room("bytes", full))?;
     metrics::buffered(app.buffered().taken());

@@ -21,6 +21,7 @@ mod guard;
 mod index;
 mod kept;
 mod limits;
+mod load;
 mod mcp;
 mod metrics;
 mod middleware;

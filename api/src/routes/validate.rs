@@ -2,6 +2,7 @@
 //! where, how to fix that, and what would be indexed. Nothing is stored and nothing is fetched: without a body, it is the
 //! stored document of an address that is told, as the crawler read it.
 
+use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -17,8 +18,10 @@ use super::raw::not_kept;
 use super::{TEXT_IS, validator};
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::shares::Share;
 
 /// Where a document is taken to lie when nobody says; the name is reserved and can never be visited (RFC 6761 §6.4).
 const NOWHERE: &str = "https://document.invalid/";
@@ -74,19 +77,20 @@ pub(crate) struct PlacedFinding {
 pub(crate) async fn check(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     query: QueryPairs,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Problem> {
     query.only(&["url", "as"])?;
     if validator::is_form(&headers, &body) {
-        return validator::submitted(&app, &asked, &body).await;
+        return validator::submitted(&app, client, &asked, &body).await;
     }
     let url: Option<ManifestUrl> = query.one_parsed("url")?;
     let force = query.one_closed("as")?;
     let answer = match url {
         Some(url) if body.is_empty() => {
-            let (manifest, body) = stored(&app, &url).await?;
+            let Stored { manifest, body, _share } = stored(&app, client, &url).await?;
             app.validation()
                 .run(move || if force.is_some() { read(&body, &url, force) } else { told(manifest, &body) })
                 .await?
@@ -104,14 +108,24 @@ pub(super) fn nowhere() -> Result<ManifestUrl, NameError> {
     ManifestUrl::parse(NOWHERE)
 }
 
-/// The manifest of an address with its bytes.
-pub(super) async fn stored(app: &App, url: &ManifestUrl) -> Result<(Manifest, Vec<u8>), Problem> {
+/// The manifest of an address with its bytes, which count for the client as long as this lives.
+pub(super) struct Stored {
+    pub(super) manifest: Manifest,
+    pub(super) body: Vec<u8>,
+    pub(super) _share: Share,
+}
+
+pub(super) async fn stored(app: &App, client: Client, url: &ManifestUrl) -> Result<Stored, Problem> {
     let found = app.store().manifest_find(&ManifestId::of(url)).await?;
     let found = found.ok_or_else(|| {
         Problem::not_found(format!("no document of {url} is stored; send it in the body, or submit its site"))
     })?;
     let body = app.document(&found.manifest.content_hash).await?;
-    Ok((found.manifest, body.filter(|_| found.body_kept).ok_or_else(not_kept)?))
+    let body = body.filter(|_| found.body_kept).ok_or_else(not_kept)?;
+    let share = app.buffered().take(client.address, body.len());
+    let share = share
+        .map_err(|_| Problem::unavailable("too many documents wait to be read; try again in a moment"))?;
+    Ok(Stored { manifest: found.manifest, body, _share: share })
 }
 
 pub(super) fn read(bytes: &[u8], url: &ManifestUrl, force: Option<Format>) -> ValidateAnswer {

@@ -11,6 +11,7 @@ use url::form_urlencoded;
 use super::validate::{nowhere, read, stored};
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
 use crate::dashboard::validate::{self as page, Typed};
 use crate::middleware::BODY_BYTES_MAX;
 use crate::parameters::QueryPairs;
@@ -48,7 +49,12 @@ pub(super) fn is_form(headers: &HeaderMap, body: &[u8]) -> bool {
 }
 
 /// What the form's document came to; without one, the stored document of the address is read.
-pub(super) async fn submitted(app: &App, asked: &Asked, body: &[u8]) -> Result<Response, Problem> {
+pub(super) async fn submitted(
+    app: &App,
+    client: Client,
+    asked: &Asked,
+    body: &[u8],
+) -> Result<Response, Problem> {
     let mut typed = match typed(body) {
         Ok(typed) => typed,
         Err((typed, trouble)) => return asked.page(&page::refused(typed, trouble), Caching::Never),
@@ -59,8 +65,8 @@ pub(super) async fn submitted(app: &App, asked: &Asked, body: &[u8]) -> Result<R
         Err(error) => return asked.page(&page::refused(typed, error.to_string()), Caching::Never),
     };
     if typed.document.trim().is_empty() {
-        match stored(app, &url).await {
-            Ok((_, bytes)) => typed.document = String::from_utf8_lossy(&bytes).into_owned(),
+        match stored(app, client, &url).await {
+            Ok(stored) => typed.document = String::from_utf8_lossy(&stored.body).into_owned(),
             Err(problem) => {
                 let trouble = problem.body().detail.clone();
                 return asked.page(&page::refused(typed, trouble), Caching::Never);

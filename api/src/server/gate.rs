@@ -28,7 +28,7 @@ use crate::problem::Problem;
 /// Whoever looks after this process has to see whether it lives and whether it can search while it turns others away.
 pub(crate) const ALWAYS_ANSWERED: [&str; 2] = ["/healthz", "/readyz"];
 /// Least and most milliseconds that an answer is held back which turns a request away.
-const HELD_BACK_MS: (u64, u64) = (100, 300);
+const HELD_BACK_MS: (u64, u64) = (200, 600);
 /// Least and most seconds until a client that was turned away is asked to come back.
 const RETRY_AFTER_S: (u64, u64) = (1, 5);
 
@@ -83,7 +83,7 @@ impl Gate {
 
     fn has_time_for(&self, path: &str) -> bool {
         let admission = &self.0.admission;
-        let is_busy = admission.requests.is_used_up() || admission.slots.are_overloaded(Instant::now());
+        let is_busy = admission.requests.is_used_up() || admission.load.is_overload(Instant::now());
         !is_busy || ALWAYS_ANSWERED.contains(&path)
     }
 

@@ -26,10 +26,10 @@ use tokio_util::task::TaskTracker;
 use self::gate::Gate;
 use self::stream::{ClientStream, MayStillSend};
 use crate::client::{customer, is_trusted};
+use crate::load::Load;
 use crate::metrics;
 use crate::pace::Patience;
 use crate::shares::{Share, Shares};
-use crate::slots::Slots;
 
 pub(crate) use self::gate::{ALWAYS_ANSWERED, Refused, TurnedAway};
 
@@ -51,7 +51,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct Admission {
     pub(crate) connections: Arc<Shares>,
     pub(crate) requests: Arc<Shares>,
-    pub(crate) slots: Slots,
+    pub(crate) load: Load,
     pub(crate) turned_away: TurnedAway,
     pub(crate) trusted_proxies: Arc<[IpNet]>,
     pub(crate) patience: Patience,

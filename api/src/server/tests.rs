@@ -31,7 +31,7 @@ impl Served {
         let admission = Admission {
             connections: Shares::new(CONNECTIONS_MAX, 3),
             requests: Shares::new(1, 1),
-            slots: Slots::new(1),
+            load: Load::new(tokio::time::Instant::now()),
             turned_away: crate::middleware::turned_away(false),
             trusted_proxies: Arc::from(["127.0.0.9/32".parse().unwrap()]),
             patience,

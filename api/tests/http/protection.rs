@@ -203,3 +203,23 @@ async fn a_document_to_validate_has_4_mib() {
     assert_eq!(large.json()["errorCode"], "PAYLOAD_TOO_LARGE");
     assert_eq!(world.get("/validate").await.json()["bytes_max"], MIB_4);
 }
+
+#[tokio::test]
+async fn one_client_cannot_take_the_streams_of_others() {
+    let world = World::new().await;
+    let open = async |peer: &str| {
+        let mut request = Request::get("/changes/stream").body(Body::empty()).unwrap();
+        let peer: SocketAddr = format!("{peer}:4711").parse().unwrap();
+        request.extensions_mut().insert(ConnectInfo(peer));
+        world.router.clone().oneshot(request).await.unwrap()
+    };
+    let mut streams = Vec::new();
+    for _ in 0..25 {
+        streams.push(open("192.0.2.7").await);
+        assert_eq!(streams.last().map(http::Response::status), Some(StatusCode::OK));
+    }
+    assert_eq!(open("192.0.2.7").await.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(open("192.0.2.8").await.status(), StatusCode::OK);
+    drop(streams);
+    assert_eq!(open("192.0.2.7").await.status(), StatusCode::OK);
+}

@@ -17,6 +17,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ground::{Ground, fetched_at, found};
 
+/// As in the program: what is given back to the system is the allocator's affair.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const CLIENTS: u8 = 250;
 /// Addresses that they come from.
 const ADDRESSES: u8 = 10;
@@ -74,6 +78,28 @@ async fn ask(server: SocketAddr, number: u8, path: &str) -> TcpStream {
     stream
 }
 
+/// What the first answers bring along is no growth: connections to the database and their caches.
+async fn warm_up(server: SocketAddr, path: &str) {
+    let mut readers = JoinSet::new();
+    for number in 0..40 {
+        let stream = ask(server, number, path).await;
+        readers.spawn(async move {
+            let mut stream = stream;
+            let mut buffer = vec![0; 64 * 1024];
+            let mut read = 0;
+            while read < DOCUMENT_BYTES {
+                let more = tokio::time::timeout(SOON, stream.read(&mut buffer)).await.unwrap().unwrap();
+                read += more;
+                let is_refused = read < 10_000 && !buffer.starts_with(b"HTTP/1.1 200");
+                if more == 0 || is_refused {
+                    return;
+                }
+            }
+        });
+    }
+    readers.join_all().await;
+}
+
 #[tokio::test]
 async fn answers_that_are_never_read_keep_memory_flat_and_are_cut() {
     let ground = Ground::new().await;
@@ -88,10 +114,7 @@ async fn answers_that_are_never_read_keep_memory_flat_and_are_cut() {
     let stop = CancellationToken::new();
     let mut serving = JoinSet::new();
     serving.spawn(api::serve(listener, app, stop.clone()));
-    // What a first answer brings along is no growth.
-    let mut first = ask(server, 0, &path).await;
-    first.read_exact(&mut vec![0; 100_000]).await.unwrap();
-    drop(first);
+    warm_up(server, &path).await;
     let before = resident_kib();
     let mut silent = Vec::new();
     for number in 0..CLIENTS {
@@ -110,7 +133,8 @@ async fn answers_that_are_never_read_keep_memory_flat_and_are_cut() {
         most = most.max(resident_kib());
     }
     assert!(large >= 3, "{large} were served, {refused} refused");
-    assert!(most - before <= MORE_MEMORY_MAX_KIB, "{} KiB more", most - before);
+    println!("{large} served, {refused} refused, {before} KiB before and {most} KiB at most");
+    assert!(most.saturating_sub(before) <= MORE_MEMORY_MAX_KIB, "{} KiB more", most - before);
     // Nobody reads, and all of them are gone in the end: reset, where an answer was under way.
     tokio::time::sleep(UNREAD_MAX).await;
     let mut cut = 0;

@@ -1,0 +1,142 @@
+//! Tells a burst from overload, by how many requests are under way and how many were answered lately.
+//!
+//! What is under way, divided by what is answered a second, is how long the next request will take (Little's law). A queue
+//! that is long for a moment is a burst and serves itself; one that stays makes everybody wait without anybody being served
+//! sooner, so requests are turned away until it is short again, as controlled delay does for routers (RFC 8289).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Requests that may always be under way, and as many for a moment: where each takes long, a handful is no overload.
+const STANDING_MIN: f64 = 32.0;
+const BURST_MIN: f64 = 128.0;
+/// Seconds that a request may be expected to take while the queue stays, and for a moment: most are then answered within a
+/// hundred milliseconds.
+const STANDING_S: f64 = 0.04;
+const BURST_S: f64 = 0.08;
+/// A queue that is there for so long is no burst any more.
+const BURST: Duration = Duration::from_millis(100);
+/// Over which time answers are counted.
+const WINDOW: Duration = Duration::from_millis(250);
+
+/// What is under way in this process.
+#[derive(Debug, Clone)]
+pub(crate) struct Load(Arc<Mutex<State>>);
+
+#[derive(Debug, Clone, Copy)]
+struct State {
+    under_way: u32,
+    /// Answers a second over the last windows.
+    per_second: f64,
+    window_since: Instant,
+    answered: u32,
+    /// Since when more has been under way than may stay.
+    long_since: Option<Instant>,
+}
+
+/// A request that is under way.
+#[derive(Debug)]
+pub(crate) struct UnderWay(Load);
+
+impl State {
+    fn ended(&mut self, now: Instant) {
+        self.under_way = self.under_way.saturating_sub(1);
+        self.answered = self.answered.saturating_add(1);
+        let elapsed = now.duration_since(self.window_since);
+        if elapsed >= WINDOW {
+            let lately = f64::from(self.answered) / elapsed.as_secs_f64();
+            self.per_second = f64::midpoint(self.per_second, lately);
+            (self.window_since, self.answered) = (now, 0);
+        }
+    }
+
+    fn is_overload(&mut self, now: Instant) -> bool {
+        let under_way = f64::from(self.under_way);
+        if under_way < (self.per_second * STANDING_S).max(STANDING_MIN) {
+            self.long_since = None;
+            return false;
+        }
+        let stays = now.duration_since(*self.long_since.get_or_insert(now)) > BURST;
+        stays || under_way >= (self.per_second * BURST_S).max(BURST_MIN)
+    }
+}
+
+impl Load {
+    pub(crate) fn new(now: Instant) -> Self {
+        let state = State { under_way: 0, per_second: 0.0, window_since: now, answered: 0, long_since: None };
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    /// Counts a request until what is answered is dropped.
+    pub(crate) fn begin(&self) -> UnderWay {
+        self.state().under_way += 1;
+        UnderWay(self.clone())
+    }
+
+    /// Whether one more request would only make others wait.
+    pub(crate) fn is_overload(&self, now: Instant) -> bool {
+        self.state().is_overload(now)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.state().ended(Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(under_way: u32, per_second: f64, now: Instant) -> State {
+        State { under_way, per_second, window_since: now, answered: 0, long_since: None }
+    }
+
+    #[test]
+    fn a_burst_is_served_and_a_queue_that_stays_is_overload() {
+        let start = Instant::now();
+        let later = start + BURST * 2;
+        let mut fast = state(299, 5_000.0, start);
+        assert!(!fast.is_overload(start), "60 ms, for a moment");
+        assert!(fast.is_overload(later), "60 ms, and it stays");
+        fast.under_way = 199;
+        assert!(!fast.is_overload(later), "40 ms may stay");
+        fast.under_way = 400;
+        assert!(fast.is_overload(later), "80 ms is too long from the beginning");
+        let mut slow = state(31, 10.0, start);
+        assert!(!slow.is_overload(start) && !slow.is_overload(later), "a handful is no overload");
+        slow.under_way = 127;
+        assert!(!slow.is_overload(later), "nor is a burst on a process that had nothing to do");
+    }
+
+    #[test]
+    fn what_is_answered_a_second_follows_the_last_windows() {
+        let start = Instant::now();
+        let mut state = state(1_000, 0.0, start);
+        for window in 1..=8 {
+            for _ in 0..249 {
+                state.ended(start + WINDOW * window - WINDOW / 2);
+            }
+            state.ended(start + WINDOW * window);
+        }
+        assert!((990.0..=1_000.0).contains(&state.per_second), "{}", state.per_second);
+        state.ended(start + WINDOW * 100);
+        assert!(state.per_second < 600.0, "{}", state.per_second);
+    }
+
+    #[tokio::test]
+    async fn a_request_counts_until_it_is_answered() {
+        let load = Load::new(Instant::now());
+        let some: Vec<_> = (0..200).map(|_| load.begin()).collect();
+        assert!(load.is_overload(Instant::now()));
+        drop(some);
+        assert!(!load.is_overload(Instant::now()));
+    }
+}
