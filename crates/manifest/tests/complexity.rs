@@ -292,7 +292,7 @@ fn the_estimate_of_a_tree_is_not_below_what_it_takes() {
         };
         let (mut low, mut high) = (0, limits.tree_bytes);
         while high - low > 1_024 {
-            let tree_bytes = (low + high) / 2;
+            let tree_bytes = usize::midpoint(low, high);
             let fits =
                 manifest::budget::check(text.as_bytes(), &manifest::budget::Limits { tree_bytes, ..limits });
             if fits.is_ok() { high = tree_bytes } else { low = tree_bytes }
