@@ -189,14 +189,14 @@ impl<'d> Draft<'d> {
         severity: Severity,
         spec: &'static str,
         pointer: String,
-        text: String,
+        mut text: String,
         fix: &'static str,
     ) {
         let count = self.counts.entry(code.clone()).or_insert(0);
         *count += 1;
         if *count <= FINDINGS_PER_CODE_MAX {
             let pointer = within_cap(self.placed(pointer));
-            let text = text::capped(&text, FINDING_CHARS_MAX).to_owned();
+            text.truncate(text::capped(&text, FINDING_CHARS_MAX).len());
             let (spec, fix) = (Cow::Borrowed(spec), Cow::Borrowed(fix));
             self.manifest.findings.push(Finding { code, severity, spec, pointer, text, fix });
         }

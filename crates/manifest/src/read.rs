@@ -207,7 +207,7 @@ fn not_json<'d>(document: &'d Document<'d>, error: &NotJson, skipped: usize) -> 
     draft
 }
 
-fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, nodes: usize) -> Draft<'d> {
+fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, values: usize) -> Draft<'d> {
     let found = detect::json(value, document.url.path());
     let (detection, part, pointer) = match forced(document) {
         Some(forced) if forced.format != found.detection.format => (forced, value, String::new()),
@@ -215,8 +215,8 @@ fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, nodes
         None => (found.detection, found.body, found.pointer),
     };
     let too_long = document.bytes.len() > MANIFEST_BYTES_MAX && detection.format != Format::OpenApi;
-    if nodes > MANIFEST_NODES_MAX && detection.format != Format::OpenApi && !too_long {
-        let over = OverBudget { measure: Measure::Nodes, limit: MANIFEST_NODES_MAX, measured: nodes };
+    if values > MANIFEST_NODES_MAX && detection.format != Format::OpenApi && !too_long {
+        let over = OverBudget { measure: Measure::Nodes, limit: MANIFEST_NODES_MAX, measured: values };
         return over_budget(document, over);
     }
     let empty = Value::Object(Map::new());

@@ -6,8 +6,8 @@ use std::time::Duration;
 use allocation_counter::{AllocationInfo, measure};
 use manifest::web;
 
-/// What doubling may cost: twice as much, and a little for containers that grow by powers of two.
-const FACTOR_MAX: f64 = 2.3;
+/// What doubling may cost, in tenths: twice as much, and a little for containers that grow by powers of two.
+const FACTOR_TENTHS_MAX: u64 = 23;
 const SLACK_BYTES: u64 = 16 * 1_024;
 const SLACK_BLOCKS: u64 = 100;
 
@@ -23,7 +23,7 @@ fn assert_linear(
     for (name, make) in classes {
         let cost = |text: &str| -> AllocationInfo { measure(|| read(text)) };
         let (single, double) = (cost(&make(units)), cost(&make(2 * units)));
-        let within = |one: u64, two: u64, slack: u64| two as f64 <= one as f64 * FACTOR_MAX + slack as f64;
+        let within = |one: u64, two: u64, slack: u64| 10 * two <= FACTOR_TENTHS_MAX * one + 10 * slack;
         assert!(
             within(single.bytes_total, double.bytes_total, SLACK_BYTES),
             "{name}: {} bytes become {}",

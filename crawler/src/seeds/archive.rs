@@ -30,7 +30,7 @@ pub(super) fn open(source: impl Read) -> Result<Archive, String> {
     if files(&bytes) > FILES_MAX {
         return Err(format!("the archive holds more than {FILES_MAX} files"));
     }
-    ZipArchive::new(Cursor::new(bytes)).map_err(broken)
+    ZipArchive::new(Cursor::new(bytes)).map_err(|error| broken(&error))
 }
 
 /// Files that the table can hold at most: each begins with the signature. In other data it stands by chance only.
@@ -43,13 +43,13 @@ pub(super) fn list(archive: &mut Archive) -> Result<impl BufRead + use<'_>, Stri
     let is_list =
         |index: &usize| matches!(archive.name_for_index(*index), Some(Ok(name)) if !name.ends_with('/'));
     let first = (0..archive.len()).find(is_list).ok_or("the archive is empty")?;
-    let file = archive.by_index(first).map_err(broken)?;
+    let file = archive.by_index(first).map_err(|error| broken(&error))?;
     let bytes_max =
         file.compressed_size().min(ARCHIVE_BYTES_MAX).saturating_mul(RATIO_MAX).max(LIST_BYTES_MIN);
     Ok(BufReader::new(Capped { source: file, left: bytes_max }))
 }
 
-fn broken(error: zip::result::ZipError) -> String {
+fn broken(error: &zip::result::ZipError) -> String {
     format!("it is not a usable zip archive: {error}")
 }
 
@@ -62,13 +62,11 @@ struct Capped<R> {
 impl<R: Read> Read for Capped<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.source.read(buffer)?;
-        match self.left.checked_sub(read as u64) {
-            Some(left) => self.left = left,
-            None => {
-                let reason = format!("the list expands to more than {RATIO_MAX} times its size");
-                return Err(io::Error::other(reason));
-            }
-        }
+        let Some(left) = self.left.checked_sub(read as u64) else {
+            let reason = format!("the list expands to more than {RATIO_MAX} times its size");
+            return Err(io::Error::other(reason));
+        };
+        self.left = left;
         Ok(read)
     }
 }

@@ -58,15 +58,12 @@ fn substituted(server: &Value) -> Option<String> {
         url.push_str(before);
         let name = after.split_once('}').map(|(name, _)| name);
         let default = name.and_then(|name| variables?.get(name)?.get("default")?.as_str());
-        rest = match (name, default) {
-            (Some(name), Some(default)) => {
-                url.push_str(default);
-                after.get(name.len() + 1..).unwrap_or_default()
-            }
-            _ => {
-                url.push('{');
-                after
-            }
+        rest = if let (Some(name), Some(default)) = (name, default) {
+            url.push_str(default);
+            after.get(name.len() + 1..).unwrap_or_default()
+        } else {
+            url.push('{');
+            after
         };
         if url.len() > BASE_BYTES_MAX {
             return None;

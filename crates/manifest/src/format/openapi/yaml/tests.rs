@@ -106,7 +106,7 @@ fn depth_is_refused_in_every_spelling() {
         format!("x: {}", "{a: ".repeat(100_000)),
         "- ".repeat(100_000),
         "? ".repeat(100_000),
-        (0..2_000).map(|level| format!("{}a:\n", " ".repeat(level))).collect(),
+        (0..2_000).map(|level| format!("{}a:\n", " ".repeat(level))).collect::<Vec<_>>().concat(),
     ] {
         let over = over(&text);
         assert_eq!(over.measure, Measure::Depth, "{over}");
