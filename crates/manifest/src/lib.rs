@@ -27,6 +27,7 @@ mod safety;
 mod schema;
 mod semantic;
 mod served;
+mod site_scope;
 mod text;
 
 pub use bytes::is_html;
@@ -41,3 +42,4 @@ pub use read::{
     DOCUMENT_BYTES_MAX, Document, LinkedDocument, MANIFEST_BYTES_ADVISED, MANIFEST_BYTES_MAX, read,
 };
 pub use semantic::known_types;
+pub use site_scope::SiteScope;
