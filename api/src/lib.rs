@@ -26,6 +26,7 @@ mod middleware;
 mod negotiate;
 mod offer;
 mod openapi;
+mod origin;
 mod parameters;
 mod problem;
 mod replica;

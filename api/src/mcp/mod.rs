@@ -18,7 +18,6 @@ use rmcp::{RoleServer, ServerHandler, ServiceExt};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use url::Url;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -26,6 +25,7 @@ use crate::app::App;
 use crate::client::Client;
 use crate::middleware::BODY_BYTES_MAX;
 use crate::offer::{Offer, run_by_name};
+use crate::origin;
 use crate::problem::Problem;
 
 /// Said to a model before it sees any tool.
@@ -141,8 +141,8 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         .with_json_response(true)
         .with_sse_keep_alive(None)
         .with_max_request_body_bytes(BODY_BYTES_MAX)
-        .with_allowed_hosts(hosts(app))
-        .with_allowed_origins(origins(app))
+        .with_allowed_hosts(origin::hosts(app.config()))
+        .with_allowed_origins(origin::origins(app.config()))
         .enforce_origin_validation();
     let service = StreamableHttpService::new(
         move || Ok(server.clone()),
@@ -150,34 +150,6 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         config,
     );
     Router::new().route_service("/mcp", service)
-}
-
-/// This machine by its loopback names, the address listened on, and the public name.
-fn hosts(app: &App) -> Vec<String> {
-    let config = app.config();
-    let mut hosts = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
-    if !config.listen.ip().is_unspecified() {
-        hosts.push(config.listen.ip().to_string());
-    }
-    hosts.extend(config.public_url.as_ref().and_then(authority));
-    hosts
-}
-
-/// Host and port as a client sends them: the port is left out where it is the scheme's own.
-fn authority(url: &Url) -> Option<String> {
-    let host = url.host_str()?;
-    Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
-}
-
-/// Pages that we serve ourselves; clients that are no browsers send no Origin.
-fn origins(app: &App) -> Vec<String> {
-    let port = app.config().listen.port();
-    let own = ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("http://{host}:{port}"));
-    let public = app.config().public_url.as_ref().and_then(|url| {
-        let port = url.port_or_known_default()?;
-        Some(format!("{}://{}:{port}", url.scheme(), url.host_str()?))
-    });
-    own.into_iter().chain(public).collect()
 }
 
 /// Why the server over standard streams ended.
