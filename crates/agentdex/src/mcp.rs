@@ -18,11 +18,13 @@ pub(crate) async fn run(shared: &SharedFlags, serve: &ServeFlags) -> anyhow::Res
     let _log = settings.start_logging("agentdex-mcp");
     let embedder = serve::open_embedder(&settings, serve)?;
     let config = serve::api_settings(shared, serve)?.resolve(settings).map_err(serve::usage)?;
-    let app = App::open(ApiConfig { embedder, ..config }).await?;
-    app.refresh_index();
     let cancel = Cancel::default();
     let mut signals = JoinSet::new();
     signals.spawn(crawler::cli::stop_on_signals(cancel.clone()));
+    let opening = App::open(ApiConfig { embedder, ..config });
+    let Some(app) = cancel.soft.run_until_cancelled(opening).await else { return Ok(ExitCode::SUCCESS) };
+    let app = app?;
+    app.refresh_index();
     api::serve_stdio(app, cancel.soft).await?;
     Ok(ExitCode::SUCCESS)
 }
