@@ -91,9 +91,9 @@ struct Shared {
 }
 
 impl App {
-    /// Opens the database; the index may come later.
+    /// Opens the database, and waits for it while it is away; the index may come later.
     pub async fn open(config: ApiConfig) -> Result<Self, ApiError> {
-        let opened = Store::open(&config.database).await;
+        let opened = Store::open_when_available(&config.database).await;
         let store =
             opened.map_err(|source| ApiError::Store { url: config.database.url.to_string(), source })?;
         Ok(Self::with_store(config, store))

@@ -29,6 +29,7 @@ mod names;
 mod negotiate;
 mod offer;
 mod openapi;
+mod origin;
 mod pace;
 mod parameters;
 mod problem;

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 
 #[expect(clippy::print_stderr, reason = "the last word of a program that could not do its work")]
 fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
-    eprintln!("api: {error}");
+    eprintln!("api: {}", settings::escape::line(&error.to_string()));
     code
 }
 
@@ -80,7 +80,13 @@ fn reload(flags: &SharedArguments, app: Option<&App>) -> anyhow::Result<LogLevel
 
 async fn serve(config: ApiConfig, opened: &OnceLock<App>, stop: CancellationToken) -> anyhow::Result<()> {
     let listener = api::bind(&config).await?;
-    let app = App::open(config).await?;
+    let app = tokio::select! {
+        opened = App::open(config) => opened?,
+        () = stop.cancelled() => {
+            tracing::info!("stopped before the database could be opened");
+            return Ok(());
+        }
+    };
     let app = opened.get_or_init(|| app).clone();
     let address = listener.local_addr().context("the address that was bound is not known")?;
     tracing::info!("serving on http://{address}");

@@ -28,6 +28,7 @@ use crate::app::App;
 use crate::dashboard::ProblemPage;
 use crate::guard::guard;
 use crate::negotiate::Representation;
+use crate::origin::guard_changes;
 use crate::problem::Problem;
 use crate::server::TurnedAway;
 
@@ -39,6 +40,8 @@ pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 const PREFLIGHT_AGE: Duration = Duration::from_hours(24);
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Longest request id that is taken from a client; twice the length of a trace id and a span id together.
+const REQUEST_ID_BYTES_MAX: usize = 128;
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Headers that scripts of other origins may read.
 const EXPOSED: [HeaderName; 9] = [
@@ -67,6 +70,7 @@ pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
         .layer(DefaultBodyLimit::disable())
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, DEADLINE))
         .layer(CatchPanicLayer::custom(panicked))
+        .layer(middleware::from_fn_with_state(app.clone(), guard_changes))
         .layer(middleware::from_fn_with_state(app.clone(), guard))
         .layer(middleware::from_fn(shape_errors))
         .layer(compression())
@@ -76,6 +80,21 @@ pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
         .layer(PropagateRequestIdLayer::new(REQUEST_ID))
         .layer(TraceLayer::new_for_http().make_span_with(span).on_response(answered).on_failure(()))
         .layer(SetRequestIdLayer::new(REQUEST_ID, CountedRequestIds::default()))
+        .layer(middleware::map_request(without_unusable_id))
+}
+
+/// An id that a client chose is logged with every line and sent back: it is short and visible ASCII, and there is one.
+/// Any other is replaced by one of ours.
+async fn without_unusable_id(mut request: Request) -> Request {
+    let is_usable = |id: &HeaderValue| {
+        (1..=REQUEST_ID_BYTES_MAX).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
+    };
+    let mut ids = request.headers().get_all(REQUEST_ID).iter();
+    let is_sound = ids.next().is_none_or(is_usable) && ids.next().is_none();
+    if !is_sound {
+        request.headers_mut().remove(REQUEST_ID);
+    }
+    request
 }
 
 /// Request ids: when this process began to count, and the count.
@@ -214,7 +233,8 @@ fn secure(headers: &mut HeaderMap, is_behind_tls: bool) {
         .entry(header::CONTENT_SECURITY_POLICY)
         .or_insert(HeaderValue::from_static(CONTENT_SECURITY_POLICY));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    // other sites learn nothing; with `no-referrer` browsers would not even tell us that a form is our own
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     if is_behind_tls {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(STAY_WITH_TLS));
     }

@@ -11,7 +11,7 @@ use url::Url;
 use crate::config::ApiConfig;
 
 /// What loopback is called.
-const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+pub(crate) const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Loopback names, the address that is listened on, and the host of `--public-url`.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ pub(crate) fn host(headers: &HeaderMap) -> Option<Authority> {
 }
 
 /// Host and port as a client sends them: the port is left out where it is the scheme's own.
-fn authority(url: &Url) -> Option<String> {
+pub(crate) fn authority(url: &Url) -> Option<String> {
     let host = url.host_str()?;
     Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
 }

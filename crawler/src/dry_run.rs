@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 
 use chrono::{DateTime, Utc};
-use manifest::{Host, ManifestUrl, SiteName};
+use manifest::{Host, ManifestUrl, SiteName, SiteScope};
 use policy::Status;
 use policy::plan::{Priors, ROBOTS_PATH};
 use policy::robots::CopyUse;
@@ -55,7 +55,7 @@ pub struct DryRequest {
 /// Plans every due site and every seed. Lists on the web are not fetched.
 pub async fn dry_run(config: &CrawlConfig, store: &Store) -> Result<DryRun, CrawlError> {
     let now = clock::now();
-    let (seeds, report) = read_seeds(&config.seeds)?;
+    let (seeds, report) = read_seeds(&config.seeds, config.egress.own_networks.site_scope())?;
     let mut names: BTreeSet<SiteName> = seeds.iter().map(|seed| seed.host.site()).collect();
     let mut after = None;
     loop {
@@ -79,8 +79,8 @@ pub async fn dry_run(config: &CrawlConfig, store: &Store) -> Result<DryRun, Craw
     Ok(plan)
 }
 
-fn read_seeds(sources: &[SeedSource]) -> Result<(Vec<Seed>, SeedReport), SeedError> {
-    let (mut reader, mut seeds) = (SeedReader::new(), Vec::new());
+fn read_seeds(sources: &[SeedSource], scope: SiteScope) -> Result<(Vec<Seed>, SeedReport), SeedError> {
+    let (mut reader, mut seeds) = (SeedReader::new(scope), Vec::new());
     for source in sources {
         let name = source.name();
         let each = |seed| seeds.push(seed);

@@ -5,7 +5,7 @@
 
 use http::header::LOCATION;
 use http::{HeaderMap, StatusCode};
-use manifest::ManifestUrl;
+use manifest::{ManifestUrl, SiteScope};
 use policy::outcome::wall_of;
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::{BodyKind, FetchOutcome};
@@ -136,11 +136,15 @@ fn read_page(reply: Reply) -> Result<Value, String> {
 /// A result names the document's URL, and its publisher in its URN: `urn:air:PUBLISHER:…`.
 fn entries(answer: &Value) -> Vec<Seed> {
     let results = answer["results"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let of_url =
-        |entry: &Value| ManifestUrl::parse(entry["url"].as_str()?).ok().filter(|url| url.port() == 443);
+    // what a registry names is a link, not a seed of the operator
+    let of_url = |entry: &Value| {
+        let url = ManifestUrl::parse(entry["url"].as_str()?).ok()?;
+        SiteScope::Public.check_url(&url).is_ok().then_some(url)
+    };
     let of_publisher = |entry: &Value| {
         let publisher = entry["identifier"].as_str()?.split(':').nth(2)?;
-        manifest::Host::parse(publisher).ok()
+        let host = manifest::Host::parse(publisher).ok()?;
+        SiteScope::Public.check_host(&host).is_ok().then_some(host)
     };
     let seeds = results.iter().flat_map(|entry| {
         let url = of_url(entry).map(|url| Seed {
@@ -176,6 +180,8 @@ mod tests {
         let answer = json!({ "results": [
             { "identifier": "urn:air:a.example:agents:one", "url": "https://a.example/card.json", "score": 90 },
             { "identifier": "nonsense", "url": "ftp://b.example" }, 7,
+            { "identifier": "urn:air:co.uk:agents:one", "url": "https://a.internal/card.json" },
+            { "identifier": "urn:air:x.onion:agents:one", "url": "https://a.example:22/card.json" },
         ]});
         let seeds = entries(&answer);
         let shown: Vec<String> = seeds

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use settings::escape;
 
 /// How results are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -14,8 +15,17 @@ pub enum OutputFormat {
     Json,
 }
 
-/// Writes text and a line end.
+/// Writes one line. What it quotes of others can neither begin another line nor steer the terminal.
 pub(crate) fn line(text: &str) -> io::Result<()> {
+    write(&escape::line(text))
+}
+
+/// Writes lines of ours, and a line end. What they quote of others cannot steer the terminal.
+pub(crate) fn text(text: &str) -> io::Result<()> {
+    write(&escape::lines(text))
+}
+
+fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{text}")?;
     out.flush()
@@ -23,8 +33,5 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
 
 /// Writes one JSON object on a line.
 pub(crate) fn json(value: &impl Serialize) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, value)?;
-    writeln!(out)?;
-    out.flush()
+    write(&escape::json(&serde_json::to_string(value)?))
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
-use manifest::SiteName;
+use manifest::{SiteName, SiteScope};
 use store::{Seed, Store, StoreError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -54,7 +54,8 @@ pub(crate) async fn seed(
         sources.push((source.name(), material));
     }
     let (sender, mut batches) = mpsc::channel::<Vec<Seed>>(2);
-    let reading = tokio::task::spawn_blocking(move || read_sources(sources, &sender));
+    let scope = config.egress.own_networks.site_scope();
+    let reading = tokio::task::spawn_blocking(move || read_sources(sources, scope, &sender));
     let mut seeds_read = 0;
     let mut named = HashSet::new();
     while let Some(batch) = batches.recv().await {
@@ -101,9 +102,10 @@ enum Material {
 
 fn read_sources(
     sources: Vec<(String, Material)>,
+    scope: SiteScope,
     sender: &mpsc::Sender<Vec<Seed>>,
 ) -> Result<SeedReport, SeedError> {
-    let mut reader = SeedReader::new();
+    let mut reader = SeedReader::new(scope);
     for (name, material) in sources {
         let mut batch = Vec::with_capacity(SEED_BATCH);
         let mut add = |seed| {

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
 
 #[expect(clippy::print_stderr, reason = "the one sentence that a person reads, whatever the log level")]
 fn ended(error: &dyn std::error::Error, code: u8) -> ExitCode {
-    eprintln!("indexer: {error}");
+    eprintln!("indexer: {}", settings::escape::line(&error.to_string()));
     ExitCode::from(code)
 }
 
@@ -67,7 +67,13 @@ async fn run(
     let publish_to = publish_to.map(|place| place.open(CancellationToken::new())).transpose()?;
     let publish_to: Option<Arc<dyn Shelf>> = publish_to.map(Arc::from);
     let index_dir = settings.index.dir.clone();
-    let store = Store::open(&settings.store).await?;
+    let store = tokio::select! {
+        opened = Store::open_when_available(&settings.store) => opened?,
+        () = cancel.cancelled() => {
+            tracing::info!("stopped before the database could be opened");
+            return Ok(());
+        }
+    };
     let work = async {
         match arguments.command {
             Some(Command::Rebuild) => follow::rebuild(store, settings.index).await,

@@ -153,7 +153,7 @@ fn every_unit_is_hardened_alike() {
 #[test]
 fn the_starter_seeds_are_read_without_a_complaint() {
     let path = root().join("deploy/seeds/starter.txt");
-    let mut reader = crawler::seeds::SeedReader::new();
+    let mut reader = crawler::seeds::SeedReader::new(manifest::SiteScope::Public);
     let file = std::fs::File::open(path).unwrap();
     let mut hosts = BTreeSet::new();
     let each = |seed: store::Seed| hosts.extend([seed.host.to_string()]);

@@ -159,6 +159,17 @@ fn the_embedder_is_built_only_for_who_asks() {
     assert!(!manifest.contains("path ="), "{APART} stands alone");
 }
 
+/// RUSTSEC-2024-0436: `paste` is no longer maintained. The tensors of the optional embedder need it, and nothing else does.
+#[test]
+fn what_is_unmaintained_comes_with_the_embedder_alone() {
+    let metadata = metadata();
+    for (name, package) in members(&metadata) {
+        assert!(!reached(&metadata, package).contains("paste"), "{name} reaches paste without the embedder");
+    }
+    let deny = std::fs::read_to_string(metadata.workspace_root.join("deny.toml")).expect("deny.toml");
+    assert!(deny.contains("RUSTSEC-2024-0436"), "deny.toml says where it comes from");
+}
+
 #[test]
 fn every_dependency_of_the_workspace_says_what_it_is_for() {
     let metadata = metadata();

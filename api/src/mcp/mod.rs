@@ -25,6 +25,7 @@ use crate::app::App;
 use crate::client::Client;
 use crate::middleware::BODY_BYTES_MAX;
 use crate::offer::{Offer, run_by_name};
+use crate::origin;
 use crate::problem::Problem;
 
 /// Said to a model before it sees any tool.
@@ -141,7 +142,7 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         .with_sse_keep_alive(None)
         .with_max_request_body_bytes(BODY_BYTES_MAX)
         .with_allowed_hosts(app.names().list())
-        .with_allowed_origins(origins(app))
+        .with_allowed_origins(origin::origins(app.config()))
         .enforce_origin_validation();
     let service = StreamableHttpService::new(
         move || Ok(server.clone()),
@@ -149,17 +150,6 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         config,
     );
     Router::new().route_service("/mcp", service)
-}
-
-/// Pages that we serve ourselves; clients that are no browsers send no Origin.
-fn origins(app: &App) -> Vec<String> {
-    let port = app.config().listen.port();
-    let own = ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("http://{host}:{port}"));
-    let public = app.config().public_url.as_ref().and_then(|url| {
-        let port = url.port_or_known_default()?;
-        Some(format!("{}://{}:{port}", url.scheme(), url.host_str()?))
-    });
-    own.into_iter().chain(public).collect()
 }
 
 /// Why the server over standard streams ended.

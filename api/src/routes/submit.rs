@@ -1,7 +1,7 @@
 //! `POST /sites`: somebody asks for a domain to be visited. `POST /sites/{domain}/recheck`: its owner changed something.
 //!
-//! Nothing is fetched here: a seed is put into the queue, and the crawler visits it as politely as any other. What the
-//! crawler refuses (addresses inside a network, names without a public suffix) it refuses for these too.
+//! Nothing is fetched here: a seed is put into the queue, and the crawler visits it as politely as any other. A name that
+//! may not be a site ([`SiteScope`]) is refused, whichever way it comes.
 
 use axum::Extension;
 use axum::body::Bytes;
@@ -9,7 +9,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use chrono::{DateTime, TimeDelta, Utc};
-use manifest::{Host, ManifestUrl, SiteName};
+use manifest::{Host, ManifestUrl, SiteName, SiteScope};
 use serde::{Deserialize, Serialize};
 use store::{Seed, SeedOrigin};
 use utoipa::ToSchema;
@@ -80,6 +80,12 @@ pub(crate) async fn enqueue(
     host: Host,
     url: Option<ManifestUrl>,
 ) -> Result<(SubmissionAnswer, Left), Problem> {
+    let checked = match &url {
+        Some(url) => SiteScope::Public.check_url(url).map_err(|error| (error, "url")),
+        None => SiteScope::Public.check_host(&host).map_err(|error| (error, "domain")),
+    };
+    checked
+        .map_err(|(error, parameter)| Problem::bad_request(error.to_string()).with_parameter(parameter))?;
     let site = host.site();
     let left = app.limits().submission(client).map_err(|exhausted| {
         exhausted.problem("this address has submitted as many domains as it may for now")

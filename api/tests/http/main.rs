@@ -11,6 +11,7 @@ mod feeds;
 #[path = "../support/ground.rs"]
 mod ground;
 mod openapi;
+mod origins;
 mod owners;
 mod pages;
 mod protection;

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             // Nothing is left to do where even stderr is closed.
-            drop(writeln!(std::io::stderr(), "agentdex: {}", told(&error)));
+            drop(writeln!(std::io::stderr(), "agentdex: {}", settings::escape::lines(&told(&error))));
             ExitCode::from(if is_usage(&error) { 2 } else { 1 })
         }
     }

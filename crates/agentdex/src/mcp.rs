@@ -17,9 +17,11 @@ pub(crate) async fn run(shared: &SharedFlags, serve: &ServeFlags) -> anyhow::Res
     let _log = settings.start_logging("agentdex-mcp");
     let embedder = serve::open_embedder(&settings, serve)?;
     let config = serve::api_settings(shared, serve)?.resolve(settings).map_err(serve::usage)?;
-    let app = App::open(ApiConfig { embedder, ..config }).await?;
-    app.refresh_index();
     let shutdown = Shutdown::on_signals(api::STOP_MAX)?;
+    let opening = App::open(ApiConfig { embedder, ..config });
+    let Some(app) = shutdown.soft.run_until_cancelled(opening).await else { return Ok(ExitCode::SUCCESS) };
+    let app = app?;
+    app.refresh_index();
     api::serve_stdio(app, shutdown.soft).await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -80,10 +80,6 @@ pub(crate) async fn behind(
     let _log = resolved.shared.start_logging("agentdex");
     let Door { listener, config, embedder } = door;
     let url = format!("http://{}", listener.local_addr()?);
-    let store = Store::open(&resolved.shared.store).await?;
-    let index = IndexConfig { dir: config.index_dir.clone() };
-
-    let cancel = Cancel::on_signals(STOP_MAX)?;
     if resolved.dry_run {
         let why = "--dry-run is for crawler alone: here everything else would still be done";
         return Err(UsageError(why.to_owned()).into());
@@ -92,7 +88,12 @@ pub(crate) async fn behind(
         let why = "--metrics is for crawler alone: here the interface serves all of them under /metrics";
         return Err(UsageError(why.to_owned()).into());
     }
+    let cancel = Cancel::on_signals(STOP_MAX)?;
     let mut signals = JoinSet::new();
+    let opening = Store::open_when_available(&resolved.shared.store);
+    let Some(opened) = cancel.soft.run_until_cancelled(opening).await else { return Ok(ExitCode::SUCCESS) };
+    let store = opened?;
+    let index = IndexConfig { dir: config.index_dir.clone() };
     let stop = CancellationToken::new();
     let mut services = JoinSet::new();
     let (feed, following) = (store.clone(), index.clone());

@@ -28,6 +28,7 @@ mod safety;
 mod schema;
 mod semantic;
 mod served;
+mod site_scope;
 mod text;
 pub mod web;
 
@@ -44,3 +45,4 @@ pub use read::{
     read,
 };
 pub use semantic::known_types;
+pub use site_scope::SiteScope;

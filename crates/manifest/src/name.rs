@@ -23,6 +23,15 @@ pub enum NameError {
     IpLiteral(String),
     #[error("\"{0}\" is a public suffix, not a site: write a name below it")]
     PublicSuffix(String),
+    #[error(
+        "\"{0}\" is a name of private networks ({1}), visited as a seed under --allow-addresses alone: write a name of the \
+         public web, like example.org"
+    )]
+    PrivateName(String, &'static str),
+    #[error("\"{0}\" names no web site: {1}; write a name of the public web, like example.org")]
+    NoSite(String, &'static str),
+    #[error("\"{0}\" names port {1}: only port 443 is visited, so leave the port out")]
+    Port(String, u16),
     #[error("\"{0}\" is not a URL: {1}")]
     Url(String, String),
     #[error("\"{0}\" is not https: only https:// addresses are visited")]

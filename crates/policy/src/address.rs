@@ -8,7 +8,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use manifest::closed;
+use manifest::{SiteScope, closed};
 
 use crate::spread::Seed;
 
@@ -59,6 +59,11 @@ impl OwnNetworks {
     /// The networks as given.
     pub fn new(networks: impl IntoIterator<Item = IpNet>) -> Self {
         Self(networks.into_iter().collect())
+    }
+
+    /// Which names the operator's own seeds may have: addresses of private networks come with names of private networks.
+    pub const fn site_scope(&self) -> SiteScope {
+        if self.0.is_empty() { SiteScope::Public } else { SiteScope::WithPrivateNames }
     }
 
     fn holding(&self, address: IpAddr) -> Option<IpNet> {

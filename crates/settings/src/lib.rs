@@ -6,8 +6,10 @@
 
 mod environment;
 mod error;
+pub mod escape;
 mod file;
 mod keys;
+mod lines;
 pub mod log;
 mod secret;
 mod traces;

@@ -17,9 +17,13 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
 use crate::TracesUrl;
+use crate::lines::{self, Colours};
 
 /// Our own crates, which speak at the level that was asked for; others at `warn` unless everything was.
 const OUR_CRATES: [&str; 6] = ["agentdex", "api", "crawler", "indexer", "settings", "store"];
+/// The MCP server warns about every mistake of a client, and about nothing that an operator could mend. What fails on our
+/// side is logged by the tools.
+const SILENCED: &str = "rmcp=off";
 
 type Reload = Box<dyn Fn(LogLevel) -> Result<(), String> + Send + Sync>;
 static RELOAD: OnceLock<Reload> = OnceLock::new();
@@ -58,8 +62,11 @@ impl LogLevel {
     fn filter(self) -> EnvFilter {
         let level = self.as_str();
         EnvFilter::new(match self {
-            Self::Error | Self::Trace => level.to_owned(),
-            _ => OUR_CRATES.iter().fold("warn".to_owned(), |all, ours| format!("{all},{ours}={level}")),
+            Self::Trace => level.to_owned(),
+            Self::Error => format!("{level},{SILENCED}"),
+            _ => OUR_CRATES
+                .iter()
+                .fold(format!("warn,{SILENCED}"), |all, ours| format!("{all},{ours}={level}")),
         })
     }
 }
@@ -81,14 +88,8 @@ impl Drop for Log {
 /// changes nothing.
 pub fn start(program: &'static str, format: LogFormat, level: LogLevel, traces: Option<&TracesUrl>) -> Log {
     let (filter, handle) = tracing_subscriber::reload::Layer::new(level.filter());
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(may_colour(std::io::stderr().is_terminal(), std::env::var_os("NO_COLOR")))
-        .with_target(level >= LogLevel::Debug);
-    let lines = match format {
-        LogFormat::Text => lines.with_filter(filter).boxed(),
-        LogFormat::Json => lines.json().with_filter(filter).boxed(),
-    };
+    let colours = colours(std::io::stderr().is_terminal(), std::env::var_os("NO_COLOR"));
+    let lines = lines::layer(format, std::io::stderr, colours, level >= LogLevel::Debug).with_filter(filter);
     let (provider, failure) = match traces.map(|url| crate::traces::provider(program, url)) {
         Some(Ok(provider)) => (Some(provider), None),
         Some(Err(error)) => (None, Some(error)),
@@ -114,8 +115,9 @@ pub fn start(program: &'static str, format: LogFormat, level: LogLevel, traces: 
 }
 
 /// Colours are for terminals, and for those who did not set `NO_COLOR` (no-color.org: any value but an empty one).
-fn may_colour(is_terminal: bool, no_color: Option<OsString>) -> bool {
-    is_terminal && no_color.is_none_or(|value| value.is_empty())
+fn colours(is_terminal: bool, no_color: Option<OsString>) -> Colours {
+    let is_wanted = no_color.is_none_or(|value| value.is_empty());
+    if is_terminal && is_wanted { Colours::Shown } else { Colours::Left }
 }
 
 /// Changes how much is said from now on.
@@ -150,15 +152,19 @@ mod tests {
         for (is_terminal, no_color, coloured) in
             [(true, None, true), (true, Some(""), true), (true, Some("1"), false), (false, None, false)]
         {
-            assert_eq!(may_colour(is_terminal, no_color.map(OsString::from)), coloured, "{no_color:?}");
+            let colours = colours(is_terminal, no_color.map(OsString::from));
+            assert_eq!(colours == Colours::Shown, coloured, "{no_color:?}");
         }
     }
 
     #[test]
     fn libraries_stay_quiet_until_everything_is_asked_for() {
-        assert_eq!(LogLevel::Error.filter().to_string(), "error");
+        assert!(LogLevel::Error.filter().to_string().contains("error"));
         assert_eq!(LogLevel::Trace.filter().to_string(), "trace");
         let debug = LogLevel::Debug.filter().to_string();
         assert!(debug.contains("crawler=debug") && debug.contains("warn"), "{debug}");
+        for level in [LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug] {
+            assert!(level.filter().to_string().contains("rmcp=off"), "{level:?}");
+        }
     }
 }

@@ -30,6 +30,16 @@ pub enum StoreError {
         /// What the driver said.
         reason: String,
     },
+    /// The server is there and does not let this program in: a password, a database or a setting of TLS is wrong.
+    #[error(
+        "the database at {url} does not let this program in: {reason}; correct --database-url or DATABASE_URL"
+    )]
+    Rejected {
+        /// Where, without the password.
+        url: String,
+        /// What the server said.
+        reason: String,
+    },
     /// The database URL cannot be understood.
     #[error(
         "\"{url}\" is no database URL: {reason}; write postgres://user:password@host/database or sqlite:PATH"
@@ -173,6 +183,27 @@ impl StoreError {
     /// Whether waiting and trying again may help.
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::Unreachable { .. } | Self::DiskFull { .. })
+    }
+
+    /// Whether the server is away, so that a program that starts waits for it.
+    pub const fn is_away(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::Unreachable { .. })
+    }
+
+    /// Sorts what kept a first connection from being made. `url` is shown, without the password.
+    pub(crate) fn of_connecting(url: String, error: &sqlx::Error) -> Self {
+        use std::io::ErrorKind;
+        let reason = error.to_string();
+        let is_away = match error {
+            sqlx::Error::Database(error) => is_transient_code(&error.code().unwrap_or_default()),
+            sqlx::Error::Io(error) => {
+                !matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidInput)
+            }
+            sqlx::Error::PoolTimedOut => true,
+            sqlx::Error::Configuration(_) => return Self::BadUrl { url, reason },
+            _ => false,
+        };
+        if is_away { Self::Unreachable { url, reason } } else { Self::Rejected { url, reason } }
     }
 
     /// Whether the server takes no writes: a replica.

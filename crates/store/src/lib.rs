@@ -22,6 +22,7 @@ mod postgres;
 mod rest;
 mod schema;
 mod sqlite;
+mod waiting;
 
 pub use config::{Backend, CONNECTIONS_DEFAULT, DatabaseUrl, SLOW_STATEMENT_DEFAULT, StoreConfig};
 pub use contract::Store;

@@ -47,6 +47,8 @@ pub(crate) struct PackedBody {
     pub(crate) body: Vec<u8>,
     /// Size before compression.
     pub(crate) bytes: u64,
+    /// Of the bytes before compression.
+    pub(crate) hash: ContentHash,
 }
 
 /// A visit's parts.
@@ -68,7 +70,11 @@ impl PackedVisit {
         for fetch in &visit.fetches {
             let id = ManifestId::of(&fetch.url);
             if let Some(body) = fetch.body.as_ref().filter(|_| fetch.store_body) {
-                let packed = PackedBody { body: compress(body, "document")?, bytes: body.len() as u64 };
+                let packed = PackedBody {
+                    body: compress(body, "document")?,
+                    bytes: body.len() as u64,
+                    hash: ContentHash::of(body),
+                };
                 bodies.insert(id.clone(), packed);
             }
             if let Some(packed) = PackedFetch::of_fetch(fetch)? {

@@ -84,6 +84,16 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a method waits for a free connection before it reports the database as unavailable.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The first connection. `shown` is the URL without the password.
+async fn connect(options: &PgConnectOptions, shown: String) -> Result<Connection, StoreError> {
+    let connecting = tokio::time::timeout(CONNECT_TIMEOUT, options.connect());
+    let Ok(connected) = connecting.await else {
+        let reason = format!("no answer within {} s", CONNECT_TIMEOUT.as_secs());
+        return Err(StoreError::Unreachable { url: shown, reason });
+    };
+    connected.map_err(|error| StoreError::of_connecting(shown, &error))
+}
+
 #[derive(Debug)]
 pub(crate) struct Pool(PgPool);
 
@@ -99,11 +109,7 @@ impl Pool {
             .options(PLANNER)
             .statement_cache_capacity(crate::config::STATEMENTS_PREPARED)
             .log_slow_statements(LevelFilter::Warn, config.slow_statement);
-        let unreachable = |reason: String| StoreError::Unreachable { url: shown.clone(), reason };
-        let mut connection = tokio::time::timeout(CONNECT_TIMEOUT, options.connect())
-            .await
-            .map_err(|_| unreachable(format!("no answer within {} s", CONNECT_TIMEOUT.as_secs())))?
-            .map_err(|error| unreachable(error.to_string()))?;
+        let mut connection = connect(&options, shown).await?;
         let schema = crate::schema::migrate(&mut connection, &MIGRATIONS).await?;
         if let Schema::Newer { known, .. } = schema {
             let contractions = sql::server::contractions_after(&mut connection, known).await;
@@ -119,12 +125,9 @@ impl Pool {
     /// The schema of a database, which stays as it is.
     pub(crate) async fn schema(url: &str) -> Result<SchemaState, StoreError> {
         let shown = DatabaseUrl::Postgres(url.to_owned()).to_string();
-        let unreachable =
-            |error: sqlx::Error| StoreError::Unreachable { url: shown.clone(), reason: error.to_string() };
-        let options: PgConnectOptions = url.parse().map_err(unreachable)?;
-        let connecting = tokio::time::timeout(CONNECT_TIMEOUT, options.connect());
-        let mut connection =
-            connecting.await.map_err(|_| unreachable(sqlx::Error::PoolTimedOut))?.map_err(unreachable)?;
+        let options: PgConnectOptions =
+            url.parse().map_err(|error| StoreError::of_connecting(shown.clone(), &error))?;
+        let mut connection = connect(&options, shown).await?;
         Ok(crate::schema::state(&mut connection, &MIGRATIONS).await)
     }
 

@@ -38,7 +38,7 @@ pub fn main() -> ExitCode {
 
 fn complain(error: &anyhow::Error) -> ExitCode {
     // stderr that is closed leaves nobody to tell
-    drop(writeln!(std::io::stderr().lock(), "crawler: {error}"));
+    drop(writeln!(std::io::stderr().lock(), "crawler: {}", ::settings::escape::line(&error.to_string())));
     let is_usage =
         error.is::<UsageError>() || error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_usage);
     ExitCode::from(if is_usage { 2 } else { 1 })
@@ -54,10 +54,12 @@ async fn dispatch(command: Option<Command>, settings: Settings, flags: SharedFla
     if command.as_ref().is_some_and(Command::only_reads) {
         settings.shared.store.url.existing().map_err(|error| UsageError(error.to_string()))?;
     }
-    let store = open(&settings).await?;
+    if command.is_none() && !settings.dry_run {
+        return crawl(settings, flags).await;
+    }
+    let store = Store::open(&settings.shared.store).await?;
     let done = match command {
-        None if settings.dry_run => commands::dry_run(&settings, &store).await,
-        None => crawl(settings, store.clone(), flags).await,
+        None => commands::dry_run(&settings, &store).await,
         Some(Command::Explain { domain, visits }) => {
             explain::run(&store, &domain, visits, settings.output).await
         }
@@ -74,17 +76,28 @@ async fn dispatch(command: Option<Command>, settings: Settings, flags: SharedFla
     done
 }
 
-async fn open(settings: &Settings) -> anyhow::Result<Store> {
-    Ok(Store::open(&settings.shared.store).await?)
-}
-
-async fn crawl(settings: Settings, store: Store, flags: SharedFlags) -> anyhow::Result<()> {
+/// Opens the database, waiting for it while it is away, and crawls until the pass is over or a signal comes.
+async fn crawl(settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
     warn_without_contact(&settings);
     let cancel = Cancel::on_signals(STOP_MAX)?;
     let tracker = TaskTracker::new();
     tracker.spawn(::settings::log::reload_on_hangup(move || log_level(&flags)));
+    let opening = Store::open_when_available(&settings.shared.store);
+    let Some(opened) = cancel.soft.run_until_cancelled(opening).await else { return Ok(()) };
+    let store = opened?;
+    let crawled = crawl_with(settings, &store, cancel, &tracker).await;
+    store.close().await;
+    crawled
+}
+
+async fn crawl_with(
+    settings: Settings,
+    store: &Store,
+    cancel: Cancel,
+    tracker: &TaskTracker,
+) -> anyhow::Result<()> {
     if let Some(address) = settings.metrics {
-        crate::serve_metrics(address, &tracker, cancel.hard.clone()).map_err(UsageError)?;
+        crate::serve_metrics(address, tracker, cancel.hard.clone()).map_err(UsageError)?;
     }
     if let Some(signer) = &settings.crawl.egress.signer {
         let path = settings.shared.data_dir.join(KEY_DIRECTORY);
@@ -95,7 +108,7 @@ async fn crawl(settings: Settings, store: Store, flags: SharedFlags) -> anyhow::
     let watch = Watch::new(settings.shared.verbosity);
     let output = settings.output;
     let data_dir = settings.shared.data_dir.display().to_string();
-    let ran = crate::run(settings.crawl, store, cancel, |news| watch.show(&news)).await;
+    let ran = crate::run(settings.crawl, store.clone(), cancel, |news| watch.show(&news)).await;
     watch.finish();
     let summary = ran?;
     match output {
@@ -103,7 +116,7 @@ async fn crawl(settings: Settings, store: Store, flags: SharedFlags) -> anyhow::
         OutputFormat::Text => {
             let audience = if std::io::stdout().is_terminal() { Audience::Terminal } else { Audience::Pipe };
             let next = format!("indexer --once --data-dir {data_dir} && api --data-dir {data_dir}");
-            output::line(&report::text(&summary, audience, &next))?;
+            output::text(&report::text(&summary, audience, &next))?;
         }
     }
     anyhow::ensure!(

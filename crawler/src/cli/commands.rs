@@ -1,7 +1,7 @@
 //! `check`, `block` and `unblock`.
 
 use anyhow::Context;
-use manifest::{Finding, Host, ManifestUrl, SiteName};
+use manifest::{Finding, Host, ManifestUrl, SiteName, SiteScope};
 use store::{BlockOutcome, Seed, SeedOrigin, Store, StoredManifest};
 
 use super::report;
@@ -15,7 +15,7 @@ const FINDINGS_MAX: usize = 50;
 
 /// Visits a site now and shows its manifests.
 pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> anyhow::Result<()> {
-    let seed = seed_of(domain)?;
+    let seed = seed_of(domain, settings.crawl.egress.own_networks.site_scope())?;
     let site = seed.host.site();
     let blocked = store.blocked_among(std::slice::from_ref(&site)).await?;
     anyhow::ensure!(
@@ -45,8 +45,9 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
 
 fn show(stored: &StoredManifest) -> std::io::Result<()> {
     let manifest = &stored.manifest;
+    output::text("")?;
     output::line(&format!(
-        "\n{} ({}, {}): {} capabilities, {} findings",
+        "{} ({}, {}): {} capabilities, {} findings",
         manifest.url,
         manifest.format(),
         stored.status,
@@ -54,15 +55,18 @@ fn show(stored: &StoredManifest) -> std::io::Result<()> {
         manifest.findings.len()
     ))?;
     for finding in manifest.findings.iter().take(FINDINGS_MAX) {
-        output::line(&finding_line(finding))?;
+        finding_lines(finding).iter().try_for_each(|line| output::line(line))?;
     }
     Ok(())
 }
 
-fn finding_line(finding: &Finding) -> String {
+fn finding_lines(finding: &Finding) -> [String; 2] {
     let pointer = if finding.pointer.is_empty() { "(document)" } else { &finding.pointer };
     let severity = finding.severity.as_str();
-    format!("  {severity}  {} at {pointer}: {}\n        {}", finding.code, finding.text, finding.fix)
+    [
+        format!("  {severity}  {} at {pointer}: {}", finding.code, finding.text),
+        format!("        {}", finding.fix),
+    ]
 }
 
 /// Prints the key directory of the signing key.
@@ -78,7 +82,7 @@ pub(super) async fn dry_run(settings: &Settings, store: &Store) -> anyhow::Resul
     if settings.output == OutputFormat::Json {
         return Ok(output::json(&plan)?);
     }
-    Ok(output::line(&report::dry_run_text(&plan))?)
+    Ok(output::text(&report::dry_run_text(&plan))?)
 }
 
 /// Leaves sites out and purges what was read.
@@ -116,13 +120,15 @@ fn sites(domains: &[String]) -> Result<Vec<SiteName>, UsageError> {
     domains.iter().map(|domain| site_of(domain).map_err(|error| UsageError(error.to_string()))).collect()
 }
 
-fn seed_of(domain: &str) -> Result<Seed, UsageError> {
+fn seed_of(domain: &str, scope: SiteScope) -> Result<Seed, UsageError> {
     let wrong = |error: manifest::NameError| UsageError(error.to_string());
     let origin = SeedOrigin::Submitted;
     if domain.contains("://") {
         let url = ManifestUrl::parse(domain).map_err(wrong)?;
+        scope.check_url(&url).map_err(wrong)?;
         return Ok(Seed { host: url.host(), url: Some(url), rank: None, origin, revisit_now: true });
     }
     let host = Host::parse(domain).map_err(wrong)?;
+    scope.check_host(&host).map_err(wrong)?;
     Ok(Seed { host, url: None, rank: None, origin, revisit_now: true })
 }

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use ::settings::escape;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
@@ -96,7 +97,7 @@ impl Watch {
 
     fn say(&self, text: &str) {
         match (&self.bar, &self.lines) {
-            (Some(bar), _) => bar.println(text),
+            (Some(bar), _) => bar.println(escape::line(text)),
             (None, Some(_)) => write_line(text),
             (None, None) => {}
         }
@@ -116,5 +117,5 @@ fn line_of(summary: &Summary, open: usize) -> String {
 
 /// A progress line that cannot be written is not worth an error.
 fn write_line(text: &str) {
-    drop(writeln!(std::io::stderr().lock(), "{text}"));
+    drop(writeln!(std::io::stderr().lock(), "{}", escape::line(text)));
 }

@@ -12,8 +12,9 @@ mod archive;
 use std::collections::HashSet;
 use std::io::{self, BufRead};
 
-use manifest::{Host, ManifestUrl, NameError, SiteName};
+use manifest::{Host, ManifestUrl, NameError, SiteScope};
 use serde::Serialize;
+use settings::escape::is_unsafe;
 use store::{Seed, SeedOrigin};
 
 /// Longest line that is looked at; the longest URL that is kept has 8 KiB.
@@ -67,15 +68,17 @@ pub enum SeedError {
 }
 
 /// Reads seeds from any number of sources, each seed once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SeedReader {
+    scope: SiteScope,
     seen: HashSet<u64>,
     report: SeedReport,
 }
 
 impl SeedReader {
-    pub fn new() -> Self {
-        Self::default()
+    /// Takes the names of this scope; lines with others are rejected.
+    pub fn new(scope: SiteScope) -> Self {
+        Self { scope, seen: HashSet::new(), report: SeedReport::default() }
     }
 
     /// Reads one source, handing over each new seed.
@@ -129,7 +132,7 @@ impl SeedReader {
 
     /// One line, or one URL of an XML file, which has no line and stands for its host alone.
     fn line(&mut self, name: &str, number: u64, text: &str, tally: &mut Tally, each: &mut impl FnMut(Seed)) {
-        match parse_line(text) {
+        match parse_line(text, self.scope) {
             Ok(None) => {}
             Ok(Some(seed)) => {
                 tally.used += 1;
@@ -210,7 +213,7 @@ impl Tally {
 
 /// What a stranger wrote, as a terminal may show it: short, and without control characters.
 fn shown(text: &str, chars_max: usize) -> String {
-    text.chars().filter(|c| !c.is_control()).take(chars_max).collect()
+    text.chars().filter(|letter| !is_unsafe(*letter)).take(chars_max).collect()
 }
 
 fn damaged(name: &str, reason: String) -> SeedError {
@@ -253,14 +256,14 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-fn parse_line(line: &str) -> Result<Option<Seed>, String> {
+fn parse_line(line: &str, scope: SiteScope) -> Result<Option<Seed>, String> {
     let content = line.split('#').next().unwrap_or_default().trim();
     // the fragment of a URL is no comment, but says nothing about what to fetch either
     if content.is_empty() {
         return Ok(None);
     }
     let (rank, name) = split_rank(content);
-    let seed = if name.contains("://") { parse_url(name) } else { parse_host(name) };
+    let seed = if name.contains("://") { parse_url(name, scope) } else { parse_host(name, scope) };
     seed.map(|seed| Some(Seed { rank, ..seed })).map_err(|error| error.to_string())
 }
 
@@ -271,37 +274,24 @@ fn split_rank(content: &str) -> (Option<u32>, &str) {
     ranked.map_or((None, content), |(rank, name)| (Some(rank), name))
 }
 
-fn parse_host(name: &str) -> Result<Seed, NameError> {
+fn parse_host(name: &str, scope: SiteScope) -> Result<Seed, NameError> {
     if name.contains('/') {
-        return parse_url(&format!("https://{name}"));
+        return parse_url(&format!("https://{name}"), scope);
     }
     let host = Host::parse(name)?;
-    check_site(&host)?;
+    scope.check_host(&host)?;
     Ok(Seed::of_host(host))
 }
 
 /// `http` is read as `https`: lists are older than certificates, and only https is visited.
-fn parse_url(text: &str) -> Result<Seed, NameError> {
+fn parse_url(text: &str, scope: SiteScope) -> Result<Seed, NameError> {
     let https = text.strip_prefix("http://").map(|rest| format!("https://{rest}"));
     let url = ManifestUrl::parse(https.as_deref().unwrap_or(text))?;
-    if url.port() != 443 {
-        return Err(NameError::Url(text.to_owned(), "only port 443 is visited".to_owned()));
-    }
+    scope.check_url(&url)?;
     let host = url.host();
-    check_site(&host)?;
     let names_a_path = url.path_and_query() != "/";
     let url = names_a_path.then_some(url);
     Ok(Seed { host, url, rank: None, origin: SeedOrigin::File, revisit_now: false })
-}
-
-fn check_site(host: &Host) -> Result<(), NameError> {
-    let is_suffix = psl::domain_str(host.as_str()).is_none();
-    let site = SiteName::of(host);
-    if is_suffix && site.as_str() == host.as_str() {
-        Err(NameError::PublicSuffix(host.to_string()))
-    } else {
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::*;
 
 fn read(text: &[u8]) -> (Vec<Seed>, SeedReport) {
     let mut seeds = Vec::new();
-    let mut reader = SeedReader::new();
+    let mut reader = SeedReader::new(SiteScope::Public);
     reader.read("list", text, |seed| seeds.push(seed)).unwrap();
     (seeds, reader.into_report())
 }
@@ -44,6 +44,17 @@ fn bad_lines_are_reported_with_their_number_and_passed_over() {
 }
 
 #[test]
+fn private_names_are_seeds_of_operators_who_allow_their_addresses() {
+    let list = b"a.example\nwiki.internal\nprinter.local\nx.onion\n127.in-addr.arpa\n";
+    let (seeds, report) = read(list);
+    assert_eq!((seeds.len(), report.rejected_count), (1, 4));
+    assert!(report.rejected[0].reason.contains("--allow-addresses"), "{}", report.rejected[0].reason);
+    let (mut reader, mut hosts) = (SeedReader::new(SiteScope::WithPrivateNames), Vec::new());
+    reader.read("list", &list[..], |seed| hosts.push(seed.host.to_string())).unwrap();
+    assert_eq!(hosts, ["a.example", "wiki.internal", "printer.local"]);
+}
+
+#[test]
 fn what_a_stranger_wrote_is_shown_short_and_without_control_characters() {
     let line = format!("a.example\n\x1b[31mevil\x1b[0m\x07 {}\n", "x".repeat(100_000));
     let (_, report) = read(line.as_bytes());
@@ -56,7 +67,7 @@ fn what_a_stranger_wrote_is_shown_short_and_without_control_characters() {
 
 #[test]
 fn duplicates_count_once_across_sources() {
-    let mut reader = SeedReader::new();
+    let mut reader = SeedReader::new(SiteScope::Public);
     let mut hosts = Vec::new();
     reader.read("one", &b"a.example\nA.EXAMPLE.\n"[..], |seed| hosts.push(seed.host)).unwrap();
     reader.read("two", &b"a.example\nb.example"[..], |seed| hosts.push(seed.host)).unwrap();
@@ -66,9 +77,13 @@ fn duplicates_count_once_across_sources() {
 
 #[test]
 fn sources_without_any_seed_are_an_error_that_says_so() {
-    let empty = SeedReader::new().read("list", &b"# nothing\n\n"[..], |_| {}).unwrap_err().to_string();
+    let empty = SeedReader::new(SiteScope::Public)
+        .read("list", &b"# nothing\n\n"[..], |_| {})
+        .unwrap_err()
+        .to_string();
     assert!(empty.contains("list holds no seed"), "{empty}");
-    let wrong = SeedReader::new().read("list", &b"{\n}\n"[..], |_| {}).unwrap_err().to_string();
+    let wrong =
+        SeedReader::new(SiteScope::Public).read("list", &b"{\n}\n"[..], |_| {}).unwrap_err().to_string();
     assert!(wrong.contains("none of the 2 lines") && wrong.contains("line 1"), "{wrong}");
 }
 
@@ -109,7 +124,7 @@ fn archives_and_feeds_are_lists_too() {
 #[test]
 fn what_only_looks_like_an_archive_or_xml_is_told() {
     for bytes in [&b"PK\x03\x04nothing"[..], b"<opml><body>", b"<html><p>hello</html>"] {
-        let error = SeedReader::new().read("list", bytes, |_| {}).unwrap_err().to_string();
+        let error = SeedReader::new(SiteScope::Public).read("list", bytes, |_| {}).unwrap_err().to_string();
         assert!(error.contains("list"), "{error}");
     }
 }

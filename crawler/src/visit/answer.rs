@@ -10,7 +10,7 @@ use manifest::model::Served;
 use policy::FetchOutcome;
 use policy::freshness::{self, CacheRecord, NotModified};
 use policy::redirect::{Purpose, RedirectDecision, decide};
-use store::{ResourceState, Seed, StoreError};
+use store::{ResourceState, StoreError};
 
 use super::ask::{Exchange, end_of_failure, millis};
 use super::fetched::{Document, Fetched};
@@ -146,8 +146,7 @@ impl Visit<'_> {
             }
             RedirectDecision::OtherSite(next) => {
                 let reason = format!("redirects to {next}, which is another site");
-                let seeds = vec![Seed::linked(next, task.url.clone())];
-                self.progress.follow(Leads { tasks: Vec::new(), seeds });
+                self.progress.follow(Leads::of_redirect(next, &task.url));
                 (FetchOutcome::RedirectedAway, reason)
             }
             RedirectDecision::Refuse(refusal) => {

@@ -5,7 +5,7 @@
 
 use http::header::LINK;
 use manifest::model::Follow;
-use manifest::{Discovery, Manifest, ManifestUrl, web};
+use manifest::{Discovery, Manifest, ManifestUrl, SiteScope, web};
 use policy::{BodyKind, RobotsFile};
 use store::Seed;
 
@@ -47,13 +47,28 @@ impl Leads {
         if task.url.port() != 443 {
             return;
         }
+        // a site of a private network links to itself; to others it links as anybody does
         if task.url.site() == from.site() {
             if self.tasks.len() < LINKS_FOLLOWED_MAX {
                 self.tasks.push(Task { linked_from: Some(Box::new(from.clone())), ..task });
             }
-        } else if self.seeds.len() < SEEDS_MAX {
-            self.seeds.push(Seed::linked(task.url, from.clone()));
+        } else {
+            self.add_seed(task.url, from);
         }
+    }
+
+    /// Another site becomes a seed where its name may be one.
+    fn add_seed(&mut self, url: ManifestUrl, from: &ManifestUrl) {
+        if self.seeds.len() < SEEDS_MAX && SiteScope::Public.check_url(&url).is_ok() {
+            self.seeds.push(Seed::linked(url, from.clone()));
+        }
+    }
+
+    /// What a redirect to another site leads to.
+    pub(crate) fn of_redirect(url: ManifestUrl, from: &ManifestUrl) -> Self {
+        let mut leads = Self::default();
+        leads.add_seed(url, from);
+        leads
     }
 }
 
@@ -202,6 +217,31 @@ mod tests {
             "<http://a.example/a>; rel=ard, <https://a.example:8443/a>; rel=ard, <https://10.0.0.1/>; rel=ard",
         );
         assert_eq!(of_headers(&url("https://a.example/"), &head), Leads::default());
+    }
+
+    #[test]
+    fn what_may_not_be_a_site_is_not_linked_to() {
+        let from = url("https://a.example/");
+        let link = |to: &str| of_headers(&from, &head(&format!("<{to}>; rel=ard"))).seeds.len();
+        for refused in [
+            "https://co.uk/a.json",
+            "https://b.internal/a.json",
+            "https://b.local/a.json",
+            "https://b.home.arpa/a.json",
+            "https://b.onion/a.json",
+            "https://b.invalid/a.json",
+            "https://127.in-addr.arpa/a.json",
+            "https://b.example:22/a.json",
+        ] {
+            assert_eq!(link(refused), 0, "{refused}");
+            if let Ok(refused) = ManifestUrl::parse(refused) {
+                assert!(Leads::of_redirect(refused, &from).seeds.is_empty());
+            }
+        }
+        assert_eq!(link("https://b.test/a.json"), 1);
+        assert_eq!(Leads::of_redirect(url("https://b.test/"), &from).seeds.len(), 1);
+        let inside = url("https://a.internal/");
+        assert_eq!(of_headers(&inside, &head("</a.json>; rel=ard")).tasks.len(), 1, "its own documents");
     }
 
     #[test]

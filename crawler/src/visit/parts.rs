@@ -158,9 +158,14 @@ impl Visit<'_> {
     }
 
     async fn stored_bytes(&self, hash: Option<&ContentHash>) -> Result<Option<Vec<u8>>, StoreError> {
-        match hash {
-            Some(hash) => patiently("a document to be read", || self.tools.store.document_find(hash)).await,
-            None => Ok(None),
+        let Some(hash) = hash else { return Ok(None) };
+        match patiently("a document to be read", || self.tools.store.document_find(hash)).await {
+            // a copy that is not what was fetched is none
+            Err(error @ StoreError::BadRow { .. }) => {
+                tracing::error!(%error, "a stored document cannot be used");
+                Ok(None)
+            }
+            found => found,
         }
     }
 

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use agentdex_tests::audit;
 use serde_json::json;
-use testweb::{Addresses, Answer, Host, Web};
+use testweb::{Addresses, Answer, Handshake, Host, Web};
 
 use crate::fleet::{CONTACT_EMAIL, DELAY, Stopped};
 
 const SHOPS: usize = 60;
 const ODD_SITES: usize = 30;
+/// Kinds of odd sites; the last is not odd.
+const MOODS: usize = 22;
 const PATH: &str = "/agent.json";
 const JSON: &str = "application/json";
 const OPEN: &str = "User-agent: *\nDisallow: /private/\n";
@@ -85,7 +87,7 @@ impl Weather {
         self.changes += 1;
         if chance.below(3) == 0 {
             let name = format!("odd{}.test", chance.below(ODD_SITES));
-            let mood = chance.below(14);
+            let mood = chance.below(MOODS);
             return self.web.set_host(odd(&name, mood, self.changes));
         }
         let name = format!("shop{}.test", chance.below(SHOPS));
@@ -139,6 +141,33 @@ fn manifest(domain: &str, version: usize) -> String {
     .to_string()
 }
 
+/// Sites that mean harm: documents that cost a reader much, heads and robots.txt files without end, and links to where
+/// nobody may be led.
+fn hostile(host: &Host, mood: usize) -> Host {
+    let host = host.clone();
+    let second = Duration::from_secs(1);
+    match mood {
+        13 => host.route(PATH, Answer::json("{}").padded(60, 16 * 1024)),
+        14 => host.route("/robots.txt", Answer::text(OPEN.repeat(1_000)).dripping(1, second)),
+        15 => host.handshake(Handshake::Stall),
+        16 => host.route(PATH, Answer::json("[".repeat(200_000))),
+        17 => host.route(PATH, Answer::json(format!("[{}0]", "0,".repeat(500_000)))),
+        18 => {
+            let yaml = format!("openapi: 3.0.0\nx: {}", "[".repeat(200_000));
+            let page = Answer::html("").header("link", "</openapi.yaml>; rel=\"service-desc\"");
+            host.route("/", page).file("/openapi.yaml", "application/yaml", yaml)
+        }
+        19 => host.redirect("/robots.txt", 302, "https://shop0.test/robots.txt"),
+        _ => host.route(
+            "/",
+            Answer::html("").header(
+                "link",
+                "<https://a.internal/x>; rel=ard, <https://x.onion/x>; rel=ard, <https://co.uk/x>; rel=ard",
+            ),
+        ),
+    }
+}
+
 /// The ways in which real sites trouble a crawler.
 fn odd(name: &str, mood: usize, version: usize) -> Host {
     let host = Host::new(name).robots(OPEN);
@@ -156,6 +185,7 @@ fn odd(name: &str, mood: usize, version: usize) -> Host {
         10 => host.route(PATH, Answer::status(500)),
         11 => host.route("/robots.txt", Answer::status(503)),
         12 => host.refusing_connections(),
+        13..=20 => hostile(&host, mood),
         _ => shop(name, version),
     }
 }

@@ -263,6 +263,60 @@ pub(crate) async fn housekeeping_keeps_what_is_young_enough(backend: Backend) {
     assert!(told.starts_with("5 entries of the feed"), "{told}");
 }
 
+const WHOLE: &str = "/.well-known/agent-manifest.json";
+const PART: &str = "/openapi.json";
+
+const MUSEUM_PART: &str = r#"{"openapi": "3.1.0", "info": {"title": "Museum", "version": "1"},
+    "servers": [{"url": "https://museum.test/api"}],
+    "paths": {"/tickets": {"post": {"operationId": "buy_ticket", "summary": "Tickets",
+        "responses": {"200": {"description": "ok"}}}}}}"#;
+
+/// Bytes that are no longer those that were kept are not served, and the crawler asks for the document as if it had none.
+pub(crate) async fn a_damaged_document_is_never_served_and_asked_for_again(backend: Backend) {
+    let whole = |name: &str| {
+        serde_json::json!({"arws_version": "1.0", "name": name, "description": "A museum",
+            "tools": format!("https://museum.test{PART}")})
+        .to_string()
+    };
+    let host = Host::new("museum.test").file(WHOLE, "application/json", whole("Museum")).file(
+        PART,
+        "application/json",
+        MUSEUM_PART,
+    );
+    let world = World::start(backend, Web::builder().host(host)).await;
+    world.write_seeds(["museum.test"]);
+    world.crawl(&[]);
+    world.index();
+    let api = world.api().await;
+    let found = api.get("/search?q=buy+ticket&limit=1").await;
+    let id = found["results"][0]["manifest_id"].as_str().unwrap_or_else(|| panic!("{found}")).to_owned();
+    let raw = format!("/manifests/{id}/raw");
+    assert_eq!(api.get(&raw).await["name"], "Museum", "a manifest with parts is checked by its own bytes");
+
+    world.execute("UPDATE document SET body_hash = 'ffff'").await;
+    let damaged = api.try_get(&raw).await.unwrap();
+    assert_eq!(damaged.status(), 500);
+    assert_eq!(damaged.headers()["content-type"], "application/problem+json");
+    let problem = api.get(&raw).await;
+    assert_eq!((&problem["errorCode"], &problem["arws_version"]), (&"INTERNAL_ERROR".into(), &Value::Null));
+
+    world.web.set_file("museum.test", WHOLE, "application/json", whole("Gallery"));
+    let output = output(world.crawler(&["--revisit", "0s"]));
+    let told = said(&output);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("a stored document cannot be used") && told.contains("table document"), "{told}");
+    let hits = world.web.log().hits();
+    let asked =
+        |path: &str| hits.iter().filter(|hit| hit.path == path).map(|hit| hit.status).collect::<Vec<_>>();
+    assert_eq!(
+        asked(PART),
+        [Some(200), Some(200)],
+        "it did not change, and is asked for plainly all the same"
+    );
+    world.index();
+    assert_eq!(api.search("q=buy+ticket").await.first().map(String::as_str), Some("buy_ticket"));
+}
+
 fn is_installed(program: &str) -> bool {
     Command::new(program).arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success())
 }

@@ -8,6 +8,9 @@ mod database;
 mod faults;
 mod fleet;
 mod flow;
+mod hostile_fleet;
+mod late_database;
+mod logs;
 mod many;
 mod own;
 mod owners;
@@ -57,8 +60,34 @@ on_both_back_ends! {
     database::what_cannot_be_imported_is_refused_with_its_reason,
     database::a_live_database_is_backed_up_and_restored,
     database::housekeeping_keeps_what_is_young_enough,
+    database::a_damaged_document_is_never_served_and_asked_for_again,
     faults::every_scope_is_kept_at_once,
     faults::the_interface_serves_the_key_of_a_signing_crawler,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_programs_wait_for_a_database_that_starts_later() {
+    late_database::programs_wait_for_a_database_that_starts_later().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_forge_no_line_and_raise_no_alarm_in_text() {
+    logs::clients_forge_no_line_and_raise_no_alarm_in_text().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_forge_no_line_and_raise_no_alarm_in_json() {
+    logs::clients_forge_no_line_and_raise_no_alarm_in_json().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_forge_no_line_where_everything_is_logged() {
+    logs::clients_forge_no_line_where_everything_is_logged().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_honest_sites_keep_their_pace_among_hostile_ones() {
+    hostile_fleet::honest_sites_keep_their_pace_among_hostile_ones().await;
 }
 
 /// The embedded database cannot go away by itself.

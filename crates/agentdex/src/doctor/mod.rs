@@ -18,6 +18,7 @@ use crawler::output::OutputFormat;
 use indexer::cli::Settings;
 use indexer::snapshot::Place;
 use serde::Serialize;
+use settings::escape;
 
 use self::snapshots::Places;
 use crate::configuration::shared_arguments;
@@ -145,9 +146,9 @@ fn show(finding: &Finding, out: &mut impl Write) -> std::io::Result<()> {
         Health::Doubtful => "doubtful",
         Health::Bad => "BAD",
     };
-    writeln!(out, "{:<10}{health:<10}{}", subject.unwrap_or_default(), finding.found)?;
+    writeln!(out, "{:<10}{health:<10}{}", subject.unwrap_or_default(), escape::line(&finding.found))?;
     match &finding.advice {
-        Some(advice) => writeln!(out, "{:<20}-> {advice}", ""),
+        Some(advice) => writeln!(out, "{:<20}-> {}", "", escape::line(advice)),
         None => Ok(()),
     }
 }

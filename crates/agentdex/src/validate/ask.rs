@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, bail};
 use crawler::Look;
-use crawler::cli::{CrawlFlags, SharedFlags};
+use crawler::cli::{CrawlFlags, SharedFlags, UsageError};
 use manifest::ManifestUrl;
 use store::{FetchRecord, Store};
 
@@ -16,6 +16,8 @@ pub(crate) async fn ask(
 ) -> anyhow::Result<Source> {
     let resolved = crawler::cli::resolve(shared, crawl)?;
     let _log = resolved.shared.start_logging("agentdex-validate");
+    let scope = resolved.crawl.egress.own_networks.site_scope();
+    scope.check_host(&url.host()).map_err(|error| UsageError(error.to_string()))?;
     let folder = tempfile::tempdir().context("cannot make a folder for the visit")?;
     let store = Store::open_in_data_dir(folder.path()).await?;
     let looked = crawler::look(&resolved.crawl, &store, url).await;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use manifest::{Finding, Severity};
+use settings::escape::is_unsafe;
 
 use super::Checked;
 
@@ -64,6 +65,10 @@ fn escaped(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
+            // as a number, which XML 1.0 can carry
+            unsafe_letter if is_unsafe(unsafe_letter) && unsafe_letter >= '\u{7f}' => {
+                escaped.push_str(&format!("&#{};", u32::from(unsafe_letter)));
+            }
             '\t' | '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'.. => {
                 escaped.push(character);
             }

@@ -221,8 +221,7 @@ fn print_json(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Result<()>
         "capabilities": manifest.capabilities.len(),
         "served": checked.served,
     });
-    serde_json::to_writer_pretty(&mut *out, &report)?;
-    writeln!(out)?;
+    writeln!(out, "{}", settings::escape::json(&serde_json::to_string_pretty(&report)?))?;
     Ok(())
 }
 

@@ -23,8 +23,7 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
         "$schema": SCHEMA, "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
     });
-    serde_json::to_writer_pretty(&mut *out, &log)?;
-    writeln!(out)?;
+    writeln!(out, "{}", settings::escape::json(&serde_json::to_string_pretty(&log)?))?;
     Ok(())
 }
 

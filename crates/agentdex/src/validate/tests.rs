@@ -37,6 +37,24 @@ fn text_names_the_dialect_the_place_and_the_cure() {
     assert!(said.contains("agent.json:5:5: must"), "{said}");
 }
 
+/// A document whose words clear a screen and pretend to be lines of ours.
+#[test]
+fn words_of_a_document_steer_no_terminal_and_begin_no_line() {
+    let hostile = "\\u001b[2J\\u009b31m\\u202e\\nagent.json:1:1: must: forged";
+    let text =
+        BROKEN.replace("<buy>", hostile).replace("\"actions\"", &format!("\"{hostile}\": 1, \"actions\""));
+    for format in ["text", "json", "sarif", "junit"] {
+        let (_, said) = validate("agent.json", &text, &["--output", format]);
+        assert!(
+            !said.chars().any(|letter| letter != '\n' && settings::escape::is_unsafe(letter)),
+            "{said:?}"
+        );
+        if format == "text" {
+            assert!(!said.lines().any(|line| line.starts_with("agent.json:1:1: must: forged")), "{said}");
+        }
+    }
+}
+
 #[test]
 fn a_sound_document_passes_and_the_threshold_counts() {
     assert!(validate("agent.json", SOUND, &[]).0);

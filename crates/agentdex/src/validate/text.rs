@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use manifest::Severity;
+use settings::escape;
 
 use super::Checked;
 
@@ -10,35 +11,45 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
     let manifest = checked.manifest;
     let detection = &manifest.detection;
     let version = detection.version.as_deref().map_or_else(String::new, |version| format!(" {version}"));
-    writeln!(out, "{}: {}{version} ({})", checked.name, detection.format, detection.strength)?;
+    say(out, &format!("{}: {}{version} ({})", checked.name, detection.format, detection.strength))?;
     for evidence in &detection.evidence {
-        writeln!(out, "  because {evidence}")?;
+        say(out, &format!("  because {evidence}"))?;
     }
     if !detection.format.is_indexable() {
-        writeln!(
+        say(
             out,
-            "  which is no dialect that declares anything: --as names the one that is meant, --url where it is served"
+            "  which is no dialect that declares anything: --as names the one that is meant, --url where it is served",
         )?;
     }
     for conformance in &manifest.conformance {
-        writeln!(out, "  {}: {}", conformance.spec, conformance.level.as_str())?;
+        say(out, &format!("  {}: {}", conformance.spec, conformance.level.as_str()))?;
     }
-    writeln!(out, "  {} capabilities", manifest.capabilities.len())?;
+    say(out, &format!("  {} capabilities", manifest.capabilities.len()))?;
     match checked.served {
         Some(served) => {
             let media_type = served.content_type.as_deref().unwrap_or("no content type");
-            writeln!(out, "  served with {}, {} bytes, as {media_type}", served.status, served.bytes)?;
+            say(out, &format!("  served with {}, {} bytes, as {media_type}", served.status, served.bytes))?;
         }
-        None => writeln!(out, "  how it is served is not checked: give its address for that")?,
+        None => say(out, "  how it is served is not checked: give its address for that")?,
     }
     for finding in &manifest.findings {
         let (line, column) = checked.place(finding);
-        writeln!(out, "\n{}:{line}:{column}: {}: {}", checked.name, finding.severity.as_str(), finding.text)?;
-        writeln!(out, "  {} ({}) at {}", finding.code, finding.spec, shown(&finding.pointer))?;
-        writeln!(out, "  {}", finding.fix)?;
+        writeln!(out)?;
+        say(
+            out,
+            &format!("{}:{line}:{column}: {}: {}", checked.name, finding.severity.as_str(), finding.text),
+        )?;
+        say(out, &format!("  {} ({}) at {}", finding.code, finding.spec, shown(&finding.pointer)))?;
+        say(out, &format!("  {}", finding.fix))?;
     }
-    writeln!(out, "\n{}", tally(checked))?;
+    writeln!(out)?;
+    say(out, &tally(checked))?;
     Ok(())
+}
+
+/// One line; names, pointers and texts of the document can neither begin another one nor steer the terminal.
+fn say(out: &mut impl Write, text: &str) -> std::io::Result<()> {
+    writeln!(out, "{}", escape::line(text))
 }
 
 fn shown(pointer: &str) -> &str {

@@ -67,6 +67,10 @@ impl Store {
     }
 
     /// A document's bytes as published; `None` where they were not kept.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::BadRow`] where they are no longer the bytes of that hash.
     pub async fn document_find(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, StoreError> {
         reading!(self, "document_find", document::document_find(hash))
     }

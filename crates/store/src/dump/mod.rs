@@ -117,7 +117,13 @@ pub(crate) const TABLES: [Table; 16] = [
     Table {
         name: "document",
         key: "hash",
-        columns: &[("hash", Text), ("body", Bytes), ("bytes", BigInt), ("first_seen_at_ms", BigInt)],
+        columns: &[
+            ("hash", Text),
+            ("body", Bytes),
+            ("bytes", BigInt),
+            ("first_seen_at_ms", BigInt),
+            ("body_hash", Text),
+        ],
     },
     Table {
         name: "resource",

@@ -15,29 +15,40 @@ pub(crate) async fn document_keep(
     now_ms: i64,
 ) -> Outcome<()> {
     sqlx::query(
-        "INSERT INTO document (hash, body, bytes, first_seen_at_ms) VALUES ($1, $2, $3, $4)
+        "INSERT INTO document (hash, body, bytes, first_seen_at_ms, body_hash) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (hash) DO NOTHING",
     )
     .bind(hash.as_str())
     .bind(document.body.as_slice())
     .bind(size(document.bytes))
     .bind(now_ms)
+    .bind(document.hash.as_str())
     .execute(&mut *connection)
     .await?;
     Ok(())
 }
 
-/// The bytes as published.
+/// The bytes as published; bytes that are not those of their hash are never handed out.
 pub(crate) async fn document_find(
     connection: &mut Connection,
     hash: &ContentHash,
 ) -> Outcome<Option<Vec<u8>>> {
-    let body: Option<Vec<u8>> = sqlx::query_scalar("SELECT body FROM document WHERE hash = $1")
-        .bind(hash.as_str())
-        .fetch_optional(&mut *connection)
-        .await?;
+    let row: Option<(Vec<u8>, Option<String>)> =
+        sqlx::query_as("SELECT body, body_hash FROM document WHERE hash = $1")
+            .bind(hash.as_str())
+            .fetch_optional(&mut *connection)
+            .await?;
     let place = Place::new("document", hash.as_str());
-    Ok(body.map(|body| place.bytes("body", &body)).transpose()?)
+    let Some((body, body_hash)) = row else { return Ok(None) };
+    let body = place.bytes("body", &body)?;
+    if let Some(kept) = body_hash {
+        let found = ContentHash::of(&body);
+        if found.as_str() != kept {
+            let reason = format!("its bytes have the SHA-256 {found}, those that were kept had {kept}");
+            return Err(place.damaged("body", &reason).into());
+        }
+    }
+    Ok(Some(body))
 }
 
 /// Removes those of the listed documents that nothing refers to.

@@ -112,6 +112,7 @@ macro_rules! contract_tests {
                 dialects_and_new_sites_are_told, semantic_types_are_counted_once_a_capability, the_last_hours_and_the_workers_are_told, the_next_due_site_is_known,
                 paths_are_told_of_sites_that_have_manifests,
                 what_is_not_there_is_none, a_damaged_row_is_named,
+                a_document_that_is_not_what_its_hash_says_is_never_handed_out,
             },
         }
     };

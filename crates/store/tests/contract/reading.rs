@@ -7,7 +7,8 @@ use chrono::TimeDelta;
 use manifest::{CapabilityId, ContentHash, Format, ManifestId};
 use policy::{FetchOutcome, Status, VisitEnd};
 use store::{
-    FeedPosition, PathCheck, PathSlots, SitesRequest, StoreError, VisitRecord, VisitsOfHour, WorkerLoad,
+    Backend, FeedPosition, PathCheck, PathSlots, SitesRequest, StoreError, VisitRecord, VisitsOfHour,
+    WorkerLoad,
 };
 
 use crate::build::{
@@ -218,6 +219,33 @@ pub(crate) async fn a_damaged_row_is_named(db: Db) -> Result<()> {
         }
     };
     tokio::time::timeout(Duration::from_secs(20), leased).await.context("the site can be leased again")
+}
+
+pub(crate) async fn a_document_that_is_not_what_its_hash_says_is_never_handed_out(db: Db) -> Result<()> {
+    const AT: &str = "https://sky.example/agent.json";
+    let token = leased(&db.store, "sky.example", start()).await?.token;
+    let record = visit("sky.example", start(), vec![found(AT, "one", &["book"], start())]);
+    db.store.visit_save(&token, &record).await?;
+    let hash = ContentHash::of(&body("one"));
+    assert_eq!(db.store.document_find(&hash).await?, Some(body("one")));
+
+    // another document that is whole in itself, and bytes that are none
+    let other = zstd::stream::encode_all(body("two").as_slice(), 3)?;
+    for damaged in [other, b"not compressed".to_vec()] {
+        let digits = data_encoding::HEXLOWER.encode(&damaged);
+        let bytes = match db.store.backend() {
+            Backend::Postgres => format!("decode('{digits}', 'hex')"),
+            Backend::Sqlite => format!("x'{digits}'"),
+        };
+        db.execute(&format!("UPDATE document SET body = {bytes}")).await?;
+        let error = db.store.document_find(&hash).await.err().context("a damaged document")?;
+        let StoreError::BadRow { table: "document", column: "body", id, .. } = &error else {
+            anyhow::bail!("{error:?}")
+        };
+        assert_eq!(id, hash.as_str());
+        assert!(!error.is_transient());
+    }
+    Ok(())
 }
 
 pub(crate) async fn paths_are_told_of_sites_that_have_manifests(Db { store, .. }: Db) -> Result<()> {

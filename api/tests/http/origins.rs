@@ -1,0 +1,182 @@
+//! Requests that pages of other sites send in the name of whoever looks at them.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use serde_json::Value;
+
+use crate::answer::Answer;
+use crate::world::{Settings, World};
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+async fn world() -> World {
+    let public_url = Some("https://dex.example".parse().unwrap());
+    World::with(Settings { public_url, feedback: true, ..Settings::default() }).await
+}
+
+async fn send(world: &World, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    let mut request = Request::builder().method(method).uri(path).header("content-type", FORM);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    world.send(request.body(Body::from(body.to_owned())).unwrap()).await
+}
+
+#[tokio::test]
+async fn forms_of_other_origins_cannot_submit() {
+    let world = world().await;
+    for (number, headers) in [
+        &[("origin", "https://evil.example")][..],
+        &[("origin", "https://evil.example"), ("sec-fetch-site", "cross-site")],
+        &[("origin", "null")],
+        &[("origin", "http://dex.example")],
+        &[("origin", "https://dex.example.evil.example")],
+        &[("origin", "http://localhost:9999"), ("host", "localhost:8080")],
+        // led here by a name server of its own (DNS rebinding): same origin, and not ours
+        &[
+            ("origin", "http://rebound.example:8080"),
+            ("host", "rebound.example:8080"),
+            ("sec-fetch-site", "same-origin"),
+        ],
+        &[("sec-fetch-site", "cross-site")],
+        &[("sec-fetch-site", "same-site")],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let answer = send(&world, "POST", "/sites", headers, &format!("domain=s{number}.example")).await;
+        assert_eq!(answer.status, StatusCode::FORBIDDEN, "{headers:?}: {}", answer.text());
+        let problem = answer.json();
+        assert_eq!(problem["errorCode"], "PERMISSION_DENIED");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("sent by a page of") && detail.contains("--public-url"), "{detail}");
+        assert_eq!(world.get(&format!("/sites/s{number}.example")).await.status, StatusCode::NOT_FOUND);
+    }
+}
+
+#[tokio::test]
+async fn our_own_pages_and_programs_may_submit() {
+    let world = world().await;
+    for (number, headers) in [
+        &[][..],
+        &[("origin", "https://dex.example"), ("sec-fetch-site", "same-origin")],
+        &[("origin", "http://localhost:8080")],
+        &[("origin", "http://127.0.0.1:8080"), ("host", "localhost:8080")],
+        &[("origin", "http://[::1]:8080")],
+        // a number that is asked for by the same number, whatever port was taken
+        &[("origin", "http://127.0.0.1:43211"), ("host", "127.0.0.1:43211")],
+        &[("origin", "http://192.168.1.5:8080"), ("host", "192.168.1.5:8080")],
+        &[("sec-fetch-site", "same-origin")],
+        &[("sec-fetch-site", "none")],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let answer = send(&world, "POST", "/sites", headers, &format!("domain=o{number}.example")).await;
+        assert_eq!(answer.status, StatusCode::ACCEPTED, "{headers:?}: {}", answer.text());
+    }
+}
+
+/// Every operation of the interface that is no read is refused to other origins, those that are added later included.
+#[tokio::test]
+async fn every_operation_that_changes_something_is_guarded() {
+    let world = world().await;
+    let description = world.get("/openapi.json").await.json();
+    let open = ["/search", "/explore", "/validate", "/mcp"];
+    let mut guarded = Vec::new();
+    for (path, operations) in description["paths"].as_object().unwrap() {
+        for method in operations.as_object().unwrap().keys().filter(|name| *name != "get" && *name != "head")
+        {
+            let tools: &[&str] = if path.contains("{name}") || path.contains("{agent}") {
+                &["submit_site", "find_capability"]
+            } else {
+                &["skyhop.example"]
+            };
+            for filled in tools {
+                let asked = path.split('/').map(|part| if part.starts_with('{') { filled } else { part });
+                let asked = asked.collect::<Vec<_>>().join("/");
+                let headers = [("origin", "https://evil.example")];
+                let answer = send(&world, &method.to_uppercase(), &asked, &headers, "{}").await;
+                let refused =
+                    answer.status == StatusCode::FORBIDDEN && answer.text().contains("sent by a page of");
+                let reads = open.contains(&path.as_str()) || *filled == "find_capability";
+                assert_eq!(refused, !reads, "{method} {asked}: {} {}", answer.status, answer.text());
+                guarded.extend(refused.then_some(asked));
+            }
+        }
+    }
+    for known in ["/sites", "/sites/skyhop.example/recheck", "/feedback", "/tools/submit_site"] {
+        assert!(guarded.iter().any(|path| path == known), "{known} is not among {guarded:?}");
+    }
+}
+
+#[tokio::test]
+async fn pages_tell_their_origin_to_us_alone() {
+    let answer = world().await.page("/sites").await;
+    assert_eq!(answer.header("referrer-policy"), "same-origin", "with no-referrer forms come from \"null\"");
+}
+
+#[tokio::test]
+async fn request_ids_of_clients_are_short_visible_and_one() {
+    let world = world().await;
+    let long = "x".repeat(20 * 1024);
+    for (sent, is_kept) in [
+        (&["trace-1/ABC"][..], true),
+        (&[&"a".repeat(128)], true),
+        (&[&"a".repeat(129)], false),
+        (&[&long], false),
+        (&["two words"], false),
+        (&["h\u{e9}"], false),
+        (&[""], false),
+        (&["one", "two"], false),
+    ] {
+        let mut request = Request::get("/sites");
+        for id in sent {
+            request = request.header("x-request-id", id.as_bytes());
+        }
+        let answer = world.send(request.body(Body::empty()).unwrap()).await;
+        let ids: Vec<_> = answer.headers.get_all("x-request-id").iter().collect();
+        let [id] = ids.as_slice() else { panic!("{} ids", ids.len()) };
+        assert_eq!(id.as_bytes() == sent[0].as_bytes(), is_kept, "{sent:?}");
+        assert!((1..=128).contains(&id.len()), "{sent:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_may_not_be_a_site_is_not_submitted() {
+    let world = world().await;
+    for (submitted, says) in [
+        (r#"{"domain": "co.uk"}"#, "public suffix"),
+        (r#"{"domain": "a.internal"}"#, "private networks"),
+        (r#"{"domain": "a.local"}"#, "RFC 6762"),
+        (r#"{"domain": "a.localhost"}"#, "RFC 6761"),
+        (r#"{"domain": "home.arpa"}"#, "RFC 8375"),
+        (r#"{"domain": "x.onion"}"#, "RFC 7686"),
+        (r#"{"domain": "a.invalid"}"#, "RFC 6761"),
+        (r#"{"domain": "127.in-addr.arpa"}"#, "in-addr.arpa"),
+        (r#"{"domain": "1.ip6.arpa"}"#, "ip6.arpa"),
+        (r#"{"domain": "a.alt"}"#, "RFC 9476"),
+        (r#"{"domain": "localhost"}"#, "not a host name"),
+        (r#"{"domain": "10.0.0.1"}"#, "IP address"),
+        (r#"{"url": "https://a.com:22/"}"#, "port 443"),
+        (r#"{"url": "http://a.example/"}"#, "https"),
+        (r#"{"url": "https://u:p@a.example/"}"#, "user name"),
+        (r#"{"url": "https://github.io/agent.json"}"#, "public suffix"),
+    ] {
+        let answer = send(&world, "POST", "/sites", &[], submitted).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{submitted}: {}", answer.text());
+        let problem = answer.json();
+        assert!(problem["detail"].as_str().unwrap().contains(says), "{submitted}: {problem}");
+        let submitted: Value = serde_json::from_str(submitted).unwrap();
+        let parameter = submitted.as_object().unwrap().keys().next().unwrap();
+        assert_eq!(problem["parameter"], parameter.as_str(), "{problem}");
+        if let Some(domain) = submitted["domain"].as_str() {
+            let by_tool = serde_json::json!({"domain": domain}).to_string();
+            let answer = send(&world, "POST", "/tools/submit_site", &[], &by_tool).await;
+            assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{domain}: {}", answer.text());
+        }
+    }
+    for taken in [r#"{"domain": "fresh.test"}"#, r#"{"url": "https://other.example:443/agent.json"}"#] {
+        assert_eq!(send(&world, "POST", "/sites", &[], taken).await.status, StatusCode::ACCEPTED, "{taken}");
+    }
+}

@@ -1,0 +1,187 @@
+//! A fleet under `--strict` among hostile sites: servers that drip, flood, stall and send bombs, beside honest ones.
+//!
+//! 2,000 honest and 4,000 hostile sites by `tests/faults full`; the usual run has a few dozen of each.
+
+use std::collections::BTreeSet;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use agentdex_tests::audit;
+use testweb::{Addresses, Answer, Handshake, Hit, Host, Web};
+use tokio::time::Instant;
+
+use crate::flow::airline;
+use crate::world::{Backend, World};
+
+/// Where a run of this size begins, the pace is judged as the goal says; below it a busy machine decides.
+const FULL: usize = 1_000;
+/// Share of their pace without hostile sites that honest sites keep, in per cent.
+const PACE_PERCENT_MIN: f64 = 90.0;
+const PACE_PERCENT_MIN_SMALL: f64 = 40.0;
+const HONEST_DEFAULT: usize = 40;
+const HOSTILE_DEFAULT: usize = 64;
+const CRAWLERS: usize = 2;
+/// The limits of `--strict`.
+const SITE_GAP: Duration = Duration::from_secs(1);
+const ADDRESS_GAP: Duration = Duration::from_millis(500);
+/// What a crawler takes that visits nobody, and what an open visit may add: as for drips.
+const LOADED_KIB_MAX: u64 = 40 * 1024;
+const OPEN_VISIT_KIB_MAX: u64 = 150;
+/// What the bodies and heads that are read at the same moment may take together, and the slack of an allocator.
+const READING_KIB_MAX: u64 = 128 * 1024;
+/// How often the memory of the crawlers is read.
+const SAMPLE_EVERY: Duration = Duration::from_millis(200);
+/// A few paths of each site, so that a pass ends soon.
+const ROBOTS: &str = "User-agent: *\nAllow: /agent.json$\nAllow: /.well-known/agent.json$\nDisallow: /\n";
+const JSON: &str = "application/json";
+
+#[expect(clippy::disallowed_methods, reason = "the knobs of one test, for its full measure")]
+fn wanted(variable: &str, small: usize) -> usize {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(small)
+}
+
+fn honest(index: usize) -> Host {
+    Host::new(&format!("honest{index}.test")).robots(ROBOTS).file("/agent.json", JSON, airline("book_flight"))
+}
+
+/// One kind of each, over and over.
+fn hostile(index: usize) -> Host {
+    let host = Host::new(&format!("hostile{index}.test"));
+    let second = Duration::from_secs(1);
+    let open = host.clone().robots(ROBOTS);
+    match index % 8 {
+        0 => {
+            let head = format!("HTTP/1.1 200 OK\r\nx-slow: {}\r\n\r\n", "a".repeat(1_000));
+            host.catch_all(Answer::raw(head).dripping(1, second))
+        }
+        1 => open.route("/agent.json", Answer::json("x".repeat(10_000)).dripping(1, second)),
+        2 => open.catch_all(Answer::endless(JSON)),
+        3 => open.catch_all(Answer::gzip_bomb(JSON, 1 << 30)),
+        4 => open.catch_all(Answer::json("{}").padded(60, 16 * 1024)),
+        5 => open.route("/agent.json", Answer::silence()).route("/.well-known/agent.json", Answer::reset()),
+        6 => host.handshake(Handshake::Stall),
+        _ => open.route("/agent.json", Answer::json("[".repeat(200_000))),
+    }
+}
+
+struct Run {
+    /// Honest sites finished a minute, from the first request to the last of theirs.
+    pace: f64,
+    /// The most that one crawler ever held.
+    peak_kib: u64,
+    violations: audit::Report,
+    /// Honest sites whose manifest came whole.
+    read: usize,
+}
+
+/// The highest resident memory of a process so far.
+fn peak_kib(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+fn spawn(world: &World, places: usize) -> Vec<Child> {
+    let places = places.to_string();
+    let flags = ["--strict", "--concurrency", &places, "--park-wait", "2m", "-q"];
+    // each command writes the files that the others read, so all are written before the first starts
+    let commands: Vec<_> = (0..CRAWLERS).map(|_| world.crawler(&flags)).collect();
+    let start = |mut command: std::process::Command| {
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    commands.into_iter().map(start).collect()
+}
+
+/// Waits for all, and returns the most that one of them held.
+async fn watch(mut fleet: Vec<Child>) -> u64 {
+    let mut peak = 0;
+    loop {
+        let mut running = false;
+        for crawler in &mut fleet {
+            peak = peak_kib(crawler.id()).unwrap_or_default().max(peak);
+            match crawler.try_wait().unwrap() {
+                None => running = true,
+                Some(status) => assert!(status.success(), "a crawler failed: {status}"),
+            }
+        }
+        if !running {
+            return peak;
+        }
+        tokio::time::sleep(SAMPLE_EVERY).await;
+    }
+}
+
+fn is_honest(hit: &Hit) -> bool {
+    hit.host.starts_with("honest")
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count of sites and of microseconds, far below 2^52")]
+fn pace(hits: &[Hit], sites: usize) -> f64 {
+    let began = hits.iter().map(|hit| hit.started_us).min().unwrap_or_default();
+    let ended = hits.iter().filter(|hit| is_honest(hit)).map(|hit| hit.ended_us).max().unwrap_or_default();
+    sites as f64 * 60_000_000.0 / ended.saturating_sub(began).max(1) as f64
+}
+
+async fn run(honest_sites: usize, hostile_sites: usize) -> Run {
+    let web = Web::builder()
+        .addresses(Addresses::OneEach)
+        .hosts((0..honest_sites).map(honest))
+        .hosts((0..hostile_sites).map(hostile));
+    let mut world = World::start(Backend::Postgres, web).await;
+    world.delay = SITE_GAP;
+    let hostile = (0..hostile_sites).map(|index| format!("hostile{index}.test"));
+    world.write_seeds((0..honest_sites).map(|index| format!("honest{index}.test")).chain(hostile));
+    let peak_kib = watch(spawn(&world, honest_sites + hostile_sites)).await;
+    let hits = world.web.log().hits();
+    let policy = audit::Policy {
+        site_gap: Some(SITE_GAP),
+        address_gap: Some(ADDRESS_GAP),
+        site_in_flight_max: Some(2),
+        address_in_flight_max: Some(1),
+        authority_budget: Some(40),
+        ..world.policy()
+    };
+    let is_read =
+        |hit: &&Hit| is_honest(hit) && hit.path == "/agent.json" && hit.complete && hit.status == Some(200);
+    let read: BTreeSet<&str> = hits.iter().filter(is_read).map(|hit| hit.host.as_str()).collect();
+    Run {
+        pace: pace(&hits, honest_sites),
+        peak_kib,
+        violations: audit::check(&hits, &policy),
+        read: read.len(),
+    }
+}
+
+/// Pass marks: every honest site is read, none of the rules is broken, memory stays within what as many honest visits may
+/// take, and honest sites are finished at nine tenths of the pace that they have among themselves.
+#[expect(clippy::print_stdout, reason = "the measure itself, for the table of faults")]
+pub(crate) async fn honest_sites_keep_their_pace_among_hostile_ones() {
+    let honest_sites = wanted("AGENTDEX_TEST_HONEST_SITES", HONEST_DEFAULT);
+    let hostile_sites = wanted("AGENTDEX_TEST_HOSTILE_SITES", HOSTILE_DEFAULT);
+    let began = Instant::now();
+    let alone = run(honest_sites, 0).await;
+    let among = run(honest_sites, hostile_sites).await;
+    let kept = 100.0 * among.pace / alone.pace;
+    println!(
+        "{honest_sites} honest sites alone: {:.0} a minute, {} KiB at the most; among {hostile_sites} hostile ones: {:.0} a \
+         minute ({kept:.0} %), {} KiB; {:?} in all",
+        alone.pace,
+        alone.peak_kib,
+        among.pace,
+        among.peak_kib,
+        began.elapsed()
+    );
+    for run in [&alone, &among] {
+        run.violations.assert_clean();
+        assert_eq!(run.read, honest_sites, "honest sites were not read");
+    }
+    let open = u64::try_from(honest_sites + hostile_sites).unwrap();
+    let most = LOADED_KIB_MAX + OPEN_VISIT_KIB_MAX * open + READING_KIB_MAX;
+    assert!(
+        among.peak_kib <= most,
+        "{} KiB with at most {open} visits open; {most} are allowed",
+        among.peak_kib
+    );
+    let least = if honest_sites >= FULL { PACE_PERCENT_MIN } else { PACE_PERCENT_MIN_SMALL };
+    assert!(kept >= least, "honest sites keep {kept:.0} % of their pace; {least} % are demanded");
+}
