@@ -10,6 +10,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Body as _;
+use manifest::budget;
 use tokio::time::Instant;
 
 use crate::app::App;
@@ -26,6 +27,8 @@ use crate::shares::{Full, Share};
 pub(crate) const UNDER_WAY_MAX: usize = 512;
 /// Answered even to a client that asks too often.
 const NEVER_LIMITED: &str = "/healthz";
+/// Its body is parsed by the library of the protocol, without a budget of its own; every handler of ours has one.
+const READ_BY_A_LIBRARY: &str = "/mcp";
 /// Seconds after which a client that has too much under way may try again: its own requests end within moments.
 const RETRY_AFTER_S: u32 = 1;
 
@@ -55,7 +58,7 @@ async fn guarded(
         metrics::turned_away("rate");
         exhausted.problem("too many requests from this address")
     })?;
-    let (request, body_share) = with_body(app, client, request).await?;
+    let (request, body_share) = with_body(app, client, route, request).await?;
     let is_watching = route.is_some_and(|route| ALWAYS_ANSWERED.contains(&route));
     let place = if is_watching { None } else { Some(place(app, client)?) };
     let under_way = (!is_watching).then(|| app.load().begin());
@@ -79,7 +82,12 @@ fn place(app: &App, client: Client) -> Result<Share, Problem> {
 }
 
 /// The request with its body at hand, and what that occupies.
-async fn with_body(app: &App, client: Client, request: Request) -> Result<(Request, Option<Share>), Problem> {
+async fn with_body(
+    app: &App,
+    client: Client,
+    route: Option<&str>,
+    request: Request,
+) -> Result<(Request, Option<Share>), Problem> {
     let announced = request.body().size_hint().lower().max(announced_bytes(&request));
     if announced > u64::try_from(BODY_BYTES_MAX).unwrap_or(u64::MAX) {
         return Err(unread(Unread::TooLarge));
@@ -91,6 +99,9 @@ async fn with_body(app: &App, client: Client, request: Request) -> Result<(Reque
     let pace = app.config().patience.sends;
     let read = buffers::read(body, BODY_BYTES_MAX, pace, app.buffered(), client.address).await;
     let (bytes, share) = read.map_err(unread)?;
+    if route == Some(READ_BY_A_LIBRARY) {
+        budget::check(&bytes, &budget::BODY).map_err(|over| Problem::bad_request(over.to_string()))?;
+    }
     Ok((Request::from_parts(parts, Body::from(bytes)), Some(share)))
 }
 

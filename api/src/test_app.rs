@@ -19,6 +19,7 @@ pub(crate) async fn app(limits: LimitsConfig, patience: Patience) -> (App, tempf
     let builder = IndexBuilder::begin(&index_dir, &store.feed_id().await.unwrap()).unwrap();
     builder.finish(store.feed_head().await.unwrap()).unwrap();
     let config = ApiConfig {
+        runtime_health: runtime::RuntimeHealth::default(),
         listen: "127.0.0.1:8080".parse().unwrap(),
         public_url: None,
         index_dir,

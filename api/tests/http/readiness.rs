@@ -15,8 +15,8 @@ const SOON: Duration = Duration::from_secs(30);
 async fn readyz_fails_while_a_thread_of_the_runtime_is_blocked() {
     let watched = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let watchdog = Watchdog::start(watched.handle().clone()).unwrap();
-    let (hold, held) = channel::<()>();
-    let blocking = watched.spawn(async move { held.recv().is_err() });
+    let (release, blocked_until) = channel::<()>();
+    let blocking = watched.spawn(async move { blocked_until.recv().is_err() });
     let world = World::with(Settings { runtime_health: watchdog.health(), ..Settings::default() }).await;
     let blocked = tokio::time::timeout(SOON, async {
         loop {
@@ -34,7 +34,7 @@ async fn readyz_fails_while_a_thread_of_the_runtime_is_blocked() {
         "{:?}",
         blocked.json()
     );
-    drop(hold);
+    drop(release);
     let ready = tokio::time::timeout(SOON, async {
         while world.get("/readyz").await.status != StatusCode::OK {
             tokio::time::sleep(Duration::from_millis(100)).await;

@@ -91,3 +91,19 @@ async fn nonsense_is_refused() {
         assert!(answer.status.is_client_error(), "{body}: {} {}", answer.status, answer.text());
     }
 }
+
+#[tokio::test]
+async fn a_message_of_too_many_values_is_refused_before_it_is_parsed() {
+    let world = World::new().await;
+    let wide = format!("[{}0]", "0,".repeat(300_000));
+    let deep = "[".repeat(1_000);
+    for body in [wide, deep] {
+        let request = Request::post("/mcp")
+            .header("content-type", "application/json")
+            .header("host", "localhost")
+            .header("accept", "application/json, text/event-stream");
+        let answer = world.send(request.body(Body::from(body)).unwrap()).await;
+        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text());
+        assert!(answer.text().contains("the limit is"), "{}", answer.text());
+    }
+}

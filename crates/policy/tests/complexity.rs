@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use allocation_counter::{AllocationInfo, measure};
 use chrono::{DateTime, Utc};
-use http::header::{AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, LAST_MODIFIED, VARY};
+use http::header::{AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, LAST_MODIFIED, RETRY_AFTER, VARY};
 use http::{HeaderMap, HeaderValue};
 use policy::RobotsFile;
 use policy::freshness::CacheRecord;
@@ -135,8 +135,10 @@ fn headers_cost_a_few_times_their_length() {
             assert_linear(&format!("{name} in {header}"), &cost(make(500)), &cost(make(1_000)));
         }
         let retry = |text: String| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, HeaderValue::from_str(&text).unwrap());
             measure(|| {
-                let _ = policy::RetryAfter::read(Some(&text), now);
+                let _ = policy::RetryAfter::of_answer(&headers, None, now);
             })
         };
         assert_linear(name, &retry(make(500)), &retry(make(1_000)));

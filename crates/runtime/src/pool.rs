@@ -316,12 +316,12 @@ mod tests {
     #[tokio::test]
     async fn reading_leaves_the_runtime_free() {
         let pool = ReaderPool::new("test", limits(1, 0));
-        let (hold, held) = endless();
-        let reading = pool.read(move || held.recv().is_err());
+        let (release, waits) = endless();
+        let reading = pool.read(move || waits.recv().is_err());
         // this test's runtime has one thread: the timer runs only if the document does not hold it
         let other = async {
             tokio::time::sleep(Duration::from_millis(10)).await;
-            drop(hold);
+            drop(release);
         };
         let (read, ()) = tokio::join!(reading, other);
         assert!(read.unwrap());
@@ -330,12 +330,12 @@ mod tests {
     #[tokio::test]
     async fn refuses_more_documents_than_may_wait() {
         let pool = ReaderPool::new("test", limits(1, 1));
-        let (hold, held) = endless();
-        let (first, second) = (pool.read(move || held.recv().is_err()), pool.read(|| true));
+        let (release, waits) = endless();
+        let (first, second) = (pool.read(move || waits.recv().is_err()), pool.read(|| true));
         let third = async {
             tokio::task::yield_now().await;
             let third = pool.read(|| ()).await;
-            drop(hold);
+            drop(release);
             third
         };
         let (first, second, third) = tokio::join!(first, second, third);
@@ -347,12 +347,12 @@ mod tests {
     async fn gives_up_at_the_deadline_and_reads_on_with_another_thread() {
         let deadline = Duration::from_millis(20);
         let pool = ReaderPool::new("test", ReaderLimits { deadline, ..limits(1, 0) });
-        let (hold, held) = endless();
-        let stuck = pool.read(move || held.recv().is_err()).await;
+        let (release, waits) = endless();
+        let stuck = pool.read(move || waits.recv().is_err()).await;
         assert!(stuck.as_ref().is_err_and(ReadError::blames_document), "{stuck:?}");
         assert_eq!(pool.stalled(), 1);
         assert!(pool.read(|| true).await.unwrap());
-        drop(hold);
+        drop(release);
         wait_for(|| pool.stalled() == 0).await;
         assert!(pool.read(|| true).await.unwrap());
     }
@@ -365,9 +365,9 @@ mod tests {
         let mut holds = Vec::new();
         for _ in 0..=STALLED_MAX {
             assert!(!pool.is_exhausted());
-            let (hold, held) = endless();
-            holds.push(hold);
-            let stuck = pool.read(move || held.recv().is_err()).await;
+            let (release, waits) = endless();
+            holds.push(release);
+            let stuck = pool.read(move || waits.recv().is_err()).await;
             assert!(matches!(stuck, Err(ReadError::TimedOut { .. })), "{stuck:?}");
         }
         assert!(pool.is_exhausted());
@@ -389,10 +389,10 @@ mod tests {
     #[tokio::test]
     async fn a_caller_that_goes_away_does_not_take_the_thread_along() {
         let pool = ReaderPool::new("test", limits(1, 0));
-        let (hold, held) = endless();
-        let reading = pool.read(move || held.recv().is_err());
+        let (release, waits) = endless();
+        let reading = pool.read(move || waits.recv().is_err());
         assert!(tokio::time::timeout(Duration::from_millis(10), reading).await.is_err());
-        drop(hold);
+        drop(release);
         assert!(pool.read(|| true).await.unwrap());
     }
 }

@@ -155,11 +155,11 @@ mod tests {
             }
             panic!("{} workers are stalled, not {stalled}", health.stalled_workers());
         };
-        let (hold, held) = channel::<()>();
+        let (release, waits) = channel::<()>();
         let tasks = tokio_util::task::TaskTracker::new();
-        let blocking = tasks.spawn_on(async move { held.recv().is_err() }, runtime.handle());
+        let blocking = tasks.spawn_on(async move { waits.recv().is_err() }, runtime.handle());
         wait_for(1);
-        drop(hold);
+        drop(release);
         wait_for(0);
         assert!(runtime.block_on(blocking).unwrap());
     }

@@ -16,7 +16,7 @@ const IS_PROGRAM: &str = "AGENTDEX_TEST_PROGRAM";
 /// Printed once signals are heard.
 const READY: &str = "program is ready";
 /// Longest time for the program to end, however busy the machine is; its drain time is far shorter.
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// Starts this test again as the program, and waits until it hears signals.
 fn start(test: &str) -> Child {

@@ -245,17 +245,17 @@ mod tests {
 
     #[test]
     fn long_values_are_cut_in_both_formats() {
-        let long = "x".repeat(20 * 1024);
+        let value = "x".repeat(20 * 1024);
         for format in [LogFormat::Text, LogFormat::Json] {
             let log = written(format, Colours::Left, || {
-                let span = tracing::error_span!("request", request.id = long);
+                let span = tracing::error_span!("request", request.id = value);
                 let _entered = span.enter();
-                tracing::info!(id = %long, debug = ?long, "one sentence");
+                tracing::info!(id = %value, debug = ?value, "one sentence");
             });
             assert!(log.contains(CUT_MARK) && log.contains("one sentence"), "{log}");
             // JSON names the span twice, as the current one and in the list
             assert!(log.len() < 5 * (FIELD_CHARS_MAX + 64), "{} bytes", log.len());
-            let message = written(format, Colours::Left, || tracing::info!("quotes {long}"));
+            let message = written(format, Colours::Left, || tracing::info!("quotes {value}"));
             assert!(message.len() < MESSAGE_CHARS_MAX + 256, "{} bytes", message.len());
         }
     }

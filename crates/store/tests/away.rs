@@ -1,5 +1,7 @@
 //! Which refusals of a PostgreSQL server are waited for, by a server that answers every connection with one error.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 use std::time::Duration;
 
 use store::{DatabaseUrl, Store, StoreConfig, StoreError};

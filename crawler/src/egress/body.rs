@@ -1,7 +1,8 @@
 //! Bodies, read chunk by chunk under caps: on the wire, decoded, in ratio, in time and in pace.
 //!
-//! The HTTP client decodes nothing. gzip and br are decoded here into a sink that refuses the first byte beyond its cap, so
-//! that a bomb costs one buffer; anything else, and nesting, is refused (RFC 9110 §8.4).
+//! The HTTP client decodes nothing. gzip is decoded here into a sink that refuses the first byte beyond its cap, so that a
+//! bomb costs one buffer; anything else, and nesting, is refused (RFC 9110 §8.4). Brotli is not accepted: a server chooses the
+//! window of its decoder, up to 16 MiB for each body under way (RFC 7932 §9.1).
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -10,6 +11,7 @@ use flate2::write::GzDecoder;
 use http::header::CONTENT_ENCODING;
 use policy::BodyKind;
 use policy::plan::ERROR_BODY_BYTES_MAX;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
 use super::failure::{Cause, Failure};
@@ -48,8 +50,10 @@ const RATE_GRACE: Duration = Duration::from_secs(5);
 const RATIO_MAX: usize = 50;
 /// The ratio says nothing about small bodies.
 const RATIO_APPLIES_FROM_BYTES: usize = 64 * KIB;
-/// Decoder's working buffer; also how far past a cap a decoder can run.
-const DECODER_BUFFER_BYTES: usize = 16 * KIB;
+/// A body beyond this is large: six times the 95th percentile of what is published.
+const LARGE_BODY_BYTES: usize = 256 * KIB;
+/// Large bodies under way at once, in all visits of this process: with the largest cap of 16 MiB, 256 MiB.
+static LARGE_BODIES: Semaphore = Semaphore::const_new(16);
 
 /// Reads the body of a successful answer.
 pub(crate) async fn read(
@@ -60,6 +64,7 @@ pub(crate) async fn read(
     let coding = Coding::of(head)?;
     let mut reader = Reader::new(coding, kind);
     let mut pace = Pace::start(time_max(kind));
+    let mut permit = None;
     loop {
         match pace.chunk(&mut response).await? {
             None => return reader.finish(pace.wire_bytes),
@@ -68,6 +73,12 @@ pub(crate) async fn read(
                     return Ok(reader.cut(pace.wire_bytes));
                 }
             }
+        }
+        if permit.is_none() && reader.decoder.sink().bytes.len() > LARGE_BODY_BYTES {
+            // the wait is ours, and not held against the server
+            let waiting = Instant::now();
+            permit = LARGE_BODIES.acquire().await.ok();
+            pace.started += waiting.elapsed();
         }
     }
 }
@@ -136,7 +147,6 @@ impl Pace {
 enum Coding {
     Identity,
     Gzip,
-    Brotli,
 }
 
 impl Coding {
@@ -150,7 +160,6 @@ impl Coding {
         match first.as_str() {
             "" | "identity" => Ok(Self::Identity),
             "gzip" | "x-gzip" => Ok(Self::Gzip),
-            "br" => Ok(Self::Brotli),
             other => {
                 let other: String = other.chars().take(40).collect();
                 Err(refused(format!("the body is encoded as \"{other}\", which was not asked for")))
@@ -200,7 +209,6 @@ impl Write for Sink {
 enum Decoder {
     Identity(Sink),
     Gzip(GzDecoder<Sink>),
-    Brotli(Box<brotli::DecompressorWriter<Sink>>),
 }
 
 impl Decoder {
@@ -208,7 +216,6 @@ impl Decoder {
         match self {
             Self::Identity(sink) => sink,
             Self::Gzip(decoder) => decoder.get_ref(),
-            Self::Brotli(decoder) => decoder.get_ref(),
         }
     }
 
@@ -216,7 +223,6 @@ impl Decoder {
         match self {
             Self::Identity(sink) => sink,
             Self::Gzip(decoder) => decoder.get_mut(),
-            Self::Brotli(decoder) => decoder.get_mut(),
         }
     }
 
@@ -224,7 +230,6 @@ impl Decoder {
         match self {
             Self::Identity(sink) => sink.write_all(chunk),
             Self::Gzip(decoder) => decoder.write_all(chunk),
-            Self::Brotli(decoder) => decoder.write_all(chunk),
         }
     }
 
@@ -232,7 +237,6 @@ impl Decoder {
         match self {
             Self::Identity(_) => Ok(()),
             Self::Gzip(decoder) => decoder.try_finish(),
-            Self::Brotli(decoder) => decoder.close(),
         }
     }
 }
@@ -250,9 +254,6 @@ impl Reader {
         let decoder = match coding {
             Coding::Identity => Decoder::Identity(sink),
             Coding::Gzip => Decoder::Gzip(GzDecoder::new(sink)),
-            Coding::Brotli => {
-                Decoder::Brotli(Box::new(brotli::DecompressorWriter::new(sink, DECODER_BUFFER_BYTES)))
-            }
         };
         Self { decoder, kind, searched: 0 }
     }
@@ -329,21 +330,6 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    fn brotli_of(bytes: &[u8]) -> Vec<u8> {
-        let mut encoded = Vec::new();
-        brotli::BrotliCompress(&mut &*bytes, &mut encoded, &brotli::enc::BrotliEncoderParams::default())
-            .unwrap();
-        encoded
-    }
-
-    /// In the widest window that the format has, and quickly.
-    fn brotli_wide(bytes: &[u8]) -> Vec<u8> {
-        let params = brotli::enc::BrotliEncoderParams { lgwin: 24, quality: 2, ..Default::default() };
-        let mut encoded = Vec::new();
-        brotli::BrotliCompress(&mut &*bytes, &mut encoded, &params).unwrap();
-        encoded
-    }
-
     /// Feeds a body in pieces of 1,000 octets.
     fn read_all(coding: Coding, kind: BodyKind, wire: &[u8]) -> Result<Body, Failure> {
         let mut reader = Reader::new(coding, kind);
@@ -369,13 +355,9 @@ mod tests {
     }
 
     #[test]
-    fn both_codings_are_decoded_whole() {
+    fn gzip_and_plain_bodies_are_decoded_whole() {
         let text = lifelike(200_000);
-        for (coding, wire) in [
-            (Coding::Identity, text.clone()),
-            (Coding::Gzip, gzip(&text)),
-            (Coding::Brotli, brotli_of(&text)),
-        ] {
+        for (coding, wire) in [(Coding::Identity, text.clone()), (Coding::Gzip, gzip(&text))] {
             let body = read_all(coding, BodyKind::Manifest, &wire).unwrap();
             assert_eq!((body.bytes == text, body.extent), (true, Extent::Whole), "{coding:?}");
         }
@@ -384,24 +366,20 @@ mod tests {
     #[test]
     fn bombs_are_stopped_by_ratio_and_by_size() {
         let zeros = vec![0; 3 * MIB];
-        for (coding, wire) in [(Coding::Gzip, gzip(&zeros)), (Coding::Brotli, brotli_of(&zeros))] {
-            assert_eq!(read_all(coding, BodyKind::Manifest, &wire).unwrap_err().cause, Cause::Encoding);
-        }
+        let bomb = read_all(Coding::Gzip, BodyKind::Manifest, &gzip(&zeros));
+        assert_eq!(bomb.unwrap_err().cause, Cause::Encoding);
         let large = lifelike(5 * MIB);
         for (coding, wire) in [(Coding::Identity, large.clone()), (Coding::Gzip, gzip(&large))] {
             assert_eq!(read_all(coding, BodyKind::Manifest, &wire).unwrap_err().cause, Cause::TooLarge);
         }
     }
 
-    /// What decoding takes beside the decoded body, whose buffer grows by doubling: gzip keeps 32 KiB, brotli a window of up
-    /// to 16 MiB and its tables.
+    /// What decoding takes beside the decoded body, whose buffer grows by doubling: gzip keeps 32 KiB.
     const GZIP_BYTES_MAX: u64 = 256 * 1024;
-    const BROTLI_BYTES_MAX: u64 = 24 * 1024 * 1024;
 
     #[test]
     fn decoding_takes_the_cap_of_the_body_and_a_fixed_amount_more() {
         let text = lifelike(3 * MIB);
-        let widest = brotli_wide(&text);
         let zeros = vec![0; 3 * MIB];
         let names = [[0x1f, 0x8b, 8, 0x18, 0, 0, 0, 0, 0, 0].as_slice(), &vec![b'x'; 2 * MIB]].concat();
         for (coding, wire, more) in [
@@ -409,10 +387,6 @@ mod tests {
             (Coding::Gzip, gzip(&zeros), GZIP_BYTES_MAX),
             // a header whose file name and comment do not end
             (Coding::Gzip, names, GZIP_BYTES_MAX),
-            (Coding::Brotli, widest, BROTLI_BYTES_MAX),
-            (Coding::Brotli, brotli_wide(&zeros), BROTLI_BYTES_MAX),
-            // a stream that states the widest window and ends
-            (Coding::Brotli, vec![0x0f, 0x00, 0x00, 0x00], BROTLI_BYTES_MAX),
         ] {
             let spent = allocation_counter::measure(|| drop(read_all(coding, BodyKind::Manifest, &wire)));
             let cap = 3 * BodyKind::Manifest.bytes_max() as u64;
@@ -427,15 +401,12 @@ mod tests {
 
     #[test]
     fn doubling_a_body_at_most_doubles_what_decoding_allocates() {
-        for (coding, encode) in [(Coding::Gzip, gzip as fn(&[u8]) -> Vec<u8>), (Coding::Brotli, brotli_wide)]
-        {
-            let cost = |bytes: usize| {
-                let wire = encode(&lifelike(bytes));
-                allocation_counter::measure(|| drop(read_all(coding, BodyKind::OpenApi, &wire))).bytes_total
-            };
-            let (single, double) = (cost(MIB), cost(2 * MIB));
-            assert!(double <= single * 23 / 10 + 1024, "{coding:?}: {single} bytes become {double}");
-        }
+        let cost = |bytes: usize| {
+            let wire = gzip(&lifelike(bytes));
+            allocation_counter::measure(|| drop(read_all(Coding::Gzip, BodyKind::OpenApi, &wire))).bytes_total
+        };
+        let (single, double) = (cost(MIB), cost(2 * MIB));
+        assert!(double <= single * 23 / 10 + 1024, "{single} bytes become {double}");
     }
 
     #[test]
@@ -455,10 +426,6 @@ mod tests {
         let truncated = &whole[..whole.len() - 6];
         assert_eq!(read_all(Coding::Gzip, BodyKind::Manifest, truncated).unwrap_err().cause, Cause::Encoding);
         assert_eq!(read_all(Coding::Gzip, BodyKind::Manifest, b"{}").unwrap_err().cause, Cause::Encoding);
-        assert_eq!(
-            read_all(Coding::Brotli, BodyKind::Manifest, b"{}{}{}").unwrap_err().cause,
-            Cause::Encoding
-        );
         assert_eq!(read_all(Coding::Gzip, BodyKind::Manifest, b"").unwrap().bytes, b"");
     }
 }

@@ -15,6 +15,7 @@ use manifest::{ContentHash, Manifest, READER_VERSION, SiteName};
 use policy::quarantine::{self, Attempt, ReadDecision};
 use runtime::{ReadError, ReaderLimits, ReaderPool};
 use store::{EarlierAttempt, ReadAttempt, ReadAttemptWrite, Store, StoreError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
 use self::attempts::Attempts;
@@ -31,6 +32,18 @@ const QUEUE_WAIT: Duration = Duration::from_mins(2);
 /// Documents that may wait for a thread: more than there are visits at once on any machine that this was tried on.
 const QUEUE_MAX: usize = 100_000;
 
+/// Documents up to this length need no permit: 256 visits hold a few hundred of them.
+const SMALL_DOCUMENT_BYTES: usize = 64 * 1_024;
+/// What a document and its manifest occupy until the visit is saved, for each byte of the document. Measured over the hostile
+/// documents of `manifest`, which reach five.
+const MEMORY_FACTOR: usize = 6;
+/// One permit stands for so many bytes.
+const PERMIT_BYTES: usize = 64 * 1_024;
+/// Memory for the documents that all visits of this process hold: 512 MiB, five of the largest documents.
+const PERMITS: usize = 512 * 1_024 * 1_024 / PERMIT_BYTES;
+/// Longest wait for memory. Visits that hold some may wait for more, so that none may wait for ever.
+const MEMORY_WAIT: Duration = Duration::from_secs(30);
+
 /// What reading a document came to.
 #[derive(Debug)]
 pub(crate) enum Reading {
@@ -46,7 +59,12 @@ pub(crate) struct Reader {
     pool: ReaderPool,
     attempts: Gatherer<Attempts>,
     program: Option<ReaderProgram>,
+    memory: Arc<Semaphore>,
+    memory_wait: Duration,
 }
+
+/// Memory for the large documents that a visit holds; given back when it is dropped.
+pub(crate) type Held = Vec<OwnedSemaphorePermit>;
 
 impl Reader {
     /// Without a `program`, a document whose reader did not end is quarantined unverified.
@@ -58,7 +76,13 @@ impl Reader {
             deadline: DEADLINE,
         };
         let pool = ReaderPool::new("crawler-reader", limits);
-        Self { pool, attempts: Gatherer::start(&Attempts(store), tracker), program }
+        Self {
+            pool,
+            attempts: Gatherer::start(&Attempts(store), tracker),
+            program,
+            memory: Arc::new(Semaphore::new(PERMITS)),
+            memory_wait: MEMORY_WAIT,
+        }
     }
 
     /// Reads a document that a visit of `site` fetched.
@@ -85,6 +109,18 @@ impl Reader {
             ReadDecision::ReadBeside => self.read_here(attempt, document, false).await,
             ReadDecision::Read => self.read_here(attempt, document, true).await,
         }
+    }
+
+    /// Memory for a document of this length, to be held until its visit is saved. `None` when other visits hold too much for
+    /// too long.
+    pub(crate) async fn hold(&self, bytes: usize) -> Option<Held> {
+        if bytes <= SMALL_DOCUMENT_BYTES {
+            return Some(Held::new());
+        }
+        let permits = (bytes * MEMORY_FACTOR).div_ceil(PERMIT_BYTES).min(PERMITS);
+        let permits = Arc::clone(&self.memory).acquire_many_owned(u32::try_from(permits).unwrap_or(u32::MAX));
+        let acquired = tokio::time::timeout(self.memory_wait, permits).await;
+        acquired.ok()?.ok().map(|permits| vec![permits])
     }
 
     /// Runs one piece of reading that is no document, such as the links of a page.
@@ -216,6 +252,20 @@ mod tests {
         assert!(first.contains("not read within"), "{first}");
         let elsewhere = reason(read(&stalled, "b.example", &slow).await);
         assert_eq!(elsewhere, first, "it is not read a second time");
+    }
+
+    #[tokio::test]
+    async fn visits_hold_large_documents_up_to_a_sum_and_small_ones_without_one() {
+        let mut desk = desk(DEADLINE, None).await;
+        desk.reader.memory_wait = Duration::from_millis(20);
+        let mut held = Vec::new();
+        while let Some(memory) = desk.reader.hold(manifest::DOCUMENT_BYTES_MAX).await {
+            held.push(memory);
+        }
+        assert_eq!(held.len(), 5);
+        assert!(desk.reader.hold(SMALL_DOCUMENT_BYTES).await.is_some());
+        held.pop();
+        assert!(desk.reader.hold(manifest::DOCUMENT_BYTES_MAX).await.is_some());
     }
 
     #[tokio::test]

@@ -155,7 +155,7 @@ fn a_list_in_an_archive_is_never_in_memory_as_a_whole() {
     let bytes = archive_of([list.as_bytes()]);
     assert!(list.len() < 40 * bytes.len(), "the list has a lifelike ratio");
     let spent = allocation_counter::measure(|| {
-        let mut reader = SeedReader::new();
+        let mut reader = SeedReader::new(SiteScope::Public);
         reader.read("list", bytes.as_slice(), |_| ()).unwrap();
         assert_eq!(reader.into_report().duplicates, 59_999);
     });
@@ -167,7 +167,8 @@ fn a_list_in_an_archive_is_never_in_memory_as_a_whole() {
 fn archives_that_expand_beyond_measure_are_refused() {
     let bomb = archive_of([vec![b'\n'; 32 << 20].as_slice()]);
     let spent = allocation_counter::measure(|| {
-        let error = SeedReader::new().read("list", bomb.as_slice(), |_| {}).unwrap_err().to_string();
+        let error =
+            SeedReader::new(SiteScope::Public).read("list", bomb.as_slice(), |_| {}).unwrap_err().to_string();
         assert!(error.contains("50 times its size"), "{error}");
     });
     assert!(spent.bytes_max < 1 << 20, "{} bytes", spent.bytes_max);
@@ -176,6 +177,7 @@ fn archives_that_expand_beyond_measure_are_refused() {
 #[test]
 fn archives_of_too_many_files_are_refused_before_their_table_is_built() {
     let crowd = archive_of(std::iter::repeat_n(&b"a.example\n"[..], 2_000));
-    let error = SeedReader::new().read("list", crowd.as_slice(), |_| {}).unwrap_err().to_string();
+    let error =
+        SeedReader::new(SiteScope::Public).read("list", crowd.as_slice(), |_| {}).unwrap_err().to_string();
     assert!(error.contains("more than 1000 files"), "{error}");
 }

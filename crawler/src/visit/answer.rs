@@ -23,6 +23,9 @@ use crate::clock;
 use crate::egress::{Body, Failure, Head, Reply};
 use crate::reading::{OwnedDocument, Reading};
 
+/// Why a large document is not read although it is within its own limits.
+const NO_MEMORY: &str =
+    "other large documents occupy the memory of the crawler; it is asked for at the next visit";
 /// Longest Location that is repeated to the site owner.
 const SHOWN_LOCATION_CHARS_MAX: usize = 200;
 
@@ -74,7 +77,12 @@ impl Visit<'_> {
     }
 
     /// Judges a final answer; its document, or the links of its page, are read on the threads for reading.
-    async fn judged(&self, task: &Task, mut reply: Reply, at: DateTime<Utc>) -> Result<Fetched, StoreError> {
+    async fn judged(
+        &mut self,
+        task: &Task,
+        mut reply: Reply,
+        at: DateTime<Utc>,
+    ) -> Result<Fetched, StoreError> {
         let served = judge::served(task, &reply, at);
         let judged = match (judge::sight(task, &reply), &mut reply.body) {
             (Sight::Judged(judged), _) => judged,
@@ -108,11 +116,14 @@ impl Visit<'_> {
 
     /// Reads the document of an answer. The bytes leave the body meanwhile.
     async fn read_document(
-        &self,
+        &mut self,
         task: &Task,
         body: &mut Body,
         served: &Served,
     ) -> Result<Judged, StoreError> {
+        let Some(held) = self.tools.reader.hold(body.bytes.len()).await else {
+            return Ok(Judged::of(FetchOutcome::TooLarge, NO_MEMORY));
+        };
         let document = Arc::new(OwnedDocument {
             bytes: std::mem::take(&mut body.bytes),
             url: task.url.clone(),
@@ -124,10 +135,14 @@ impl Visit<'_> {
         let reading = self.tools.reader.read(&self.token.site, Arc::clone(&document)).await?;
         body.bytes =
             Arc::try_unwrap(document).map_or_else(|shared| shared.bytes.clone(), |owned| owned.bytes);
-        Ok(match reading {
+        let judged = match reading {
             Reading::Read(manifest) => judge::judge_manifest(&body.bytes, manifest),
             Reading::Quarantined(reason) => Judged::of(FetchOutcome::Quarantined, reason),
-        })
+        };
+        if judged.outcome == FetchOutcome::Found {
+            self.held.extend(held);
+        }
+        Ok(judged)
     }
 
     /// Where a page leads; nowhere, where its links could not be read in time.

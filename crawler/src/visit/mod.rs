@@ -39,7 +39,7 @@ use crate::events::Events;
 use crate::groups::{Groups, Tenure};
 use crate::pace::{AuthorityClock, Pace, SiteClock, Target};
 use crate::priors::PathPriors;
-use crate::reading::Reader;
+use crate::reading::{Held, Reader};
 
 pub(crate) use self::ask::Message;
 use self::progress::Progress;
@@ -88,6 +88,8 @@ pub(crate) struct Visited {
     pub(crate) outcome: Outcome,
     /// The lease, with the group of the address.
     pub(crate) token: LeaseToken,
+    /// Memory for the documents in the outcome, to be dropped when that is saved.
+    pub(crate) held: Held,
 }
 
 /// Why a visit does not go on.
@@ -140,6 +142,8 @@ struct Visit<'a> {
     /// When the progress was last written.
     written_at: Option<Instant>,
     scope: Scope,
+    /// Memory for the large documents that were found.
+    held: Held,
     /// The visit was begun by another worker, or the site was found in another group before: where it leads is kept.
     has_history: bool,
 }
@@ -179,7 +183,7 @@ pub(crate) async fn visit(
         Ok(session) => session,
         Err(failure) => {
             let outcome = Outcome::Parked(Box::new(unable(&failure)));
-            return Ok(Visited { outcome, token: leased.token });
+            return Ok(Visited { outcome, token: leased.token, held: Held::new() });
         }
     };
     let mut visit = Visit::new(tools, stop, *leased, scope, session);
@@ -188,6 +192,7 @@ pub(crate) async fn visit(
         Err(interrupt) => interrupt,
     };
     let mut token = visit.token.clone();
+    let held = std::mem::take(&mut visit.held);
     // what a visit does at its end has its state apart, since thousands wait in their midst
     let outcome = match interrupt {
         Interrupt::Store(error) => return Err(error),
@@ -205,7 +210,7 @@ pub(crate) async fn visit(
             Box::pin(visit.finish(end)).await?
         }
     };
-    Ok(Visited { outcome, token })
+    Ok(Visited { outcome, token, held })
 }
 
 /// No client could be built: a fault of this machine, tried again soon.
@@ -255,6 +260,7 @@ impl<'a> Visit<'a> {
             greeted: HashSet::new(),
             written_at: None,
             scope,
+            held: Held::new(),
             has_history: false,
         }
     }

@@ -67,7 +67,9 @@ fn escaped(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             // as a number, which XML 1.0 can carry
             unsafe_letter if is_unsafe(unsafe_letter) && unsafe_letter >= '\u{7f}' => {
-                escaped.push_str(&format!("&#{};", u32::from(unsafe_letter)));
+                for part in ["&#", &u32::from(unsafe_letter).to_string(), ";"] {
+                    escaped.push_str(part);
+                }
             }
             '\t' | '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'.. => {
                 escaped.push(character);

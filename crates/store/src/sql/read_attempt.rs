@@ -10,6 +10,9 @@ use crate::model::read_attempt::REASON_CHARS_MAX;
 use crate::model::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};
 use crate::pack::{Place, json, millis, names, text};
 
+/// A row as it is read back: hash, site, begin, quarantine, reason.
+type EarlierRow = (String, String, i64, Option<i64>, Option<String>);
+
 /// A row as the statements take it: hash, reader version, site, URL, begin, quarantine, reason.
 #[derive(Serialize)]
 struct Row<'a>(&'a str, u32, &'a str, &'a str, i64, Option<i64>, Option<String>);
@@ -119,7 +122,7 @@ async fn earlier(
     connection: &mut Connection,
     attempts: &BTreeMap<&str, &ReadAttempt>,
 ) -> Outcome<HashMap<String, EarlierAttempt>> {
-    let rows: Vec<(String, String, i64, Option<i64>, Option<String>)> = sqlx::query_as(
+    let rows: Vec<EarlierRow> = sqlx::query_as(
         "SELECT hash, site, began_at_ms, quarantined_at_ms, reason FROM read_attempt
          WHERE hash IN (SELECT value ->> 0 FROM json_each($1))",
     )
