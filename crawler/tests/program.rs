@@ -230,7 +230,7 @@ async fn a_database_that_cannot_be_used_is_one_sentence_and_1() {
     let output = desk.run(&["--seeds", "seeds"]).await;
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let url = "postgres://nobody@127.0.0.1:1/agentdex";
-    let output = desk.run(&["--seeds", "seeds", "--database-url", url]).await;
+    let output = desk.run(&["status", "--database-url", url]).await;
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
     assert!(said.lines().last().unwrap_or_default().contains("--database-url"), "{said}");
@@ -339,7 +339,8 @@ async fn a_daemon_tells_its_schedule_serves_metrics_and_drains_on_a_signal() {
 async fn get(address: &str) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").await.unwrap();
+    let request = format!("GET /metrics HTTP/1.0\r\nhost: {address}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
     let mut page = String::new();
     stream.read_to_string(&mut page).await.unwrap();
     page

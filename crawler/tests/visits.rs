@@ -34,7 +34,7 @@ async fn every_request_says_who_asks() {
         let asked = hit.asked;
         assert!(asked.user_agent.as_deref().unwrap().starts_with("agentdex/"), "{asked:?}");
         assert_eq!(asked.accept.as_deref(), Some(policy::plan::ACCEPT));
-        assert_eq!(asked.accept_encoding.as_deref(), Some("gzip, br"));
+        assert_eq!(asked.accept_encoding.as_deref(), Some("gzip"));
         assert_eq!((asked.referer, asked.cookie), (None, None));
     }
     let connections = crawl

@@ -3,7 +3,7 @@
 //! The first SIGINT or SIGTERM asks for a soft stop, the second for a hard one. The program ends within its drain time
 //! after the first signal, whatever its runtime does: leases end by themselves, and both databases survive a kill.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::process;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -42,20 +42,26 @@ impl Shutdown {
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for _ in signals.forever() {
                 if soft.is_cancelled() {
-                    tracing::warn!("stopping at once");
+                    tell("stopping at once");
                     hard.cancel();
                     exit_after(HARD_STOP_MAX.min(drain));
                 } else {
-                    tracing::warn!(
-                        drain_s = drain.as_secs(),
-                        "stopping after the requests under way; a second signal stops at once"
-                    );
+                    tell("stopping after the requests under way; a second signal stops at once");
                     soft.cancel();
                     exit_after(drain);
                 }
             }
         })?;
         Ok(shutdown)
+    }
+}
+
+/// A person at a terminal is told at the default level; a service manager knows that it sent a signal.
+fn tell(what: &str) {
+    if io::stderr().is_terminal() {
+        tracing::warn!("{what}");
+    } else {
+        tracing::info!("{what}");
     }
 }
 

@@ -21,7 +21,7 @@ pub const THE_WAY: &[&str] = &[
 ];
 
 /// What each subcommand makes of the flags that may be typed anywhere.
-const USED: [(&str, &[&[&str]]); 7] = [
+const USED: [(&str, &[&[&str]]); 8] = [
     ("explain", &[SHARED, &["format"]]),
     ("check", &[SHARED, THE_WAY, &["format", "rate", "lease", "text_records", "events"]]),
     ("block", &[SHARED]),
@@ -29,6 +29,7 @@ const USED: [(&str, &[&[&str]]); 7] = [
     ("status", &[SHARED, &["format"]]),
     ("paths", &[SHARED, &["format"]]),
     ("keys", &[SHARED, &["signing_key", "signature_agent"]]),
+    ("read-document", &[]),
 ];
 
 /// The command line of the crawler.

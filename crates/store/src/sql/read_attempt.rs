@@ -37,17 +37,25 @@ pub(crate) async fn attempts_write(
     connection: &mut Connection,
     writes: &[ReadAttemptWrite],
 ) -> Outcome<Vec<Option<EarlierAttempt>>> {
+    end(connection, writes).await?;
+    quarantine(connection, writes).await?;
+    begin(connection, writes).await
+}
+
+async fn end(connection: &mut Connection, writes: &[ReadAttemptWrite]) -> Outcome<()> {
     let ended = writes.iter().filter_map(|write| match write {
         ReadAttemptWrite::End { hash } => Some(hash.as_str()),
         _ => None,
     });
-    let ended = names(ended)?;
+    let ended: Vec<&str> = ended.collect();
+    if ended.is_empty() {
+        return Ok(());
+    }
     sqlx::query("DELETE FROM read_attempt WHERE hash IN (SELECT value ->> 0 FROM json_each($1))")
-        .bind(ended)
+        .bind(names(ended)?)
         .execute(&mut *connection)
         .await?;
-    quarantine(connection, writes).await?;
-    begin(connection, writes).await
+    Ok(())
 }
 
 async fn quarantine(connection: &mut Connection, writes: &[ReadAttemptWrite]) -> Outcome<()> {
@@ -107,7 +115,9 @@ async fn begin(
     .fetch_all(&mut *connection)
     .await?;
     let mut begun: HashSet<String> = begun.into_iter().collect();
-    let earlier = earlier(connection, &attempts).await?;
+    let begins = writes.iter().filter(|write| matches!(write, ReadAttemptWrite::Begin(_))).count();
+    let earlier =
+        if begun.len() == begins { HashMap::new() } else { earlier(connection, &attempts).await? };
     let answer = |write: &ReadAttemptWrite| match write {
         // the first of several begins of one document in this batch is the one that was written
         ReadAttemptWrite::Begin(attempt) if !begun.remove(attempt.hash.as_str()) => {
