@@ -20,6 +20,8 @@ use crate::visit::{Message, StandaloneError, StandaloneRequests};
 const HOPS_MAX: usize = 3;
 /// Results a page; ARD allows no more.
 const PAGE_SIZE: u32 = 100;
+/// Longest token of a page that is sent back.
+const TOKEN_BYTES_MAX: usize = 4 * 1_024;
 /// Pages of one registry: a hundred thousand entries.
 const PAGES_MAX: usize = 1_000;
 /// What is searched for where the operator named nothing.
@@ -87,10 +89,12 @@ pub(crate) async fn harvest_registry(
         };
         let answer = read_page(reply).map_err(unfetched)?;
         seeds.extend(entries(&answer));
-        token = answer["pageToken"].as_str().filter(|token| !token.is_empty()).map(str::to_owned);
-        if token.is_none() {
+        let next = answer["pageToken"].as_str().filter(|next| (1..=TOKEN_BYTES_MAX).contains(&next.len()));
+        // the same page again would never end
+        if next.is_none() || next == token.as_deref() {
             break;
         }
+        token = next.map(str::to_owned);
     }
     if seeds.is_empty() {
         return Err(SeedError::Empty { name: base.to_string() });
@@ -146,7 +150,7 @@ fn entries(answer: &Value) -> Vec<Seed> {
         let host = manifest::Host::parse(publisher).ok()?;
         SiteScope::Public.check_host(&host).is_ok().then_some(host)
     };
-    let seeds = results.iter().flat_map(|entry| {
+    let seeds = results.iter().take(PAGE_SIZE as usize).flat_map(|entry| {
         let url = of_url(entry).map(|url| Seed {
             host: url.host(),
             url: Some(url),

@@ -6,13 +6,15 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// Longest time between the begin of an attempt and its removal: the deadline of a reader and the longest wait for a batch
-/// of writes, three times over.
+/// Longest time between the begin of an attempt and its removal: the deadlines of both readers and the longest wait for a
+/// batch of writes.
 const READING_MAX: TimeDelta = TimeDelta::minutes(2);
 
-/// An attempt of the same document by the same version of the reader.
+/// An attempt of the same document by the same version of the reader, or a newer one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt<'a> {
+    /// Whether it is the one that was just written, whose answer was lost on the way.
+    pub is_own: bool,
     /// Whether it was made in a visit of the same site. A site has one visit at a time, so that visit is over.
     pub is_of_same_site: bool,
     /// When it began.
@@ -24,24 +26,32 @@ pub struct Attempt<'a> {
 /// What becomes of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadDecision {
-    /// It is read, and the attempt is written.
+    /// It is read in this process.
     Read,
-    /// It is read beside another worker that reads the same document now; no attempt is written.
+    /// The same bytes are being read for another site: it is read in this process, and the attempt is left to the other.
     ReadBeside,
-    /// An earlier reader did not end: it is read in a process with limits of the operating system.
+    /// A reader has not ended: it is read in a process with limits of the operating system.
     Verify,
     /// It is not read, for this reason.
     Skip(String),
 }
 
-/// Decides by the earlier attempt, if there is one.
-pub fn decide(earlier: Option<Attempt<'_>>, now: DateTime<Utc>) -> ReadDecision {
+/// Decides by the earlier attempt, if there is one. An attempt from before this process began is never taken for one that is
+/// under way, so that a document that ends its readers ends each process once at most.
+pub fn decide(
+    earlier: Option<Attempt<'_>>,
+    process_began_at: DateTime<Utc>,
+    now: DateTime<Utc>,
+) -> ReadDecision {
     let Some(earlier) = earlier else { return ReadDecision::Read };
     if let Some(reason) = earlier.quarantined {
         return ReadDecision::Skip(reason.to_owned());
     }
-    let is_under_way = !earlier.is_of_same_site && now - earlier.began_at < READING_MAX;
-    if is_under_way { ReadDecision::ReadBeside } else { ReadDecision::Verify }
+    if earlier.is_own {
+        return ReadDecision::Read;
+    }
+    let is_recent = earlier.began_at >= process_began_at && now - earlier.began_at < READING_MAX;
+    if is_recent && !earlier.is_of_same_site { ReadDecision::ReadBeside } else { ReadDecision::Verify }
 }
 
 #[cfg(test)]
@@ -51,19 +61,27 @@ mod tests {
     #[test]
     fn an_attempt_that_did_not_end_is_verified_and_a_quarantined_document_is_skipped() {
         let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
-        let attempt = |is_of_same_site, seconds, quarantined| {
-            Some(Attempt { is_of_same_site, began_at: now - TimeDelta::seconds(seconds), quarantined })
+        let process_began_at = now - TimeDelta::seconds(100);
+        let attempt = |is_of_same_site, seconds, quarantined| Attempt {
+            is_own: false,
+            is_of_same_site,
+            began_at: now - TimeDelta::seconds(seconds),
+            quarantined,
         };
         for (earlier, decision) in [
             (None, ReadDecision::Read),
-            (attempt(true, 1, None), ReadDecision::Verify),
-            (attempt(false, 1, None), ReadDecision::ReadBeside),
-            (attempt(false, 119, None), ReadDecision::ReadBeside),
-            (attempt(false, 120, None), ReadDecision::Verify),
-            (attempt(false, 1, Some("it stalled")), ReadDecision::Skip("it stalled".to_owned())),
-            (attempt(true, 9_999, Some("it stalled")), ReadDecision::Skip("it stalled".to_owned())),
+            (Some(Attempt { is_own: true, ..attempt(true, 1, None) }), ReadDecision::Read),
+            (Some(attempt(true, 1, None)), ReadDecision::Verify),
+            (Some(attempt(false, 1, None)), ReadDecision::ReadBeside),
+            (Some(attempt(false, 100, None)), ReadDecision::ReadBeside),
+            (Some(attempt(false, 101, None)), ReadDecision::Verify),
+            (Some(attempt(false, 1, Some("it stalled"))), ReadDecision::Skip("it stalled".to_owned())),
+            (Some(attempt(true, 9_999, Some("it stalled"))), ReadDecision::Skip("it stalled".to_owned())),
         ] {
-            assert_eq!(decide(earlier, now), decision, "{earlier:?}");
+            assert_eq!(decide(earlier, process_began_at, now), decision, "{earlier:?}");
         }
+        let long_ago = now - TimeDelta::days(1);
+        let attempt = Some(attempt(false, 120, None));
+        assert_eq!(decide(attempt, long_ago, now), ReadDecision::Verify, "no reading takes that long");
     }
 }

@@ -13,12 +13,15 @@ use std::thread;
 use std::time::Duration;
 
 use metrics::{counter, gauge};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::time::Instant;
 
 const STALLED: &str = "agentdex_reader_stalled_threads";
 const FAILED: &str = "agentdex_reader_failures_total";
 /// Threads that may be blocked beside those that work: each may hold the memory of one document.
 const STALLED_MAX: usize = 4;
+/// How often a caller that waits for a thread looks for documents that passed their deadline.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Stack of a reading thread: documents are at most 64 levels deep, which needs an eighth of it in a debug build.
 const STACK_BYTES: usize = 8 * 1_024 * 1_024;
 
@@ -107,6 +110,8 @@ struct Shared {
     /// One permit for each document that may be read or wait.
     admitted: Semaphore,
     stalled: AtomicUsize,
+    /// Documents whose callers have gone, with their deadlines.
+    left: Mutex<Vec<(Arc<Mutex<State>>, Instant)>>,
 }
 
 impl std::fmt::Debug for ReaderPool {
@@ -128,6 +133,7 @@ impl ReaderPool {
             free: Semaphore::new(limits.threads),
             admitted: Semaphore::new(limits.threads + limits.queue),
             stalled: AtomicUsize::new(0),
+            left: Mutex::default(),
         }))
     }
 
@@ -153,10 +159,7 @@ impl ReaderPool {
     {
         let shared = &self.0;
         let admitted = shared.admitted.try_acquire().map_err(|_| ReadError::Busy)?;
-        let free = tokio::time::timeout(shared.limits.queue_wait, shared.free.acquire())
-            .await
-            .map_err(|_| ReadError::Busy)?
-            .map_err(|_| ReadError::Busy)?;
+        let free = shared.free_thread().await?;
         shared.start_missing_thread()?;
         // the thread gives the place back, not this future, which may be dropped
         free.forget();
@@ -164,7 +167,10 @@ impl ReaderPool {
         let state = Arc::new(Mutex::new(State::Reading));
         shared.send(Self::job(Arc::clone(shared), Arc::clone(&state), work, done));
         let deadline = shared.limits.deadline;
-        let outcome = match tokio::time::timeout(deadline, result).await {
+        let mut waiting = Waiting { shared, job: Some((Arc::clone(&state), Instant::now() + deadline)) };
+        let answered = tokio::time::timeout(deadline, result).await;
+        waiting.job = None;
+        let outcome = match answered {
             Ok(Ok(Ok(read))) => Ok(read),
             Ok(Ok(Err(panic))) => Err(ReadError::Panicked { message: message_of(panic.as_ref()) }),
             Ok(Err(_)) => Err(ReadError::Panicked { message: "its thread ended".to_owned() }),
@@ -173,7 +179,7 @@ impl ReaderPool {
                 Err(ReadError::TimedOut { after: deadline })
             }
         };
-        drop(admitted);
+        drop((admitted, waiting));
         if let Err(error) = &outcome {
             counter!(FAILED, "pool" => shared.name).increment(1);
             tracing::error!(pool = shared.name, %error, "a document was not read");
@@ -201,7 +207,48 @@ impl ReaderPool {
     }
 }
 
+/// A caller that waits for its document. Where it goes away, others see to the deadline of the document.
+struct Waiting<'a> {
+    shared: &'a Shared,
+    job: Option<(Arc<Mutex<State>>, Instant)>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(job) = self.job.take() {
+            self.shared.left.lock().unwrap_or_else(PoisonError::into_inner).push(job);
+        }
+    }
+}
+
 impl Shared {
+    /// Waits for a free thread.
+    async fn free_thread(&self) -> Result<SemaphorePermit<'_>, ReadError> {
+        let until = Instant::now() + self.limits.queue_wait;
+        loop {
+            self.give_up_overdue();
+            let wait = until.saturating_duration_since(Instant::now());
+            match tokio::time::timeout(wait.min(LOOK_EVERY), self.free.acquire()).await {
+                Ok(permit) => return permit.map_err(|_| ReadError::Busy),
+                Err(_) if wait.is_zero() => return Err(ReadError::Busy),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Gives up documents that passed their deadline after their callers had gone.
+    fn give_up_overdue(&self) {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        left.retain(|(state, deadline)| {
+            let is_overdue = *deadline <= now;
+            if is_overdue {
+                self.give_up(state);
+            }
+            !is_overdue && *state.lock().unwrap_or_else(PoisonError::into_inner) == State::Reading
+        });
+    }
+
     fn send(&self, job: Job) {
         // the receiver lives as long as `self`
         drop(self.sender.send(job));
@@ -384,6 +431,20 @@ mod tests {
         let error = panicked.map(|()| unreachable!()).unwrap_err();
         assert_eq!(error.to_string(), "reading the document failed: no such thing");
         assert!(pool.read(|| true).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_document_is_given_up_at_its_deadline_after_its_caller_has_gone() {
+        let deadline = Duration::from_millis(50);
+        let pool = ReaderPool::new("test", ReaderLimits { deadline, ..limits(1, 8) });
+        let (release, waits) = endless();
+        let reading = pool.read(move || waits.recv().is_err());
+        assert!(tokio::time::timeout(Duration::from_millis(5), reading).await.is_err());
+        assert!(pool.read(|| true).await.unwrap(), "another thread takes its place");
+        assert_eq!(pool.stalled(), 1);
+        drop(release);
+        wait_for(|| pool.stalled() == 0).await;
+        assert!(pool.0.left.lock().unwrap().is_empty());
     }
 
     #[tokio::test]

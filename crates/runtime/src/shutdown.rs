@@ -41,14 +41,15 @@ impl Shutdown {
         let (soft, hard) = (shutdown.soft.clone(), shutdown.hard.clone());
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for _ in signals.forever() {
+                // the log comes last: where it goes may be what is blocked
                 if soft.is_cancelled() {
-                    tell("stopping at once");
                     hard.cancel();
                     exit_after(HARD_STOP_MAX.min(drain));
+                    tell("stopping at once");
                 } else {
-                    tell("stopping after the requests under way; a second signal stops at once");
                     soft.cancel();
                     exit_after(drain);
+                    tell("stopping after the requests under way; a second signal stops at once");
                 }
             }
         })?;
@@ -57,12 +58,16 @@ impl Shutdown {
 }
 
 /// A person at a terminal is told at the default level; a service manager knows that it sent a signal.
-fn tell(what: &str) {
-    if io::stderr().is_terminal() {
-        tracing::warn!("{what}");
-    } else {
-        tracing::info!("{what}");
-    }
+fn tell(what: &'static str) {
+    let line = move || {
+        if io::stderr().is_terminal() {
+            tracing::warn!("{what}");
+        } else {
+            tracing::info!("{what}");
+        }
+    };
+    // without a thread for it, the line is what can be done without
+    drop(thread::Builder::new().name("stop line".to_owned()).spawn(line));
 }
 
 /// Ends the process after a time, unless it has ended by itself.

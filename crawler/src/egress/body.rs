@@ -5,13 +5,14 @@
 //! window of its decoder, up to 16 MiB for each body under way (RFC 7932 §9.1).
 
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use flate2::write::GzDecoder;
 use http::header::CONTENT_ENCODING;
 use policy::BodyKind;
 use policy::plan::ERROR_BODY_BYTES_MAX;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout};
 
 use super::failure::{Cause, Failure};
@@ -55,6 +56,11 @@ const LARGE_BODY_BYTES: usize = 256 * KIB;
 /// Large bodies under way at once, in all visits of this process: with the largest cap of 16 MiB, 256 MiB.
 static LARGE_BODIES: Semaphore = Semaphore::const_new(16);
 
+/// Longest wait for a permit: servers do not wait for their readers for much longer.
+const LARGE_BODY_WAIT: Duration = Duration::from_secs(10);
+/// A large body comes at this pace at least, since others wait for its permit.
+const LARGE_BODY_BYTES_PER_SECOND_MIN: u64 = 32 * 1024;
+
 /// Reads the body of a successful answer.
 pub(crate) async fn read(
     mut response: reqwest::Response,
@@ -67,19 +73,25 @@ pub(crate) async fn read(
     let mut permit = None;
     loop {
         match pace.chunk(&mut response).await? {
-            None => return reader.finish(pace.wire_bytes),
+            None => return reader.finish(pace.wire_bytes).map(|body| Body { permit, ..body }),
             Some(chunk) => {
                 if reader.push(chunk.as_ref(), pace.wire_bytes)? == Progress::Enough {
-                    return Ok(reader.cut(pace.wire_bytes));
+                    return Ok(Body { permit, ..reader.cut(pace.wire_bytes) });
                 }
             }
         }
         if permit.is_none() && reader.decoder.sink().bytes.len() > LARGE_BODY_BYTES {
-            // the wait is ours, and not held against the server
-            let waiting = Instant::now();
-            permit = LARGE_BODIES.acquire().await.ok();
-            pace.started += waiting.elapsed();
+            permit = Some(Arc::new(large_body().await?));
+            pace.becomes_large();
         }
+    }
+}
+
+/// A permit for a large body. The failure says nothing of the server.
+async fn large_body() -> Result<SemaphorePermit<'static>, Failure> {
+    match timeout(LARGE_BODY_WAIT, LARGE_BODIES.acquire()).await {
+        Ok(Ok(permit)) => Ok(permit),
+        Ok(Err(_)) | Err(_) => Err(Failure::new(Cause::Busy, "many large bodies are being read")),
     }
 }
 
@@ -100,11 +112,20 @@ struct Pace {
     started: Instant,
     time_max: Duration,
     wire_bytes: u64,
+    /// When the body became large, and how much had come by then.
+    large_since: Option<(Instant, u64)>,
 }
 
 impl Pace {
     fn start(time_max: Duration) -> Self {
-        Self { started: Instant::now(), time_max, wire_bytes: 0 }
+        Self { started: Instant::now(), time_max, wire_bytes: 0, large_since: None }
+    }
+
+    /// The wait for the permit was ours, and is not held against the server.
+    fn becomes_large(&mut self) {
+        let now = Instant::now();
+        self.started = now;
+        self.large_since = Some((now, self.wire_bytes));
     }
 
     async fn chunk(
@@ -125,6 +146,13 @@ impl Pace {
     }
 
     fn check_rate(&self) -> Result<(), Failure> {
+        if let Some((since, bytes)) = self.large_since {
+            let wanted = since.elapsed().as_secs() * LARGE_BODY_BYTES_PER_SECOND_MIN;
+            if self.wire_bytes - bytes < wanted {
+                let reason = "the rest of a large body came slower than 32 KiB a second";
+                return Err(Failure::new(Cause::Timeout, reason));
+            }
+        }
         let elapsed = self.started.elapsed();
         if elapsed < RATE_GRACE || self.wire_bytes >= elapsed.as_secs() * RATE_BYTES_PER_SECOND_MIN {
             return Ok(());
@@ -300,7 +328,7 @@ impl Reader {
 
     fn cut(mut self, wire_bytes: u64) -> Body {
         let bytes = std::mem::take(&mut self.decoder.sink_mut().bytes);
-        Body { bytes, extent: Extent::Cut, wire_bytes }
+        Body { bytes, extent: Extent::Cut, wire_bytes, permit: None }
     }
 
     fn finish(mut self, wire_bytes: u64) -> Result<Body, Failure> {

@@ -32,6 +32,8 @@ pub enum Cause {
     Timeout,
     /// The body passed its cap.
     TooLarge,
+    /// This crawler had no room for the body; the server did nothing wrong.
+    Busy,
     /// The body is encoded in a way that is refused.
     Encoding,
     /// Not HTTP, HTTP beyond our limits, or cut short.
@@ -49,6 +51,7 @@ impl Cause {
             Self::Tls => FetchOutcome::TlsFailed,
             Self::Timeout => FetchOutcome::Timeout,
             Self::TooLarge => FetchOutcome::TooLarge,
+            Self::Busy => FetchOutcome::NotReached,
             Self::Encoding => FetchOutcome::BadEncoding,
             Self::Protocol => FetchOutcome::ProtocolError,
         }

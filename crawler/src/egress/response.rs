@@ -1,8 +1,10 @@
 //! What an answer consists of, checked against the limits on headers.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use http::{HeaderMap, HeaderName, StatusCode};
+use tokio::sync::SemaphorePermit;
 
 use super::failure::{Cause, Failure};
 use super::probe::Timings;
@@ -76,6 +78,8 @@ pub struct Body {
     pub bytes: Vec<u8>,
     pub extent: Extent,
     pub wire_bytes: u64,
+    /// Of a large body: held until its memory is counted elsewhere.
+    pub(crate) permit: Option<Arc<SemaphorePermit<'static>>>,
 }
 
 /// An answer.

@@ -1,5 +1,7 @@
 //! A document with all that reading it needs, so that another thread or process can read it.
 
+use std::io;
+
 use manifest::model::Served;
 use manifest::{ContentHash, Discovery, Document, LinkedDocument, Manifest, ManifestUrl};
 use serde::{Deserialize, Serialize};
@@ -42,6 +44,15 @@ impl OwnedDocument {
         })
     }
 
+    /// Reads it, and measures the JSON of its manifest.
+    pub(super) fn read_measured(&self) -> (Manifest, usize) {
+        let manifest = self.read();
+        let mut length = Length(0);
+        // a manifest that has no JSON cannot be saved either, and fails there
+        serde_json::to_writer(&mut length, &manifest).unwrap_or_default();
+        (manifest, length.0)
+    }
+
     /// Of all bytes that are read.
     pub(super) fn hash(&self) -> ContentHash {
         if self.linked.is_empty() {
@@ -80,5 +91,19 @@ impl OwnedDocument {
             served: header.served,
             linked: linked.collect::<Option<_>>()?,
         })
+    }
+}
+
+/// Counts what is written.
+struct Length(usize);
+
+impl io::Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! Reads documents for visits: off the async runtime, under a deadline, and never twice where one ended a reader.
 //!
 //! Before a document is read, the attempt is written to the store; afterwards it is removed. A document whose attempt was
-//! not removed is read once more in a process with limits of the operating system, and quarantined when that process ends
-//! without an answer. A document that passes its deadline, or panics its reader, is quarantined at once.
+//! not removed, that passes its deadline or panics its reader, is read once more in a process with limits of the operating
+//! system, and quarantined when that process ends without an answer.
 
 mod attempts;
 mod document;
@@ -11,6 +11,7 @@ mod program;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use manifest::{ContentHash, Manifest, READER_VERSION, SiteName};
 use policy::quarantine::{self, Attempt, ReadDecision};
 use runtime::{ReadError, ReaderLimits, ReaderPool};
@@ -20,6 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use self::attempts::Attempts;
 pub(crate) use self::document::OwnedDocument;
+use self::program::Unread;
 pub use self::program::{ReaderProgram, read_from_stdin};
 use crate::clock;
 use crate::gather::Gatherer;
@@ -32,23 +34,32 @@ const QUEUE_WAIT: Duration = Duration::from_mins(2);
 /// Documents that may wait for a thread: more than there are visits at once on any machine that this was tried on.
 const QUEUE_MAX: usize = 100_000;
 
-/// Documents up to this length need no permit: 256 visits hold a few hundred of them.
-const SMALL_DOCUMENT_BYTES: usize = 64 * 1_024;
-/// What a document and its manifest occupy until the visit is saved, for each byte of the document. Measured over the hostile
-/// documents of `manifest`, which reach five.
-const MEMORY_FACTOR: usize = 6;
+/// What a visit may hold without a permit: 64 MiB for 256 visits.
+const EXEMPT_BYTES: usize = 256 * 1_024;
+/// The most that one visit may hold: the largest document with the largest manifest, and half as much again.
+const VISIT_BYTES_MAX: usize = 160 * 1_024 * 1_024;
 /// One permit stands for so many bytes.
-const PERMIT_BYTES: usize = 64 * 1_024;
-/// Memory for the documents that all visits of this process hold: 512 MiB, five of the largest documents.
+const PERMIT_BYTES: usize = 4 * 1_024;
+/// Memory for what all visits of this process hold.
 const PERMITS: usize = 512 * 1_024 * 1_024 / PERMIT_BYTES;
+/// A body is held once as it came and once as it is put together with its parts.
+const BODY_FACTOR: usize = 2;
+/// A manifest takes at most twice the memory of its JSON.
+const MANIFEST_FACTOR: usize = 2;
 /// Longest wait for memory. Visits that hold some may wait for more, so that none may wait for ever.
 const MEMORY_WAIT: Duration = Duration::from_secs(30);
+/// Longest time of a second reader, which may have to share the machine; its processor time has a limit of its own.
+const VERIFY_DEADLINE: Duration = Duration::from_mins(1);
 
 /// What reading a document came to.
 #[derive(Debug)]
 pub(crate) enum Reading {
-    /// The manifest; any document becomes one, however malformed.
-    Read(Box<Manifest>),
+    /// Any document becomes a manifest, however malformed.
+    Read {
+        manifest: Box<Manifest>,
+        /// Length of its JSON, by which its memory is counted.
+        json_bytes: usize,
+    },
     /// The document is quarantined, for this reason.
     Quarantined(String),
 }
@@ -59,12 +70,36 @@ pub(crate) struct Reader {
     pool: ReaderPool,
     attempts: Gatherer<Attempts>,
     program: Option<ReaderProgram>,
+    /// About when this process began to read.
+    began_at: DateTime<Utc>,
     memory: Arc<Semaphore>,
     memory_wait: Duration,
+    /// Second readers at the same time.
+    verifiers: Arc<Semaphore>,
 }
 
-/// Memory for the large documents that a visit holds; given back when it is dropped.
-pub(crate) type Held = Vec<OwnedSemaphorePermit>;
+/// Whose attempt is in the store while a document is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Row {
+    Own,
+    OfAnother,
+}
+
+/// What a visit holds in memory until it is saved; given back when it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    bytes: usize,
+    permits: Vec<OwnedSemaphorePermit>,
+}
+
+/// Why a visit may hold no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoMemory {
+    /// Other visits hold too much for too long.
+    Now,
+    /// The documents of this visit are too large together.
+    EverInThisVisit,
+}
 
 impl Reader {
     /// Without a `program`, a document whose reader did not end is quarantined unverified.
@@ -80,8 +115,10 @@ impl Reader {
             pool,
             attempts: Gatherer::start(&Attempts(store), tracker),
             program,
+            began_at: clock::now(),
             memory: Arc::new(Semaphore::new(PERMITS)),
             memory_wait: MEMORY_WAIT,
+            verifiers: Arc::new(Semaphore::new(limits.threads)),
         }
     }
 
@@ -103,24 +140,40 @@ impl Reader {
             began_at: clock::now(),
         };
         let earlier = self.attempts.write(ReadAttemptWrite::Begin(attempt.clone())).await?;
-        match quarantine::decide(earlier.as_ref().map(|earlier| seen(earlier, site)), clock::now()) {
+        let earlier = earlier.as_ref().map(|earlier| seen(earlier, &attempt));
+        match quarantine::decide(earlier, self.began_at, clock::now()) {
             ReadDecision::Skip(reason) => Ok(Reading::Quarantined(reason)),
             ReadDecision::Verify => self.verify(attempt, document).await,
-            ReadDecision::ReadBeside => self.read_here(attempt, document, false).await,
-            ReadDecision::Read => self.read_here(attempt, document, true).await,
+            ReadDecision::ReadBeside => self.read_here(attempt, document, Row::OfAnother).await,
+            ReadDecision::Read => self.read_here(attempt, document, Row::Own).await,
         }
     }
 
-    /// Memory for a document of this length, to be held until its visit is saved. `None` when other visits hold too much for
-    /// too long.
-    pub(crate) async fn hold(&self, bytes: usize) -> Option<Held> {
-        if bytes <= SMALL_DOCUMENT_BYTES {
-            return Some(Held::new());
+    /// Memory for a body that is kept.
+    pub(crate) async fn hold_body(&self, held: &mut Held, bytes: usize) -> Result<(), NoMemory> {
+        self.hold(held, bytes * BODY_FACTOR).await
+    }
+
+    /// Memory for a manifest whose JSON has this length.
+    pub(crate) async fn hold_manifest(&self, held: &mut Held, json_bytes: usize) -> Result<(), NoMemory> {
+        self.hold(held, json_bytes * MANIFEST_FACTOR).await
+    }
+
+    async fn hold(&self, held: &mut Held, bytes: usize) -> Result<(), NoMemory> {
+        let sum = held.bytes + bytes;
+        if sum > VISIT_BYTES_MAX {
+            return Err(NoMemory::EverInThisVisit);
         }
-        let permits = (bytes * MEMORY_FACTOR).div_ceil(PERMIT_BYTES).min(PERMITS);
-        let permits = Arc::clone(&self.memory).acquire_many_owned(u32::try_from(permits).unwrap_or(u32::MAX));
-        let acquired = tokio::time::timeout(self.memory_wait, permits).await;
-        acquired.ok()?.ok().map(|permits| vec![permits])
+        if sum > EXEMPT_BYTES {
+            let permits = u32::try_from(bytes.div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX);
+            let permits = Arc::clone(&self.memory).acquire_many_owned(permits);
+            match tokio::time::timeout(self.memory_wait, permits).await {
+                Ok(Ok(permits)) => held.permits.push(permits),
+                Ok(Err(_)) | Err(_) => return Err(NoMemory::Now),
+            }
+        }
+        held.bytes = sum;
+        Ok(())
     }
 
     /// Runs one piece of reading that is no document, such as the links of a page.
@@ -140,18 +193,23 @@ impl Reader {
         &self,
         attempt: ReadAttempt,
         document: Arc<OwnedDocument>,
-        is_written: bool,
+        row: Row,
     ) -> Result<Reading, StoreError> {
-        match self.pool.read(move || document.read()).await {
-            Ok(manifest) => {
-                if is_written {
+        let reading = Arc::clone(&document);
+        match self.pool.read(move || reading.read_measured()).await {
+            Ok((manifest, json_bytes)) => {
+                if row == Row::Own {
                     self.end(attempt.hash).await?;
                 }
-                Ok(Reading::Read(Box::new(manifest)))
+                Ok(Reading::Read { manifest: Box::new(manifest), json_bytes })
             }
-            Err(error) if error.blames_document() => self.quarantine(attempt, error.to_string()).await,
-            Err(error @ (ReadError::Busy | ReadError::TimedOut { .. } | ReadError::Panicked { .. })) => {
-                if is_written {
+            // the document, or a machine that stood still: a process of its own tells the two apart
+            Err(error) if error.blames_document() => {
+                tracing::warn!(url = %attempt.url, %error, "a document is read once more by itself");
+                self.verify(attempt, document).await
+            }
+            Err(error) => {
+                if row == Row::Own {
                     self.end(attempt.hash).await?;
                 }
                 Err(StoreError::Unstorable { what: "document", reason: error.to_string() })
@@ -159,7 +217,7 @@ impl Reader {
         }
     }
 
-    /// Reads a document whose earlier reader did not end, in a process of its own.
+    /// Reads a document whose reader did not end, in a process of its own.
     async fn verify(
         &self,
         attempt: ReadAttempt,
@@ -168,12 +226,17 @@ impl Reader {
         let Some(program) = &self.program else {
             return self.quarantine(attempt, "reading it did not end".to_owned()).await;
         };
-        match program.read(&document, DEADLINE).await {
-            Ok(manifest) => {
+        let permit = self.verifiers.acquire().await;
+        let verified = program.read(&document, VERIFY_DEADLINE).await;
+        drop(permit);
+        match verified {
+            Ok((manifest, json_bytes)) => {
                 self.end(attempt.hash).await?;
-                Ok(Reading::Read(Box::new(manifest)))
+                Ok(Reading::Read { manifest: Box::new(manifest), json_bytes })
             }
-            Err(reason) => self.quarantine(attempt, reason).await,
+            Err(Unread::Document(reason)) => self.quarantine(attempt, reason).await,
+            // says nothing of the document: the visit is tried again later
+            Err(Unread::Process(reason)) => Err(StoreError::Unstorable { what: "document", reason }),
         }
     }
 
@@ -191,9 +254,13 @@ impl Reader {
     }
 }
 
-fn seen<'a>(earlier: &'a EarlierAttempt, site: &SiteName) -> Attempt<'a> {
+/// Times are kept to the millisecond.
+fn seen<'a>(earlier: &'a EarlierAttempt, attempt: &ReadAttempt) -> Attempt<'a> {
+    let is_same_time = earlier.began_at.timestamp_millis() == attempt.began_at.timestamp_millis();
+    let is_of_same_site = earlier.site == attempt.site;
     Attempt {
-        is_of_same_site: earlier.site == *site,
+        is_own: is_of_same_site && is_same_time,
+        is_of_same_site,
         began_at: earlier.began_at,
         quarantined: earlier.quarantined.as_deref(),
     }
@@ -240,7 +307,7 @@ mod tests {
     fn reason(reading: Reading) -> String {
         match reading {
             Reading::Quarantined(reason) => reason,
-            Reading::Read(manifest) => panic!("read: {:?}", manifest.detection),
+            Reading::Read { manifest, .. } => panic!("read: {:?}", manifest.detection),
         }
     }
 
@@ -255,33 +322,42 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn visits_hold_large_documents_up_to_a_sum_and_small_ones_without_one() {
+    async fn visits_hold_documents_up_to_a_sum_and_small_ones_without_a_permit() {
+        const LARGEST: usize = manifest::DOCUMENT_BYTES_MAX;
         let mut desk = desk(DEADLINE, None).await;
         desk.reader.memory_wait = Duration::from_millis(20);
-        let mut held = Vec::new();
-        while let Some(memory) = desk.reader.hold(manifest::DOCUMENT_BYTES_MAX).await {
-            held.push(memory);
+        let mut visits = Vec::new();
+        loop {
+            let mut held = Held::default();
+            match desk.reader.hold_body(&mut held, LARGEST).await {
+                Ok(()) => visits.push(held),
+                Err(NoMemory::Now) => break,
+                Err(NoMemory::EverInThisVisit) => panic!("one document fits"),
+            }
         }
-        assert_eq!(held.len(), 5);
-        assert!(desk.reader.hold(SMALL_DOCUMENT_BYTES).await.is_some());
-        held.pop();
-        assert!(desk.reader.hold(manifest::DOCUMENT_BYTES_MAX).await.is_some());
+        assert_eq!(visits.len() * LARGEST * BODY_FACTOR, PERMITS * PERMIT_BYTES);
+        let mut small = Held::default();
+        assert_eq!(desk.reader.hold_body(&mut small, EXEMPT_BYTES / BODY_FACTOR).await, Ok(()));
+        assert_eq!(desk.reader.hold_manifest(&mut small, 1).await, Err(NoMemory::Now));
+        visits.clear();
+        assert_eq!(desk.reader.hold_manifest(&mut small, 1).await, Ok(()));
+        let mut greedy = Held::default();
+        while desk.reader.hold_body(&mut greedy, LARGEST).await.is_ok() {}
+        assert!(greedy.bytes <= VISIT_BYTES_MAX);
+        assert_eq!(desk.reader.hold_body(&mut greedy, LARGEST).await, Err(NoMemory::EverInThisVisit));
     }
 
     #[tokio::test]
     async fn reads_the_same_document_again_and_again_while_it_ends() {
         let desk = desk(DEADLINE, None).await;
         for host in ["a.example", "a.example", "b.example"] {
-            assert!(matches!(read(&desk, host, r#"{"awp_version":"0.1"}"#).await, Reading::Read(_)));
+            assert!(matches!(read(&desk, host, r#"{"awp_version":"0.1"}"#).await, Reading::Read { .. }));
         }
     }
 
     #[tokio::test]
-    async fn a_second_reader_that_cannot_run_or_never_ends_quarantines() {
-        for (program, deadline, said) in [
-            ("/nonexistent/program", DEADLINE, "no second reader ran"),
-            ("/bin/false", DEADLINE, "ended without an answer"),
-        ] {
+    async fn a_second_reader_that_fails_or_never_ends_quarantines() {
+        for (program, deadline, said) in [("/bin/false", DEADLINE, "ended without an answer")] {
             let desk = desk(deadline, Some(program)).await;
             let document = document("a.example", "{}");
             let attempt = ReadAttempt {
@@ -295,8 +371,13 @@ mod tests {
             let reason = reason(read(&desk, "a.example", "{}").await);
             assert!(reason.contains(said), "{reason}");
         }
+        let missing = ReaderProgram { path: PathBuf::from("/nonexistent/program"), arguments: Vec::new() };
+        let read = missing.read(&document("a.example", "{}"), DEADLINE).await;
+        assert!(matches!(read, Err(Unread::Process(_))), "that says nothing of the document");
         let sleeper = ReaderProgram { path: PathBuf::from("/bin/sleep"), arguments: vec!["1000".to_owned()] };
         let read = sleeper.read(&document("a.example", "{}"), Duration::from_millis(50)).await;
-        assert!(read.unwrap_err().contains("second reader did not end"));
+        assert!(
+            matches!(read, Err(Unread::Document(reason)) if reason.contains("second reader did not end"))
+        );
     }
 }

@@ -3,14 +3,14 @@
 //! The process gets the document on its standard input (one line of JSON, then the bytes) and answers with the manifest as
 //! JSON on its standard output. It ends at its limits of memory and processor time, whatever the document does to it.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use manifest::Manifest;
 use rustix::process::{Resource, Rlimit, setrlimit};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use super::document::{Header, OwnedDocument};
@@ -19,6 +19,8 @@ use super::document::{Header, OwnedDocument};
 const ADDRESS_SPACE_BYTES: u64 = 2 * 1_024 * 1_024 * 1_024;
 /// Processor time of the process: the largest document takes one second in a release build.
 const CPU_SECONDS: u64 = 10;
+/// Longest answer that is read: the JSON of the largest manifest has a quarter of it.
+const ANSWER_BYTES_MAX: u64 = 256 * 1_024 * 1_024;
 /// Most bytes that the process takes: a document with the parts of one visit is a tenth of it.
 const INPUT_BYTES_MAX: u64 = 512 * 1_024 * 1_024;
 
@@ -46,18 +48,25 @@ impl ReaderProgram {
         &self,
         document: &OwnedDocument,
         deadline: Duration,
-    ) -> Result<Manifest, String> {
+    ) -> Result<(Manifest, usize), Unread> {
         let answered = tokio::time::timeout(deadline, self.answer(document)).await;
         let bytes = answered.map_err(|_| {
-            format!("reading it did not end, and a second reader did not end within {} s", deadline.as_secs())
-        })??;
-        serde_json::from_slice(&bytes).map_err(|error| {
-            format!("reading it did not end, and a second reader ended without an answer ({error})")
-        })
+            Unread::Document(format!(
+                "reading it did not end, and a second reader did not end within {} s",
+                deadline.as_secs()
+            ))
+        })?;
+        let bytes = bytes?;
+        let manifest = serde_json::from_slice(&bytes).map_err(|error| {
+            Unread::Document(format!(
+                "reading it did not end, and a second reader ended without an answer ({error})"
+            ))
+        })?;
+        Ok((manifest, bytes.len()))
     }
 
-    async fn answer(&self, document: &OwnedDocument) -> Result<Vec<u8>, String> {
-        let failed = |error: io::Error| format!("reading it did not end, and no second reader ran ({error})");
+    async fn answer(&self, document: &OwnedDocument) -> Result<Vec<u8>, Unread> {
+        let failed = |error: io::Error| Unread::Process(format!("no second reader could be run: {error}"));
         let mut child = Command::new(&self.path)
             .args(&self.arguments)
             .stdin(Stdio::piped())
@@ -66,7 +75,8 @@ impl ReaderProgram {
             .kill_on_drop(true)
             .spawn()
             .map_err(failed)?;
-        let mut header = serde_json::to_vec(&document.header()).map_err(|error| error.to_string())?;
+        let mut header =
+            serde_json::to_vec(&document.header()).map_err(|error| failed(io::Error::other(error)))?;
         header.push(b'\n');
         if let Some(mut input) = child.stdin.take() {
             let parts = [header.as_slice(), &document.bytes];
@@ -77,8 +87,20 @@ impl ReaderProgram {
                 }
             }
         }
-        child.wait_with_output().await.map(|output| output.stdout).map_err(failed)
+        let Some(output) = child.stdout.take() else { return Ok(Vec::new()) };
+        let mut answer = Vec::new();
+        output.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await.map_err(failed)?;
+        Ok(answer)
     }
+}
+
+/// Why a second reader brought no manifest.
+#[derive(Debug)]
+pub(super) enum Unread {
+    /// It ended at a limit, or without an answer.
+    Document(String),
+    /// It could not be run, which says nothing of the document.
+    Process(String),
 }
 
 /// The other side of [`ReaderProgram`]: sets the limits, reads one document from standard input, writes its manifest as JSON
@@ -92,7 +114,7 @@ pub fn read_from_stdin() -> io::Result<()> {
         setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
     }
     let mut input = Vec::new();
-    io::stdin().lock().take(INPUT_BYTES_MAX).read_to_end(&mut input)?;
+    io::Read::read_to_end(&mut io::Read::take(io::stdin().lock(), INPUT_BYTES_MAX), &mut input)?;
     let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
     let end = input.iter().position(|byte| *byte == b'\n').ok_or_else(|| wrong("no header"))?;
     let (header, rest) = input.split_at(end);

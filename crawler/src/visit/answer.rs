@@ -3,14 +3,14 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use http::HeaderMap;
 use http::header::LOCATION;
 use manifest::model::Served;
 use policy::FetchOutcome;
 use policy::freshness::{self, CacheRecord, NotModified};
 use policy::redirect::{Purpose, RedirectDecision, decide};
-use store::{ResourceState, StoreError};
+use store::ResourceState;
 
 use super::ask::{Exchange, end_of_failure, millis};
 use super::fetched::{Document, Fetched};
@@ -21,11 +21,14 @@ use super::task::{Plainly, Role, Task};
 use super::{Interrupt, Visit, judge};
 use crate::clock;
 use crate::egress::{Body, Failure, Head, Reply};
-use crate::reading::{OwnedDocument, Reading};
+use crate::reading::{NoMemory, OwnedDocument, Reading};
 
-/// Why a large document is not read although it is within its own limits.
-const NO_MEMORY: &str =
-    "other large documents occupy the memory of the crawler; it is asked for at the next visit";
+/// Why a document is left out although it is within its own limits.
+const TOO_MUCH: &str = "the documents of this site are too large together for one visit";
+/// Why a visit waits.
+const NO_MEMORY: &str = "documents of other sites occupy the memory of the crawler";
+/// How long it waits then.
+const MEMORY_PAUSE: TimeDelta = TimeDelta::minutes(1);
 /// Longest Location that is repeated to the site owner.
 const SHOWN_LOCATION_CHARS_MAX: usize = 200;
 
@@ -82,11 +85,18 @@ impl Visit<'_> {
         task: &Task,
         mut reply: Reply,
         at: DateTime<Utc>,
-    ) -> Result<Fetched, StoreError> {
+    ) -> Result<Fetched, Interrupt> {
         let served = judge::served(task, &reply, at);
-        let judged = match (judge::sight(task, &reply), &mut reply.body) {
+        let sight = judge::sight(task, &reply);
+        let judged = match (sight, &mut reply.body) {
+            (Sight::Judged(judged), Some(body)) if judged.outcome == FetchOutcome::Found => {
+                self.hold_body(body).await?.unwrap_or(judged)
+            }
             (Sight::Judged(judged), _) => judged,
-            (Sight::Document, Some(body)) => self.read_document(task, body, &served).await?,
+            (Sight::Document, Some(body)) => match self.hold_body(body).await? {
+                Some(too_large) => too_large,
+                None => self.read_document(task, body, &served).await?,
+            },
             (Sight::Document, None) => Judged::of(FetchOutcome::ProtocolError, "the answer has no body"),
         };
         let page = match (judged.outcome, task.role) {
@@ -114,16 +124,30 @@ impl Visit<'_> {
         })
     }
 
+    /// Takes memory for what a visit brought along that was parked.
+    pub(super) async fn hold_resumed(&mut self) -> Result<(), Interrupt> {
+        let bodies = self.progress.fetched.iter().filter_map(|fetched| fetched.body.as_ref());
+        let bytes = bodies.map(|body| body.0.len()).sum();
+        let held = self.tools.reader.hold_body(&mut self.held, bytes).await;
+        without_memory(held).map(drop)
+    }
+
+    /// Takes memory for a body that is kept, or says what becomes of one for which this visit has none. The visit waits while
+    /// others hold too much.
+    async fn hold_body(&mut self, body: &mut Body) -> Result<Option<Judged>, Interrupt> {
+        let held = self.tools.reader.hold_body(&mut self.held, body.bytes.len()).await;
+        // what is held is counted from here on
+        body.permit = None;
+        without_memory(held)
+    }
+
     /// Reads the document of an answer. The bytes leave the body meanwhile.
     async fn read_document(
         &mut self,
         task: &Task,
         body: &mut Body,
         served: &Served,
-    ) -> Result<Judged, StoreError> {
-        let Some(held) = self.tools.reader.hold(body.bytes.len()).await else {
-            return Ok(Judged::of(FetchOutcome::TooLarge, NO_MEMORY));
-        };
+    ) -> Result<Judged, Interrupt> {
         let document = Arc::new(OwnedDocument {
             bytes: std::mem::take(&mut body.bytes),
             url: task.url.clone(),
@@ -135,14 +159,14 @@ impl Visit<'_> {
         let reading = self.tools.reader.read(&self.token.site, Arc::clone(&document)).await?;
         body.bytes =
             Arc::try_unwrap(document).map_or_else(|shared| shared.bytes.clone(), |owned| owned.bytes);
-        let judged = match reading {
-            Reading::Read(manifest) => judge::judge_manifest(&body.bytes, manifest),
-            Reading::Quarantined(reason) => Judged::of(FetchOutcome::Quarantined, reason),
-        };
-        if judged.outcome == FetchOutcome::Found {
-            self.held.extend(held);
+        match reading {
+            Reading::Read { manifest, json_bytes } => {
+                let held = self.tools.reader.hold_manifest(&mut self.held, json_bytes).await;
+                let too_large = without_memory(held)?;
+                Ok(too_large.unwrap_or_else(|| judge::judge_manifest(&body.bytes, manifest)))
+            }
+            Reading::Quarantined(reason) => Ok(Judged::of(FetchOutcome::Quarantined, reason)),
         }
-        Ok(judged)
     }
 
     /// Where a page leads; nowhere, where its links could not be read in time.
@@ -178,6 +202,16 @@ impl Visit<'_> {
 /// What status and headers say of an answer; `None` where the body, the Location or the stored copy decides.
 pub(super) fn outcome_of(head: &Head) -> Option<FetchOutcome> {
     FetchOutcome::of_answer(head.status.as_u16(), &head.headers)
+}
+
+fn without_memory(held: Result<(), NoMemory>) -> Result<Option<Judged>, Interrupt> {
+    match held {
+        Ok(()) => Ok(None),
+        Err(NoMemory::EverInThisVisit) => Ok(Some(Judged::of(FetchOutcome::TooLarge, TOO_MUCH))),
+        Err(NoMemory::Now) => {
+            Err(Interrupt::Park { until: clock::now() + MEMORY_PAUSE, reason: NO_MEMORY.to_owned() })
+        }
+    }
 }
 
 fn not_modified(

@@ -5,7 +5,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use http::HeaderMap;
 use manifest::{Host, ManifestUrl, SiteName};
 use policy::delay::{Network, Sample, Scope};
@@ -37,6 +37,9 @@ pub(crate) enum Message<'a> {
     /// A POST of JSON, to a registry that the operator named.
     Post(&'a Value),
 }
+
+/// How long a visit waits when this crawler had no room for a body.
+const BUSY_PAUSE: TimeDelta = TimeDelta::minutes(1);
 
 /// What a request brought, and when.
 pub(super) struct Exchange {
@@ -100,7 +103,12 @@ impl Visit<'_> {
         if let Some(head) = head_of(&answer) {
             Box::pin(self.heed_retry_after(&host, head)).await?;
         }
-        Ok(Exchange { answer, at, took })
+        match &answer {
+            Err(failure) if failure.cause == Cause::Busy => {
+                Err(Interrupt::Park { until: clock::now() + BUSY_PAUSE, reason: failure.reason.clone() })
+            }
+            _ => Ok(Exchange { answer, at, took }),
+        }
     }
 
     /// Resolves a name, once a visit, and looks up its clocks.
@@ -344,7 +352,9 @@ pub(super) const fn end_of_failure(cause: Cause) -> VisitEnd {
         Cause::Address | Cause::OtherSite => VisitEnd::AddressRefused,
         Cause::Connect => VisitEnd::Unreachable,
         Cause::Tls => VisitEnd::TlsFailed,
-        Cause::Timeout | Cause::TooLarge | Cause::Encoding | Cause::Protocol => VisitEnd::TransportErrors,
+        Cause::Timeout | Cause::TooLarge | Cause::Busy | Cause::Encoding | Cause::Protocol => {
+            VisitEnd::TransportErrors
+        }
     }
 }
 

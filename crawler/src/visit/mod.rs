@@ -183,7 +183,7 @@ pub(crate) async fn visit(
         Ok(session) => session,
         Err(failure) => {
             let outcome = Outcome::Parked(Box::new(unable(&failure)));
-            return Ok(Visited { outcome, token: leased.token, held: Held::new() });
+            return Ok(Visited { outcome, token: leased.token, held: Held::default() });
         }
     };
     let mut visit = Visit::new(tools, stop, *leased, scope, session);
@@ -260,7 +260,7 @@ impl<'a> Visit<'a> {
             greeted: HashSet::new(),
             written_at: None,
             scope,
-            held: Held::new(),
+            held: Held::default(),
             has_history: false,
         }
     }
@@ -276,6 +276,7 @@ impl<'a> Visit<'a> {
 
     /// Works through the queue.
     async fn work(&mut self) -> Result<VisitEnd, Interrupt> {
+        self.hold_resumed().await?;
         while let Some(mut task) = self.next_task() {
             if self.progress.has_ended(&task.url.host()) {
                 continue;

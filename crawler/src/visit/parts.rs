@@ -96,7 +96,7 @@ impl Visit<'_> {
         let reading = Box::pin(self.tools.reader.read(&self.token.site, Arc::clone(&document))).await?;
         let Some(whole) = self.progress.fetched.get_mut(index) else { return Ok(()) };
         match reading {
-            Reading::Read(manifest) => {
+            Reading::Read { manifest, .. } => {
                 whole.hash = Some(manifest.content_hash.clone());
                 whole.manifest = Some(manifest);
                 whole.body = Some(fetched::Document(

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use http::header::{
     ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
 };
-use manifest::{Host, ManifestUrl};
+use manifest::{Host, ManifestUrl, SiteScope};
 use policy::freshness::CacheRecord;
 use policy::plan::ROBOTS_PATH;
 use policy::redirect::{Purpose, RedirectDecision, decide};
@@ -157,7 +157,8 @@ fn step<'a>(
 fn seed_of(target: &ManifestUrl, from: &ManifestUrl) -> Leads {
     let origin = SeedOrigin::Linked { from: from.clone() };
     let seed = Seed { host: target.host(), url: None, rank: None, origin, revisit_now: false };
-    Leads { tasks: Vec::new(), seeds: vec![seed] }
+    let may_be_site = SiteScope::Public.check_url(target).is_ok();
+    Leads { tasks: Vec::new(), seeds: may_be_site.then_some(seed).into_iter().collect() }
 }
 
 fn record_of(

@@ -12,19 +12,23 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use manifest::{ManifestUrl, SiteName};
 use policy::{BodyKind, VisitEnd};
-use store::{GroupSet, LEASE_DURATION_DEFAULT, LeaseRequest, LeasedSite, PathSlots, StoreError, WorkerId};
+use store::{GroupSet, LeaseRequest, LeasedSite, PathSlots, StoreError, WorkerId};
 
 use super::ask::Message;
 use super::progress::Progress;
 use super::robots::Robots;
 use super::{Interrupt, Scope, Stop, Tools, Visit};
 use crate::clock;
-use crate::egress::{Failure, Reply, Session};
+use crate::egress::{Cause, Failure, Reply, Session};
 use crate::groups::Groups;
 use crate::patience::patiently;
 
 /// Pause before a site is looked at again that another worker holds.
 const HELD_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a site is leased for one request: longer than robots.txt behind five hops and the request can take, each with
+/// its wait for a permit. It is given back at the end.
+const LEASE_DURATION: Duration = Duration::from_mins(15);
 
 /// Why a request was not answered.
 #[derive(Debug, thiserror::Error)]
@@ -135,8 +139,10 @@ impl StandaloneRequests {
         let asked = visit.run_standalone(url, kind, message).await;
         visit.persist_clocks().await;
         visit.progress.site_next_ok_at = visit.site_clock.next_ok_at;
-        let Visit { session, progress, .. } = visit;
-        let robots: Vec<_> = progress.robots.values().map(|record| (**record).clone()).collect();
+        let Visit { session, mut progress, .. } = visit;
+        // they go to the store, where a visit in between may replace them
+        let robots: Vec<_> =
+            std::mem::take(&mut progress.robots).into_values().map(|record| *record).collect();
         self.begun.insert(site.clone(), Begun { session, progress });
         let store = &self.tools.store;
         match patiently("a lease to be given back", || store.standalone_end(&token, &robots)).await {
@@ -158,7 +164,7 @@ impl StandaloneRequests {
         let request = LeaseRequest {
             worker: self.worker.clone(),
             sites_max: 1,
-            duration: LEASE_DURATION_DEFAULT,
+            duration: LEASE_DURATION,
             due_before: DateTime::<Utc>::MAX_UTC,
             only: Some(vec![site.clone()]),
             groups: GroupSet::all(),
@@ -195,13 +201,14 @@ impl Visit<'_> {
         message: Message<'_>,
     ) -> Result<Result<Reply, StandaloneError>, Interrupt> {
         let host = url.host();
-        if let Robots::Verdict(verdict) = self.robots(&host).await? {
-            let decision = verdict.decide(&url.path_and_query());
-            if !decision.is_allowed() {
-                return Ok(Err(StandaloneError::Disallowed { host, rule: decision.to_string() }));
-            }
+        let Robots::Verdict(verdict) = self.robots(&host).await? else {
+            let failure = Failure::new(Cause::NameUnknown, format!("the name {host} does not exist"));
+            return Ok(Err(StandaloneError::Failed(failure)));
+        };
+        let decision = verdict.decide(&url.path_and_query());
+        if !decision.is_allowed() {
+            return Ok(Err(StandaloneError::Disallowed { host, rule: decision.to_string() }));
         }
-        // a name that does not exist fails here too, and says so
         let answer = self.send(url, kind, message).await?.answer;
         Ok(answer.map_err(StandaloneError::Failed))
     }

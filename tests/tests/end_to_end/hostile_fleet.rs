@@ -49,7 +49,7 @@ fn hostile(index: usize) -> Host {
     let host = Host::new(&format!("hostile{index}.test"));
     let second = Duration::from_secs(1);
     let open = host.clone().robots(ROBOTS);
-    match index % 8 {
+    match index % 9 {
         0 => {
             let head = format!("HTTP/1.1 200 OK\r\nx-slow: {}\r\n\r\n", "a".repeat(1_000));
             host.catch_all(Answer::raw(head).dripping(1, second))
@@ -60,7 +60,11 @@ fn hostile(index: usize) -> Host {
         4 => open.catch_all(Answer::json("{}").padded(60, 16 * 1024)),
         5 => open.route("/agent.json", Answer::silence()).route("/.well-known/agent.json", Answer::reset()),
         6 => host.handshake(Handshake::Stall),
-        _ => open.route("/agent.json", Answer::json("[".repeat(200_000))),
+        7 => open.route("/agent.json", Answer::json("[".repeat(200_000))),
+        _ => {
+            let brackets = format!("openapi: 3.0.0\nx: {}", "[".repeat(200_000));
+            open.file("/agent.json", "application/yaml", brackets)
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use crate::{StoreError, postgres, sqlite};
 
 impl Store {
     /// Writes a batch of attempts in one transaction: ends first, then quarantines, then begins. Returns, for each row of the
-    /// batch, the attempt of the same document and reader version that stood before a begin; for such a begin nothing is
-    /// written. `None` for every other row.
+    /// batch, the attempt of the same document and of this or a newer reader version that stood before a begin; for such a begin
+    /// nothing is written. `None` for every other row.
     pub async fn read_attempts_write(
         &self,
         writes: &[ReadAttemptWrite],

@@ -42,7 +42,7 @@ pub enum ReadAttemptWrite {
     },
 }
 
-/// An attempt of the same reader version that is in the table already.
+/// An attempt of the same reader version, or a newer one, that is in the table already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EarlierAttempt {
     /// Whose visit read it.

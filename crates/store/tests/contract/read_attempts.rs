@@ -50,7 +50,7 @@ pub(crate) async fn a_quarantined_document_is_read_again_by_another_version_only
     let newer = ReadAttempt { reader_version: 2, ..attempt("one", "b.example") };
     assert_eq!(store.read_attempts_write(&[ReadAttemptWrite::Begin(newer)]).await?, [None]);
     let seen = store.read_attempts_write(&[begin("one", "c.example")]).await?;
-    assert_eq!(seen, [None], "a reader of before reads it for itself");
+    assert!(seen[0].is_some(), "a reader of before leaves the newer attempt alone");
     Ok(())
 }
 
