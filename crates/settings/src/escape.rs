@@ -33,7 +33,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, is_unsafe)
 }
 
-/// Lines of ours that quote others: as [`line`], but line ends stay.
+/// Lines of ours that quote others: as [`line()`], but line ends stay.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |letter| letter != '\n' && is_unsafe(letter))
 }
