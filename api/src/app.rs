@@ -66,6 +66,8 @@ struct Shared {
     index: Arc<IndexHandle>,
     replica: Arc<Replica>,
     slots: Slots,
+    /// Where it is tried whether a search runs, however many wait for the others.
+    readiness_slot: Slots,
     limits: Limits,
     admin_tokens: AdminTokens,
     suppressed: Suppressed,
@@ -131,6 +133,7 @@ impl App {
             index,
             replica: Arc::default(),
             slots,
+            readiness_slot: Slots::new(1),
         }))
     }
 
@@ -165,6 +168,11 @@ impl App {
     /// Where searches and other blocking work of ours run.
     pub(crate) fn slots(&self) -> &Slots {
         &self.0.slots
+    }
+
+    /// Where it is tried whether a search runs.
+    pub(crate) fn readiness_slot(&self) -> &Slots {
+        &self.0.readiness_slot
     }
 
     /// Where documents of clients are read.

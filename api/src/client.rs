@@ -41,7 +41,7 @@ impl Client {
         Self { address: IpAddr::V4(Ipv4Addr::LOCALHOST), is_local: true }
     }
 
-    fn behind(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
+    pub(crate) fn behind(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
         let peer = peer.to_canonical();
         if !is_trusted(peer, trusted) {
             let speaks_for_others = headers.contains_key(&FORWARDED_FOR) || headers.contains_key(&FORWARDED);

@@ -3,6 +3,9 @@
 //! Turning away has to cost next to nothing, or a process that has too much to do spends its time on saying so. So it
 //! happens here, before routing, logs and compression, with an answer that was written once; the connection stays open,
 //! and the answer is held back for a moment, since a client that asks again at once is the usual cause.
+//!
+//! Under overload those are turned away who have their fair part of what is under way: a client with nothing under way is
+//! served while there is a place.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -21,6 +24,7 @@ use tower::ServiceExt as _;
 
 use super::Admission;
 use super::stream::MayStillSend;
+use crate::client::Client;
 use crate::metrics;
 use crate::names::host;
 use crate::problem::Problem;
@@ -65,7 +69,7 @@ impl Gate {
         may_still_send: MayStillSend,
     ) -> Result<Response, Infallible> {
         let has_body = !request.body().is_end_stream();
-        let response = if self.has_time_for(request.uri().path()) {
+        let response = if self.has_time_for(&request, peer) {
             let mut request = request.map(Body::new);
             if let Some(problem) = malformed(request.version(), request.headers()) {
                 request.extensions_mut().insert(Refused(problem));
@@ -81,10 +85,16 @@ impl Gate {
         Ok(response)
     }
 
-    fn has_time_for(&self, path: &str) -> bool {
+    fn has_time_for<B>(&self, request: &Request<B>, peer: SocketAddr) -> bool {
         let admission = &self.0.admission;
-        let is_busy = admission.requests.is_used_up() || admission.load.is_overload(Instant::now());
-        !is_busy || ALWAYS_ANSWERED.contains(&path)
+        let is_overload = admission.load.is_overload(Instant::now());
+        if !(is_overload || admission.requests.is_used_up())
+            || ALWAYS_ANSWERED.contains(&request.uri().path())
+        {
+            return true;
+        }
+        let client = Client::behind(peer.ip(), request.headers(), &admission.trusted_proxies);
+        !admission.requests.is_used_up() && !admission.requests.has_fair_part(client.address)
     }
 
     async fn turn_away(&self) -> Response {

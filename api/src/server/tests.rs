@@ -26,11 +26,15 @@ struct Served {
 
 impl Served {
     async fn start(router: Router, patience: Patience) -> Self {
+        Self::with_places(router, patience, 1).await
+    }
+
+    async fn with_places(router: Router, patience: Patience, places: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let admission = Admission {
             connections: Shares::new(CONNECTIONS_MAX, 3),
-            requests: Shares::new(1, 1),
+            requests: Shares::new(places, places),
             load: Load::new(tokio::time::Instant::now()),
             turned_away: crate::middleware::turned_away(false),
             trusted_proxies: Arc::from(["127.0.0.9/32".parse().unwrap()]),
@@ -240,6 +244,38 @@ async fn what_there_is_no_time_for_is_turned_away_before_it_is_routed() {
     client.write_all(REQUEST).await.unwrap();
     assert!(is_hello(&answered(&mut client).await), "the connection stayed open");
     drop(client);
+    served.end().await;
+}
+
+#[tokio::test]
+async fn a_client_whose_burst_is_the_overload_is_turned_away_and_others_are_served() {
+    let served = Served::with_places(hello(), Patience::default(), 512).await;
+    let burst: Vec<_> = (0..200)
+        .map(|_| {
+            let place = served.admission.requests.take("127.0.0.2".parse().unwrap(), 1).unwrap();
+            (place, served.admission.load.begin())
+        })
+        .collect();
+    let mut greedy = served.connect_from("127.0.0.2").await;
+    greedy.write_all(REQUEST).await.unwrap();
+    let answer = answered(&mut greedy).await;
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    let mut other = served.connect_from("127.0.0.3").await;
+    let _one = served.admission.requests.take("127.0.0.3".parse().unwrap(), 1).unwrap();
+    for _ in 0..3 {
+        other.write_all(REQUEST).await.unwrap();
+        let answer = answered(&mut other).await;
+        assert!(is_hello(&answer), "{answer}");
+    }
+    // Behind a trusted proxy, clients are told apart by the address that it forwards.
+    for (forwarded, is_served) in [("127.0.0.2", false), ("127.0.0.4", true)] {
+        let mut proxy = served.connect_from("127.0.0.9").await;
+        let head = format!("GET / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: {forwarded}\r\n\r\n");
+        proxy.write_all(head.as_bytes()).await.unwrap();
+        let answer = answered(&mut proxy).await;
+        assert_eq!(is_hello(&answer), is_served, "{forwarded}: {answer}");
+    }
+    drop((burst, greedy, other));
     served.end().await;
 }
 

@@ -116,8 +116,7 @@ async fn begin(
     .await?;
     let mut begun: HashSet<String> = begun.into_iter().collect();
     let begins = writes.iter().filter(|write| matches!(write, ReadAttemptWrite::Begin(_))).count();
-    let earlier =
-        if begun.len() == begins { HashMap::new() } else { earlier(connection, &attempts).await? };
+    let earlier = if begun.len() == begins { HashMap::new() } else { earlier(connection, &attempts).await? };
     let answer = |write: &ReadAttemptWrite| match write {
         // the first of several begins of one document in this batch is the one that was written
         ReadAttemptWrite::Begin(attempt) if !begun.remove(attempt.hash.as_str()) => {
