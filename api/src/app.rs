@@ -292,6 +292,8 @@ impl App {
             load: self.0.load.clone(),
             turned_away: middleware::turned_away(self.is_behind_tls()),
             trusted_proxies: self.trusted_proxies().into(),
+            names: self.names().clone(),
+            admin_tokens: self.admin_tokens().clone(),
             patience: self.0.config.patience,
         }
     }
