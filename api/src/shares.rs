@@ -70,6 +70,12 @@ impl Shares {
         held > 0 && held.saturating_mul(state.by_client.len()) >= state.all
     }
 
+    /// Whether a client can take nothing more.
+    pub(crate) fn is_at_limit(&self, client: IpAddr) -> bool {
+        let state = self.state();
+        state.by_client.get(&client).is_some_and(|held| *held >= state.client_max)
+    }
+
     /// Whether nobody can take anything more.
     pub(crate) fn is_used_up(&self) -> bool {
         self.taken() >= self.all_max

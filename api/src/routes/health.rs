@@ -145,6 +145,7 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
+    use crate::client::Client;
     use crate::limits::LimitsConfig;
     use crate::pace::Patience;
     use crate::test_app;
@@ -216,16 +217,37 @@ mod tests {
     async fn documents_that_are_never_read_to_their_end_keep_no_search_from_running() {
         let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
         let (mut stuck, mut ends) = (JoinSet::new(), Vec::new());
-        for _ in 0..100 {
+        for number in 0..100 {
+            let client = Client { address: [192, 0, 2, number].into(), is_local: false };
             let (app, (end, work)) = (app.clone(), endless());
             ends.push(end);
-            stuck.spawn(async move { app.validation().run(work).await });
+            stuck.spawn(async move { app.validation().run(client, work).await });
         }
         let refused = stuck.join_next().await.unwrap().unwrap().unwrap_err();
         assert_eq!(refused.body().status, StatusCode::SERVICE_UNAVAILABLE);
         let (status, text) = readiness(&app).await;
         assert_eq!(status, StatusCode::OK, "{text}");
         drop(ends);
+        stuck.join_all().await;
+    }
+
+    #[tokio::test]
+    async fn documents_of_one_client_do_not_fill_the_queue() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
+        let client = |number: u8| Client { address: [192, 0, 2, number].into(), is_local: false };
+        let (mut stuck, mut ends) = (JoinSet::new(), Vec::new());
+        for _ in 0..20 {
+            let (app, (end, work)) = (app.clone(), endless());
+            ends.push(end);
+            stuck.spawn(async move { app.validation().run(client(1), work).await });
+        }
+        for _ in 4..20 {
+            let refused = stuck.join_next().await.unwrap().unwrap().unwrap_err();
+            assert_eq!(refused.body().status, StatusCode::TOO_MANY_REQUESTS);
+        }
+        let other = app.validation().run(client(2), || 7);
+        let (answered, ()) = tokio::join!(other, async { drop(ends) });
+        assert_eq!(answered.unwrap(), 7);
         stuck.join_all().await;
     }
 }
