@@ -160,9 +160,9 @@ impl App {
     /// A permit to make an answer that may be large. Such an answer occupies memory before it is counted (see `buffers`), so
     /// that few are made at the same time, and none for a client that could not be sent it.
     pub(crate) async fn large_answer(&self, client: Client) -> Result<LargeAnswer<'_>, Problem> {
-        let has_room = || match self.buffered().is_at_limit(client.address) {
-            true => Err(no_room("bytes", Full::Client)),
-            false => Ok(()),
+        let has_room = || {
+            let is_at_limit = self.buffered().is_at_limit(client.address);
+            if is_at_limit { Err(no_room("bytes", Full::Client)) } else { Ok(()) }
         };
         has_room()?;
         let permit = self.0.large_answers.acquire().await.map_err(|error| Problem::internal(&error))?;

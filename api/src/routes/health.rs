@@ -117,8 +117,8 @@ async fn try_search(app: &App) -> Result<(), String> {
         SearchRequest { phrasings: vec![SEARCH_WORD.to_owned()], limit: 1, ..SearchRequest::default() };
     let searcher = app.index().searcher().map_err(|problem| format!("search: {}", problem.body().detail))?;
     let search = app.readiness_slot().run(move || searcher.search(&request).map(drop));
-    let searched = tokio::time::timeout(SEARCH_DEADLINE, search).await;
-    let failure = match searched {
+    let tried = tokio::time::timeout(SEARCH_DEADLINE, search).await;
+    let failure = match tried {
         Ok(Ok(Ok(()))) => return Ok(()),
         Ok(Ok(Err(error))) => {
             tracing::error!(error = &error as &dyn std::error::Error, "a search of our own failed");
