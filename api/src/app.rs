@@ -7,10 +7,10 @@ use std::time::Duration;
 use axum::Router;
 use indexer::snapshot::SnapshotError;
 use ipnet::IpNet;
-use manifest::ContentHash;
+use manifest::Manifest;
 use store::{Store, StoreError};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,7 +19,7 @@ use crate::admin::AdminTokens;
 use crate::buffers::BUFFERED_BYTES_MAX;
 use crate::client::Client;
 use crate::config::ApiConfig;
-use crate::guard::UNDER_WAY_MAX;
+use crate::guard::{UNDER_WAY_MAX, no_room};
 use crate::index::{self, IndexHandle};
 use crate::kept::Kept;
 use crate::limits::{FORGET_EVERY, Limits, LimitsConfig, at_once};
@@ -31,7 +31,7 @@ use crate::routes::crawl::CrawlAnswer;
 use crate::routes::semantic_types::SemanticTypesAnswer;
 use crate::routes::stats::StatsAnswer;
 use crate::server::{Admission, CONNECTIONS_MAX};
-use crate::shares::{Share, Shares};
+use crate::shares::{Full, Share, Shares};
 use crate::slots::Slots;
 use crate::suppressed::Suppressed;
 use crate::totals::Totals;
@@ -40,8 +40,9 @@ use crate::{metrics, middleware, routes, server};
 
 /// Longest time from the first signal to the end: the last requests, and the streams that are told to end.
 pub const STOP_MAX: Duration = Duration::from_secs(12);
-/// Documents read from the store at the same time; each takes milliseconds, and up to 16 MiB twice.
-const DOCUMENTS_AT_ONCE: usize = 2;
+/// Fewest and most large answers that are made at the same time, one for each core: each takes milliseconds, and up to 16 MiB
+/// twice.
+const LARGE_AT_ONCE: (usize, usize) = (2, 4);
 
 /// What keeps the interface from starting or running; the text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +67,8 @@ struct Shared {
     index: Arc<IndexHandle>,
     replica: Arc<Replica>,
     slots: Slots,
+    /// Where it is tried whether a search runs, however many wait for the others.
+    readiness_slot: Slots,
     limits: Limits,
     admin_tokens: AdminTokens,
     suppressed: Suppressed,
@@ -87,7 +90,7 @@ struct Shared {
     buffered: Arc<Shares>,
     streams: Arc<Shares>,
     exports: Arc<Shares>,
-    documents: Semaphore,
+    large_answers: Semaphore,
 }
 
 impl App {
@@ -125,12 +128,13 @@ impl App {
             buffered: Shares::new(BUFFERED_BYTES_MAX, limits.buffered_bytes_per_client()),
             streams: Shares::new(routes::STREAMS_MAX, routes::STREAMS_OF_CLIENT_MAX),
             exports: Shares::new(routes::EXPORTS_MAX, routes::EXPORTS_OF_CLIENT_MAX),
-            documents: Semaphore::new(DOCUMENTS_AT_ONCE),
+            large_answers: Semaphore::new(large_at_once()),
             config,
             store,
             index,
             replica: Arc::default(),
             slots,
+            readiness_slot: Slots::new(1),
         }))
     }
 
@@ -153,18 +157,27 @@ impl App {
         &self.0.store
     }
 
-    /// A document's bytes as published. What is read is large until it is counted as an answer (see `buffers`), so that few are
-    /// read at the same time.
-    pub(crate) async fn document(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, Problem> {
-        let reading = self.0.documents.acquire().await.map_err(|error| Problem::internal(&error))?;
-        let document = self.0.store.document_find(hash).await?;
-        drop(reading);
-        Ok(document)
+    /// A permit to make an answer that may be large. Such an answer occupies memory before it is counted (see `buffers`), so
+    /// that few are made at the same time, and none for a client that could not be sent it.
+    pub(crate) async fn large_answer(&self, client: Client) -> Result<LargeAnswer<'_>, Problem> {
+        let has_room = || {
+            let is_at_limit = self.buffered().is_at_limit(client.address);
+            if is_at_limit { Err(no_room("bytes", Full::Client)) } else { Ok(()) }
+        };
+        has_room()?;
+        let permit = self.0.large_answers.acquire().await.map_err(|error| Problem::internal(&error))?;
+        has_room()?;
+        Ok(LargeAnswer { app: self, client, _permit: permit })
     }
 
     /// Where searches and other blocking work of ours run.
     pub(crate) fn slots(&self) -> &Slots {
         &self.0.slots
+    }
+
+    /// Where it is tried whether a search runs.
+    pub(crate) fn readiness_slot(&self) -> &Slots {
+        &self.0.readiness_slot
     }
 
     /// Where documents of clients are read.
@@ -284,6 +297,8 @@ impl App {
             load: self.0.load.clone(),
             turned_away: middleware::turned_away(self.is_behind_tls()),
             trusted_proxies: self.trusted_proxies().into(),
+            names: self.names().clone(),
+            admin_tokens: self.admin_tokens().clone(),
             patience: self.0.config.patience,
         }
     }
@@ -309,6 +324,32 @@ impl App {
             self.0.config.public_url.as_ref().map(|url| url.as_str().trim_end_matches('/').to_owned());
         configured.unwrap_or_else(|| format!("http://{}", self.0.config.listen))
     }
+}
+
+/// A permit to make one large answer for a client, as long as it lives.
+pub(crate) struct LargeAnswer<'a> {
+    app: &'a App,
+    client: Client,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl LargeAnswer<'_> {
+    /// The bytes of a manifest's document as published, with the share of its client that they are counted by, which is taken
+    /// before they are read.
+    pub(crate) async fn document(&self, manifest: &Manifest) -> Result<Option<(Vec<u8>, Share)>, Problem> {
+        let full = |full| no_room("bytes", full);
+        let announced = usize::try_from(manifest.served.bytes).unwrap_or(usize::MAX);
+        let mut share = self.app.buffered().take(self.client.address, announced).map_err(full)?;
+        let document = self.app.store().document_find(&manifest.content_hash).await?;
+        let Some(document) = document else { return Ok(None) };
+        share.grow(document.len().saturating_sub(announced)).map_err(full)?;
+        Ok(Some((document, share)))
+    }
+}
+
+fn large_at_once() -> usize {
+    let (least, most) = LARGE_AT_ONCE;
+    std::thread::available_parallelism().map_or(least, |cores| cores.get().clamp(least, most))
 }
 
 /// Every route, with everything that requests pass through.
@@ -360,5 +401,32 @@ async fn tidy(app: App, until: CancellationToken) {
     while until.run_until_cancelled(tokio::time::sleep(FORGET_EVERY)).await.is_some() {
         app.limits().forget();
         metrics::upkeep();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+
+    use super::*;
+    use crate::test_app;
+
+    #[tokio::test]
+    async fn large_answers_are_not_made_for_a_client_at_its_limit() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), crate::pace::Patience::default()).await;
+        let client = |number: u8| Client { address: [192, 0, 2, number].into(), is_local: false };
+        let unread = app.buffered().take(client(1).address, 9 * 1024 * 1024).unwrap();
+        let refused = app.large_answer(client(1)).await.map(drop).unwrap_err();
+        assert_eq!(refused.body().status, StatusCode::TOO_MANY_REQUESTS);
+        let mut few = Vec::new();
+        for _ in 0..large_at_once() {
+            few.push(app.large_answer(client(2)).await.map_err(|problem| problem.body().status).unwrap());
+        }
+        drop(unread);
+        let next = app.large_answer(client(1));
+        tokio::pin!(next);
+        assert!(futures::poll!(next.as_mut()).is_pending(), "few are made at the same time");
+        drop(few);
+        assert!(next.await.is_ok());
     }
 }

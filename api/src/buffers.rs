@@ -1,7 +1,8 @@
 //! Bytes that are kept in memory for clients: bodies of requests while they arrive, and large answers while they are read.
 //!
 //! All of them together have a limit, and each client has one (see `shares`), so that memory follows neither the number of
-//! connections nor the size of what is asked for. A large answer goes out in pieces, and what it occupies is given back when
+//! connections nor the size of what is asked for. What is small is not counted, so that a client that holds its share, or a
+//! process whose memory is used up, still takes small requests. A large answer goes out in pieces, and what it occupies is given back when
 //! the last piece has been taken.
 
 use std::net::IpAddr;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes};
+use axum::http::header;
 use axum::response::Response;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
@@ -20,7 +22,7 @@ use crate::shares::{Full, Share, Shares};
 
 /// Bytes kept for all clients together.
 pub(crate) const BUFFERED_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Answers up to this size are not counted: the connection's own buffers hold them.
+/// Answers up to this size are not counted: the connection's own buffers hold them. Nor are the first bytes of a body.
 const SMALL_BYTES: usize = 32 * 1024;
 /// Bytes of a large answer that are handed to the connection at once.
 const PIECE_BYTES: usize = 16 * 1024;
@@ -37,39 +39,97 @@ pub(crate) enum Unread {
     NoRoom(Full),
 }
 
-/// Reads a body while its client keeps the pace. The bytes count for the client as long as the share lives.
+/// Reads a body while its client keeps the pace. Beyond the first bytes, the memory that is reserved for it counts for the
+/// client as long as the share lives.
 pub(crate) async fn read(
     mut body: Body,
     bytes_max: usize,
     pace: Pace,
     shares: &Arc<Shares>,
     client: IpAddr,
-) -> Result<(Bytes, Share), Unread> {
-    let mut share = shares.take(client, 0).map_err(Unread::NoRoom)?;
+) -> Result<(Bytes, Option<Share>), Unread> {
+    let announced = body.size_hint().upper().and_then(|upper| usize::try_from(upper).ok());
+    let whole = announced.unwrap_or(bytes_max).min(bytes_max);
+    let mut counted = Counted { shares, client, share: None, bytes: 0 };
     let mut allowance = Allowance::new(pace);
-    let mut bytes = Vec::new();
+    let mut bytes: Vec<u8> = Vec::new();
     loop {
         let begun = Instant::now();
         let next = timeout(allowance.left(), body.frame()).await.map_err(|_| Unread::TooSlow)?;
-        let Some(frame) = next else { return Ok((bytes.into(), share)) };
+        let Some(frame) = next else { return Ok((bytes.into(), counted.share)) };
         let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
         allowance.moved(data.len(), begun.elapsed());
-        if bytes.len() + data.len() > bytes_max {
+        let length = bytes.len() + data.len();
+        if length > bytes_max {
             return Err(Unread::TooLarge);
         }
-        share.grow(data.len()).map_err(Unread::NoRoom)?;
+        if length > bytes.capacity() {
+            // Twice as much each time, so that each byte is moved a few times at most, and never more than will come.
+            let capacity = length.max((bytes.capacity() * 2).min(whole));
+            counted.reach(capacity.saturating_sub(SMALL_BYTES)).map_err(Unread::NoRoom)?;
+            bytes.reserve_exact(capacity - bytes.len());
+        }
         bytes.extend_from_slice(&data);
     }
 }
 
+/// What a body occupies that counts.
+struct Counted<'a> {
+    shares: &'a Arc<Shares>,
+    client: IpAddr,
+    share: Option<Share>,
+    bytes: usize,
+}
+
+impl Counted<'_> {
+    /// Takes what is missing to so many bytes.
+    fn reach(&mut self, bytes: usize) -> Result<(), Full> {
+        let more = bytes.saturating_sub(self.bytes);
+        match &mut self.share {
+            _ if more == 0 => return Ok(()),
+            Some(share) => share.grow(more)?,
+            share @ None => *share = Some(self.shares.take(self.client, more)?),
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+}
+
+/// A share that was taken for an answer before the answer was made: an extension of the response.
+#[derive(Debug, Clone)]
+pub(crate) struct Reserved(Arc<Share>);
+
+impl Reserved {
+    pub(crate) fn new(share: Share) -> Self {
+        Self(Arc::new(share))
+    }
+}
+
+/// Streams of events have shares of their own, and what is sent at once is small.
+fn is_event_stream(response: &Response) -> bool {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+}
+
 /// Counts what an answer occupies until its client has taken it.
-pub(crate) fn counted(response: Response, shares: &Arc<Shares>, client: IpAddr) -> Result<Response, Full> {
+pub(crate) fn counted(
+    mut response: Response,
+    shares: &Arc<Shares>,
+    client: IpAddr,
+) -> Result<Response, Full> {
+    let reserved = response.extensions_mut().remove::<Reserved>();
+    if is_event_stream(&response) {
+        return Ok(response);
+    }
     let size = response.body().size_hint().exact();
     let bytes = size.map_or(STREAM_BYTES, |size| usize::try_from(size).unwrap_or(usize::MAX));
     if bytes <= SMALL_BYTES {
         return Ok(response);
     }
-    let share = shares.take(client, bytes)?;
+    let share = match reserved {
+        Some(Reserved(share)) => share,
+        None => Arc::new(shares.take(client, bytes)?),
+    };
     Ok(response.map(|body| Body::new(InPieces { body, rest: Bytes::new(), _share: share })))
 }
 
@@ -78,7 +138,7 @@ pub(crate) fn counted(response: Response, shares: &Arc<Shares>, client: IpAddr) 
 struct InPieces {
     body: Body,
     rest: Bytes,
-    _share: Share,
+    _share: Arc<Share>,
 }
 
 impl InPieces {
@@ -162,19 +222,70 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_counts_by_what_has_arrived_and_has_to_go_on() {
-        let shares = Shares::new(1_000, 400);
-        let read_of = |body: Body| read(body, 300, PACE, &shares, CLIENT);
-        let (bytes, share) = read_of(Body::from("hello")).await.unwrap();
-        assert_eq!((&bytes[..], shares.taken()), (&b"hello"[..], 5));
-        assert_eq!(read_of(Body::from(vec![0; 301])).await.unwrap_err(), Unread::TooLarge);
-        let held = shares.take(CLIENT, 390).unwrap();
-        assert_eq!(read_of(Body::from(vec![0; 100])).await.unwrap_err(), Unread::NoRoom(Full::Client));
+        let shares = Shares::new(1_000_000, 100_000);
+        let read_of = |body: Body| read(body, 200_000, PACE, &shares, CLIENT);
+        let (bytes, share) = read_of(Body::from(vec![0; 50_000])).await.unwrap();
+        assert_eq!((bytes.len(), shares.taken()), (50_000, 50_000 - SMALL_BYTES));
+        assert_eq!(read_of(Body::from(vec![0; 200_001])).await.unwrap_err(), Unread::TooLarge);
+        let held = shares.take(CLIENT, 80_000).unwrap();
+        assert_eq!(read_of(Body::from(vec![0; 50_000])).await.unwrap_err(), Unread::NoRoom(Full::Client));
         drop((held, share));
         let silent = Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>());
         assert_eq!(read_of(silent).await.unwrap_err(), Unread::TooSlow);
         let broken =
             Body::from_stream(futures::stream::iter([Err::<Vec<u8>, _>(std::io::Error::other("gone"))]));
         assert_eq!(read_of(broken).await.unwrap_err(), Unread::Broken);
+        assert_eq!(shares.taken(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_small_body_is_read_whatever_its_client_and_others_hold() {
+        let shares = Shares::new(1_000, 400);
+        let _all = shares.take(CLIENT, 1_000).unwrap();
+        let small = vec![b'x'; SMALL_BYTES];
+        let (bytes, share) = read(Body::from(small.clone()), 100_000, PACE, &shares, CLIENT).await.unwrap();
+        assert_eq!((bytes.len(), share.is_none()), (small.len(), true));
+        let larger = Body::from(vec![b'x'; SMALL_BYTES + 1]);
+        assert!(matches!(read(larger, 100_000, PACE, &shares, CLIENT).await, Err(Unread::NoRoom(_))));
+    }
+
+    #[tokio::test]
+    async fn a_body_counts_by_the_memory_that_is_reserved_for_it() {
+        let pieces = |count: usize| {
+            let pieces = (0..count).map(|_| Ok::<_, std::io::Error>(vec![b'x'; 10_000]));
+            Body::from_stream(futures::stream::iter(pieces))
+        };
+        let shares = Shares::new(1_000_000, 1_000_000);
+        let (bytes, _share) = read(pieces(9), 100_000, PACE, &shares, CLIENT).await.unwrap();
+        assert_eq!(bytes.len(), 90_000);
+        assert_eq!(
+            shares.taken(),
+            100_000 - SMALL_BYTES,
+            "room for 10, 20, 40, 80 and then all that may come"
+        );
+    }
+
+    #[test]
+    fn streams_of_events_occupy_no_bytes_of_others() {
+        let shares = Shares::new(1_000, 400);
+        let endless = || Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>());
+        let events = Response::builder().header("content-type", "text/event-stream").body(endless()).unwrap();
+        let held = counted(events, &shares, CLIENT).unwrap();
+        assert_eq!(shares.taken(), 0);
+        let lines = counted(Response::new(endless()), &shares, CLIENT).unwrap();
+        assert_eq!(shares.taken(), STREAM_BYTES);
+        drop((held, lines));
+    }
+
+    #[test]
+    fn what_was_reserved_for_an_answer_is_counted_once() {
+        let shares = Shares::new(200_000, 200_000);
+        let mut response = Response::new(Body::from(vec![0; 150_000]));
+        let share = shares.take(CLIENT, 150_000).unwrap();
+        response.extensions_mut().insert(Reserved::new(share));
+        let answer = counted(response, &shares, CLIENT).unwrap();
+        assert_eq!(shares.taken(), 150_000);
+        drop(answer);
         assert_eq!(shares.taken(), 0);
     }
 }

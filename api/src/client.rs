@@ -6,13 +6,21 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use axum::extract::{ConnectInfo, Request};
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, Uri, header};
 use ipnet::IpNet;
 
 use crate::names::OwnNames;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const FORWARDED: HeaderName = HeaderName::from_static("forwarded");
+/// What proxies write: whoever has one of them asks on behalf of somebody else.
+const WRITTEN_BY_PROXIES: [HeaderName; 6] = [
+    FORWARDED_FOR,
+    HeaderName::from_static("forwarded"),
+    header::VIA,
+    HeaderName::from_static("x-real-ip"),
+    HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-forwarded-proto"),
+];
 /// Bits of an IPv6 address that name a customer rather than one of its machines.
 const IPV6_CUSTOMER_BITS: u32 = 64;
 
@@ -31,8 +39,19 @@ impl Client {
             // Without a connection there is nobody outside: the router is called as a library.
             return Self::on_this_machine();
         };
-        let client = Self::behind(peer.ip(), request.headers(), trusted);
-        let is_local = client.is_local && names.are_asked_for(request.uri(), request.headers());
+        Self::connected(peer.ip(), request.uri(), request.headers(), trusted, names)
+    }
+
+    /// Who asks over a connection.
+    pub(crate) fn connected(
+        peer: IpAddr,
+        uri: &Uri,
+        headers: &HeaderMap,
+        trusted: &[IpNet],
+        names: &OwnNames,
+    ) -> Self {
+        let client = Self::behind(peer, headers, trusted);
+        let is_local = client.is_local && names.are_asked_for(uri, headers);
         Self { is_local, ..client }
     }
 
@@ -44,7 +63,7 @@ impl Client {
     fn behind(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
         let peer = peer.to_canonical();
         if !is_trusted(peer, trusted) {
-            let speaks_for_others = headers.contains_key(&FORWARDED_FOR) || headers.contains_key(&FORWARDED);
+            let speaks_for_others = WRITTEN_BY_PROXIES.iter().any(|name| headers.contains_key(name));
             return Self { address: customer(peer), is_local: peer.is_loopback() && !speaks_for_others };
         }
         let listed = headers.get_all(&FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok());
@@ -106,6 +125,18 @@ mod tests {
             let client = Client::behind(peer.parse().unwrap(), &headers, trusted);
             let expected = Client { address: address.parse().unwrap(), is_local };
             assert_eq!(client, expected, "{peer} {forwarded:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_a_proxy_adds_says_that_the_request_is_not_of_this_machine() {
+        let loopback: IpAddr = "127.0.0.1".parse().unwrap();
+        assert!(Client::behind(loopback, &HeaderMap::new(), &[]).is_local);
+        for name in
+            ["x-forwarded-for", "forwarded", "via", "x-real-ip", "x-forwarded-host", "x-forwarded-proto"]
+        {
+            let headers = HeaderMap::from_iter([(name.parse().unwrap(), "x".parse().unwrap())]);
+            assert!(!Client::behind(loopback, &headers, &[]).is_local, "{name}");
         }
     }
 }

@@ -19,7 +19,8 @@ use crate::client::Client;
 use crate::metrics;
 use crate::middleware::BODY_BYTES_MAX;
 use crate::problem::Problem;
-use crate::server::{ALWAYS_ANSWERED, Refused};
+use crate::routes::metrics::may_see_metrics;
+use crate::server::{ALWAYS_ANSWERED, METRICS, Refused, next_retry_after_s};
 use crate::shares::{Full, Share};
 
 /// Requests under way at once. A search takes milliseconds and a few run at a time, so that the last in this queue
@@ -59,13 +60,20 @@ async fn guarded(
         exhausted.problem("too many requests from this address")
     })?;
     let (request, body_share) = with_body(app, client, route, request).await?;
-    let is_watching = route.is_some_and(|route| ALWAYS_ANSWERED.contains(&route));
+    let is_watching = match route {
+        Some(METRICS) => may_see_metrics(client, app.admin_tokens(), request.headers()).await,
+        route => route.is_some_and(|route| ALWAYS_ANSWERED.contains(&route)),
+    };
     let place = if is_watching { None } else { Some(place(app, client)?) };
     let under_way = (!is_watching).then(|| app.load().begin());
     let response = next.run(request).await;
     drop((under_way, place, body_share));
-    let counted = buffers::counted(response, app.buffered(), client.address);
-    let mut response = counted.map_err(|full| no_room("bytes", full))?;
+    let mut response = if is_watching {
+        response
+    } else {
+        let counted = buffers::counted(response, app.buffered(), client.address);
+        counted.map_err(|full| no_room("bytes", full))?
+    };
     metrics::buffered(app.buffered().taken());
     // A route with a bucket of its own tells of that one.
     if !response.headers().contains_key("ratelimit-limit") {
@@ -102,7 +110,7 @@ async fn with_body(
     if route == Some(READ_BY_A_LIBRARY) {
         budget::check(&bytes, &budget::BODY).map_err(|over| Problem::bad_request(over.to_string()))?;
     }
-    Ok((Request::from_parts(parts, Body::from(bytes)), Some(share)))
+    Ok((Request::from_parts(parts, Body::from(bytes)), share))
 }
 
 fn announced_bytes(request: &Request) -> u64 {
@@ -123,7 +131,7 @@ fn unread(why: Unread) -> Problem {
 }
 
 /// `reason` says of what there is no room: `requests` under way, or `bytes` in memory.
-fn no_room(reason: &'static str, full: Full) -> Problem {
+pub(crate) fn no_room(reason: &'static str, full: Full) -> Problem {
     match full {
         Full::Client => {
             metrics::turned_away(reason);
@@ -132,7 +140,8 @@ fn no_room(reason: &'static str, full: Full) -> Problem {
         }
         Full::All => {
             metrics::turned_away("load");
-            Problem::unavailable("too much is under way at once; try again in a moment")
+            let detail = "too much is under way at once; try again in a moment";
+            Problem::unavailable_for(detail, next_retry_after_s())
         }
     }
 }

@@ -77,7 +77,7 @@ pub(crate) fn cut(reason: &'static str) {
     counter!("agentdex_api_cut_total", "reason" => reason).increment(1);
 }
 
-/// What was turned away: `rate`, `connections`, `requests` and `bytes` by the limits of a client, `load` since there was too
+/// What was turned away: `rate`, `connections`, `requests`, `documents` and `bytes` by the limits of a client, `load` since there was too
 /// much to do for all.
 pub(crate) fn turned_away(reason: &'static str) {
     counter!("agentdex_api_turned_away_total", "reason" => reason).increment(1);

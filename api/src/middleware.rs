@@ -30,7 +30,7 @@ use crate::guard::guard;
 use crate::negotiate::Representation;
 use crate::origin::guard_changes;
 use crate::problem::Problem;
-use crate::server::TurnedAway;
+use crate::server::{Refused, TurnedAway};
 
 /// How long one request may take: a search takes milliseconds, so this is only reached when something is wrong.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -76,6 +76,7 @@ pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
         .layer(compression())
         .layer(middleware::map_response(tag_compressed))
         .layer(reads_from_anywhere())
+        .layer(middleware::from_fn(refuse_malformed_preflight))
         .layer(middleware::map_response_with_state(app.is_behind_tls(), secured))
         .layer(PropagateRequestIdLayer::new(REQUEST_ID))
         .layer(TraceLayer::new_for_http().make_span_with(span).on_response(answered).on_failure(()))
@@ -83,18 +84,30 @@ pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
         .layer(middleware::map_request(without_unusable_id))
 }
 
+/// The layer for CORS answers every `OPTIONS` by itself. A request that the gate refused is refused all the same.
+async fn refuse_malformed_preflight(request: Request, next: Next) -> Response {
+    let refused = request.extensions().get::<Refused>().filter(|_| request.method() == Method::OPTIONS);
+    match refused {
+        Some(Refused(problem)) => varying(problem.clone().into_response()),
+        None => next.run(request).await,
+    }
+}
+
 /// An id that a client chose is logged with every line and sent back: it is short and visible ASCII, and there is one.
 /// Any other is replaced by one of ours.
 async fn without_unusable_id(mut request: Request) -> Request {
-    let is_usable = |id: &HeaderValue| {
-        (1..=REQUEST_ID_BYTES_MAX).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic)
-    };
-    let mut ids = request.headers().get_all(REQUEST_ID).iter();
-    let is_sound = ids.next().is_none_or(is_usable) && ids.next().is_none();
-    if !is_sound {
+    if usable_id(request.headers()).is_none() {
         request.headers_mut().remove(REQUEST_ID);
     }
     request
+}
+
+fn usable_id(headers: &HeaderMap) -> Option<&HeaderValue> {
+    let mut ids = headers.get_all(REQUEST_ID).iter();
+    let (Some(id), None) = (ids.next(), ids.next()) else { return None };
+    let is_usable =
+        (1..=REQUEST_ID_BYTES_MAX).contains(&id.len()) && id.as_bytes().iter().all(u8::is_ascii_graphic);
+    is_usable.then_some(id)
 }
 
 /// Request ids: when this process began to count, and the count.
@@ -196,7 +209,7 @@ fn problem_page(problem: Problem) -> Response {
 }
 
 fn with_headers_of(original: &Response, mut shaped: Response) -> Response {
-    for name in [header::ALLOW, header::RETRY_AFTER, header::WWW_AUTHENTICATE] {
+    for name in [header::ALLOW, header::CONNECTION, header::RETRY_AFTER, header::WWW_AUTHENTICATE] {
         if let Some(value) = original.headers().get(&name) {
             shaped.headers_mut().insert(name, value.clone());
         }
@@ -247,5 +260,74 @@ pub(crate) fn turned_away(is_behind_tls: bool) -> TurnedAway {
     let mut headers = varying(problem.into_response()).headers().clone();
     secure(&mut headers, is_behind_tls);
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    let exposed = EXPOSED.map(|name| name.to_string()).join(",");
+    headers
+        .extend(HeaderValue::from_str(&exposed).map(|names| (header::ACCESS_CONTROL_EXPOSE_HEADERS, names)));
     TurnedAway { headers, body }
+}
+
+/// Names a request that is turned away by its own id where that is usable, or by the time and the number of it.
+pub(crate) fn name_turned_away(response: &mut HeaderMap, request: &HeaderMap, number: u64) {
+    let made = || {
+        let millis = crate::clock::now().timestamp_millis();
+        HeaderValue::from_str(&format!("{millis:x}-away-{number:x}")).ok()
+    };
+    if let Some(id) = usable_id(request).cloned().or_else(made) {
+        response.insert(REQUEST_ID, id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use tower::ServiceExt as _;
+
+    use super::*;
+    use crate::limits::LimitsConfig;
+    use crate::pace::Patience;
+    use crate::test_app;
+
+    async fn app() -> (App, tempfile::TempDir) {
+        test_app::app(LimitsConfig::default(), Patience::default()).await
+    }
+
+    #[tokio::test]
+    async fn a_preflight_without_a_sound_host_is_refused_like_any_request() {
+        let (app, _dir) = app().await;
+        for (refused, status) in [(true, StatusCode::BAD_REQUEST), (false, StatusCode::OK)] {
+            let mut request = Request::builder()
+                .method(Method::OPTIONS)
+                .uri("/search")
+                .header("origin", "https://client.example")
+                .header("access-control-request-method", "GET")
+                .body(Body::empty())
+                .unwrap();
+            if refused {
+                request.extensions_mut().insert(Refused(Problem::bad_request("no host")));
+            }
+            let answer = crate::app::router(&app).oneshot(request).await.unwrap();
+            assert_eq!(answer.status(), status);
+            assert!(answer.headers().contains_key("x-content-type-options"));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_turned_away_has_the_headers_of_every_other_answer() {
+        let (app, _dir) = app().await;
+        let busy = || async { Problem::unavailable("busy") };
+        let usual = wrapped(Router::new().route("/busy", get(busy)), &app);
+        let usual = usual.oneshot(Request::get("/busy").body(Body::empty()).unwrap()).await.unwrap();
+        let TurnedAway { mut headers, .. } = turned_away(false);
+        name_turned_away(&mut headers, &HeaderMap::new(), 7);
+        let own = [header::CONTENT_LENGTH, header::VARY, REQUEST_ID];
+        for (name, value) in usual.headers() {
+            if !name.as_str().starts_with("ratelimit-") && !own.contains(name) {
+                assert_eq!(headers.get(name), Some(value), "{name}");
+            }
+        }
+        assert!(headers[REQUEST_ID].to_str().unwrap().ends_with("-away-7"));
+        let own = HeaderMap::from_iter([(REQUEST_ID, HeaderValue::from_static("trace-1"))]);
+        name_turned_away(&mut headers, &own, 8);
+        assert_eq!(headers[REQUEST_ID], "trace-1");
+    }
 }

@@ -28,9 +28,14 @@ impl OwnNames {
         Self(names.filter_map(|name| name.parse().ok()).collect())
     }
 
+    #[cfg(test)]
+    pub(crate) fn of_loopback() -> Self {
+        Self(LOOPBACK.iter().filter_map(|name| name.parse().ok()).collect())
+    }
+
     /// As text, for the MCP server, which compares in the same way.
     pub(crate) fn list(&self) -> Vec<String> {
-        self.0.iter().map(|name| name.as_str().trim_matches(['[', ']']).to_owned()).collect()
+        self.0.iter().map(|name| name.as_str().to_owned()).collect()
     }
 
     /// Whether a request asks for one of these names, in its `Host` and in its address where that has a name. A request

@@ -17,7 +17,7 @@ use crate::offer::Offer;
 use crate::problem::Problem;
 
 /// Requests with a body that change nothing. `/mcp` judges names and origins by itself, with the lists below.
-const READS: [&str; 4] = ["/search", "/explore", "/validate", "/mcp"];
+const READS: [&str; 5] = ["/search", "/explore", "/validate", "/mcp", "/a2a"];
 /// Requests that change something or not, by the tool in their last segment.
 const TOOLS: [&str; 2] = ["/tools/{name}", "/woa/{agent}"];
 /// What a browser says about where a request comes from, for those without `Origin`.
@@ -117,6 +117,7 @@ mod tests {
         assert!(changes(Method::POST, "/sites", "/sites"));
         assert!(changes(Method::DELETE, "/admin/feedback", "/admin/feedback"));
         assert!(!changes(Method::POST, "/search", "/search"));
+        assert!(!changes(Method::POST, "/a2a", "/a2a"), "its agent only finds");
         assert!(!changes(Method::POST, "/tools/{name}", "/tools/find_capability"));
         for path in ["/tools/submit_site", "/tools/submit%5Fsite", "/tools/another"] {
             assert!(changes(Method::POST, "/tools/{name}", path), "{path}");

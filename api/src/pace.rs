@@ -24,6 +24,8 @@ pub struct Patience {
     pub sends: Pace,
     /// How slowly a client may read what it asked for.
     pub reads: Pace,
+    /// How slowly a client may read an export: few are made at once, and each reads the whole database.
+    pub exports: Pace,
     /// A client that is still sending may take so long to see the answer and to end.
     pub linger: Duration,
     /// Open requests may take so long after the signal to stop.
@@ -38,6 +40,8 @@ impl Default for Patience {
             sends: Pace { allowance: Duration::from_secs(10), bytes_per_second: 4 * 1024 },
             // The kernel takes the next bytes when a third of its buffer is free, which is up to 43 KiB: twice that rate.
             reads: Pace { allowance: Duration::from_secs(20), bytes_per_second: 4 * 1024 },
+            // A gigabyte takes at most two and a half hours.
+            exports: Pace { allowance: Duration::from_secs(30), bytes_per_second: 128 * 1024 },
             linger: Duration::from_secs(5),
             drain: Duration::from_secs(5),
         }

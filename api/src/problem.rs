@@ -128,6 +128,13 @@ impl Problem {
         problem
     }
 
+    /// The same, with when to come back.
+    pub(crate) fn unavailable_for(detail: impl Into<String>, retry_after_s: u32) -> Self {
+        let mut problem = Self::unavailable(detail);
+        problem.0.retry_after_s = Some(retry_after_s);
+        problem
+    }
+
     /// A fault of ours; the cause goes to the log.
     pub(crate) fn internal(cause: &(dyn std::error::Error + 'static)) -> Self {
         tracing::error!(error = cause, "request failed");

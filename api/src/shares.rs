@@ -62,6 +62,20 @@ impl Shares {
         self.state().all
     }
 
+    /// Whether a client holds its fair part of what is taken, or more: all of it, divided by the clients that hold some.
+    /// Whoever holds nothing does not.
+    pub(crate) fn has_fair_part(&self, client: IpAddr) -> bool {
+        let state = self.state();
+        let held = state.by_client.get(&client).copied().unwrap_or(0);
+        held > 0 && held.saturating_mul(state.by_client.len()) >= state.all
+    }
+
+    /// Whether a client can take nothing more.
+    pub(crate) fn is_at_limit(&self, client: IpAddr) -> bool {
+        let state = self.state();
+        state.by_client.get(&client).is_some_and(|held| *held >= state.client_max)
+    }
+
     /// Whether nobody can take anything more.
     pub(crate) fn is_used_up(&self) -> bool {
         self.taken() >= self.all_max
@@ -139,6 +153,19 @@ mod tests {
         let small = shares.take(client(2), 2).unwrap();
         assert_eq!(shares.take(client(1), 9).unwrap_err(), Full::All);
         drop(small);
+    }
+
+    #[test]
+    fn a_fair_part_is_what_is_taken_divided_by_those_who_hold_some() {
+        let shares = Shares::new(1_000, 1_000);
+        assert!(!shares.has_fair_part(client(1)), "whoever holds nothing has none");
+        let greedy: Vec<_> = (0..90).map(|_| shares.take(client(1), 1).unwrap()).collect();
+        assert!(shares.has_fair_part(client(1)), "alone, it holds everything");
+        let _modest: Vec<_> = (0..10).map(|_| shares.take(client(2), 1).unwrap()).collect();
+        assert!(shares.has_fair_part(client(1)) && !shares.has_fair_part(client(2)));
+        assert!(!shares.has_fair_part(client(3)));
+        drop(greedy);
+        assert!(shares.has_fair_part(client(2)));
     }
 
     #[test]

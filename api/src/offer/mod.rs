@@ -83,7 +83,7 @@ impl Offer {
             Self::GetCapability => get::call(app, read(self, arguments)?).await?,
             Self::Explore => explore::call(app, read(self, arguments)?).await?,
             Self::GetSite => site::call(app, read(self, arguments)?).await?,
-            Self::ValidateManifest => validate::call(app, read(self, arguments)?).await?,
+            Self::ValidateManifest => validate::call(app, client, read(self, arguments)?).await?,
             Self::RegistryStats => stats::call(app, read(self, arguments)?).await?,
             Self::SubmitSite => submit::call(app, client, read(self, arguments)?).await?,
         };

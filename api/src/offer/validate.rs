@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::budget::{ANSWER_BYTES_MAX, fit};
 use super::{Definition, UNTRUSTED, object, words};
 use crate::app::App;
+use crate::client::Client;
 use crate::problem::Problem;
 
 /// Where a document is taken to lie when nobody says; the name is reserved and can never be visited (RFC 6761 §6.4).
@@ -57,7 +58,7 @@ pub(super) fn definition() -> Definition {
     }
 }
 
-pub(super) async fn call(app: &App, arguments: Arguments) -> Result<Value, Problem> {
+pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
     let url = arguments.url.as_deref().map(ManifestUrl::parse).transpose();
     let url = url.map_err(|error| Problem::bad_request(error.to_string()))?;
     let Some(document) = arguments.document else {
@@ -73,7 +74,7 @@ pub(super) async fn call(app: &App, arguments: Arguments) -> Result<Value, Probl
         None => ManifestUrl::parse(NOWHERE).map_err(|error| Problem::internal(&error))?,
     };
     let force = arguments.format;
-    app.validation().run(move || judged(document.as_bytes(), &url, force)).await
+    app.validation().run(client, move || judged(document.as_bytes(), &url, force)).await
 }
 
 fn judged(bytes: &[u8], url: &ManifestUrl, force: Option<Format>) -> Value {

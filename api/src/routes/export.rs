@@ -1,11 +1,10 @@
 //! `GET /export.jsonl`: everything, or everything since a time, as lines of JSON.
 //!
-//! Read and written page by page, so that memory does not grow with the index; a client that stops reading is left
-//! behind. Lines say by `record` what they are: `manifest` (its capabilities follow and replace all that was known of
+//! Read and written page by page, so that memory does not grow with the index. A client that stops reading or is too slow is
+//! left behind: its body breaks off, so that it looks like nothing whole. Lines say by `record` what they are: `manifest` (its capabilities follow and replace all that was known of
 //! it), `capability`, `tombstone` (everything of this manifest is gone, and why), and `end`, which a complete export has.
 
 use std::io;
-use std::time::Duration;
 
 use axum::Extension;
 use axum::body::{Body, Bytes};
@@ -13,13 +12,14 @@ use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use chrono::{DateTime, Utc};
-use futures::StreamExt as _;
 use futures::stream::unfold;
+use futures::{Stream, StreamExt as _};
 use indexer::Hit;
 use manifest::ManifestId;
 use serde_json::{Map, Value, json};
 use store::{FeedChange, FeedEntry, FeedPosition, StoredManifest};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
 
 use super::changes::cursor_at;
 use super::search::object_of;
@@ -28,21 +28,23 @@ use super::{TEXT_IS, record};
 use crate::answer::{Asked, Caching, EntityTag, decorated};
 use crate::app::App;
 use crate::client::Client;
+use crate::metrics;
+use crate::pace::{Allowance, Pace};
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::shares::Share;
 
 /// Manifests read at once, at most. Where they are large, fewer are read (see `PAGE_BYTES`).
 const MANIFESTS_MAX: u32 = 50;
+/// Manifests read first, of which nothing is known yet.
+const MANIFESTS_FIRST: u32 = 1;
 /// Bytes of lines that the manifests read at once may come to: beyond it, half as many are read the next time.
 const PAGE_BYTES: usize = 1024 * 1024;
 /// Changes read at once.
 const CHANGES_MAX: u32 = 200;
-/// Pieces written ahead of the client, each of which ends with the line that makes it so long.
+/// Pieces written ahead of the client.
 const AHEAD: usize = 4;
 const PIECE_BYTES: usize = 64 * 1024;
-/// How long a client may take for one piece.
-const CLIENT_MAX: Duration = Duration::from_secs(30);
 /// Exports at once: each reads the whole database.
 pub(crate) const EXPORTS_MAX: usize = 4;
 /// Of these, exports of one client.
@@ -73,12 +75,10 @@ pub(crate) async fn stream(
     let share = app
         .export_share(client)
         .ok_or_else(|| Problem::unavailable("too many exports are under way; try again in a moment"))?;
-    let (lines, pieces) = mpsc::channel::<io::Result<Bytes>>(AHEAD);
+    let (lines, pieces) = Lines::new(app.config().patience.exports);
     let export = Export { app: app.clone(), lines, capabilities: 0, tombstones: 0, _share: share };
     app.tasks().spawn(export.run(since, feed_id, head));
-    let body = unfold(pieces, |mut pieces| async move { Some((pieces.recv().await?, pieces)) });
-    // Compression asks once more after the end.
-    let mut response = Response::new(Body::from_stream(body.fuse()));
+    let mut response = Response::new(Body::from_stream(body(pieces)));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/jsonl"));
     Ok(decorated(response, &tag, Caching::Search))
 }
@@ -98,7 +98,7 @@ impl From<store::StoreError> for Broken {
 
 struct Export {
     app: App,
-    lines: mpsc::Sender<io::Result<Bytes>>,
+    lines: Lines,
     capabilities: u64,
     tombstones: u64,
     _share: Share,
@@ -116,21 +116,19 @@ impl Export {
                     "record": "end", "capabilities": self.capabilities, "tombstones": self.tombstones,
                     "changes_cursor": cursor_at(&feed_id, head),
                 });
-                self.send(line(&end)).await
+                self.lines.end(line(&end)).await
             }
             Err(broken) => Err(broken),
         };
         if let Err(Broken::Store(error)) = ended {
             tracing::warn!(error = &error as &dyn std::error::Error, "export broke off");
-            let said = self.lines.send(Err(io::Error::other("the export broke off"))).await;
-            tracing::debug!(client_gone = said.is_err(), "export ended");
         }
     }
 
     /// Every manifest in the order of ids.
     async fn everything(&mut self) -> Result<(), Broken> {
         let mut after: Option<ManifestId> = None;
-        let mut manifests_max = MANIFESTS_MAX;
+        let mut manifests_max = MANIFESTS_FIRST;
         loop {
             let page = self.app.store().manifests_page(after.as_ref(), manifests_max).await?;
             let Some(last) = page.last() else { return Ok(()) };
@@ -143,13 +141,14 @@ impl Export {
     /// What changed, in the order of the feed. A manifest that changed again meanwhile comes again: its last line counts.
     async fn changes(&mut self, since: DateTime<Utc>) -> Result<(), Broken> {
         let mut after = self.app.store().feed_position_at(since).await?;
+        let mut manifests_max = MANIFESTS_FIRST;
         loop {
             let entries = self.app.store().feed_read(after, CHANGES_MAX).await?;
             let Some(last) = entries.last() else { return Ok(()) };
             after = last.position;
             let latest = latest(&entries);
             let ids: Vec<ManifestId> = latest.iter().map(|entry| entry.manifest_id.clone()).collect();
-            let (mut rest, mut manifests_max) = (&ids[..], MANIFESTS_MAX);
+            let mut rest = &ids[..];
             while !rest.is_empty() {
                 let (ids, others) = rest.split_at(rest.len().min(manifests_max as usize));
                 rest = others;
@@ -165,7 +164,7 @@ impl Export {
                     self.tombstones += 1;
                     text.extend(line(&tombstone(entry)));
                 }
-                self.send(text).await?;
+                self.lines.send(text).await?;
             }
         }
     }
@@ -184,21 +183,76 @@ impl Export {
                 text.extend(line(&Value::Object(capability_line(&stored, capability))));
                 if text.len() >= PIECE_BYTES {
                     bytes += text.len();
-                    self.send(std::mem::take(&mut text)).await?;
+                    self.lines.send(std::mem::take(&mut text)).await?;
                 }
             }
             bytes += text.len();
-            self.send(text).await?;
+            self.lines.send(text).await?;
         }
         Ok(bytes)
     }
+}
 
-    async fn send(&self, text: Vec<u8>) -> Result<(), Broken> {
-        if text.is_empty() {
-            return Ok(());
-        }
-        self.lines.send_timeout(Ok(text.into()), CLIENT_MAX).await.map_err(|_| Broken::Client)
+/// A piece of an export, or its end: one that stops without it broke off.
+enum Piece {
+    Lines(Bytes),
+    End,
+}
+
+/// The lines on their way to a client that has to keep the pace.
+struct Lines {
+    pieces: mpsc::Sender<Piece>,
+    allowance: Allowance,
+}
+
+impl Lines {
+    fn new(pace: Pace) -> (Self, mpsc::Receiver<Piece>) {
+        let (pieces, received) = mpsc::channel(AHEAD);
+        (Self { pieces, allowance: Allowance::new(pace) }, received)
     }
+
+    async fn send(&mut self, text: Vec<u8>) -> Result<(), Broken> {
+        let mut text = Bytes::from(text);
+        while !text.is_empty() {
+            let piece = text.split_to(text.len().min(PIECE_BYTES));
+            self.piece(Piece::Lines(piece)).await?;
+        }
+        Ok(())
+    }
+
+    /// The last line, after which the export is whole.
+    async fn end(&mut self, text: Vec<u8>) -> Result<(), Broken> {
+        self.send(text).await?;
+        self.piece(Piece::End).await
+    }
+
+    async fn piece(&mut self, piece: Piece) -> Result<(), Broken> {
+        let begun = Instant::now();
+        let Ok(free) = timeout(self.allowance.left(), self.pieces.reserve()).await else {
+            metrics::cut("slow_reader");
+            return Err(Broken::Client);
+        };
+        let bytes = match &piece {
+            Piece::Lines(lines) => lines.len(),
+            Piece::End => 0,
+        };
+        free.map_err(|_| Broken::Client)?.send(piece);
+        self.allowance.moved(bytes, begun.elapsed());
+        Ok(())
+    }
+}
+
+/// What the client is sent. Compression asks once more after the end.
+fn body(pieces: mpsc::Receiver<Piece>) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    let stream = unfold(Some(pieces), |pieces| async move {
+        let mut pieces = pieces?;
+        match pieces.recv().await {
+            Some(Piece::Lines(lines)) => Some((Ok(lines), Some(pieces))),
+            Some(Piece::End) => None,
+            None => Some((Err(io::Error::other("the export broke off")), None)),
+        }
+    });
+    stream.fuse()
 }
 
 /// How many manifests to read next, after so many that came to so many bytes.
@@ -241,7 +295,61 @@ fn line(value: &Value) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    const PACE: Pace = Pace { allowance: Duration::from_millis(300), bytes_per_second: 1_000_000 };
+
+    #[tokio::test]
+    async fn an_export_that_its_client_does_not_read_breaks_off() {
+        let (mut lines, pieces) = Lines::new(PACE);
+        let sent = lines.send(vec![b'x'; PIECE_BYTES * (AHEAD + 1)]).await;
+        assert!(matches!(sent, Err(Broken::Client)));
+        drop(lines);
+        let seen: Vec<io::Result<Bytes>> = body(pieces).collect().await;
+        let (last, before) = seen.split_last().unwrap();
+        assert!(last.is_err() && before.len() == AHEAD && before.iter().all(Result::is_ok));
+    }
+
+    #[tokio::test]
+    async fn an_export_is_whole_when_it_says_so() {
+        let (mut lines, pieces) = Lines::new(PACE);
+        let sending = async {
+            lines.send(vec![b'x'; PIECE_BYTES * AHEAD * 2]).await.ok().unwrap();
+            lines.end(b"end".to_vec()).await.ok().unwrap();
+            drop(lines);
+        };
+        let ((), seen) = tokio::join!(sending, body(pieces).collect::<Vec<_>>());
+        let seen: Vec<Bytes> = seen.into_iter().map(Result::unwrap).collect();
+        assert!(seen.iter().all(|piece| piece.len() <= PIECE_BYTES));
+        assert_eq!(seen.concat().len(), PIECE_BYTES * AHEAD * 2 + 3);
+    }
+
+    /// 100 bytes a step, each a tenth of a second: a client below the least rate is left behind in the end.
+    #[tokio::test]
+    async fn a_client_below_the_least_rate_loses_its_export() {
+        let pace = Pace { allowance: Duration::from_millis(500), bytes_per_second: 100_000 };
+        let (mut lines, mut pieces) = Lines::new(pace);
+        let reading = async {
+            let mut read = 0;
+            while let Some(Piece::Lines(piece)) = pieces.recv().await {
+                read += piece.len();
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            read
+        };
+        let sending = async {
+            let mut sent = 0;
+            while lines.send(vec![b'x'; 100]).await.is_ok() {
+                sent += 1;
+            }
+            drop(lines);
+            sent
+        };
+        let (read, sent) = tokio::join!(reading, sending);
+        assert_eq!(read, sent * 100);
+    }
 
     #[test]
     fn fewer_manifests_are_read_at_once_where_they_are_large() {

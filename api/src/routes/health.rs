@@ -8,6 +8,7 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 use indexer::SearchRequest;
 use serde::Serialize;
+use store::StoreError;
 use utoipa::ToSchema;
 
 use crate::answer::{Asked, Caching};
@@ -18,8 +19,11 @@ use crate::problem::Problem;
 
 /// What is searched for: a word that an index of capabilities is likely to have.
 const SEARCH_WORD: &str = "search";
-/// Longest time for it; far longer than a search takes, and short enough for whoever waits to be told.
-const SEARCH_DEADLINE: Duration = Duration::from_secs(1);
+/// Longest time for it, and for one of the searches of clients to end where all slots are taken; far longer than a search
+/// takes, and short enough for whoever waits to be told.
+const SEARCH_DEADLINE: Duration = Duration::from_secs(2);
+/// Longest time for the database to say where its feed is.
+const DATABASE_DEADLINE: Duration = Duration::from_secs(1);
 /// How old the answer may be: watching costs one search a second, however many watch.
 const SEARCH_KEPT_FOR: Duration = Duration::from_secs(1);
 
@@ -59,10 +63,9 @@ pub(crate) async fn ready(
     if stalled > 0 {
         missing.push(format!("runtime: {stalled} of its threads are blocked"));
     }
-    let head = app.store().feed_head().await;
-    if let Err(error) = &head {
-        tracing::warn!(error = error as &dyn std::error::Error, "database does not answer");
-        missing.push("database: it does not answer".to_owned());
+    let head = feed_head(app.store().feed_head()).await;
+    if let Err(complaint) = &head {
+        missing.push(complaint.clone());
     }
     let mut index_changes_behind = 0;
     match app.index().searcher() {
@@ -82,6 +85,21 @@ pub(crate) async fn ready(
     Err(Problem::unavailable(format!("not ready: {}", missing.join("; "))))
 }
 
+/// Where the feed of the database is, or that it does not say so in time.
+async fn feed_head<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, String> {
+    match tokio::time::timeout(DATABASE_DEADLINE, asked).await {
+        Ok(Ok(head)) => Ok(head),
+        Ok(Err(error)) => {
+            tracing::warn!(error = &error as &dyn std::error::Error, "database does not answer");
+            Err("database: it does not answer".to_owned())
+        }
+        Err(_) => {
+            tracing::warn!(seconds = DATABASE_DEADLINE.as_secs(), "database does not answer in time");
+            Err(format!("database: it does not answer within {} s", DATABASE_DEADLINE.as_secs()))
+        }
+    }
+}
+
 /// What keeps a search from running. One answer serves everybody for a moment, whatever it is.
 async fn search_complaint(app: &App) -> Option<String> {
     let tried =
@@ -89,22 +107,31 @@ async fn search_complaint(app: &App) -> Option<String> {
     tried.map_or_else(|never| match never {}, |tried| tried.as_ref().clone().err())
 }
 
-/// Searches as clients do, through the same slots.
+/// Searches as clients do, in a slot of its own: a long queue of searches that moves is no reason to take clients away. The
+/// slots of clients have to move.
 async fn try_search(app: &App) -> Result<(), String> {
+    if !app.slots().make_progress(SEARCH_DEADLINE).await {
+        return Err(none_could_run());
+    }
     let request =
         SearchRequest { phrasings: vec![SEARCH_WORD.to_owned()], limit: 1, ..SearchRequest::default() };
-    let search = app.index().run(move |searcher| searcher.search(&request).map(drop));
-    let searched = tokio::time::timeout(SEARCH_DEADLINE, search).await;
-    let failure = match searched {
+    let searcher = app.index().searcher().map_err(|problem| format!("search: {}", problem.body().detail))?;
+    let search = app.readiness_slot().run(move || searcher.search(&request).map(drop));
+    let tried = tokio::time::timeout(SEARCH_DEADLINE, search).await;
+    let failure = match tried {
         Ok(Ok(Ok(()))) => return Ok(()),
         Ok(Ok(Err(error))) => {
             tracing::error!(error = &error as &dyn std::error::Error, "a search of our own failed");
             "a search failed".to_owned()
         }
         Ok(Err(problem)) => problem.body().detail.clone(),
-        Err(_) => format!("none could run within {} s", SEARCH_DEADLINE.as_secs()),
+        Err(_) => return Err(none_could_run()),
     };
     Err(format!("search: {failure}"))
+}
+
+fn none_could_run() -> String {
+    format!("search: none could run within {} s", SEARCH_DEADLINE.as_secs())
 }
 
 #[cfg(test)]
@@ -118,6 +145,7 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
+    use crate::client::Client;
     use crate::limits::LimitsConfig;
     use crate::pace::Patience;
     use crate::test_app;
@@ -150,7 +178,7 @@ mod tests {
         app.searchable().forget().await;
         let (status, text) = readiness(&app).await;
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{text}");
-        assert!(text.contains("search: none could run within 1 s"), "{text}");
+        assert!(text.contains("search: none could run within 2 s"), "{text}");
         drop(ends);
         stuck.join_all().await;
         app.searchable().forget().await;
@@ -158,19 +186,68 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn it_is_ready_while_a_long_queue_of_searches_moves() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
+        let (mut waiting, mut ends) = (JoinSet::new(), Vec::new());
+        while app.slots().are_free() || ends.len() < 200 {
+            let (app, (end, work)) = (app.clone(), endless());
+            ends.push(end);
+            waiting.spawn(async move { app.slots().run(work).await });
+            tokio::task::yield_now().await;
+        }
+        let asked = readiness(&app);
+        let one_ends = async {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            ends.remove(0);
+        };
+        let ((status, text), ()) = tokio::join!(asked, one_ends);
+        assert_eq!(status, StatusCode::OK, "{text}");
+        drop(ends);
+        waiting.join_all().await;
+    }
+
+    #[tokio::test]
+    async fn a_database_that_hangs_is_named() {
+        let hangs = std::future::pending::<Result<(), StoreError>>();
+        assert_eq!(feed_head(hangs).await.unwrap_err(), "database: it does not answer within 1 s");
+        assert_eq!(feed_head(async { Ok(7) }).await, Ok(7));
+    }
+
+    #[tokio::test]
     async fn documents_that_are_never_read_to_their_end_keep_no_search_from_running() {
         let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
         let (mut stuck, mut ends) = (JoinSet::new(), Vec::new());
-        for _ in 0..100 {
+        for number in 0..100 {
+            let client = Client { address: [192, 0, 2, number].into(), is_local: false };
             let (app, (end, work)) = (app.clone(), endless());
             ends.push(end);
-            stuck.spawn(async move { app.validation().run(work).await });
+            stuck.spawn(async move { app.validation().run(client, work).await });
         }
         let refused = stuck.join_next().await.unwrap().unwrap().unwrap_err();
         assert_eq!(refused.body().status, StatusCode::SERVICE_UNAVAILABLE);
         let (status, text) = readiness(&app).await;
         assert_eq!(status, StatusCode::OK, "{text}");
         drop(ends);
+        stuck.join_all().await;
+    }
+
+    #[tokio::test]
+    async fn documents_of_one_client_do_not_fill_the_queue() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
+        let client = |number: u8| Client { address: [192, 0, 2, number].into(), is_local: false };
+        let (mut stuck, mut ends) = (JoinSet::new(), Vec::new());
+        for _ in 0..20 {
+            let (app, (end, work)) = (app.clone(), endless());
+            ends.push(end);
+            stuck.spawn(async move { app.validation().run(client(1), work).await });
+        }
+        for _ in 4..20 {
+            let refused = stuck.join_next().await.unwrap().unwrap().unwrap_err();
+            assert_eq!(refused.body().status, StatusCode::TOO_MANY_REQUESTS);
+        }
+        let other = app.validation().run(client(2), || 7);
+        let (answered, ()) = tokio::join!(other, async { drop(ends) });
+        assert_eq!(answered.unwrap(), 7);
         stuck.join_all().await;
     }
 }

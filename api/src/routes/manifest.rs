@@ -1,5 +1,6 @@
 //! `GET /manifests/{id}`: a manifest as normalised. `GET /manifests/{id}/versions`: the versions seen so far.
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use manifest::{Manifest, ManifestId, SiteName};
@@ -11,6 +12,7 @@ use utoipa::ToSchema;
 use super::TEXT_IS;
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
@@ -61,10 +63,12 @@ pub(super) async fn find(app: &App, id: &str) -> Result<StoredManifest, Problem>
 pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     Path(id): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
+    let _making = app.large_answer(client).await?;
     let stored = find(&app, &id).await?;
     let answer = ManifestAnswer {
         id: stored.manifest.id.clone(),
@@ -92,10 +96,12 @@ pub(crate) async fn show(
 pub(crate) async fn versions(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     Path(id): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
+    let _making = app.large_answer(client).await?;
     let id = find(&app, &id).await?.manifest.id;
     let versions = app.store().manifest_versions(&id).await?;
     asked.json(&VersionsAnswer { id, versions }, Caching::Record)

@@ -1,5 +1,6 @@
 //! `GET /manifests/{id}/diff`: what changed between two versions, and whether that breaks a caller.
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use chrono::{DateTime, Utc};
@@ -11,6 +12,7 @@ use utoipa::ToSchema;
 use super::manifest::find;
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
 use crate::diff::{Difference, difference};
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
@@ -52,10 +54,12 @@ pub(crate) struct VersionLine {
 pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     Path(id): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&["from", "to"])?;
+    let _making = app.large_answer(client).await?;
     let stored = find(&app, &id).await?;
     let (id, site) = (stored.manifest.id, stored.manifest.url.site());
     let versions = app.store().manifest_versions(&id).await?;

@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 
+use crate::admin::{Admin, AdminTokens};
 use crate::answer::{Asked, Caching};
 use crate::app::App;
 use crate::client::Client;
@@ -28,11 +29,21 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     if !client.is_local {
-        let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        app.admin_tokens().admit(authorization).await?;
+        admitted(app.admin_tokens(), &headers).await?;
     }
     measure_lag(&app).await;
     Ok(asked.bytes(metrics::rendered().into_bytes(), MEDIA_TYPE, Caching::Never))
+}
+
+/// Whether the numbers are for this client, of whatever is under way.
+pub(crate) async fn may_see_metrics(client: Client, tokens: &AdminTokens, headers: &HeaderMap) -> bool {
+    client.is_local
+        || (headers.contains_key(header::AUTHORIZATION) && admitted(tokens, headers).await.is_ok())
+}
+
+async fn admitted(tokens: &AdminTokens, headers: &HeaderMap) -> Result<Admin, Problem> {
+    let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    tokens.admit(authorization).await
 }
 
 /// How far the index lags, measured when it is asked for; a database or an index that is away leaves the last numbers.

@@ -19,7 +19,7 @@ mod home;
 mod manifest;
 pub(crate) mod manifest_diff;
 mod mcp_servers;
-mod metrics;
+pub(crate) mod metrics;
 mod rank;
 mod raw;
 pub(crate) mod record;

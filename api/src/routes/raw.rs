@@ -2,6 +2,7 @@
 //!
 //! They are served as a download in a sandbox and never as a type that a browser would run.
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -10,6 +11,8 @@ use store::StoredManifest;
 use super::manifest::find;
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::buffers::Reserved;
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
@@ -28,17 +31,20 @@ const SANDBOX: &str = "default-src 'none'; sandbox";
 pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     Path(id): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
+    let making = app.large_answer(client).await?;
     let stored = find(&app, &id).await?;
     permitted(&stored)?;
-    let Some(body) = app.document(&stored.manifest.content_hash).await? else {
+    let Some((body, share)) = making.document(&stored.manifest).await? else {
         return Err(not_kept());
     };
     let (content_type, extension) = harmless(stored.manifest.served.content_type.as_deref());
     let mut response = asked.bytes(body, content_type, Caching::Record);
+    response.extensions_mut().insert(Reserved::new(share));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SANDBOX));
     let disposition = format!("attachment; filename=\"{}.{extension}\"", stored.manifest.id);

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use chrono::{DateTime, Utc};
@@ -20,6 +21,7 @@ use super::TEXT_IS;
 use super::sites::SiteLine;
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::text::is_hidden;
@@ -161,11 +163,13 @@ pub(super) fn unknown(site: &SiteName) -> Problem {
 pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     Path(domain): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     let site = site_of(&domain)?;
+    let _making = app.large_answer(client).await?;
     let Some(story) = app.store().site_story(&site, VISITS_MAX).await? else { return Err(unknown(&site)) };
     let manifests = app.store().manifests_of_site(&site).await?;
     let answer = answer(story, manifests);

@@ -92,12 +92,15 @@ pub(crate) async fn check(
         Some(url) if body.is_empty() => {
             let Stored { manifest, body, _share } = stored(&app, client, &url).await?;
             app.validation()
-                .run(move || if force.is_some() { read(&body, &url, force) } else { told(manifest, &body) })
+                .run(
+                    client,
+                    move || if force.is_some() { read(&body, &url, force) } else { told(manifest, &body) },
+                )
                 .await?
         }
         url => {
             let url = url.map_or_else(nowhere, Ok).map_err(|error| Problem::internal(&error))?;
-            app.validation().run(move || read(&body, &url, force)).await?
+            app.validation().run(client, move || read(&body, &url, force)).await?
         }
     };
     asked.json(&answer, Caching::Never)
@@ -116,15 +119,15 @@ pub(super) struct Stored {
 }
 
 pub(super) async fn stored(app: &App, client: Client, url: &ManifestUrl) -> Result<Stored, Problem> {
+    let making = app.large_answer(client).await?;
     let found = app.store().manifest_find(&ManifestId::of(url)).await?;
     let found = found.ok_or_else(|| {
         Problem::not_found(format!("no document of {url} is stored; send it in the body, or submit its site"))
     })?;
-    let body = app.document(&found.manifest.content_hash).await?;
-    let body = body.filter(|_| found.body_kept).ok_or_else(not_kept)?;
-    let share = app.buffered().take(client.address, body.len());
-    let share = share
-        .map_err(|_| Problem::unavailable("too many documents wait to be read; try again in a moment"))?;
+    if !found.body_kept {
+        return Err(not_kept());
+    }
+    let (body, share) = making.document(&found.manifest).await?.ok_or_else(not_kept)?;
     Ok(Stored { manifest: found.manifest, body, _share: share })
 }
 

@@ -73,7 +73,7 @@ pub(super) async fn submitted(
             }
         }
     }
-    let page = app.validation().run(move || {
+    let page = app.validation().run(client, move || {
         let answer = read(typed.document.as_bytes(), &url, typed.force);
         page::judged(typed, &answer)
     });

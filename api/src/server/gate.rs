@@ -3,6 +3,9 @@
 //! Turning away has to cost next to nothing, or a process that has too much to do spends its time on saying so. So it
 //! happens here, before routing, logs and compression, with an answer that was written once; the connection stays open,
 //! and the answer is held back for a moment, since a client that asks again at once is the usual cause.
+//!
+//! Under overload those are turned away who have their fair part of what is under way: a client with nothing under way is
+//! served while there is a place.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -21,12 +24,17 @@ use tower::ServiceExt as _;
 
 use super::Admission;
 use super::stream::MayStillSend;
+use crate::client::Client;
 use crate::metrics;
+use crate::middleware::name_turned_away;
 use crate::names::host;
 use crate::problem::Problem;
+use crate::routes::metrics::may_see_metrics;
 
 /// Whoever looks after this process has to see whether it lives and whether it can search while it turns others away.
 pub(crate) const ALWAYS_ANSWERED: [&str; 2] = ["/healthz", "/readyz"];
+/// The numbers, which are told to whom they are for while others are turned away: overload is when they are needed.
+pub(crate) const METRICS: &str = "/metrics";
 /// Least and most milliseconds that an answer is held back which turns a request away.
 const HELD_BACK_MS: (u64, u64) = (200, 600);
 /// Least and most seconds until a client that was turned away is asked to come back.
@@ -65,7 +73,7 @@ impl Gate {
         may_still_send: MayStillSend,
     ) -> Result<Response, Infallible> {
         let has_body = !request.body().is_end_stream();
-        let response = if self.has_time_for(request.uri().path()) {
+        let response = if self.has_time_for(&request, peer).await {
             let mut request = request.map(Body::new);
             if let Some(problem) = malformed(request.version(), request.headers()) {
                 request.extensions_mut().insert(Refused(problem));
@@ -73,21 +81,28 @@ impl Gate {
             request.extensions_mut().insert(ConnectInfo(peer));
             self.0.router.clone().oneshot(request).await?
         } else {
-            self.turn_away().await
+            self.turn_away(request.headers()).await
         };
-        if has_body && (response.status().is_client_error() || response.status().is_server_error()) {
-            may_still_send.set();
-        }
+        // The bodies of the requests before were read, or this one could not have been.
+        may_still_send
+            .set(has_body && (response.status().is_client_error() || response.status().is_server_error()));
         Ok(response)
     }
 
-    fn has_time_for(&self, path: &str) -> bool {
-        let admission = &self.0.admission;
-        let is_busy = admission.requests.is_used_up() || admission.load.is_overload(Instant::now());
-        !is_busy || ALWAYS_ANSWERED.contains(&path)
+    async fn has_time_for(&self, request: &Request<Incoming>, peer: SocketAddr) -> bool {
+        let (admission, uri, headers) = (&self.0.admission, request.uri(), request.headers());
+        let is_overload = admission.load.is_overload(Instant::now());
+        if !(is_overload || admission.requests.is_used_up()) || ALWAYS_ANSWERED.contains(&uri.path()) {
+            return true;
+        }
+        let client = Client::connected(peer.ip(), uri, headers, &admission.trusted_proxies, &admission.names);
+        if uri.path() == METRICS && may_see_metrics(client, &admission.admin_tokens, headers).await {
+            return true;
+        }
+        !admission.requests.is_used_up() && !admission.requests.has_fair_part(client.address)
     }
 
-    async fn turn_away(&self) -> Response {
+    async fn turn_away(&self, asked: &HeaderMap) -> Response {
         metrics::turned_away("load");
         let number = self.0.turned_away.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(spread(number, HELD_BACK_MS))).await;
@@ -95,6 +110,7 @@ impl Gate {
         let mut response = Response::new(Body::from(body.clone()));
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
         response.headers_mut().clone_from(headers);
+        name_turned_away(response.headers_mut(), asked, number);
         let seconds = spread(number, RETRY_AFTER_S);
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         response
@@ -107,6 +123,13 @@ const fn spread(number: u64, (least, most): (u64, u64)) -> u64 {
     const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
     let fraction = number.wrapping_mul(GOLDEN) >> 32;
     least + ((fraction * (most - least + 1)) >> 32)
+}
+
+/// Seconds after which a client may come back for which there was no room; others are told others.
+pub(crate) fn next_retry_after_s() -> u32 {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let seconds = spread(NUMBER.fetch_add(1, Ordering::Relaxed), RETRY_AFTER_S);
+    u32::try_from(seconds).unwrap_or(u32::MAX)
 }
 
 /// HTTP/1.1 asks for exactly one `Host` (RFC 9112 §3.2). HTTP/1.0 has none, and what watches over a process may speak it.

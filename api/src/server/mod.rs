@@ -25,13 +25,15 @@ use tokio_util::task::TaskTracker;
 
 use self::gate::Gate;
 use self::stream::{ClientStream, MayStillSend};
+use crate::admin::AdminTokens;
 use crate::client::{customer, is_trusted};
 use crate::load::Load;
 use crate::metrics;
+use crate::names::OwnNames;
 use crate::pace::Patience;
 use crate::shares::{Share, Shares};
 
-pub(crate) use self::gate::{ALWAYS_ANSWERED, Refused, TurnedAway};
+pub(crate) use self::gate::{ALWAYS_ANSWERED, METRICS, Refused, TurnedAway, next_retry_after_s};
 
 /// Largest headers of a request with its first line, in bytes.
 const HEADER_BYTES_MAX: usize = 32 * 1024;
@@ -54,6 +56,8 @@ pub(crate) struct Admission {
     pub(crate) load: Load,
     pub(crate) turned_away: TurnedAway,
     pub(crate) trusted_proxies: Arc<[IpNet]>,
+    pub(crate) names: OwnNames,
+    pub(crate) admin_tokens: AdminTokens,
     pub(crate) patience: Patience,
 }
 

@@ -17,6 +17,10 @@ use crate::pace::{Allowance, Pace};
 
 /// Bytes of an answer that the kernel keeps for a client; Linux doubles the number for its own needs.
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
+/// How long the kernel waits for a client to acknowledge what was sent, before it gives the connection up: a client that is
+/// gone without a word. One that lives and does not read is cut by `Pace`.
+#[cfg(target_os = "linux")]
+const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(30);
 /// Bytes that are thrown away at the end of a connection, at most: four of the largest bodies.
 const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes thrown away at once.
@@ -28,8 +32,8 @@ const LINGER_PIECE_BYTES: usize = 8 * 1024;
 pub(super) struct MayStillSend(Arc<AtomicBool>);
 
 impl MayStillSend {
-    pub(super) fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
+    pub(super) fn set(&self, may: bool) {
+        self.0.store(may, Ordering::Relaxed);
     }
 }
 
@@ -60,6 +64,14 @@ struct Lingering {
     until: Pin<Box<Sleep>>,
 }
 
+fn set_options(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let socket = socket2::SockRef::from(stream);
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(Some(UNACKNOWLEDGED_MAX))?;
+    socket.set_send_buffer_size(SEND_BUFFER_BYTES)
+}
+
 impl ClientStream {
     pub(super) fn new(
         stream: TcpStream,
@@ -67,10 +79,7 @@ impl ClientStream {
         linger_max: Duration,
         may_still_send: MayStillSend,
     ) -> Self {
-        let set = stream
-            .set_nodelay(true)
-            .and_then(|()| socket2::SockRef::from(&stream).set_send_buffer_size(SEND_BUFFER_BYTES));
-        if let Err(error) = set {
+        if let Err(error) = set_options(&stream) {
             tracing::debug!(error = &error as &dyn std::error::Error, "socket options not set");
         }
         Self {
@@ -173,5 +182,21 @@ impl AsyncWrite for ClientStream {
         }
         ready!(self.poll_linger(cx));
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_is_gone_without_a_word_is_given_up_in_half_a_minute() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let connecting = TcpStream::connect(listener.local_addr().unwrap());
+        let (_client, accepted) = tokio::join!(connecting, listener.accept());
+        let reads = crate::pace::Patience::default().reads;
+        let stream = ClientStream::new(accepted.unwrap().0, reads, Duration::ZERO, MayStillSend::default());
+        let socket = socket2::SockRef::from(&stream.stream);
+        assert_eq!(socket.tcp_user_timeout().unwrap(), Some(UNACKNOWLEDGED_MAX));
     }
 }

@@ -26,14 +26,20 @@ struct Served {
 
 impl Served {
     async fn start(router: Router, patience: Patience) -> Self {
+        Self::with_places(router, patience, 1).await
+    }
+
+    async fn with_places(router: Router, patience: Patience, places: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let admission = Admission {
             connections: Shares::new(CONNECTIONS_MAX, 3),
-            requests: Shares::new(1, 1),
+            requests: Shares::new(places, places),
             load: Load::new(tokio::time::Instant::now()),
             turned_away: crate::middleware::turned_away(false),
             trusted_proxies: Arc::from(["127.0.0.9/32".parse().unwrap()]),
+            names: OwnNames::of_loopback(),
+            admin_tokens: AdminTokens::default(),
             patience,
         };
         let stop = CancellationToken::new();
@@ -215,7 +221,10 @@ async fn what_there_is_no_time_for_is_turned_away_before_it_is_routed() {
             "hello"
         }
     };
-    let router = Router::new().route("/", get(answer.clone())).route("/healthz", get(answer));
+    let router = Router::new()
+        .route("/", get(answer.clone()))
+        .route("/healthz", get(answer.clone()))
+        .route("/metrics", get(answer));
     let served = Served::start(router, Patience::default()).await;
     let busy = served.admission.requests.take("192.0.2.1".parse().unwrap(), 1).unwrap();
     let mut client = served.connect().await;
@@ -236,10 +245,47 @@ async fn what_there_is_no_time_for_is_turned_away_before_it_is_routed() {
     assert_eq!(seen.load(std::sync::atomic::Ordering::Relaxed), 0);
     client.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     assert!(is_hello(&answered(&mut client).await), "whoever watches is always answered");
+    for (host, is_served) in [("localhost", true), ("rebound.example", false)] {
+        let head = format!("GET /metrics HTTP/1.1\r\nhost: {host}\r\n\r\n");
+        client.write_all(head.as_bytes()).await.unwrap();
+        assert_eq!(is_hello(&answered(&mut client).await), is_served, "the numbers, asked for at {host}");
+    }
     drop(busy);
     client.write_all(REQUEST).await.unwrap();
     assert!(is_hello(&answered(&mut client).await), "the connection stayed open");
     drop(client);
+    served.end().await;
+}
+
+#[tokio::test]
+async fn a_client_whose_burst_is_the_overload_is_turned_away_and_others_are_served() {
+    let served = Served::with_places(hello(), Patience::default(), 512).await;
+    let burst: Vec<_> = (0..200)
+        .map(|_| {
+            let place = served.admission.requests.take("127.0.0.2".parse().unwrap(), 1).unwrap();
+            (place, served.admission.load.begin())
+        })
+        .collect();
+    let mut greedy = served.connect_from("127.0.0.2").await;
+    greedy.write_all(REQUEST).await.unwrap();
+    let answer = answered(&mut greedy).await;
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    let mut other = served.connect_from("127.0.0.3").await;
+    let _one = served.admission.requests.take("127.0.0.3".parse().unwrap(), 1).unwrap();
+    for _ in 0..3 {
+        other.write_all(REQUEST).await.unwrap();
+        let answer = answered(&mut other).await;
+        assert!(is_hello(&answer), "{answer}");
+    }
+    // Behind a trusted proxy, clients are told apart by the address that it forwards.
+    for (forwarded, is_served) in [("127.0.0.2", false), ("127.0.0.4", true)] {
+        let mut proxy = served.connect_from("127.0.0.9").await;
+        let head = format!("GET / HTTP/1.1\r\nhost: x\r\nx-forwarded-for: {forwarded}\r\n\r\n");
+        proxy.write_all(head.as_bytes()).await.unwrap();
+        let answer = answered(&mut proxy).await;
+        assert_eq!(is_hello(&answer), is_served, "{forwarded}: {answer}");
+    }
+    drop((burst, greedy, other));
     served.end().await;
 }
 
@@ -307,4 +353,20 @@ async fn a_client_that_is_still_sending_sees_why_it_is_refused() {
     let answer = said(&mut client).await;
     assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
     served.end().await;
+}
+
+#[tokio::test]
+async fn a_refusal_does_not_keep_a_connection_open_that_was_used_again() {
+    let refuse = async |_: axum::body::Bytes| http::StatusCode::UNPROCESSABLE_ENTITY;
+    let router = hello().route("/", axum::routing::post(refuse));
+    let patience = Patience { linger: SOON * 6, drain: SOON * 3, ..Patience::default() };
+    let served = Served::start(router, patience).await;
+    let mut client = served.connect().await;
+    client.write_all(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
+    assert!(answered(&mut client).await.starts_with("HTTP/1.1 422"));
+    client.write_all(REQUEST).await.unwrap();
+    assert!(is_hello(&answered(&mut client).await));
+    // The client stays; the connection was idle and ends at once, not after the time to linger.
+    served.end().await;
+    drop(client);
 }

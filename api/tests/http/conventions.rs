@@ -93,6 +93,14 @@ async fn errors_of_the_layers_below_have_the_one_shape_too() {
     let large = world.send(large).await;
     assert_eq!(large.status, StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!(large.json()["errorCode"], "PAYLOAD_TOO_LARGE");
+    assert_eq!(large.header("connection"), "close");
+    let page = Request::post("/validate")
+        .header("content-length", "5000000")
+        .header("accept", "text/html")
+        .body(Body::empty())
+        .unwrap();
+    let page = world.send(page).await;
+    assert_eq!((page.status, page.header("connection")), (StatusCode::PAYLOAD_TOO_LARGE, "close"));
 
     let page = world.page("/nowhere").await;
     assert_eq!(page.status, StatusCode::NOT_FOUND);

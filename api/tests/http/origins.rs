@@ -111,6 +111,35 @@ async fn every_operation_that_changes_something_is_guarded() {
 }
 
 #[tokio::test]
+async fn pages_of_other_origins_may_ask_the_agent() {
+    let world = world().await;
+    let message = r#"{"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": {"parts": [{"kind": "text", "text": "flight"}]}}}"#;
+    let headers = [("origin", "https://client.example"), ("sec-fetch-site", "cross-site")];
+    let answer = send(&world, "POST", "/a2a", &headers, message).await;
+    assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
+    assert_eq!(answer.json()["result"]["kind"], "message", "{}", answer.text());
+}
+
+#[tokio::test]
+async fn the_name_of_a_public_address_with_a_port_is_known_to_mcp() {
+    let public_url = Some("http://[fd00::1]:81".parse().unwrap());
+    let world = World::with(Settings { public_url, ..Settings::default() }).await;
+    for (host, is_known) in
+        [("[fd00::1]:81", true), ("[::1]:8080", true), ("[fd00::1]:82", false), ("[fd00::2]:81", false)]
+    {
+        let message = r#"{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}"#;
+        let request = Request::post("/mcp")
+            .header("host", host)
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .body(Body::from(message))
+            .unwrap();
+        let answer = world.send(request).await;
+        assert_eq!(answer.status != StatusCode::FORBIDDEN, is_known, "{host}: {}", answer.text());
+    }
+}
+
+#[tokio::test]
 async fn pages_tell_their_origin_to_us_alone() {
     let answer = world().await.page("/sites").await;
     assert_eq!(answer.header("referrer-policy"), "same-origin", "with no-referrer forms come from \"null\"");
