@@ -38,7 +38,7 @@ use crate::totals::Totals;
 use crate::validation::Validation;
 use crate::{metrics, middleware, routes, server};
 
-/// Longest time from the first signal to the end: the last requests, and the streams that are told to end.
+/// Longest time from the first signal to the exit of the process: open requests finish, and streams are closed.
 pub const STOP_MAX: Duration = Duration::from_secs(12);
 /// Fewest and most large answers that are made at the same time, one for each core: each takes milliseconds, and up to 16 MiB
 /// twice.

@@ -137,16 +137,6 @@ impl ReaderPool {
         }))
     }
 
-    /// Threads that are blocked by a document that was given up.
-    pub fn stalled(&self) -> usize {
-        self.0.stalled.load(Ordering::Relaxed)
-    }
-
-    /// Whether every thread is blocked, so that nothing can be read.
-    pub fn is_exhausted(&self) -> bool {
-        self.stalled() >= STALLED_MAX + self.0.limits.threads
-    }
-
     /// Runs one piece of reading on a thread of the pool. Dropping the future gives the result up, not the reading.
     ///
     /// # Errors
@@ -343,6 +333,10 @@ mod tests {
         channel()
     }
 
+    fn stalled(pool: &ReaderPool) -> usize {
+        pool.0.stalled.load(Ordering::Relaxed)
+    }
+
     async fn wait_for(mut is_true: impl FnMut() -> bool) {
         let waited = tokio::time::timeout(SOON, async {
             while !is_true() {
@@ -397,30 +391,28 @@ mod tests {
         let (release, waits) = endless();
         let stuck = pool.read(move || waits.recv().is_err()).await;
         assert!(stuck.as_ref().is_err_and(ReadError::blames_document), "{stuck:?}");
-        assert_eq!(pool.stalled(), 1);
+        assert_eq!(stalled(&pool), 1);
         assert!(pool.read(|| true).await.unwrap());
         drop(release);
-        wait_for(|| pool.stalled() == 0).await;
+        wait_for(|| stalled(&pool) == 0).await;
         assert!(pool.read(|| true).await.unwrap());
     }
 
     #[tokio::test]
-    async fn is_exhausted_only_when_every_thread_is_blocked_and_recovers() {
+    async fn refuses_documents_while_every_thread_is_blocked_and_recovers() {
         let (deadline, queue_wait) = (Duration::from_millis(20), Duration::from_millis(50));
         let limits = ReaderLimits { threads: 1, queue: 1, queue_wait, deadline };
         let pool = ReaderPool::new("test", limits);
         let mut holds = Vec::new();
         for _ in 0..=STALLED_MAX {
-            assert!(!pool.is_exhausted());
             let (release, waits) = endless();
             holds.push(release);
             let stuck = pool.read(move || waits.recv().is_err()).await;
             assert!(matches!(stuck, Err(ReadError::TimedOut { .. })), "{stuck:?}");
         }
-        assert!(pool.is_exhausted());
         assert!(matches!(pool.read(|| ()).await, Err(ReadError::Busy)));
         drop(holds);
-        wait_for(|| pool.stalled() == 0).await;
+        wait_for(|| stalled(&pool) == 0).await;
         assert!(pool.read(|| true).await.unwrap());
     }
 
@@ -441,9 +433,9 @@ mod tests {
         let reading = pool.read(move || waits.recv().is_err());
         assert!(tokio::time::timeout(Duration::from_millis(5), reading).await.is_err());
         assert!(pool.read(|| true).await.unwrap(), "another thread takes its place");
-        assert_eq!(pool.stalled(), 1);
+        assert_eq!(stalled(&pool), 1);
         drop(release);
-        wait_for(|| pool.stalled() == 0).await;
+        wait_for(|| stalled(&pool) == 0).await;
         assert!(pool.0.left.lock().unwrap().is_empty());
     }
 
