@@ -8,14 +8,12 @@ use std::time::Duration;
 use manifest::ContentHash;
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::{FetchOutcome, RobotsKind, VisitEnd};
+use crate::outcome::{BLOCKS_MAX, FetchOutcome, RobotsKind, VisitEnd};
 use crate::plan::BodyKind;
 use crate::robots::RobotsVerdict;
 
 /// Wall time of a visit without the waits in which it is parked.
 pub const VISIT_WALL_MAX: Duration = Duration::from_mins(2);
-/// Denials (401, 403, 451, and bot walls, which answer with any status) after which the site is taken at its word.
-pub const BLOCKS_MAX: u32 = 3;
 /// Server errors after which the site is spared.
 pub const SERVER_ERRORS_MAX: u32 = 2;
 /// Failures of the network in a row after which the site counts as down.

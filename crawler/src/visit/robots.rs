@@ -14,7 +14,7 @@ use manifest::{Host, ManifestUrl, SiteScope};
 use policy::freshness::CacheRecord;
 use policy::plan::ROBOTS_PATH;
 use policy::redirect::{Purpose, RedirectDecision, decide};
-use policy::robots::{CopyUse, PRODUCT_TOKEN, StoredVerdict};
+use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsCause, StoredVerdict};
 use policy::{BodyKind, RobotsAnswer, RobotsKind, RobotsVerdict};
 use store::{RobotsRecord, Seed, SeedOrigin};
 
@@ -168,10 +168,14 @@ fn record_of(
     before: Option<&RobotsRecord>,
 ) -> RobotsRecord {
     let now = clock::now();
-    let verdict = RobotsVerdict::of(answer, PRODUCT_TOKEN);
-    let failures_before = before.map_or(0, |record| record.failures_in_row);
-    let failures_in_row =
-        if verdict.kind() == RobotsKind::Unreachable { failures_before.saturating_add(1) } else { 0 };
+    let walls_in_row = before.filter(|record| is_wall(record)).map_or(1, next_in_row);
+    let verdict = RobotsVerdict::of(answer, PRODUCT_TOKEN).after_walls(walls_in_row);
+    let failures_in_row = match (verdict.cause(), verdict.kind()) {
+        // walls have a row of their own
+        (Some(RobotsCause::BotWall), _) => walls_in_row,
+        (_, RobotsKind::Unreachable) => before.map_or(1, next_in_row),
+        _ => 0,
+    };
     let head = reply.map(|reply| &reply.head);
     let max_age =
         head.and_then(|head| CacheRecord::of(head.status.as_u16(), &head.headers, now).stated_lifetime());
@@ -190,6 +194,14 @@ fn record_of(
         etag: validator(&ETAG),
         last_modified: validator(&LAST_MODIFIED),
     }
+}
+
+fn is_wall(record: &RobotsRecord) -> bool {
+    record.cause.as_deref() == Some(RobotsCause::BotWall.as_str())
+}
+
+const fn next_in_row(before: &RobotsRecord) -> u32 {
+    before.failures_in_row.saturating_add(1)
 }
 
 /// The verdict that a record stands for.
