@@ -275,6 +275,39 @@ async fn a_wall_in_place_of_robots_keeps_the_manifests_until_the_third_in_a_row(
     }
 }
 
+/// The validators of a robots.txt go to the URL that gave them, and a 304 of another URL confirms nothing.
+#[tokio::test]
+async fn validators_of_robots_are_not_sent_where_it_redirects_to() {
+    const WWW: &str = "www.shop.example";
+    let file = |etag: &str| Answer::text("User-agent: *\nAllow: /\n").etag(etag);
+    let apex = shop().route("/robots.txt", file("\"apex\""));
+    let web = Web::builder().host(apex).host(Host::new(WWW)).start().await.unwrap();
+    let mut crawl = Crawl::on(web, "shop.example").await;
+    crawl.pass().await;
+    crawl.web.set(
+        "shop.example",
+        "/robots.txt",
+        Answer::redirect(301, "https://www.shop.example/robots.txt"),
+    );
+    for (answer, sent_to_apex, end) in [
+        (Answer::status(304), Some("\"apex\""), VisitEnd::RobotsUnreachable),
+        (file("\"www\""), None, VisitEnd::Completed),
+        (file("\"www\""), None, VisitEnd::Completed),
+    ] {
+        crawl.web.set(WWW, "/robots.txt", answer);
+        expire_robots(&crawl, "shop.example").await;
+        crawl.pass_again().await;
+        let sent = |host: &str| {
+            let hits = crawl.hits(host);
+            let robots = hits.iter().find(|hit| hit.path == "/robots.txt").expect("robots.txt is asked for");
+            robots.asked.if_none_match.clone()
+        };
+        assert_eq!(sent("shop.example").as_deref(), sent_to_apex);
+        assert_eq!(sent(WWW), None, "asked on behalf of another host");
+        assert_eq!(crawl.story("shop.example").await.visits[0].end, end);
+    }
+}
+
 #[tokio::test]
 async fn a_list_of_seeds_is_read_by_the_rules_of_its_host() {
     let mut crawl = list_crawl(vec![list_host(Answer::text("User-agent: *\nAllow: /\n"))]).await;

@@ -64,11 +64,13 @@ impl Visit<'_> {
     async fn ask_robots(&mut self, host: &Host, stored: Option<RobotsRecord>) -> Result<Robots, Interrupt> {
         let Ok(url) = ManifestUrl::on_host(host, ROBOTS_PATH) else { return Ok(Robots::NoName) };
         let kept = stored.as_ref().filter(|record| record.kind == RobotsKind::Rules && record.body.is_some());
-        let conditions = kept.map(conditions_of).unwrap_or_default();
+        let (conditions, plain) = (kept.map(conditions_of).unwrap_or_default(), HeaderMap::new());
         let mut chain = self.progress.robots_hops.remove(host).unwrap_or_else(|| vec![url.clone()]);
         let mut current = chain.last().cloned().unwrap_or(url);
-        let record = loop {
-            let Exchange { answer, .. } = match self.request(&current, BodyKind::Robots, &conditions).await {
+        let mut record = loop {
+            // validators go to the URL that gave them, and not where it redirects to
+            let conditions = if chain.len() == 1 { &conditions } else { &plain };
+            let Exchange { answer, .. } = match self.request(&current, BodyKind::Robots, conditions).await {
                 Ok(exchange) => exchange,
                 Err(interrupt) => {
                     self.progress.robots_hops.insert(host.clone(), chain);
@@ -86,7 +88,7 @@ impl Visit<'_> {
                 }
                 Ok(reply) => reply,
             };
-            let answer = match step(&chain, &reply, kept, &conditions) {
+            let answer = match step(&chain, &reply, kept, conditions) {
                 Step::Confirmed(record) => break renewed(record, &reply.head),
                 Step::Hop(next) => {
                     chain.push(next.clone());
@@ -108,6 +110,9 @@ impl Visit<'_> {
             self.adopt(&other, restore(&record));
             let copy = RobotsRecord { host: other.clone(), ..record.clone() };
             self.progress.robots.insert(other, Box::new(copy));
+        }
+        if chain.len() > 1 {
+            (record.etag, record.last_modified) = (None, None);
         }
         self.progress.robots.insert(host.clone(), Box::new(record));
         Ok(Robots::Verdict(self.adopt(host, verdict)))
