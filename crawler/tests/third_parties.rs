@@ -275,6 +275,29 @@ async fn a_wall_in_place_of_robots_keeps_the_manifests_until_the_third_in_a_row(
     }
 }
 
+/// Where a robots.txt redirects to becomes a seed where it may be a site; another host of the same site is followed.
+#[tokio::test]
+async fn a_redirected_robots_seeds_what_may_be_a_site_alone() {
+    for (target, sites, end) in [
+        ("https://victim.example/robots.txt", 2, VisitEnd::RobotsUnreachable),
+        ("https://victim.internal/robots.txt", 1, VisitEnd::RobotsUnreachable),
+        ("https://victim.onion/robots.txt", 1, VisitEnd::RobotsUnreachable),
+        ("https://co.uk/robots.txt", 1, VisitEnd::RobotsUnreachable),
+        ("https://victim.example:8443/robots.txt", 1, VisitEnd::RobotsDenied),
+        ("https://192.0.2.1/robots.txt", 1, VisitEnd::RobotsDenied),
+        ("https://www.shop.example/robots.txt", 1, VisitEnd::Completed),
+        ("https://www.shop.example/rules.txt", 1, VisitEnd::RobotsDenied),
+    ] {
+        let www = Host::new("www.shop.example").robots("User-agent: *\nAllow: /\n");
+        let shop = shop().redirect("/robots.txt", 301, target);
+        let crawl =
+            Crawl::on(Web::builder().host(shop).host(www).start().await.unwrap(), "shop.example").await;
+        crawl.pass().await;
+        assert_eq!(crawl.story("shop.example").await.visits[0].end, end, "{target}");
+        assert_eq!(crawl.store.stats(now()).await.unwrap().sites, sites, "{target}");
+    }
+}
+
 /// The validators of a robots.txt go to the URL that gave them, and a 304 of another URL confirms nothing.
 #[tokio::test]
 async fn validators_of_robots_are_not_sent_where_it_redirects_to() {

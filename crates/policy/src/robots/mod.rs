@@ -36,6 +36,9 @@ use crate::redirect::RedirectRefusal;
 use crate::retry::Ladder;
 use crate::time::{DAY, HOUR, later};
 
+/// Bytes of a file, or of its rules, up to which a task may parse it or compare paths with it between its other work: that
+/// takes a few megabytes and milliseconds, whatever the file says. Real files are smaller but for a few in a hundred.
+pub const SHORT_BYTES_MAX: usize = 16 * 1024;
 /// Shortest time a copy is used, whatever its max-age says: a visit should not ask twice.
 pub const COPY_AGE_MIN: Duration = HOUR;
 /// Longest time a copy is used (§2.4).
