@@ -32,7 +32,7 @@ use crate::metrics;
 use crate::pace::{Allowance, Pace};
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::shares::Share;
+use runtime::Share;
 
 /// Manifests read at once, at most. Where they are large, fewer are read (see `PAGE_BYTES`).
 const MANIFESTS_MAX: u32 = 50;

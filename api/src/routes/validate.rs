@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::shares::Share;
+use runtime::Share;
 
 /// Where a document is taken to lie when nobody says; the name is reserved and can never be visited (RFC 6761 §6.4).
 const NOWHERE: &str = "https://document.invalid/";
