@@ -113,6 +113,7 @@ macro_rules! contract_tests {
                 paths_are_told_of_sites_that_have_manifests,
                 what_is_not_there_is_none, a_damaged_row_is_named,
                 a_document_that_is_not_what_its_hash_says_is_never_handed_out,
+                a_damaged_document_is_replaced_when_it_is_fetched_again,
             },
         }
     };

@@ -248,6 +248,30 @@ pub(crate) async fn a_document_that_is_not_what_its_hash_says_is_never_handed_ou
     Ok(())
 }
 
+/// A damaged document that is fetched again with the same bytes is replaced, whatever column was damaged.
+pub(crate) async fn a_damaged_document_is_replaced_when_it_is_fetched_again(db: Db) -> Result<()> {
+    const AT: &str = "https://sky.example/agent.json";
+    let hash = ContentHash::of(&body("one"));
+    let save = async |at| {
+        let token = leased(&db.store, "sky.example", at).await?.token;
+        let record = visit("sky.example", at, vec![found(AT, "one", &["book"], at)]);
+        anyhow::Ok(db.store.visit_save(&token, &record).await?)
+    };
+    save(start()).await?;
+    let bytes = match db.store.backend() {
+        Backend::Postgres => "decode('00', 'hex')",
+        Backend::Sqlite => "x'00'",
+    };
+    let damages = [format!("body = {bytes}"), "body_hash = 'ffff'".to_owned()];
+    for (day, damage) in (1..).zip(damages) {
+        db.execute(&format!("UPDATE document SET {damage}")).await?;
+        assert!(db.store.document_find(&hash).await.is_err(), "{damage}");
+        save(start() + TimeDelta::days(day)).await?;
+        assert_eq!(db.store.document_find(&hash).await?, Some(body("one")), "{damage}");
+    }
+    Ok(())
+}
+
 pub(crate) async fn paths_are_told_of_sites_that_have_manifests(Db { store, .. }: Db) -> Result<()> {
     let slots = |class| {
         let mut slots = PathSlots::new();
