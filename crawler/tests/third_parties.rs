@@ -298,6 +298,69 @@ async fn a_redirected_robots_seeds_what_may_be_a_site_alone() {
     }
 }
 
+/// A site whose catalog names paths of the victim.
+fn naming(paths: impl Iterator<Item = String>) -> Host {
+    let named: Vec<_> = paths.map(|path| format!(r#"{{"href":"https://{VICTIM}{path}"}}"#)).collect();
+    let named = named.join(",");
+    let catalog =
+        format!(r#"{{"linkset":[{{"anchor":"https://attacker.example/","service-desc":[{named}]}}]}}"#);
+    Host::new("attacker.example").file("/.well-known/api-catalog", "application/linkset+json", catalog)
+}
+
+/// Another site names URLs of the victim that fail, are refused, limited, missing or too large.
+#[tokio::test]
+async fn urls_that_another_site_names_are_asked_for_once_and_end_no_visit() {
+    const NAMED: usize = 25;
+    for (case, answer) in [
+        ("fails", Answer::status(500)),
+        ("refused", Answer::status(403)),
+        ("limited", Answer::retry_after(429, "604800")),
+        ("missing", Answer::status(404)),
+        ("page", Answer::html("<html></html>")),
+        ("large", Answer::json(vec![b' '; 3 * 1024 * 1024])),
+    ] {
+        let victim = (0..NAMED).fold(Host::new(VICTIM).route(MANIFEST, AWP), |host, number| {
+            host.route(&format!("/!{number:03}.json"), answer.clone())
+        });
+        let attacker = naming((0..NAMED).map(|number| format!("/!{number:03}.json")));
+        let web = Web::builder().host(victim).host(attacker).start().await.unwrap();
+        let mut crawl = Crawl::on(web, &format!("{VICTIM}\nattacker.example")).await;
+        let mut paths = Vec::new();
+        crawl.pass().await;
+        for _ in 0..3 {
+            paths.extend(crawl.paths(VICTIM));
+            crawl.pass_again().await;
+        }
+        let passes = if case == "limited" { 2 } else { 3 };
+        let own = paths.iter().filter(|path| *path == MANIFEST).count();
+        assert!(own >= passes, "{case}: the manifest is read in each visit: {paths:?}");
+        let mut named: Vec<_> = paths.iter().filter(|path| path.starts_with("/!")).collect();
+        assert!((1..=20).contains(&named.len()), "{case}: ten in a visit: {named:?}");
+        let all = named.len();
+        named.sort();
+        named.dedup();
+        assert_eq!(named.len(), all, "{case}: each is asked for once");
+        let story = crawl.story(VICTIM).await;
+        assert!(story.visits.iter().all(|visit| visit.end == VisitEnd::Completed), "{case}: {story:?}");
+        assert_eq!((story.summary.manifests, story.state.failures_in_row), (1, 0), "{case}");
+    }
+}
+
+/// One document, named at many URLs, is one manifest.
+#[tokio::test]
+async fn another_site_cannot_multiply_a_manifest_by_naming_it_with_queries() {
+    let victim = Host::new(VICTIM).route(MANIFEST, AWP);
+    let web = Web::builder().host(victim).host(naming((0..8).map(|number| format!("{MANIFEST}?n={number}"))));
+    let mut crawl = Crawl::on(web.start().await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
+    crawl.pass().await;
+    crawl.pass_again().await;
+    assert_eq!(crawl.story(VICTIM).await.summary.manifests, 1);
+    let copy = crawl.fetch(VICTIM, &format!("{MANIFEST}?n=0")).await;
+    assert_eq!(copy.outcome, FetchOutcome::NotAManifest);
+    let reason = copy.reason.unwrap();
+    assert!(reason.contains("the same document is at https://victim.example/.well-known/"), "{reason}");
+}
+
 /// The validators of a robots.txt go to the URL that gave them, and a 304 of another URL confirms nothing.
 #[tokio::test]
 async fn validators_of_robots_are_not_sent_where_it_redirects_to() {

@@ -44,7 +44,7 @@ use crate::reading::{Held, Reader};
 pub(crate) use self::ask::Message;
 use self::progress::Progress;
 pub(crate) use self::standalone::{StandaloneError, StandaloneRequests};
-use self::task::{Role, Task};
+use self::task::{NamedBy, Role, Task};
 
 /// What every visit of a process uses.
 #[derive(Clone)]
@@ -151,6 +151,14 @@ struct Visit<'a> {
     /// The visit was begun by another worker, or the site was found in another group before: where it leads is kept.
     has_history: bool,
 }
+
+/// Whether a visit that waits until then for what others named had better end and be saved.
+fn is_far(until: DateTime<Utc>) -> bool {
+    until - clock::now() > WAIT_FOR_OTHERS_MAX
+}
+
+/// Longest wait for a URL that others named; beyond it the visit ends, and what it learned is saved.
+const WAIT_FOR_OTHERS_MAX: chrono::TimeDelta = chrono::TimeDelta::hours(1);
 
 /// The gap of the site as a whole after a request that another visit sent. When that was answered nobody wrote down; while
 /// the clock of a host is ahead, it may have been just now.
@@ -295,7 +303,10 @@ impl<'a> Visit<'a> {
             let done = self.step(&mut task).await;
             self.progress.current = None;
             match done {
-                Ok(next) => self.heed(&task.url.host(), next)?,
+                Ok(next) => self.heed(&task, next)?,
+                Err(Interrupt::Park { until, .. }) if task.named_by == NamedBy::Others && is_far(until) => {
+                    self.progress.queue.drop_named_by_others(None);
+                }
                 Err(interrupt) => {
                     self.progress.queue.push_front(task);
                     return Err(interrupt);
@@ -303,16 +314,24 @@ impl<'a> Visit<'a> {
             }
             let rules = self.progress.rules.entry(task.url.host()).or_default();
             if let NextStep::Stop(end) = rules.observe_time(self.progress.active) {
-                return Ok(end);
+                let is_of_others = task.named_by == NamedBy::Others;
+                return Ok(if is_of_others { self.progress.overall_end() } else { end });
             }
         }
         Ok(self.progress.overall_end())
     }
 
-    /// Ends one host, or the whole visit where the site as a whole asked for quiet.
-    fn heed(&mut self, host: &Host, next: NextStep) -> Result<(), Interrupt> {
+    /// Ends one host, or the whole visit where the site as a whole asked for quiet. After a URL that others named, only what
+    /// others named is left out.
+    fn heed(&mut self, task: &Task, next: NextStep) -> Result<(), Interrupt> {
+        let host = &task.url.host();
         match next {
             NextStep::Continue => Ok(()),
+            NextStep::Stop(end) if task.named_by == NamedBy::Others && end != VisitEnd::OptedOut => {
+                let of_host = (end != VisitEnd::RateLimited).then_some(host);
+                self.progress.queue.drop_named_by_others(of_host);
+                Ok(())
+            }
             NextStep::AskCanary => {
                 if let Some(task) = prepare::canary(host) {
                     self.progress.queue.push_front(task);

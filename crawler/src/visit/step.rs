@@ -10,7 +10,7 @@ use super::fetched::Fetched;
 use super::links;
 use super::parts::StoredCopy;
 use super::robots::Robots;
-use super::task::{Plainly, Role, Task};
+use super::task::{NamedBy, Plainly, Role, Task};
 use super::{Interrupt, Visit};
 use crate::clock;
 use crate::config::TextRecords;
@@ -115,6 +115,23 @@ impl Visit<'_> {
         Ok(NextStep::Continue)
     }
 
+    /// A document that the site has at another URL too is no second manifest: others may name any number of URLs for it, as by
+    /// adding queries.
+    fn disown_copy(&self, fetched: &mut Fetched) {
+        let Some(hash) = fetched.hash.as_ref().filter(|_| fetched.manifest.is_some()) else { return };
+        let of_site = self.site.resources.iter();
+        let of_site =
+            of_site.filter(|known| known.manifest_id.is_some() && known.content_hash.as_ref() == Some(hash));
+        let of_visit = self.progress.fetched.iter();
+        let of_visit = of_visit.filter(|known| known.manifest.is_some() && known.hash.as_ref() == Some(hash));
+        let mut urls = of_site.map(|known| &known.url).chain(of_visit.map(|known| &known.url));
+        if let Some(original) = urls.find(|url| **url != fetched.url) {
+            let reason = format!("the same document is at {original}");
+            fetched.forget_document();
+            (fetched.outcome, fetched.reason) = (FetchOutcome::NotAManifest, Some(reason));
+        }
+    }
+
     /// Records what became of a task, follows where it leads, and lets the rules of ending decide.
     async fn conclude(
         &mut self,
@@ -131,6 +148,9 @@ impl Visit<'_> {
         };
         if task.role == Role::Canary {
             return Ok(next);
+        }
+        if task.named_by == NamedBy::Others {
+            self.disown_copy(&mut fetched);
         }
         if let Some(leads) = fetched.page.take() {
             self.progress.follow(*leads);

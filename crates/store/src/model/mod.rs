@@ -28,8 +28,8 @@ pub(crate) use retention::FeedTrimmed;
 pub use retention::{FeedReader, Retained, Retention};
 pub use seed::{Seed, SeedOrigin, SeedsAdded};
 pub use site::{
-    BlockOutcome, BlockRecord, FailingSite, HostState, ResourceState, RobotsRecord, SiteState, SiteStory,
-    SiteSummary, SitesRequest, SlowSite,
+    BlockOutcome, BlockRecord, FailingSite, Hint, HostState, ResourceState, RobotsRecord, SiteState,
+    SiteStory, SiteSummary, SitesRequest, SlowSite,
 };
 pub use slots::{PathCheck, PathSlots};
 pub use stored::{NamespaceCount, SemanticTypeCount, Stats, StoredManifest, VersionRecord};
