@@ -287,6 +287,17 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_request_that_takes_longer_than_its_deadline_is_a_503() {
+        let (app, _dir) = app().await;
+        let routes = Router::new().route("/hangs", get(std::future::pending::<()>));
+        let request = Request::get("/hangs").body(Body::empty()).unwrap();
+        let answered = wrapped(routes, &app).oneshot(request);
+        let response = tokio::time::timeout(DEADLINE * 3, answered).await.expect("it ends").unwrap();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "application/problem+json");
+    }
+
+    #[tokio::test]
     async fn a_preflight_without_a_sound_host_is_refused_like_any_request() {
         let (app, _dir) = app().await;
         for (refused, status) in [(true, StatusCode::BAD_REQUEST), (false, StatusCode::OK)] {

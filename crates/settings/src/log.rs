@@ -123,7 +123,12 @@ fn log_panic(info: &PanicHookInfo<'_>) {
     let location = info.location().map(ToString::to_string).unwrap_or_default();
     let thread = std::thread::current();
     let name = thread.name().unwrap_or("unnamed");
-    tracing::error!(panic.message = message, panic.location = location, thread.name = name, "a thread panicked");
+    tracing::error!(
+        panic.message = message,
+        panic.location = location,
+        thread.name = name,
+        "a thread panicked"
+    );
 }
 
 /// Colours are for terminals, and for those who did not set `NO_COLOR` (no-color.org: any value but an empty one).
