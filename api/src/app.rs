@@ -29,12 +29,12 @@ use crate::routes::crawl::CrawlAnswer;
 use crate::routes::semantic_types::SemanticTypesAnswer;
 use crate::routes::stats::StatsAnswer;
 use crate::server::{Admission, CONNECTIONS_MAX};
-use crate::shares::{Share, Shares};
 use crate::slots::Slots;
 use crate::suppressed::Suppressed;
 use crate::totals::Totals;
 use crate::validation::Validation;
 use crate::{metrics, middleware, routes, server};
+use runtime::{Share, Shares};
 
 /// Longest time from the first signal to the exit of the process: open requests finish, and streams are closed.
 pub const STOP_MAX: Duration = Duration::from_secs(12);

@@ -21,7 +21,7 @@ use crate::middleware::BODY_BYTES_MAX;
 use crate::problem::Problem;
 use crate::routes::metrics::may_see_metrics;
 use crate::server::{ALWAYS_ANSWERED, METRICS, Refused, next_retry_after_s};
-use crate::shares::{Full, Share};
+use runtime::{Full, Share};
 
 /// Requests under way at once. A search takes milliseconds and a few run at a time, so that the last in this queue
 /// still waits less than a second.

@@ -39,7 +39,6 @@ mod replica;
 mod routes;
 mod self_description;
 mod server;
-mod shares;
 mod slots;
 mod suppressed;
 #[cfg(test)]

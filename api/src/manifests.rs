@@ -16,7 +16,7 @@ use crate::client::Client;
 use crate::fair::{FairPermits, Permit};
 use crate::guard::no_room;
 use crate::problem::Problem;
-use crate::shares::{Full, Share};
+use runtime::{Full, Share};
 
 /// What counts as small: most manifests have a few KiB.
 const SMALL_BYTES: u64 = 256 * 1024;

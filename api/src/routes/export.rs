@@ -34,7 +34,7 @@ use crate::metrics;
 use crate::pace::{Allowance, Pace};
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::shares::Share;
+use runtime::Share;
 
 /// Manifests read at once, at most; the store bounds their bytes, too.
 const MANIFESTS_MAX: u32 = 50;

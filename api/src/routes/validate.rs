@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::shares::Share;
+use runtime::Share;
 
 /// The URL of a document that is sent without one; the name is reserved and cannot be visited (RFC 6761 §6.4).
 const NOWHERE: &str = "https://document.invalid/";

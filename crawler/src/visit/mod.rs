@@ -124,6 +124,8 @@ struct Authority {
     target: Target,
     /// By which the address is ours, where it could be another worker's.
     tenure: Option<Tenure>,
+    /// What its robots.txt said the last time, until it is looked at in this visit.
+    copy: Option<Arc<RobotsVerdict>>,
 }
 
 /// A visit under way.
@@ -144,6 +146,8 @@ struct Visit<'a> {
     scope: Scope,
     /// Memory for the large documents that were found.
     held: Held,
+    /// No request begins after this, where the lease of the site is not renewed.
+    ends_at: Option<Instant>,
     /// The visit was begun by another worker, or the site was found in another group before: where it leads is kept.
     has_history: bool,
 }
@@ -261,8 +265,14 @@ impl<'a> Visit<'a> {
             written_at: None,
             scope,
             held: Held::default(),
+            ends_at: None,
             has_history: false,
         }
+    }
+
+    /// Whether the lease was lost, or is about to end.
+    fn has_lost_site(&self) -> bool {
+        self.stop.lost.is_cancelled() || self.ends_at.is_some_and(|at| Instant::now() >= at)
     }
 
     /// The next task within the scope of the visit.
@@ -320,7 +330,7 @@ impl<'a> Visit<'a> {
     async fn park(mut self, until: DateTime<Utc>, reason: String) -> Outcome {
         self.persist_clocks().await;
         self.progress.site_next_ok_at = self.site_clock.next_ok_at;
-        match serde_json::to_value(&self.progress) {
+        match self.progress.park() {
             Ok(progress) => Outcome::Parked(Box::new(ParkedVisit { resume_at: until, reason, progress })),
             Err(error) => {
                 tracing::error!(site.name = %self.token.site, %error, "progress cannot be kept");
@@ -346,7 +356,7 @@ impl<'a> Visit<'a> {
         let known = hosts.into_iter().map(|host| (host.clone(), self.session.pinned(&host)));
         let known: Vec<_> = known.filter(|(_, addresses)| !addresses.is_empty()).collect();
         self.progress.keep_addresses(known.into_iter(), clock::now());
-        let progress = serde_json::to_value(&self.progress).inspect_err(
+        let progress = self.progress.park().inspect_err(
             |error| tracing::error!(site.name = %self.token.site, %error, "progress cannot be kept"),
         );
         Outcome::HandedOver(Box::new(HandOver { due_at, progress: progress.ok() }))

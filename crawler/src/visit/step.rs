@@ -1,11 +1,14 @@
 //! One task of a visit, from the copy that may still be fresh to the links of the answer.
 
+use std::sync::Arc;
+
 use manifest::Host;
 use policy::{FetchOutcome, NextStep, RobotsVerdict, VisitEnd};
 use store::ResourceState;
 
 use super::fetched::Fetched;
 use super::links;
+use super::parts::StoredCopy;
 use super::robots::Robots;
 use super::task::{Plainly, Role, Task};
 use super::{Interrupt, Visit};
@@ -17,6 +20,10 @@ impl Visit<'_> {
     pub(super) async fn step(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
         let host = task.url.host();
         let known = self.site.resources.iter().find(|known| known.url == task.url).cloned().map(Box::new);
+        let copy = Box::pin(self.copy_of(task, known.as_deref())).await?;
+        if copy == StoredCopy::Damaged {
+            task.plainly = Plainly::Yes;
+        }
         if let Some(known) = known.as_deref().filter(|known| is_fresh(known, task)) {
             return Box::pin(self.stay_with_copy(task, known)).await;
         }
@@ -30,30 +37,32 @@ impl Visit<'_> {
             }
         };
         let is_first_word = !self.greeted.contains(&host);
-        if let NextStep::Stop(end) = self.greet(&host, &verdict, task) {
+        if let NextStep::Stop(end) = Box::pin(self.greet(&host, &verdict, task)).await {
             return Ok(NextStep::Stop(end));
         }
         if is_first_word && self.tools.text_records == TextRecords::Asked {
             Box::pin(self.follow_text_records(task)).await;
         }
-        if task.role == Role::Part && known.as_ref().is_some_and(|known| known.outcome.is_present()) {
-            Box::pin(self.prefer_plainly_without_copy(task, known.as_deref())).await?;
+        // a part whose bytes are not kept has to come whole; a manifest was read when they came
+        if task.role == Role::Part && copy == StoredCopy::Missing && known.is_some() {
+            task.plainly = Plainly::Yes;
         }
         let fetched = self.answer(task, known.as_deref()).await?;
         self.conclude(task, fetched, known.as_deref()).await
     }
 
     /// At the first word with a host: whether robots.txt leaves anything to ask, and where its Agentmap lines lead.
-    fn greet(&mut self, host: &Host, verdict: &RobotsVerdict, task: &Task) -> NextStep {
+    async fn greet(&mut self, host: &Host, verdict: &Arc<RobotsVerdict>, task: &Task) -> NextStep {
         if !self.greeted.insert(host.clone()) {
             return NextStep::Continue;
         }
         let mut paths = self.progress.queue.paths_at(host);
         paths.push(task.url.path_and_query());
+        let decisions = self.decisions(verdict, paths).await;
         let rules = self.progress.rules.entry(host.clone()).or_default();
-        let next = rules.observe_robots(verdict, paths.iter().map(String::as_str));
+        let next = rules.observe_robots(verdict, &decisions);
         match next {
-            NextStep::Stop(_) => self.refuse_known(host, verdict),
+            NextStep::Stop(_) => self.refuse_known(host, verdict).await,
             _ => {
                 if let Some(file) = verdict.file() {
                     self.progress.follow(links::of_robots(&task.url, file));
@@ -74,12 +83,15 @@ impl Visit<'_> {
     }
 
     /// What is known of a host that may no longer be asked.
-    fn refuse_known(&mut self, host: &Host, verdict: &RobotsVerdict) {
+    async fn refuse_known(&mut self, host: &Host, verdict: &Arc<RobotsVerdict>) {
         let now = clock::now();
-        let known = self.site.resources.iter().filter(|known| known.url.host() == *host);
+        let known: Vec<_> = self.site.resources.iter().filter(|known| known.url.host() == *host).collect();
+        let paths = known.iter().map(|known| known.url.path_and_query()).collect();
+        let decisions = self.decisions(verdict, paths).await;
         let refused: Vec<Fetched> = known
-            .filter_map(|known| {
-                let decision = verdict.decide(&known.url.path_and_query());
+            .into_iter()
+            .zip(decisions)
+            .filter_map(|(known, decision)| {
                 let task = Task {
                     linked_from: known.linked_from.clone().map(Box::new),
                     ..Task::new(known.url.clone(), policy::BodyKind::Manifest, known.discovery)

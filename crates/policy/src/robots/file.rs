@@ -171,6 +171,11 @@ impl RobotsFile {
         &self.said.notes
     }
 
+    /// Bytes of the patterns of all rules, which a decision is compared with.
+    pub fn pattern_bytes(&self) -> usize {
+        self.said.rules.iter().map(|rule| rule.pattern.octets()).sum()
+    }
+
     /// How many rules apply to the crawler.
     pub fn rules_count(&self) -> usize {
         self.said.rules.len()

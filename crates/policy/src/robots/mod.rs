@@ -2,7 +2,8 @@
 //!
 //! A verdict is one of four: rules, no file, denied, unreachable. A failure never becomes permission: 5xx, 429, errors of
 //! the network and files behind too many redirects forbid everything, for as long as they last. 401, 403 and 451 are
-//! taken as a refusal, although §2.3.1.3 would permit going on. A copy is used for at most a day (§2.4).
+//! taken as a refusal, although §2.3.1.3 would permit going on. A bot wall hides the file: it counts as unreachable, and
+//! the third in a row as a refusal. A copy is used for at most a day (§2.4).
 //!
 //! What was not read is never permission. A file is what came with any 2xx (§2.3.1.1) and was read: rules are made from
 //! bytes, and there is no way to make them without. 204 and 205 say that there are no bytes to come (RFC 9110 §15.3.5-6),
@@ -30,11 +31,14 @@ pub use self::file::{
     RuleLine,
 };
 pub use self::line::BODY_BYTES_MAX;
-use crate::outcome::{FetchOutcome, RobotsKind, VisitEnd, wall_of};
+use crate::outcome::{BLOCKS_MAX, FetchOutcome, RobotsKind, VisitEnd, wall_of};
 use crate::redirect::RedirectRefusal;
 use crate::retry::Ladder;
 use crate::time::{DAY, HOUR, later};
 
+/// Bytes of a file, or of its rules, up to which a task may parse it or compare paths with it between its other work: that
+/// takes a few megabytes and milliseconds, whatever the file says. Real files are smaller but for a few in a hundred.
+pub const SHORT_BYTES_MAX: usize = 16 * 1024;
 /// Shortest time a copy is used, whatever its max-age says: a visit should not ask twice.
 pub const COPY_AGE_MIN: Duration = HOUR;
 /// Longest time a copy is used (§2.4).
@@ -189,8 +193,20 @@ impl RobotsVerdict {
             RobotsAnswer::Redirect(RedirectRefusal::Loop) => Self::Denied(RobotsCause::RedirectLoop),
             RobotsAnswer::Redirect(_) => Self::Denied(RobotsCause::RedirectRefused),
             RobotsAnswer::OtherSite => Self::Unreachable(RobotsCause::RedirectsToOtherSite),
-            RobotsAnswer::Wall => Self::Denied(RobotsCause::BotWall),
+            RobotsAnswer::Wall => Self::Unreachable(RobotsCause::BotWall),
             RobotsAnswer::Failed(outcome) => Self::Unreachable(cause_of(outcome)),
+        }
+    }
+
+    /// The verdict after this many walls in a row, this answer included. The third counts as a denial, as for any other path;
+    /// verdicts with another cause stay as they are.
+    #[must_use]
+    pub fn after_walls(self, walls_in_row: u32) -> Self {
+        match self {
+            Self::Unreachable(RobotsCause::BotWall) if walls_in_row >= BLOCKS_MAX => {
+                Self::Denied(RobotsCause::BotWall)
+            }
+            verdict => verdict,
         }
     }
 

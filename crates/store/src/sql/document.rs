@@ -7,7 +7,8 @@ use crate::fault::Outcome;
 use crate::pack::{Place, size};
 use crate::packed::PackedBody;
 
-/// Keeps a document unless it is kept already.
+/// Keeps a document. One whose kept bytes are others is damaged, or was kept by another version of the compression: the new
+/// bytes, which were hashed a moment ago, replace it.
 pub(crate) async fn document_keep(
     connection: &mut Connection,
     hash: &ContentHash,
@@ -16,7 +17,9 @@ pub(crate) async fn document_keep(
 ) -> Outcome<()> {
     sqlx::query(
         "INSERT INTO document (hash, body, bytes, first_seen_at_ms, body_hash) VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (hash) DO NOTHING",
+         ON CONFLICT (hash) DO UPDATE SET
+             body = excluded.body, bytes = excluded.bytes, body_hash = excluded.body_hash
+         WHERE document.body <> excluded.body OR COALESCE(document.body_hash, '') <> excluded.body_hash",
     )
     .bind(hash.as_str())
     .bind(document.body.as_slice())

@@ -103,7 +103,7 @@ macro_rules! contract_tests {
             feedback::{
                 feedback_is_kept_once_told_and_removed, feedback_has_caps, a_day_has_one_salt_and_yesterday_none,
             },
-            read_attempts::{
+            read_attempts::{a_begin_without_an_earlier_attempt_wrote_its_own,
                 an_attempt_stands_until_its_document_is_read, a_quarantined_document_is_read_again_by_another_version_only,
                 a_block_and_time_remove_attempts,
             },
