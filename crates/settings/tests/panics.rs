@@ -13,30 +13,27 @@ fn panic_in_a_thread(format: LogFormat) {
     assert!(panicked.unwrap().join().is_err());
 }
 
-#[test]
-#[ignore = "a program for the tests below, in a process of its own"]
-fn program_that_panics_in_text() {
-    panic_in_a_thread(LogFormat::Text);
-}
+/// Set for the process that panics, to the format of its log.
+const FORMAT: &str = "TEST_LOG_FORMAT";
+const TEST: &str = "a_panic_is_one_escaped_line_with_its_place";
 
-#[test]
-#[ignore = "a program for the tests below, in a process of its own"]
-fn program_that_panics_in_json() {
-    panic_in_a_thread(LogFormat::Json);
-}
-
-/// What a program writes to stderr.
-fn stderr_of(program: &str) -> String {
+/// What this test writes to stderr in a process of its own, which panics.
+fn stderr_of(format: &str) -> String {
     let own = std::env::current_exe().unwrap();
-    let ran = Command::new(own).args(["--exact", program, "--ignored", "--nocapture"]).output().unwrap();
+    let ran = Command::new(own).args(["--exact", TEST, "--nocapture"]).env(FORMAT, format).output().unwrap();
     assert!(ran.status.success(), "{ran:?}");
     String::from_utf8(ran.stderr).unwrap()
 }
 
 #[test]
 fn a_panic_is_one_escaped_line_with_its_place() {
-    for program in ["program_that_panics_in_text", "program_that_panics_in_json"] {
-        let log = stderr_of(program);
+    match std::env::var(FORMAT).as_deref() {
+        Ok("json") => return panic_in_a_thread(LogFormat::Json),
+        Ok(_) => return panic_in_a_thread(LogFormat::Text),
+        Err(_) => {}
+    }
+    for format in ["text", "json"] {
+        let log = stderr_of(format);
         assert_eq!(log.matches('\n').count(), 1, "{log:?}");
         let line = log.trim_end_matches('\n');
         assert!(!line.chars().any(char::is_control), "{line:?}");
