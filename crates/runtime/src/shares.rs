@@ -67,7 +67,7 @@ impl Shares {
     }
 
     /// Whether a client holds its fair part of what is taken, or more: all of it, divided by the clients that hold some.
-    /// Whoever holds nothing does not.
+    /// A client that holds nothing does not.
     pub fn has_fair_part(&self, client: IpAddr) -> bool {
         let state = self.state();
         let held = state.by_client.get(&client).copied().unwrap_or(0);
@@ -80,7 +80,7 @@ impl Shares {
         state.by_client.get(&client).is_some_and(|held| *held >= state.client_max)
     }
 
-    /// Whether nobody can take anything more.
+    /// Whether no client can take anything more.
     pub fn is_used_up(&self) -> bool {
         self.taken() >= self.all_max
     }
@@ -161,7 +161,7 @@ mod tests {
     fn the_first_share_of_a_client_may_be_larger_than_its_limit() {
         let shares = Shares::new(10, 4);
         let mut large = shares.take(client(1), 9).unwrap();
-        assert_eq!(large.grow(2), Ok(()), "nobody else holds anything");
+        assert_eq!(large.grow(2), Ok(()), "no other client holds anything");
         assert_eq!(shares.take(client(1), 1).unwrap_err(), Full::Client);
         assert_eq!(shares.take(client(2), 1).unwrap_err(), Full::All);
         drop(large);
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_fair_part_is_what_is_taken_divided_by_those_who_hold_some() {
         let shares = Shares::new(1_000, 1_000);
-        assert!(!shares.has_fair_part(client(1)), "whoever holds nothing has none");
+        assert!(!shares.has_fair_part(client(1)), "a client that holds nothing has none");
         let greedy: Vec<_> = (0..90).map(|_| shares.take(client(1), 1).unwrap()).collect();
         assert!(shares.has_fair_part(client(1)), "alone, it holds everything");
         let _modest: Vec<_> = (0..10).map(|_| shares.take(client(2), 1).unwrap()).collect();

@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
+use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 
 use clap::ValueEnum;
@@ -111,7 +112,23 @@ pub fn start(program: &'static str, format: LogFormat, level: LogLevel, traces: 
     if let Some(error) = failure {
         tracing::error!(error, "spans cannot be sent");
     }
+    std::panic::set_hook(Box::new(log_panic));
     Log(provider)
+}
+
+/// Logs a panic as one line like any other. The hook of the standard library prints the message as it stands, and messages
+/// quote what was read: line ends and escapes of terminals included.
+fn log_panic(info: &PanicHookInfo<'_>) {
+    let message = info.payload_as_str().unwrap_or("the panic has no message");
+    let location = info.location().map(ToString::to_string).unwrap_or_default();
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("unnamed");
+    tracing::error!(
+        panic.message = message,
+        panic.location = location,
+        thread.name = name,
+        "a thread panicked"
+    );
 }
 
 /// Colours are for terminals, and for those who did not set `NO_COLOR` (no-color.org: any value but an empty one).

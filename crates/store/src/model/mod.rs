@@ -32,7 +32,9 @@ pub use site::{
     SiteStory, SiteSummary, SitesRequest, SlowSite,
 };
 pub use slots::{PathCheck, PathSlots};
-pub use stored::{NamespaceCount, SemanticTypeCount, Stats, StoredManifest, VersionRecord};
+pub use stored::{
+    ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, Stats, StoredManifest, VersionRecord,
+};
 pub use suffix::{SuffixTurn, TurnAnswer, TurnRequest};
 pub use visit::{
     ClockWrite, FetchRecord, FetchStory, Housekeeping, NextVisit, ParkedVisit, Phases, VisitProgress,
