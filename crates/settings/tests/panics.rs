@@ -1,5 +1,7 @@
 //! Panics of a program whose log was started: each is one line of the log, whatever its message holds.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 use std::process::Command;
 
 use settings::log::{self, LogFormat, LogLevel};
@@ -26,6 +28,10 @@ fn stderr_of(format: &str) -> String {
 }
 
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the process that panics learns its format from its environment"
+)]
 fn a_panic_is_one_escaped_line_with_its_place() {
     match std::env::var(FORMAT).as_deref() {
         Ok("json") => return panic_in_a_thread(LogFormat::Json),

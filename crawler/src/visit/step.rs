@@ -20,10 +20,6 @@ impl Visit<'_> {
     pub(super) async fn step(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
         let host = task.url.host();
         let known = self.site.resources.iter().find(|known| known.url == task.url).cloned().map(Box::new);
-        let copy = Box::pin(self.copy_of(task, known.as_deref())).await?;
-        if copy == StoredCopy::Damaged {
-            task.plainly = Plainly::Yes;
-        }
         if let Some(known) = known.as_deref().filter(|known| is_fresh(known, task)) {
             return Box::pin(self.stay_with_copy(task, known)).await;
         }
@@ -44,7 +40,9 @@ impl Visit<'_> {
             Box::pin(self.follow_text_records(task)).await;
         }
         // a part whose bytes are not kept has to come whole; a manifest was read when they came
-        if task.role == Role::Part && copy == StoredCopy::Missing && known.is_some() {
+        let copy = Box::pin(self.copy_of(task, known.as_deref())).await?;
+        let is_part_without_copy = task.role == Role::Part && copy == StoredCopy::Missing && known.is_some();
+        if copy == StoredCopy::Damaged || is_part_without_copy {
             task.plainly = Plainly::Yes;
         }
         let fetched = self.answer(task, known.as_deref()).await?;
