@@ -15,6 +15,7 @@ mod prepare;
 mod progress;
 mod queue;
 mod robots;
+mod seeds;
 mod standalone;
 mod step;
 mod task;
@@ -146,6 +147,8 @@ struct Visit<'a> {
     scope: Scope,
     /// Memory for the large documents that were found.
     held: Held,
+    /// How many bytes of that are for the sites that it found links to.
+    seeds_held_bytes: usize,
     /// No request begins after this, where the lease of the site is not renewed.
     ends_at: Option<Instant>,
     /// The visit was begun by another worker, or the site was found in another group before: where it leads is kept.
@@ -265,6 +268,7 @@ impl<'a> Visit<'a> {
             written_at: None,
             scope,
             held: Held::default(),
+            seeds_held_bytes: 0,
             ends_at: None,
             has_history: false,
         }
@@ -295,7 +299,10 @@ impl<'a> Visit<'a> {
             let done = self.step(&mut task).await;
             self.progress.current = None;
             match done {
-                Ok(next) => self.heed(&task.url.host(), next)?,
+                Ok(next) => {
+                    self.heed(&task.url.host(), next)?;
+                    self.hold_seeds().await?;
+                }
                 Err(interrupt) => {
                     self.progress.queue.push_front(task);
                     return Err(interrupt);

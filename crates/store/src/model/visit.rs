@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::groups::Membership;
-use super::seed::Seed;
+use super::seed::{Seed, kept_source};
 use super::site::RobotsRecord;
 use super::slots::PathSlots;
 
@@ -278,7 +278,7 @@ impl From<&FetchRecord> for FetchStory {
             url: fetch.url.clone(),
             final_url: fetch.final_url.clone(),
             discovery: fetch.discovery,
-            linked_from: fetch.linked_from.clone(),
+            linked_from: kept_source(fetch.linked_from.as_ref()).cloned(),
             outcome: fetch.outcome,
             reason: fetch.reason.clone(),
             robots_rule: fetch.robots_rule.clone(),

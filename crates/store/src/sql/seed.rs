@@ -33,12 +33,15 @@ pub(crate) async fn seeds_add(
 ) -> Outcome<SeedsAdded> {
     let sites: Vec<String> = seeds.iter().map(|seed| seed.host.site().as_str().to_owned()).collect();
     let blocked = block::blocked_among(connection, &names(sites.iter().map(String::as_str))?).await?;
-    let open: Vec<(&Seed, &str)> = seeds
+    let mut open: Vec<(&Seed, &str)> = seeds
         .iter()
         .zip(&sites)
         .filter(|(_, site)| !blocked.contains(*site))
         .map(|(seed, site)| (seed, site.as_str()))
         .collect();
+    let blocked = seeds.len() - open.len();
+    open.retain(|(seed, _)| !seed.is_too_long());
+    let refused = seeds.len() - blocked - open.len();
     let (mut new_hosts, awake) = sites_insert(connection, &open, ranking, now_ms).await?;
     new_hosts.extend(hosts_insert(connection, &awake).await?);
     let mut new_urls = hints_insert(connection, &awake).await?;
@@ -65,7 +68,7 @@ pub(crate) async fn seeds_add(
         due_now(connection, &names(due)?, now_ms).await?;
     }
     let known = open.len() as u64 - added;
-    Ok(SeedsAdded { added, known, blocked: (seeds.len() - open.len()) as u64 })
+    Ok(SeedsAdded { added, known, blocked: blocked as u64, refused: refused as u64 })
 }
 
 /// Class of a site of which no visit is planned: no list ever named it, so that none forgets it.

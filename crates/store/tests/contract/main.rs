@@ -49,7 +49,7 @@ macro_rules! contract_tests {
                 the_same_seeds_change_nothing, a_large_file_is_added_in_batches,
                 a_new_url_makes_its_site_due_and_a_link_once_a_day, a_revisit_moves_the_next_visit_to_now,
                 sites_visited_before_a_time_are_visited_again, ranks_decide_who_is_first,
-                neighbours_in_a_list_are_spread,
+                neighbours_in_a_list_are_spread, long_links_are_refused_and_long_sources_left_out,
             },
             leases::{
                 two_workers_race_for_one_lease, many_workers_share_the_sites_without_overlap,

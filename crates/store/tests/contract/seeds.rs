@@ -2,14 +2,15 @@
 
 use anyhow::Result;
 use chrono::TimeDelta;
+use policy::FetchOutcome;
 use serde_json::json;
 use store::{ParkedVisit, Seed, SeedOrigin, SeedsAdded};
 
-use crate::build::{later, lease, request, seed, site, start, url, visited};
+use crate::build::{fetch, later, lease, request, seed, site, start, url, visited};
 use crate::harness::Db;
 
 fn added(added: u64, known: u64, blocked: u64) -> SeedsAdded {
-    SeedsAdded { added, known, blocked }
+    SeedsAdded { added, known, blocked, refused: 0 }
 }
 
 pub(crate) async fn the_same_seeds_change_nothing(Db { store, .. }: Db) -> Result<()> {
@@ -114,6 +115,26 @@ pub(crate) async fn ranks_decide_who_is_first(Db { store, .. }: Db) -> Result<()
         "far.example",
     ];
     assert_eq!(names, expected);
+    Ok(())
+}
+
+pub(crate) async fn long_links_are_refused_and_long_sources_left_out(db: Db) -> Result<()> {
+    let of_length = |site: &str, length: usize| {
+        let start = format!("https://{site}/?");
+        url(&format!("{start}{}", "a".repeat(length - start.len())))
+    };
+    let linked =
+        |to: usize, from: usize| Seed::linked(of_length("to.example", to), of_length("from.example", from));
+    let refused = SeedsAdded { refused: 2, ..added(0, 0, 0) };
+    assert_eq!(db.store.seeds_add(&[linked(2_049, 30), linked(30, 2_049)], start()).await?, refused);
+    assert_eq!(db.number("SELECT COUNT(*) FROM site").await?, 0);
+    assert_eq!(db.store.seeds_add(&[linked(2_048, 2_048)], start()).await?, added(1, 0, 0));
+    let mut part = fetch("https://shop.example/part.json", FetchOutcome::Found, start());
+    part.linked_from = Some(of_length("shop.example", 2_049));
+    visited(&db.store, "shop.example", start(), vec![part]).await?;
+    let longest = db.number("SELECT MAX(LENGTH(linked_from)) FROM resource").await?;
+    assert_eq!(longest, 2_048, "in the store too");
+    assert_eq!(db.number("SELECT COUNT(*) FROM resource WHERE site = 'shop.example'").await?, 1);
     Ok(())
 }
 
