@@ -98,7 +98,10 @@ pub struct SeedsAdded {
     pub refused: u64,
 }
 
-/// First class of the lease order for sites that a list names; below it are those that somebody asked for or linked to.
+/// Class of sites that only others link to, the last one: anybody can make any number of them. Sites of which no visit is
+/// planned are in it too.
+pub(crate) const PRIORITY_LINKED: i32 = 1;
+/// First class of the lease order for sites that a list names, whether others link to them or not.
 pub(crate) const PRIORITY_LISTED: i32 = 2;
 
 /// What a seed's rank does to the place of a known site in the lease order.

@@ -191,6 +191,8 @@ pub struct VisitSaved {
     pub manifests_removed: u32,
     /// Capabilities of the site that are in the index now.
     pub capabilities: u32,
+    /// Links to other sites that were not added, since a limit of what links may cost is reached.
+    pub links_refused: u64,
 }
 
 /// A visit, told to the site's owner.

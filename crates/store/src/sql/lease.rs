@@ -9,11 +9,14 @@ use sqlx::QueryBuilder;
 use super::{Connection, Database, group, rest, site, skip_locked};
 use crate::StoreError;
 use crate::fault::Outcome;
+use crate::model::seed::PRIORITY_LINKED;
 use crate::model::{LeaseRequest, LeaseToken, LeasedSite, WorkerId};
 use crate::pack::{NEVER_MS, Place, json, millis, millis_of, names};
 
-/// Classes of the lease order, 0 first.
-pub(crate) const PRIORITY_CLASSES: i32 = 6;
+/// Classes in the order of leasing: asked for, then listed by rank. Sites that others link to come last, and have a share.
+const CLASSES: [i32; 5] = [0, 2, 3, 4, 5];
+/// Of so many places linked sites get one, so that neither they nor the listed sites wait for ever.
+const LINKED_ONE_IN: i64 = 8;
 
 #[derive(sqlx::FromRow)]
 struct TakenRow {
@@ -43,7 +46,7 @@ pub(crate) async fn sites_lease(
     if rows.is_empty() {
         return Ok(Vec::new());
     }
-    rows.sort_by_key(|row| (row.priority, row.next_visit_at_ms));
+    rows.sort_by_key(|row| (order(row.priority), row.next_visit_at_ms));
     // Nothing is read of a site at rest but its row, and nothing is written before it is visited.
     let awake = rows.iter().filter(|row| row.packed.is_none());
     let listed = names(awake.map(|row| row.name.as_str()))?;
@@ -71,6 +74,11 @@ pub(crate) async fn sites_lease(
     Ok(leased)
 }
 
+/// The place of a class in the order.
+const fn order(priority: i32) -> i32 {
+    if priority == PRIORITY_LINKED { i32::MAX } else { priority }
+}
+
 fn lease_until_ms(request: &LeaseRequest, now_ms: i64) -> i64 {
     now_ms.saturating_add(i64::try_from(request.duration.as_millis()).unwrap_or(i64::MAX))
 }
@@ -84,11 +92,15 @@ async fn take_by_class(
     request: &LeaseRequest,
     now_ms: i64,
 ) -> Outcome<Vec<TakenRow>> {
+    // batches are often of one site: the time decides then whose turn it is
+    let places = i64::from(request.sites_max);
+    let share = (places + now_ms.rem_euclid(LINKED_ONE_IN)) / LINKED_ONE_IN;
+    let steps = CLASSES.iter().map(|class| (*class, places)).chain([(PRIORITY_LINKED, places)]);
     let mut taken: Vec<TakenRow> = Vec::new();
-    for class in 0..PRIORITY_CLASSES {
-        let wanted = i64::from(request.sites_max) - i64::try_from(taken.len()).unwrap_or(i64::MAX);
+    for (class, most) in std::iter::once((PRIORITY_LINKED, share)).chain(steps) {
+        let wanted = most - i64::try_from(taken.len()).unwrap_or(i64::MAX);
         if wanted <= 0 {
-            break;
+            continue;
         }
         let rows = sqlx::query_as(concat!(
             "WITH due AS MATERIALIZED (
@@ -129,7 +141,7 @@ async fn take_among(
              SELECT name FROM site
              WHERE name IN (SELECT value ->> 0 FROM json_each($1)) AND next_visit_at_ms <= $2 AND lease_until_ms <= $3
                AND (address_group IS NULL OR substr($7, address_group + 1, 1) <> $8)
-             ORDER BY priority + 0, next_visit_at_ms LIMIT $4",
+             ORDER BY CASE priority WHEN 1 THEN 9 ELSE priority END, next_visit_at_ms LIMIT $4",
         skip_locked!(),
         ")
          UPDATE site SET lease_owner = $5, lease_until_ms = $6, fence = fence + 1

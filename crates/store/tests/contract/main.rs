@@ -50,6 +50,8 @@ macro_rules! contract_tests {
                 a_new_url_makes_its_site_due_and_a_link_once_a_day, a_revisit_moves_the_next_visit_to_now,
                 sites_visited_before_a_time_are_visited_again, ranks_decide_who_is_first,
                 neighbours_in_a_list_are_spread, long_links_are_refused_and_long_sources_left_out,
+                linked_sites_come_last_and_have_a_share, a_link_leaves_a_listed_site_where_its_list_puts_it,
+                one_site_makes_a_bounded_number_of_sites_known, hosts_and_urls_of_a_site_are_bounded,
             },
             leases::{
                 two_workers_race_for_one_lease, many_workers_share_the_sites_without_overlap,
