@@ -46,8 +46,8 @@ pub(crate) async fn show(
         Problem::not_found("a badge is called after its domain, as in /badge/skyhop.example.svg")
     })?;
     let site = site_of(domain)?;
-    let story = app.store().site_story(&site, 0).await?;
-    let facts = story.map_or_else(|| "not known here".to_owned(), |story| facts(&story.summary));
+    let summary = app.store().site_summary(&site).await?;
+    let facts = summary.map_or_else(|| "not known here".to_owned(), |summary| facts(&summary));
     let badge = Badge { label: LABEL, label_width: width(LABEL), facts_width: width(&facts), facts };
     let body = badge.render().map_err(|error| Problem::internal(&error))?;
     Ok(asked.bytes(body.into_bytes(), "image/svg+xml", Caching::Record))

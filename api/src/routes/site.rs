@@ -29,6 +29,8 @@ use crate::{clock, dashboard};
 
 /// Visits that are told: enough to see a rhythm, few enough for one page.
 const VISITS_MAX: u32 = 20;
+/// Hosts that are told: that called as the site first, then those that were asked.
+const HOSTS_MAX: u32 = 200;
 /// Longest robots.txt that is shown, in bytes; the rule that decided is told in full beside each path.
 const ROBOTS_SHOWN_BYTES_MAX: usize = 16 * 1024;
 
@@ -52,7 +54,10 @@ pub(crate) struct SiteAnswer {
     pub(crate) parked: Option<NextVisit>,
     #[schema(value_type = Option<crate::openapi::schemas::Tombstone>)]
     pub(crate) blocked: Option<BlockRecord>,
+    /// At most 200 of the hosts: that called as the site, then those that were asked.
     pub(crate) hosts: Vec<HostLine>,
+    /// How many hosts there are.
+    pub(crate) hosts_total: u64,
     pub(crate) resources: Vec<ResourceLine>,
     #[schema(value_type = Vec<Object>)]
     pub(crate) visits: Vec<VisitStory>,
@@ -170,7 +175,8 @@ pub(crate) async fn show(
     query.only(&[])?;
     let site = site_of(&domain)?;
     let _making = app.large_answer(client).await?;
-    let Some(story) = app.store().site_story(&site, VISITS_MAX).await? else { return Err(unknown(&site)) };
+    let story = app.store().site_story_brief(&site, VISITS_MAX, HOSTS_MAX).await?;
+    let story = story.ok_or_else(|| unknown(&site))?;
     let manifests = app.store().manifests_of_site(&site).await?;
     let answer = answer(story, manifests);
     if asked.wants_page() {
@@ -180,7 +186,7 @@ pub(crate) async fn show(
 }
 
 fn answer(story: SiteStory, manifests: Vec<StoredManifest>) -> SiteAnswer {
-    let SiteStory { summary, state, blocked, visits } = story;
+    let SiteStory { summary, state, hosts_total, blocked, visits } = story;
     let mut by_id: HashMap<ManifestId, ManifestLine> =
         manifests.into_iter().map(|stored| (stored.manifest.id.clone(), manifest_line(stored))).collect();
     let last = last_fetches(&visits);
@@ -198,6 +204,7 @@ fn answer(story: SiteStory, manifests: Vec<StoredManifest>) -> SiteAnswer {
         parked: state.parked.map(|parked| NextVisit { at: parked.resume_at, reason: parked.reason }),
         blocked,
         hosts: state.hosts.into_iter().map(host_line).collect(),
+        hosts_total,
         resources: resources.collect(),
         visits,
         opt_out: OPT_OUT,

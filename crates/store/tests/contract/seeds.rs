@@ -1,6 +1,8 @@
 //! Seeds.
 
-use anyhow::Result;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
 use chrono::TimeDelta;
 use policy::FetchOutcome;
 use serde_json::json;
@@ -257,5 +259,28 @@ pub(crate) async fn hosts_and_urls_of_a_site_are_bounded(db: Db) -> Result<()> {
     assert_eq!(store.seeds_add(&urls, start()).await?, SeedsAdded { refused: 500, ..added(1_000, 0, 0) });
     assert_eq!(store.seeds_add(&urls, start()).await?, SeedsAdded { refused: 500, ..added(0, 1_000, 0) });
     assert_eq!(lease(store, "inn.example", later(1)).await?.site.hints.len(), 1_000);
+    Ok(())
+}
+
+pub(crate) async fn a_site_with_very_many_hosts_is_leased_and_told_at_once(db: Db) -> Result<()> {
+    let store = &db.store;
+    visited(store, "shop.example", start(), Vec::new()).await?;
+    // as a database of an earlier version may hold them
+    db.execute(
+        "INSERT INTO host (host, site, seeded)
+         WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 60000)
+         SELECT 'h' || n || '.shop.example', 'shop.example', 1 FROM number",
+    )
+    .await?;
+    let name = site("shop.example");
+    let told = async {
+        assert_eq!(lease(store, "shop.example", later(1)).await?.site.hosts.len(), 60_001);
+        assert!(store.site_summary(&name).await?.is_some_and(|summary| summary.name == name));
+        store.site_story_brief(&name, 1, 200).await?.context("a story")
+    };
+    let told = tokio::time::timeout(Duration::from_secs(20), told).await.context("in linear time")??;
+    assert_eq!((told.state.hosts.len(), told.hosts_total), (200, 60_001));
+    assert!(told.state.hosts.iter().any(|host| host.host.as_str() == "shop.example"));
+    assert!(store.site_summary(&site("none.example")).await?.is_none());
     Ok(())
 }
