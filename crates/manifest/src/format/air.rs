@@ -66,7 +66,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     read_payments(root, draft);
     let base = draft.manifest.declared_origin.clone().filter(|origin| !origin.contains('/'));
     draft.each(root, "intents", &List::of(&INTENT).unique("name", &DUPLICATE), |intent, draft| {
-        read_intent(intent, base.as_deref(), draft)
+        read_intent(intent, base.as_deref(), draft);
     });
 }
 

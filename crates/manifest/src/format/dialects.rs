@@ -50,6 +50,7 @@ macro_rules! dialects {
         pub(crate) const DIALECTS: [&Dialect; Format::ALL.len()] = [$(dialect(Format::$format)),*];
 
         /// The row of a format.
+        #[expect(clippy::needless_update, reason = "a row may state every field")]
         pub(crate) const fn dialect(format: Format) -> &'static Dialect {
             match format {
                 $(Format::$format => const {
