@@ -141,7 +141,7 @@ pub(crate) fn page(
         document_href: links::harmless(&document),
         document,
         pointer: capability.pointer.clone(),
-        format: words::format(manifest.format()),
+        format: manifest.format().label(),
         strength: words::strength(manifest.detection.strength),
         evidence: manifest.detection.evidence.clone(),
         first_seen: Moment::new(stored.first_seen_at, now),

@@ -57,7 +57,7 @@ pub(crate) fn card(hit: &Hit, now: DateTime<Utc>) -> Card {
         snippet_html: snippet,
         does: shortened(hit.description.as_deref().unwrap_or_default(), DOES_CHARS_MAX),
         site: hit.site.to_string(),
-        format: words::format(hit.format),
+        format: hit.format.label(),
         call: call(hit),
         tags: tags(hit),
         updated: Moment::new(hit.updated_at, now),

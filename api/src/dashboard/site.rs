@@ -146,7 +146,7 @@ fn resource_view(line: &ResourceLine, site: &str, now: DateTime<Utc>) -> Resourc
         outcome: words::outcome(line.outcome),
         outcome_class: words::outcome_class(line.outcome),
         http_status: line.http_status,
-        format: manifest.map(|manifest| words::format(manifest.format)),
+        format: manifest.map(|manifest| manifest.format.label()),
         conformance: manifest.and_then(conformance_words),
         strength: manifest.map_or("", |manifest| words::strength(manifest.detection.strength)),
         evidence: manifest.map(|manifest| manifest.detection.evidence.clone()).unwrap_or_default(),
@@ -225,7 +225,7 @@ fn fetch_view(fetch: &FetchStory) -> Fetch {
     if fetch.outcome.is_answer() {
         why.push(format!("{} ms", fetch.duration_ms));
     }
-    why.extend(fetch.format.map(|format| words::format(format).to_owned()));
+    why.extend(fetch.format.map(|format| format.label().to_owned()));
     why.extend(fetch.reason.clone());
     why.extend(fetch.robots_rule.as_ref().map(|rule| format!("robots.txt: {rule}")));
     why.extend(fetch.final_url.as_ref().filter(|url| **url != fetch.url).map(|url| format!("led to {url}")));

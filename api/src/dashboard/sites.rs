@@ -50,7 +50,7 @@ pub(crate) fn page(answer: &SitesAnswer, query: &QueryPairs, now: DateTime<Utc>)
 }
 
 fn row(line: &SiteLine, now: DateTime<Utc>) -> Row {
-    let formats: Vec<&str> = line.formats.iter().map(|format| words::format(*format)).collect();
+    let formats: Vec<&str> = line.formats.iter().map(|format| format.label()).collect();
     Row {
         site: line.site.to_string(),
         status: words::status(line.status),

@@ -80,16 +80,14 @@ fn conformance_chart(adoption: &[Adoption]) -> Option<String> {
     let bars: Vec<(String, [u64; 3])> = adoption
         .iter()
         .take(DIALECTS_DRAWN)
-        .map(|dialect| {
-            (words::format(dialect.format).to_owned(), [dialect.conforms, dialect.minor, dialect.major])
-        })
+        .map(|dialect| (dialect.format.label().to_owned(), [dialect.conforms, dialect.minor, dialect.major]))
         .collect();
     chart::stacked(&bars)
 }
 
 fn kept(dialect: &Adoption) -> Kept {
     Kept {
-        dialect: words::format(dialect.format),
+        dialect: dialect.format.label(),
         href: links::search([("format", dialect.format.as_str())]),
         conforms: words::grouped(dialect.conforms),
         minor: words::grouped(dialect.minor),

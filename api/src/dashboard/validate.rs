@@ -93,7 +93,7 @@ fn page(typed: Typed, trouble: Option<String>, verdict: Option<Verdict>) -> Vali
     let title = if verdict.is_some() { "Findings" } else { "Validate a manifest" };
     let choice = |format: &Format| Choice {
         slug: format.as_str(),
-        text: words::format(*format),
+        text: format.label(),
         chosen: typed.force == Some(*format),
     };
     ValidatePage {
@@ -127,7 +127,7 @@ fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
     });
     let left_out = document.lines().count().saturating_sub(LINES_MAX);
     Verdict {
-        format: words::format(answer.format),
+        format: answer.format.label(),
         strength: words::strength(answer.detection.strength),
         evidence: answer.detection.evidence.clone(),
         conformance: conformance(answer),

@@ -4,55 +4,9 @@ use manifest::model::{AuthScheme, Confirmation, Discovery, Protocol, SourceKind}
 use manifest::{Format, SafetyClass, Strength};
 use policy::{FetchOutcome, RobotsKind, Status, VisitEnd};
 
-/// A dialect's name as its authors write it.
-pub(crate) const fn format(format: Format) -> &'static str {
-    match format {
-        Format::Awp => "AWP",
-        Format::Atp => "ATP",
-        Format::Woa => "WoA",
-        Format::AgentsJson => "agents.json",
-        Format::AgentsTxt => "agents.txt",
-        Format::Arws => "ARWS",
-        Format::A2a => "A2A card",
-        Format::Ard => "ARD catalog",
-        Format::McpCard => "MCP server card",
-        Format::McpRegistry => "MCP registry entry",
-        Format::McpFreeform => "MCP, free form",
-        Format::McpConfig => "MCP client config",
-        Format::OpenApi => "OpenAPI",
-        Format::ApiCatalog => "API catalog",
-        Format::AiPlugin => "AI plugin",
-        Format::SkillsIndex => "Skills index",
-        Format::LlmsTxt => "llms.txt",
-        Format::Wildcard => "Wildcard agents.json",
-        Format::Ahp => "AHP",
-        Format::Air => "AIR",
-        Format::Facts => "Agent facts",
-        Format::ManifestV1 => "Agent manifest v1",
-        Format::W2a => "W2A",
-        Format::Ucp => "UCP",
-        Format::Acp => "ACP",
-        Format::X402 => "x402",
-        Format::Erc8004 => "ERC-8004",
-        Format::Anp => "ANP",
-        Format::WebMcp => "WebMCP",
-        Format::WebBotAuth => "Web Bot Auth",
-        Format::Awas => "AWAS",
-        Format::AgentsJsonJm => "agents.json (JM)",
-        Format::AgentsJsonLt => "agents.json (LT)",
-        Format::AiTxt => "ai.txt",
-        Format::Generic => "no known dialect",
-        Format::Pointer => "pointer",
-        Format::List => "list of documents",
-        Format::Unrelated => "unrelated file",
-        Format::Opaque => "nothing to call",
-        Format::Malformed => "malformed",
-    }
-}
-
 /// A dialect's name from its slug; the slug itself where it is not one.
 pub(crate) fn format_of_slug(slug: &str) -> String {
-    slug.parse::<Format>().map_or_else(|_| slug.to_owned(), |known| format(known).to_owned())
+    slug.parse::<Format>().map_or_else(|_| slug.to_owned(), |known| known.label().to_owned())
 }
 
 /// What a call may do, in a few words.

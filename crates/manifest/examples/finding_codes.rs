@@ -1,9 +1,10 @@
 //! Prints the generated end of docs/FORMATS.md: the types that may be inferred and every finding code.
 
+#[path = "../tests/support/markdown.rs"]
+mod markdown;
+
 use std::io::{self, Write};
 
 fn main() -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "## Inferred types\n\n{}", manifest::types_markdown())?;
-    write!(out, "## Finding codes\n{}", manifest::catalogue_markdown())
+    write!(io::stdout().lock(), "## Inferred types\n{}", markdown::tables())
 }

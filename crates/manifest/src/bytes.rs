@@ -2,8 +2,7 @@
 //!
 //! It decides whether there is text at all, and where it stops being text; it repairs nothing.
 
-use crate::model::Severity;
-use crate::rule::Rule;
+use crate::rule::{Rule, findings};
 
 /// What the bytes are.
 pub(crate) enum Decoded<'a> {
@@ -13,41 +12,19 @@ pub(crate) enum Decoded<'a> {
     Refused(&'static Rule, usize),
 }
 
-pub(crate) const EMPTY: Rule = Rule {
-    code: "document.empty",
-    severity: Severity::Must,
-    spec: "RFC 8259 §2",
-    wrong: "the document is empty",
-    fix: "Serve the manifest's content, or answer 404 when there is none.",
-};
-pub(crate) const UTF16: Rule = Rule {
-    code: "document.utf16",
-    severity: Severity::Must,
-    spec: "RFC 8259 §8.1",
-    wrong: "the document is encoded in UTF-16",
-    fix: "Save the file as UTF-8.",
-};
-pub(crate) const NOT_UTF8: Rule = Rule {
-    code: "document.not_utf8",
-    severity: Severity::Must,
-    spec: "RFC 8259 §8.1",
-    wrong: "the document is not valid UTF-8",
-    fix: "Save the file as UTF-8.",
-};
-pub(crate) const HTML: Rule = Rule {
-    code: "document.html",
-    severity: Severity::Must,
-    spec: "RFC 9110 §15.5.5",
-    wrong: "the answer is an HTML page, not a manifest",
-    fix: "Serve the manifest itself at this path, or answer 404 instead of the site's start page.",
-};
-pub(crate) const BOM: Rule = Rule {
-    code: "document.bom",
-    severity: Severity::May,
-    spec: "RFC 8259 §8.1",
-    wrong: "the document begins with a byte order mark",
-    fix: "Save the file as UTF-8 without byte order mark.",
-};
+findings! {
+    rule EMPTY: Must("document.empty", "RFC 8259 §2")
+        "the document is empty" => "Serve the manifest's content, or answer 404 when there is none.";
+    rule UTF16: Must("document.utf16", "RFC 8259 §8.1")
+        "the document is encoded in UTF-16" => "Save the file as UTF-8.";
+    rule NOT_UTF8: Must("document.not_utf8", "RFC 8259 §8.1")
+        "the document is not valid UTF-8" => "Save the file as UTF-8.";
+    rule HTML: Must("document.html", "RFC 9110 §15.5.5")
+        "the answer is an HTML page, not a manifest"
+            => "Serve the manifest itself at this path, or answer 404 instead of the site's start page.";
+    rule BOM: May("document.bom", "RFC 8259 §8.1")
+        "the document begins with a byte order mark" => "Save the file as UTF-8 without byte order mark.";
+}
 
 /// Bytes looked at to recognise HTML: past any comment that a generator puts before the doctype.
 const HTML_SNIFF_BYTES: usize = 1_024;

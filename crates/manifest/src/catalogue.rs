@@ -1,9 +1,11 @@
 //! Every finding that may be reported, as one list: what docs/FORMATS.md is checked against and what a validator offers.
 
-use crate::format::DIALECTS;
-use crate::model::Severity;
-use crate::rule::{Dialect, Field, Rule, Shape};
-use crate::{identity, read, served};
+use std::collections::HashSet;
+
+use crate::format::dialects::dialect;
+use crate::model::{Format, Severity};
+use crate::rule::{Field, FindingTable, Rule, Shape};
+use crate::{bytes, document, draft, identity, served};
 
 /// One kind of finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,20 +23,26 @@ pub struct CatalogueEntry {
     pub fix: &'static str,
 }
 
-/// The rules that hold whatever the dialect.
-const GENERAL: Dialect = Dialect { title: "Every document", shapes: &[], rules: read::RULES };
-const IDENTITY: Dialect = Dialect { title: "Identity", shapes: &[], rules: identity::RULES };
-
 /// Every finding that may be reported, general ones first, then by dialect.
 pub fn catalogue() -> Vec<CatalogueEntry> {
+    let general: [(&str, &[&FindingTable]); 3] = [
+        ("Every document", &[&bytes::FINDINGS, &document::FINDINGS, &draft::FINDINGS]),
+        ("Identity", &[&identity::FINDINGS]),
+        ("How documents are served", &[&served::FINDINGS]),
+    ];
+    let dialects = Format::ALL.iter().map(|format| (format.label(), dialect(*format).findings));
     let mut entries: Vec<CatalogueEntry> = Vec::new();
-    for dialect in [&GENERAL, &IDENTITY, &served::DIALECT].into_iter().chain(DIALECTS.iter().copied()) {
-        for shape in dialect.shapes {
-            entries.extend(shape.fields.iter().flat_map(|field| of_field(dialect.title, shape, field)));
+    for (title, table) in general
+        .into_iter()
+        .chain(dialects)
+        .flat_map(|(title, tables)| tables.iter().map(move |table| (title, table)))
+    {
+        for shape in table.shapes {
+            entries.extend(shape.fields.iter().flat_map(|field| of_field(title, shape, field)));
         }
-        entries.extend(dialect.rules.iter().map(|rule| of_rule(dialect.title, rule)));
+        entries.extend(table.rules.iter().map(|rule| of_rule(title, rule)));
     }
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     entries.retain(|entry| seen.insert(entry.code.clone()));
     entries
 }
@@ -63,29 +71,4 @@ fn of_field(title: &'static str, shape: &Shape, field: &Field) -> Vec<CatalogueE
         entry("invalid", field.wrong(), format!("`{}` is not {}", field.key, field.kind.form_words()))
     });
     [missing, mistyped, invalid].into_iter().flatten().collect()
-}
-
-/// The catalogue as Markdown tables, one for each part: what docs/FORMATS.md ends with.
-pub fn catalogue_markdown() -> String {
-    let mut lines: Vec<String> = Vec::new();
-    let mut title = "";
-    for entry in catalogue() {
-        if entry.title != title {
-            title = entry.title;
-            lines.push(format!("\n### {title}\n"));
-            lines.push("| code | severity | specification | what is wrong | what to do |".to_owned());
-            lines.push("|---|---|---|---|---|".to_owned());
-        }
-        let (code, severity, spec) = (&entry.code, entry.severity.as_str(), entry.spec);
-        let (wrong, fix) = (entry.wrong.replace('|', "\\|"), entry.fix.replace('|', "\\|"));
-        lines.push(format!("| `{code}` | {severity} | {spec} | {wrong} | {fix} |"));
-    }
-    lines.join("\n") + "\n"
-}
-
-/// The types that may be inferred, as a Markdown table.
-pub fn types_markdown() -> String {
-    let head = ["| type | words that lead to it |".to_owned(), "|---|---|".to_owned()];
-    let rows = crate::known_types().map(|(name, words)| format!("| `{name}` | {words} |"));
-    head.into_iter().chain(rows).collect::<Vec<_>>().join("\n") + "\n"
 }

@@ -3,7 +3,7 @@
 //! A format file reads a document in three kinds of steps, in any order:
 //! - `draft.check(&object, &SHAPE)` reports every field of a shape that is missing, mistyped or malformed;
 //! - `draft.manifest.… = …` fills the model from the lenient getters of [`Object`];
-//! - `draft.capability(…)` begins a capability, the file fills it, `draft.push(…)` completes and keeps it.
+//! - `draft.begin(…)` begins a capability, the file fills it, `draft.push(…)` completes and keeps it.
 //!
 //! The draft holds the caps (findings, capabilities), completes what may be inferred, and judges conformance at the end.
 
@@ -12,14 +12,14 @@ use std::collections::HashMap;
 
 use crate::address::{self, Address};
 use crate::budget;
+use crate::document::Document;
 use crate::model::{
     Capability, CapabilityKind, Conformance, ConformanceLevel, Detection, Finding, Format, Manifest,
     Severity, Strength,
 };
 use crate::name::{ContentHash, ManifestId, ManifestUrl};
 use crate::object::Object;
-use crate::read::Document;
-use crate::rule::{Field, Rule, Shape};
+use crate::rule::{Field, Rule, Shape, findings};
 use crate::{check, safety, semantic, text};
 
 /// Capabilities kept of one document: five times the largest published list seen.
@@ -46,41 +46,21 @@ const TAGS_MAX: usize = 64;
 /// Characters of one tag.
 const TAG_CHARS_MAX: usize = 100;
 
-pub(crate) const CAPABILITIES_CUT: Rule = Rule {
-    code: "document.capabilities.too_many",
-    severity: Severity::Should,
-    spec: "agentdex limits",
-    wrong: "the document declares more capabilities than are read",
-    fix: "Split the document, or declare the capabilities that agents need most first.",
-};
-pub(crate) const UNDERSTATED: Rule = Rule {
-    code: "safety.understated",
-    severity: Severity::Note,
-    spec: "agentdex safety",
-    wrong: "a capability is named for a consequence that its declaration does not admit",
-    fix: "Declare how the call changes things (sensitivity, sideEffects, annotations), or name it for what it does.",
-};
-pub(crate) const ADDRESSES_READER: Rule = Rule {
-    code: "text.addresses_reader",
-    severity: Severity::Note,
-    spec: "agentdex untrusted text",
-    wrong: "a text speaks to the model that reads it instead of describing the service",
-    fix: "Describe what the capability does; instructions to readers are shown as quoted data and never ranked on.",
-};
-pub(crate) const INSECURE: Rule = Rule {
-    code: "address.insecure",
-    severity: Severity::Should,
-    spec: "RFC 9325 §3.2",
-    wrong: "an address is not https",
-    fix: "Serve the endpoint over https and name it so.",
-};
-pub(crate) const UNUSABLE: Rule = Rule {
-    code: "address.unusable",
-    severity: Severity::Should,
-    spec: "RFC 3986 §5",
-    wrong: "an address cannot be made into an absolute URL",
-    fix: "Publish a path that begins with / or an absolute https URL.",
-};
+findings! {
+    rule CAPABILITIES_CUT: Should("document.capabilities.too_many", "agentdex limits")
+        "the document declares more capabilities than are read"
+            => "Split the document, or declare the capabilities that agents need most first.";
+    rule UNDERSTATED: Note("safety.understated", "agentdex safety")
+        "a capability is named for a consequence that its declaration does not admit"
+            => "Declare how the call changes things (sensitivity, sideEffects, annotations), or name it for what it does.";
+    rule ADDRESSES_READER: Note("text.addresses_reader", "agentdex untrusted text")
+        "a text speaks to the model that reads it instead of describing the service"
+            => "Describe what the capability does; instructions to readers are shown as quoted data and never ranked on.";
+    rule INSECURE: Should("address.insecure", "RFC 9325 §3.2")
+        "an address is not https" => "Serve the endpoint over https and name it so.";
+    rule UNUSABLE: Should("address.unusable", "RFC 3986 §5")
+        "an address cannot be made into an absolute URL" => "Publish a path that begins with / or an absolute https URL.";
+}
 
 /// Whether a finding code belongs to a text that conformance is judged against.
 pub(crate) type Belongs = fn(&str) -> bool;
@@ -155,7 +135,7 @@ impl<'d> Draft<'d> {
 
     /// Refuses the document for what it would cost: nothing of it is read.
     pub(crate) fn refuse(&mut self, rule: &Rule, text: String) {
-        self.manifest.detection = detection(Format::Malformed, Strength::Strong, text.clone());
+        self.manifest.detection = Detection::new(Format::Malformed, Strength::Strong, text.clone());
         self.report(rule, String::new(), text);
         self.judge(rule.spec, |_| true);
     }
@@ -224,6 +204,11 @@ impl<'d> Draft<'d> {
     pub(crate) fn url(&mut self, object: &Object<'_>, key: &str) -> Option<String> {
         let published = object.text(key)?;
         self.on_origin(published, &object.at(key)).map(Address::into_string)
+    }
+
+    /// Whether an interface with this address is known.
+    pub(crate) fn has_interface(&self, url: &str) -> bool {
+        self.manifest.interfaces.iter().any(|interface| interface.url.as_deref() == Some(url))
     }
 
     fn judge_address(&mut self, address: Option<Address>, published: &str, pointer: &str) -> Option<Address> {
@@ -455,17 +440,5 @@ fn blank(document: &Document<'_>, origin: String, detection: Detection) -> Manif
         conformance: Vec::new(),
         findings: Vec::new(),
         served: document.served.cloned().unwrap_or_default(),
-    }
-}
-
-/// A detection that needed no evidence from the body.
-pub(crate) fn detection(format: Format, strength: Strength, evidence: impl Into<String>) -> Detection {
-    Detection {
-        format,
-        strength,
-        version: None,
-        dialect: None,
-        evidence: vec![evidence.into()],
-        also_matches: Vec::new(),
     }
 }

@@ -6,15 +6,14 @@
 
 use std::borrow::Cow;
 
-use crate::model::{Capability, CapabilityKind, Format, Manifest, Protocol};
+use crate::format::dialects::dialect;
+use crate::model::{Capability, CapabilityKind, Format, Manifest};
 
 /// Longest native id that becomes part of an identifier as it stands; longer ones are cut and numbered.
 const NATIVE_ID_CHARS_MAX: usize = 80;
 /// Characters of an id's hash that tell two shortened names apart: 40 bits, far beyond the names of one host.
 const TAIL_CHARS: usize = 8;
 
-/// The media type of a catalog, also of the one that an entry lies in.
-pub const CATALOG_MEDIA_TYPE: &str = "application/ai-catalog+json";
 /// The media type of a registry (ARD 0.9 §4.1).
 pub const REGISTRY_MEDIA_TYPE: &str = "application/ai-registry+json";
 
@@ -87,7 +86,7 @@ fn publisher(manifest: &Manifest) -> String {
 }
 
 /// Whether the text is an identifier as ARD 0.9 §4.2.1 writes it.
-pub fn is_urn_air(text: &str) -> bool {
+fn is_urn_air(text: &str) -> bool {
     let Some((publisher, name)) = text.strip_prefix("urn:air:").and_then(|rest| rest.split_once(':')) else {
         return false;
     };
@@ -123,22 +122,8 @@ fn segment_of(native_id: &str) -> String {
 /// Where a dialect's own text puts the document. The same native id in a second document of the host gets a tail, so that
 /// no two entries share an identifier.
 fn is_usual_place(manifest: &Manifest) -> bool {
-    let usual = match manifest.format() {
-        Format::Awp => "/agent.json",
-        Format::Atp => "/.well-known/agent.json",
-        Format::Woa => "/.well-known/woa.json",
-        Format::AgentsJson => "/.well-known/agents.json",
-        Format::AgentsTxt => "/agents.txt",
-        Format::Arws => "/.well-known/agent-manifest.json",
-        Format::A2a => "/.well-known/agent-card.json",
-        Format::McpCard => "/.well-known/mcp/server-card.json",
-        Format::Ard => "/.well-known/ai-catalog.json",
-        Format::SkillsIndex => "/.well-known/agent-skills/index.json",
-        Format::OpenApi => "/openapi.json",
-        Format::AiPlugin => "/.well-known/ai-plugin.json",
-        _ => return false,
-    };
-    manifest.url.path_and_query() == usual && manifest.url.port() == 443
+    let usual = dialect(manifest.format()).paths.first();
+    usual.is_some_and(|usual| manifest.url.path_and_query() == *usual) && manifest.url.port() == 443
 }
 
 /// An entry of somebody's catalog keeps its own type and address.
@@ -171,28 +156,10 @@ fn skill<'m>(manifest: &'m Manifest, capability: &'m Capability) -> Option<(Cow<
 /// The media type of a dialect's document. Most have none registered and get one of ours, so that a client can filter by
 /// it; nothing is served under these.
 pub fn media_type_of(format: Format) -> Cow<'static, str> {
-    Cow::Borrowed(match format {
-        Format::Woa => "application/woa+json",
-        Format::A2a => "application/a2a-agent-card+json",
-        Format::Ard => CATALOG_MEDIA_TYPE,
-        Format::McpCard => "application/mcp-server-card+json",
-        Format::OpenApi => "application/vnd.oai.openapi+json",
-        Format::ApiCatalog => "application/linkset+json",
-        Format::LlmsTxt => "text/markdown",
-        Format::AgentsTxt => "text/vnd.agentdex.agents-txt",
-        Format::AiTxt => "text/vnd.agentdex.ai-txt",
-        other => {
-            let slug = other.as_str().replace('_', "-");
-            return Cow::Owned(format!("application/vnd.agentdex.{slug}+json"));
-        }
-    })
-}
-
-/// Whether an entry stands for a registry that can be searched.
-pub fn is_registry(capability: &Capability) -> bool {
-    capability.kind == CapabilityKind::Registry
-        && capability.invocation.protocol == Some(Protocol::Http)
-        && capability.invocation.method.is_some()
+    match dialect(format).media_type {
+        Some(media_type) => Cow::Borrowed(media_type),
+        None => Cow::Owned(format!("application/vnd.agentdex.{}+json", format.as_str().replace('_', "-"))),
+    }
 }
 
 #[cfg(test)]
@@ -283,7 +250,8 @@ mod tests {
             (entries[1].media_type.as_ref(), entries[1].url),
             (REGISTRY_MEDIA_TYPE, "https://hub.example/api/")
         );
-        assert!(is_registry(&manifest.capabilities[1]) && !is_registry(&manifest.capabilities[0]));
+        let kinds: Vec<_> = manifest.capabilities.iter().map(|capability| capability.kind).collect();
+        assert!(kinds[0] != CapabilityKind::Registry && kinds[1] == CapabilityKind::Registry, "{kinds:?}");
         assert!(entries[2].identifier.is_minted && is_urn_air(&entries[2].identifier.urn));
     }
 

@@ -4,48 +4,26 @@
 //! site is likely somebody's copy of that site's manifest, and is marked so.
 
 use crate::draft::Draft;
-use crate::model::{Severity, SourceKind};
+use crate::model::SourceKind;
 use crate::name::{Host, SiteName};
-use crate::rule::Rule;
+use crate::rule::findings;
 
-const MISMATCH: Rule = Rule {
-    code: "origin.mismatch",
-    severity: Severity::Note,
-    spec: "RFC 6454 §4",
-    wrong: "the document declares another site than the one that serves it",
-    fix: "Declare the domain that serves the document, or serve it from the domain that it declares.",
-};
-const SUBDOMAIN: Rule = Rule {
-    code: "origin.sibling",
-    severity: Severity::Note,
-    spec: "RFC 6454 §4",
-    wrong: "the document declares another host of the same site",
-    fix: "Nothing, if both hosts are meant; agents see the host that serves the document.",
-};
-const COPY: Rule = Rule {
-    code: "origin.copy_suspected",
-    severity: Severity::Note,
-    spec: "RFC 6454 §4",
-    wrong: "declared origin and every address lie on another site: the document may be a copy",
-    fix: "Point the addresses at the site that serves the document, or remove the copy.",
-};
-const PREVIEW: Rule = Rule {
-    code: "origin.preview",
-    severity: Severity::Note,
-    spec: "agentdex identity",
-    wrong: "a preview or a tunnel serves the document: its host is gone tomorrow",
-    fix: "Publish the document on the host that stays, and keep previews out of the index with robots.txt.",
-};
-const PLACEHOLDER: Rule = Rule {
-    code: "origin.placeholder",
-    severity: Severity::Should,
-    spec: "RFC 6761 §6",
-    wrong: "an address is a placeholder or local: nobody else can reach it",
-    fix: "Replace it by the public address of the service.",
-};
-
-/// The rules about identity.
-pub(crate) const RULES: &[&Rule] = &[&MISMATCH, &SUBDOMAIN, &COPY, &PREVIEW, &PLACEHOLDER];
+findings! {
+    rule MISMATCH: Note("origin.mismatch", "RFC 6454 §4")
+        "the document declares another site than the one that serves it"
+            => "Declare the domain that serves the document, or serve it from the domain that it declares.";
+    rule SUBDOMAIN: Note("origin.sibling", "RFC 6454 §4")
+        "the document declares another host of the same site"
+            => "Nothing, if both hosts are meant; agents see the host that serves the document.";
+    rule COPY: Note("origin.copy_suspected", "RFC 6454 §4")
+        "declared origin and every address lie on another site: the document may be a copy"
+            => "Point the addresses at the site that serves the document, or remove the copy.";
+    rule PREVIEW: Note("origin.preview", "agentdex identity")
+        "a preview or a tunnel serves the document: its host is gone tomorrow"
+            => "Publish the document on the host that stays, and keep previews out of the index with robots.txt.";
+    rule PLACEHOLDER: Should("origin.placeholder", "RFC 6761 §6")
+        "an address is a placeholder or local: nobody else can reach it" => "Replace it by the public address of the service.";
+}
 
 /// Compares the declared origin and the addresses with the origin that served the document.
 pub(crate) fn examine(draft: &mut Draft<'_>) {

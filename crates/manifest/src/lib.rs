@@ -10,7 +10,7 @@ pub mod budget;
 mod bytes;
 mod catalogue;
 mod check;
-mod detect;
+mod document;
 mod draft;
 pub mod entry;
 mod format;
@@ -30,19 +30,18 @@ mod semantic;
 mod served;
 mod site_scope;
 mod text;
+mod walk;
 pub mod web;
 
 pub use bytes::is_html;
-pub use catalogue::{CatalogueEntry, catalogue, catalogue_markdown, types_markdown};
+pub use catalogue::{CatalogueEntry, catalogue};
+pub use document::{DOCUMENT_BYTES_MAX, Document, LinkedDocument};
 pub use model::{
     Auth, AuthScheme, Capability, CapabilityKind, Confirmation, Conformance, Detection, Discovery, Finding,
     Format, Manifest, Safety, SafetyClass, Severity, Strength,
 };
 pub use name::{CapabilityId, ContentHash, Host, ManifestId, ManifestUrl, NameError, SiteName};
-pub use position::{place, places};
-pub use read::{
-    DOCUMENT_BYTES_MAX, Document, LinkedDocument, MANIFEST_BYTES_ADVISED, MANIFEST_BYTES_MAX, READER_VERSION,
-    read,
-};
+pub use position::places;
+pub use read::{READER_VERSION, read};
 pub use semantic::known_types;
 pub use site_scope::SiteScope;

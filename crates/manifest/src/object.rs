@@ -45,6 +45,24 @@ impl<'v> Object<'v> {
         keys.iter().find_map(|key| self.text(key))
     }
 
+    pub(crate) fn string(&self, key: &str) -> Option<String> {
+        self.text(key).map(str::to_owned)
+    }
+
+    pub(crate) fn string_of(&self, keys: &[&str]) -> Option<String> {
+        self.text_of(keys).map(str::to_owned)
+    }
+
+    /// The first of several spellings that holds a value.
+    pub(crate) fn value_of(&self, keys: &[&str]) -> Option<&'v Value> {
+        keys.iter().find_map(|key| self.value(key))
+    }
+
+    /// The first of several spellings that holds an object.
+    pub(crate) fn object_of(&self, keys: &[&str]) -> Option<Self> {
+        keys.iter().find_map(|key| self.object(key))
+    }
+
     pub(crate) fn flag(&self, key: &str) -> Option<bool> {
         self.value(key)?.as_bool()
     }

@@ -7,20 +7,15 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 
 use crate::bytes::{Decoded, decode};
+use crate::document::SYNTAX;
 use crate::json;
 use crate::model::Finding;
-use crate::read::SYNTAX;
 
-/// The place of a finding: line and column from 1, columns in characters. Where a document stops being text or JSON, that
-/// is where its reading ended; elsewhere it is the value that the JSON pointer names.
+/// The line and column of each finding of one document, from 1, columns in characters. Where a document stops being text or
+/// JSON, that is where reading ended; elsewhere it is the value that the JSON pointer names. `None` where the bytes are not
+/// JSON, or the pointer names nothing.
 ///
-/// `None` when the bytes are not JSON, or the pointer leads nowhere. For more than one finding use [`places`].
-pub fn place(bytes: &[u8], finding: &Finding) -> Option<(usize, usize)> {
-    places(bytes, std::slice::from_ref(finding)).into_iter().next().flatten()
-}
-
-/// The places of all findings of one document. The text is read once for each level that pointers lead through, however
-/// many findings there are.
+/// The text is read once for each level that pointers lead through, however many findings there are.
 pub fn places(bytes: &[u8], findings: &[Finding]) -> Vec<Option<(usize, usize)>> {
     let mut offsets = vec![None; findings.len()];
     let text = match decode(bytes) {
@@ -208,7 +203,7 @@ mod tests {
             };
             let read = crate::read(&document);
             let finding = read.findings.iter().find(|finding| finding.code == code).unwrap();
-            assert_eq!(place(bytes, finding), Some(expected), "{}", finding.text);
+            assert_eq!(places(bytes, std::slice::from_ref(finding)), [Some(expected)], "{}", finding.text);
         }
     }
 }

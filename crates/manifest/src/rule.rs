@@ -18,17 +18,6 @@ pub(crate) struct Rule {
     pub(crate) fix: &'static str,
 }
 
-/// A rule on one line.
-pub(crate) const fn rule(
-    code: &'static str,
-    severity: Severity,
-    spec: &'static str,
-    wrong: &'static str,
-    fix: &'static str,
-) -> Rule {
-    Rule { code, severity, spec, wrong, fix }
-}
-
 /// An object of a specification: the code its findings begin with, the section that defines it, and its fields.
 pub(crate) struct Shape {
     /// `awp.action`
@@ -169,10 +158,32 @@ impl Kind {
     }
 }
 
-/// A dialect's tables, as the catalogue lists them.
-pub(crate) struct Dialect {
-    /// Heading in the catalogue: `AWP`.
-    pub(crate) title: &'static str,
+/// What one file can report: its shapes and its rules.
+pub(crate) struct FindingTable {
     pub(crate) shapes: &'static [&'static Shape],
     pub(crate) rules: &'static [&'static Rule],
 }
+
+/// Declares the findings of a file: a constant for each shape and each rule, and `FINDINGS`, the table of them all.
+///
+/// A shape has a code, the clause that defines it, and one row for each field. A rule has a severity, a code, the clause,
+/// what is wrong, and what to do about it.
+macro_rules! findings {
+    (
+        $(shape $shape:ident($shape_code:literal, $shape_spec:expr) { $($field:expr,)* })*
+        $(rule $rule:ident: $severity:ident($rule_code:literal, $rule_spec:expr) $wrong:literal => $fix:literal;)*
+    ) => {
+        $(pub(crate) const $shape: $crate::rule::Shape =
+            $crate::rule::Shape { code: $shape_code, spec: $shape_spec, fields: &[$($field),*] };)*
+        $(pub(crate) const $rule: $crate::rule::Rule = $crate::rule::Rule {
+            code: $rule_code,
+            severity: $crate::model::Severity::$severity,
+            spec: $rule_spec,
+            wrong: $wrong,
+            fix: $fix,
+        };)*
+        pub(crate) const FINDINGS: $crate::rule::FindingTable =
+            $crate::rule::FindingTable { shapes: &[$(&$shape),*], rules: &[$(&$rule),*] };
+    };
+}
+pub(crate) use findings;

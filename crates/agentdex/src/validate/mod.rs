@@ -20,7 +20,7 @@ use serde_json::json;
 pub(crate) use ask::ask;
 
 /// Longest document that is read from a file or standard input: what the crawler reads at most.
-const DOCUMENT_BYTES_MAX: u64 = 16 * 1_024 * 1_024;
+const DOCUMENT_BYTES_MAX: u64 = manifest::DOCUMENT_BYTES_MAX as u64;
 
 /// Checks a document: its dialect with the evidence, and every deviation with how to mend it.
 #[derive(Debug, clap::Args)]

@@ -36,7 +36,7 @@ pub struct Limits {
 pub(crate) const DOCUMENT: Limits = Limits {
     depth: 8_192,
     nodes: 600_000,
-    scalar_bytes: crate::read::DOCUMENT_BYTES_MAX,
+    scalar_bytes: crate::document::DOCUMENT_BYTES_MAX,
     tree_bytes: 80 * 1_024 * 1_024,
 };
 

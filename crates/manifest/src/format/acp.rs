@@ -5,54 +5,40 @@
 
 use serde_json::Value;
 
-use super::{generic, loose};
 use crate::draft::Draft;
-use crate::model::{CapabilityKind, Payment, Protocol, Severity};
+use crate::format::detect::candidate::{Marker, at_path, strong};
+use crate::format::{generic, header, loose};
+use crate::model::{CapabilityKind, Interface, Payment, Protocol};
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
 
 /// Services and payment methods of one file that are kept.
 const ITEMS_MAX: usize = 200;
 
-pub(crate) const DIALECT: Dialect = Dialect {
-    title: "Agentic Commerce Protocol",
-    shapes: &[&ROOT, &PROTOCOL],
-    rules: &[&FREEFORM, &NO_SERVICES],
-};
+pub(crate) const MARKERS: &[Marker] = &[
+    strong(|c| {
+        let name = c.object("protocol")?.get("name")?.as_str()?;
+        name.eq_ignore_ascii_case("acp").then(|| "`protocol.name` is acp".to_owned())
+    }),
+    at_path(|c| c.agrees(&["/acp.json", "/acp"], &["protocol", "capabilities", "version", "acp_version"])),
+];
 
-const ROOT: Shape = Shape {
-    code: "acp",
-    spec: "ACP discovery",
-    fields: &[
+findings! {
+    shape ROOT("acp", "ACP discovery") {
         must("api_base_url", Kind::Url, "Name the absolute base URL of the API."),
         must("capabilities", Kind::Object, "Publish `capabilities` with `services`."),
         may("transports", Kind::Texts, "List transports as strings."),
-    ],
-};
-const PROTOCOL: Shape = Shape {
-    code: "acp.protocol",
-    spec: "ACP discovery",
-    fields: &[
+    }
+    shape PROTOCOL("acp.protocol", "ACP discovery") {
         must("name", Kind::OneOf(&["acp"]), "State acp."),
         must("version", Kind::Text, "State the version of the protocol."),
-    ],
-};
-const FREEFORM: Rule = Rule {
-    code: "acp.freeform",
-    severity: Severity::Should,
-    spec: "ACP discovery",
-    wrong: "the file has a shape of its own",
-    fix: "Publish `protocol`, `api_base_url` and `capabilities.services`.",
-};
-const NO_SERVICES: Rule = Rule {
-    code: "acp.capabilities.services.missing",
-    severity: Severity::Should,
-    spec: "ACP discovery",
-    wrong: "no service is named",
-    fix: "List the services that the API offers in `capabilities.services`.",
-};
+    }
+    rule FREEFORM: Should("acp.freeform", "ACP discovery")
+        "the file has a shape of its own" => "Publish `protocol`, `api_base_url` and `capabilities.services`.";
+    rule NO_SERVICES: Should("acp.capabilities.services.missing", "ACP discovery")
+        "no service is named" => "List the services that the API offers in `capabilities.services`.";
+}
 
-/// Reads a discovery file.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.judge("ACP discovery", |code| code.starts_with("acp."));
     let Some(protocol) = root.object("protocol").filter(|protocol| protocol.has("name")) else {
@@ -60,15 +46,15 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.report_plainly(&FREEFORM, String::new());
         let business = root.object("merchant").unwrap_or_else(|| root.clone());
         generic::read(root, draft);
-        return generic::describe(&business, draft);
+        return header::describe(&business, draft);
     };
     draft.dialect(protocol.text("version"), None);
     draft.check(root, &ROOT);
     draft.check(&protocol, &PROTOCOL);
-    generic::describe(root, draft);
+    header::describe(root, draft);
     let url = draft.url(root, "api_base_url");
-    let mut interface = loose::interface(Protocol::Acp, url.clone());
-    interface.version = protocol.text("version").map(str::to_owned);
+    let mut interface = Interface::new(Protocol::Acp, url.clone());
+    interface.version = protocol.string("version");
     interface.transport = root.texts("transports").first().map(|text| (*text).to_owned());
     draft.manifest.interfaces.push(interface);
     let Some(capabilities) = root.object("capabilities") else { return };

@@ -3,9 +3,8 @@
 //! Decides which of them are manifests to follow and which are only pages. The text around an address is a title, never an
 //! instruction.
 
-use super::loose;
 use crate::draft::{self, Draft};
-use crate::model::{Follow, Protocol};
+use crate::model::{Follow, Interface, Link, Protocol};
 
 /// Links of one text that are kept; the longest list seen has 74.
 const LINKS_MAX: usize = 500;
@@ -75,6 +74,17 @@ fn is_description(file: &str) -> bool {
     named && [".json", ".yaml", ".yml"].iter().any(|ending| file.ends_with(ending))
 }
 
+/// Whether a text is the address of a document that could be a manifest.
+pub(crate) fn leads_to_manifest(text: &str) -> bool {
+    let is_address = text.starts_with('/') || text.starts_with("https://");
+    let is_document = [".json", ".txt", ".md", ".yaml"].iter().any(|ending| text.ends_with(ending))
+        || text.contains("/.well-known/");
+    is_address
+        && is_document
+        && !text.contains(char::is_whitespace)
+        && crate::address::split_method(text).0.is_none()
+}
+
 /// Keeps an address as a link, and as an interface where it is a server of tools.
 pub(crate) fn keep(found: &Found<'_>, draft: &mut Draft<'_>) {
     let plain = found.address.starts_with("https://") || found.address.starts_with('/');
@@ -87,12 +97,11 @@ pub(crate) fn keep(found: &Found<'_>, draft: &mut Draft<'_>) {
         return;
     }
     let class = classify(&url);
-    let known =
-        |url: &str| draft.manifest.interfaces.iter().any(|interface| interface.url.as_deref() == Some(url));
+    let known = |url: &str| draft.has_interface(url);
     if class.rel == "mcp" && !known(&url) {
-        draft.manifest.interfaces.push(loose::interface(Protocol::Mcp, Some(url.clone())));
+        draft.manifest.interfaces.push(Interface::new(Protocol::Mcp, Some(url.clone())));
     }
-    let mut link = loose::link(class.rel, url, class.follow);
+    let mut link = Link::new(class.rel, url, class.follow);
     link.title = draft::name(found.title);
     draft.manifest.links.push(link);
 }

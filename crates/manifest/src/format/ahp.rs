@@ -7,25 +7,20 @@
 
 use serde_json::{Value, json};
 
-use super::{generic, loose};
 use crate::draft::{self, Draft};
-use crate::model::{CapabilityKind, ExecutionModel, PolicyChoice, SafetyClass, Severity};
+use crate::format::detect::candidate::{Marker, strong};
+use crate::format::{endpoint, header, loose};
+use crate::model::{CapabilityKind, ExecutionModel, PolicyChoice, SafetyClass};
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
 use crate::safety;
+use crate::walk::List;
 
-pub(crate) const DIALECT: Dialect = Dialect {
-    title: "Agent Handshake Protocol",
-    shapes: &[&ROOT, &CAPABILITY],
-    rules: &[&NO_CONVERSE, &UNDECLARED_MODE],
-};
+pub(crate) const MARKERS: &[Marker] =
+    &[strong(|c| c.value("ahp").map(|version| format!("`ahp` is {version}")))];
 
-const MODES: &[&str] = &["MODE1", "MODE2", "MODE3"];
-
-const ROOT: Shape = Shape {
-    code: "ahp",
-    spec: "AHP 0.1 §5",
-    fields: &[
+findings! {
+    shape ROOT("ahp", "AHP 0.1 §5") {
         must("ahp", Kind::Text, "State the version, 0.1."),
         must("modes", Kind::Texts, "List the modes that the site supports."),
         must("endpoints", Kind::Object, "Name the endpoints `content` and, for MODE2 and MODE3, `converse`."),
@@ -33,40 +28,27 @@ const ROOT: Shape = Shape {
         may("authentication", Kind::Any, "State how to authenticate."),
         may("content_signals", Kind::Object, "Publish content signals as an object of truth values."),
         may("rate_limits", Kind::Object, "Publish rate limits as an object."),
-    ],
-};
-const CAPABILITY: Shape = Shape {
-    code: "ahp.capability",
-    spec: "AHP 0.1 §5.3",
-    fields: &[
+    }
+    shape CAPABILITY("ahp.capability", "AHP 0.1 §5.3") {
         must("name", Kind::Text, "Name the capability."),
         must("description", Kind::Text, "Say what it is for."),
         must("mode", Kind::OneOf(MODES), "State the mode that serves it."),
         may("response_types", Kind::Texts, "List response types as strings."),
         may("action_type", Kind::OneOf(&["query", "action", "async"]), "State query, action or async."),
-    ],
-};
-const NO_CONVERSE: Rule = Rule {
-    code: "ahp.endpoints.converse.missing",
-    severity: Severity::Must,
-    spec: "AHP 0.1 §5.2",
-    wrong: "MODE2 or MODE3 is declared without a `converse` endpoint",
-    fix: "Name `endpoints.converse`.",
-};
-const UNDECLARED_MODE: Rule = Rule {
-    code: "ahp.capability.mode.undeclared",
-    severity: Severity::Must,
-    spec: "AHP 0.1 §5.3",
-    wrong: "a capability uses a mode that `modes` does not list",
-    fix: "List the mode or correct the capability.",
-};
+    }
+    rule NO_CONVERSE: Must("ahp.endpoints.converse.missing", "AHP 0.1 §5.2")
+        "MODE2 or MODE3 is declared without a `converse` endpoint" => "Name `endpoints.converse`.";
+    rule UNDECLARED_MODE: Must("ahp.capability.mode.undeclared", "AHP 0.1 §5.3")
+        "a capability uses a mode that `modes` does not list" => "List the mode or correct the capability.";
+}
 
-/// Reads a manifest.
+const MODES: &[&str] = &["MODE1", "MODE2", "MODE3"];
+
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("ahp"), None);
     draft.judge("AHP 0.1", |code| code.starts_with("ahp."));
     draft.check(root, &ROOT);
-    generic::describe(root, draft);
+    header::describe(root, draft);
     draft.manifest.auth = root.value("authentication").map(loose::auth).unwrap_or_default();
     draft.manifest.rate_limit = root.object("rate_limits").and_then(|limits| {
         ["unauthenticated", "default", "authenticated"]
@@ -83,15 +65,14 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if converse.is_none() && modes.iter().any(|mode| matches!(*mode, "MODE2" | "MODE3")) {
         draft.report_plainly(&NO_CONVERSE, root.at("endpoints"));
     }
-    for capability in root.objects("capabilities") {
-        draft.check(&capability, &CAPABILITY);
+    draft.each(root, "capabilities", &List::of(&CAPABILITY), |capability, draft| {
         let mode = capability.text("mode").unwrap_or_default();
         if !mode.is_empty() && !modes.contains(&mode) {
             draft.report_plainly(&UNDECLARED_MODE, capability.at("mode"));
         }
         let url = if mode == "MODE1" { content.as_deref() } else { converse.as_deref() };
-        read_capability(&capability, mode, url, draft);
-    }
+        read_capability(capability, mode, url, draft);
+    });
 }
 
 fn read_signals(signals: &Object<'_>, draft: &mut Draft<'_>) {
@@ -116,7 +97,7 @@ fn read_capability(object: &Object<'_>, mode: &str, url: Option<&str>, draft: &m
     capability.tags = draft::tags(object.texts("response_types"));
     let method = if mode == "MODE1" { "GET" } else { "POST" };
     if let Some(address) = url.and_then(|url| draft.on_origin(url, &object.pointer)) {
-        loose::call(&mut capability, method, address);
+        endpoint::set_call(&mut capability, method, address);
     }
     if mode != "MODE1" {
         capability.invocation.native = Some(name.to_owned());

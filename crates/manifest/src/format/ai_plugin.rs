@@ -5,102 +5,59 @@
 //!
 //! Follows the OpenAI plugin manifest `v1` (2023).
 
-use super::{loose, openapi};
 use crate::auth;
 use crate::draft::{self, Draft};
-use crate::model::{Auth, AuthScheme, Follow, Severity};
+use crate::format::detect::candidate::{Marker, medium, strong};
+use crate::format::openapi;
+use crate::model::{Auth, AuthScheme, Follow, Link};
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
 
-pub(crate) const DIALECT: Dialect = Dialect {
-    title: "Plugin manifest (ai-plugin.json)",
-    shapes: &[&PLUGIN, &API, &AUTH],
-    rules: &[&RETIRED, &LONG_NAME, &API_TYPE, &PLACEHOLDER, &NOT_READ],
-};
+pub(crate) const MARKERS: &[Marker] = &[
+    strong(|c| {
+        let api = c.has("name_for_model") && c.object("api").is_some();
+        api.then(|| "`name_for_model` beside `api`".to_owned())
+    }),
+    medium(|c| {
+        let named = c.has("name_for_model") && c.has("description_for_model");
+        named.then(|| "`name_for_model` beside `description_for_model`, without `api`".to_owned())
+    }),
+];
 
-const PLUGIN: Shape = Shape {
-    code: "ai_plugin",
-    spec: "plugin manifest v1",
-    fields: &[
+findings! {
+    shape PLUGIN("ai_plugin", "plugin manifest v1") {
         must("schema_version", Kind::OneOf(&["v1"]), "State v1."),
         must("name_for_human", Kind::Text, "Name the plugin for people."),
-        must(
-            "name_for_model",
-            Kind::Form(is_model_name, "at most 50 letters, digits and underscores"),
-            "Use letters, digits and underscores, at most 50.",
-        ),
-        must(
-            "description_for_human",
-            Kind::Form(|text| text.chars().count() <= 120, "at most 120 characters"),
-            "Keep the description within 120 characters.",
-        ),
-        must(
-            "description_for_model",
-            Kind::Form(|text| text.chars().count() <= 8_000, "at most 8,000 characters"),
-            "Keep the description within 8,000 characters.",
-        ),
+        must("name_for_model", Kind::Form(is_model_name, "at most 50 letters, digits and underscores"), "Use letters, digits and underscores, at most 50."),
+        must("description_for_human", Kind::Form(|text| text.chars().count() <= 120, "at most 120 characters"), "Keep the description within 120 characters."),
+        must("description_for_model", Kind::Form(|text| text.chars().count() <= 8_000, "at most 8,000 characters"), "Keep the description within 8,000 characters."),
         must("auth", Kind::Object, "Publish `auth` with a `type`."),
         must("api", Kind::Object, "Publish `api` with `type` openapi and the `url` of the description."),
         must("logo_url", Kind::Text, "Name the logo's URL."),
         must("contact_email", Kind::Text, "Name an e-mail address."),
         must("legal_info_url", Kind::Text, "Name the URL of the legal information."),
-    ],
-};
-const API: Shape = Shape {
-    code: "ai_plugin.api",
-    spec: "plugin manifest v1",
-    fields: &[
+    }
+    shape API("ai_plugin.api", "plugin manifest v1") {
         must("type", Kind::Text, "State openapi."),
         must("url", Kind::Reference, "Name the absolute URL of the OpenAPI document."),
         may("is_user_authenticated", Kind::Bool, "Publish true or false."),
-    ],
-};
-const AUTH: Shape = Shape {
-    code: "ai_plugin.auth",
-    spec: "plugin manifest v1",
-    fields: &[must(
-        "type",
-        Kind::OneOf(&["none", "user_http", "service_http", "oauth"]),
-        "Use one of the four types.",
-    )],
-};
-const RETIRED: Rule = Rule {
-    code: "ai_plugin.retired",
-    severity: Severity::Note,
-    spec: "plugin manifest v1",
-    wrong: "plugins were withdrawn in 2024; current agents look for other manifests",
-    fix: "Publish an agent card, an MCP server card or an API catalog beside it.",
-};
-const LONG_NAME: Rule = Rule {
-    code: "ai_plugin.name_for_human.long",
-    severity: Severity::Should,
-    spec: "plugin manifest v1",
-    wrong: "the name for people is longer than 20 characters",
-    fix: "Keep the name within 20 characters.",
-};
-const API_TYPE: Rule = Rule {
-    code: "ai_plugin.api.type.not_openapi",
-    severity: Severity::Must,
-    spec: "plugin manifest v1",
-    wrong: "`api.type` is not openapi, the only type there is",
-    fix: "Describe the API in OpenAPI and link to it.",
-};
-const PLACEHOLDER: Rule = Rule {
-    code: "ai_plugin.api.url.placeholder",
-    severity: Severity::Must,
-    spec: "plugin manifest v1",
-    wrong: "`api.url` still holds a placeholder",
-    fix: "Substitute the host before publishing.",
-};
-const NOT_READ: Rule = Rule {
-    code: "ai_plugin.api.not_openapi_document",
-    severity: Severity::Should,
-    spec: "plugin manifest v1",
-    wrong: "the document at `api.url` is no OpenAPI description",
-    fix: "Serve the OpenAPI document at that address.",
-};
+    }
+    shape AUTH("ai_plugin.auth", "plugin manifest v1") {
+        must("type", Kind::OneOf(&["none", "user_http", "service_http", "oauth"]), "Use one of the four types."),
+    }
+    rule RETIRED: Note("ai_plugin.retired", "plugin manifest v1")
+        "plugins were withdrawn in 2024; current agents look for other manifests"
+            => "Publish an agent card, an MCP server card or an API catalog beside it.";
+    rule LONG_NAME: Should("ai_plugin.name_for_human.long", "plugin manifest v1")
+        "the name for people is longer than 20 characters" => "Keep the name within 20 characters.";
+    rule API_TYPE: Must("ai_plugin.api.type.not_openapi", "plugin manifest v1")
+        "`api.type` is not openapi, the only type there is" => "Describe the API in OpenAPI and link to it.";
+    rule PLACEHOLDER: Must("ai_plugin.api.url.placeholder", "plugin manifest v1")
+        "`api.url` still holds a placeholder" => "Substitute the host before publishing.";
+    rule NOT_READ: Should("ai_plugin.api.not_openapi_document", "plugin manifest v1")
+        "the document at `api.url` is no OpenAPI description" => "Serve the OpenAPI document at that address.";
+}
 
-/// Reads a plugin manifest.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let flavour = if root.has("api") { None } else { Some("derived") };
     draft.dialect(root.text("schema_version"), flavour);
@@ -111,8 +68,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.report_plainly(&LONG_NAME, root.at("name_for_human"));
     }
     read_header(root, draft);
-    if let Some(auth) = root.object("auth") {
-        draft.check(&auth, &AUTH);
+    if let Some(auth) = draft.checked(root, "auth", &AUTH) {
         draft.manifest.auth = vec![auth_of(&auth)];
     }
     if let Some(api) = root.object("api") {
@@ -123,13 +79,13 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
     let legal = root.text("legal_info_url").filter(|text| text.contains("://")).map(str::to_owned);
     let logo = root.text("logo_url").filter(|text| text.contains("://")).map(str::to_owned);
-    let privacy = root.text("privacy_policy_url").map(str::to_owned);
+    let privacy = root.string("privacy_policy_url");
     let manifest = &mut draft.manifest;
     manifest.name = draft::name(root.text_of(&["name_for_model", "name_for_human"]));
     manifest.title = draft::name(root.text("name_for_human"));
     manifest.description =
         draft::description(root.text_of(&["description_for_model", "description_for_human"]));
-    manifest.contact.email = root.text("contact_email").map(str::to_owned);
+    manifest.contact.email = root.string("contact_email");
     manifest.provider.logo = logo;
     manifest.policies.terms_url = legal;
     manifest.policies.privacy_url = privacy;
@@ -144,8 +100,8 @@ fn auth_of(auth: &Object<'_>) -> Auth {
         _ => auth::scheme(kind),
     });
     found.declared = Some(kind.to_owned());
-    found.authorize_url = auth.text("client_url").map(str::to_owned);
-    found.token_url = auth.text("authorization_url").map(str::to_owned);
+    found.authorize_url = auth.string("client_url");
+    found.token_url = auth.string("authorization_url");
     for scope in auth.text("scope").into_iter().flat_map(str::split_whitespace) {
         found.scopes.insert(scope.to_owned(), String::new());
     }
@@ -162,7 +118,7 @@ fn read_api(api: &Object<'_>, draft: &mut Draft<'_>) {
         return draft.report_plainly(&PLACEHOLDER, api.at("url"));
     }
     let Some(url) = draft.url(api, "url") else { return };
-    draft.manifest.links.push(loose::link("service-desc", url.clone(), Some(Follow::Merge)));
+    draft.manifest.links.push(Link::new("service-desc", url.clone(), Some(Follow::Merge)));
     let linked = draft.document.linked;
     let Some(description) = linked.iter().find(|linked| linked.url.as_str() == url) else { return };
     match openapi::parse_linked(description.bytes) {

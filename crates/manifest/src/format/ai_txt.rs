@@ -1,15 +1,11 @@
 //! ai.txt: no specification holds it together. What is read are the addresses in it and, in robots-like files, the name.
 
-use super::addresses;
 use crate::draft::{self, Draft};
-use crate::rule::Dialect;
+use crate::format::addresses;
 
 /// Lines that are read.
 const LINES_MAX: usize = 5_000;
 
-pub(crate) const DIALECT: Dialect = Dialect { title: "ai.txt", shapes: &[], rules: &[] };
-
-/// Reads a file.
 pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     for line in text.lines().take(LINES_MAX).map(str::trim) {
         if draft.manifest.name.is_none() {

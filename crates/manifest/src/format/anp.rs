@@ -5,85 +5,65 @@
 //!
 //! Follows ANP 1.0 to 1.1 (agent discovery, agent description).
 
-use super::{generic, loose};
 use crate::draft::{self, Draft};
-use crate::model::{CapabilityKind, Follow, Protocol, Severity};
+use crate::format::detect::candidate::{Marker, strong};
+use crate::format::header;
+use crate::model::{CapabilityKind, Follow, Interface, Link, Protocol};
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must, should};
+use crate::rule::{Kind, findings, may, must, should};
+use crate::walk::List;
 
 /// Agents and interfaces of one document that are kept.
 const ITEMS_MAX: usize = 1_000;
 
-pub(crate) const DIALECT: Dialect = Dialect {
-    title: "Agent Network Protocol",
-    shapes: &[&COLLECTION, &ITEM, &DESCRIPTION, &INTERFACE],
-    rules: &[&NO_ID],
-};
+pub(crate) const MARKERS: &[Marker] = &[strong(|c| {
+    let collection = c.text("@type") == Some("CollectionPage") && c.list("items").is_some();
+    let protocol = c.text("protocolType") == Some("ANP");
+    (collection || protocol).then(|| "a CollectionPage with items, or protocolType ANP".to_owned())
+})];
 
-const COLLECTION: Shape = Shape {
-    code: "anp.collection",
-    spec: "ANP agent discovery",
-    fields: &[
+findings! {
+    shape COLLECTION("anp.collection", "ANP agent discovery") {
         must("@context", Kind::Any, "Publish the JSON-LD context."),
         must("url", Kind::Reference, "Name the collection's own address."),
-    ],
-};
-const ITEM: Shape = Shape {
-    code: "anp.item",
-    spec: "ANP agent discovery",
-    fields: &[
+    }
+    shape ITEM("anp.item", "ANP agent discovery") {
         must("name", Kind::Text, "Name the agent."),
         should("@type", Kind::Text, "State the type of the item."),
-    ],
-};
-const DESCRIPTION: Shape = Shape {
-    code: "anp.description",
-    spec: "ANP agent description",
-    fields: &[
+    }
+    shape DESCRIPTION("anp.description", "ANP agent description") {
         must("protocolType", Kind::OneOf(&["ANP"]), "State ANP."),
         must("protocolVersion", Kind::Text, "State the version of the protocol."),
         must("name", Kind::Text, "Name the agent."),
         should("description", Kind::Text, "Say what the agent does."),
         may("interfaces", Kind::List, "List interfaces as objects."),
-    ],
-};
-const INTERFACE: Shape = Shape {
-    code: "anp.interface",
-    spec: "ANP agent description",
-    fields: &[
+    }
+    shape INTERFACE("anp.interface", "ANP agent description") {
         must("type", Kind::Text, "State the type of the interface."),
         must("protocol", Kind::Text, "Name the protocol of the interface."),
         may("url", Kind::Reference, "Name the address of the interface document."),
-    ],
-};
-const NO_ID: Rule = Rule {
-    code: "anp.item.id.missing",
-    severity: Severity::Must,
-    spec: "ANP agent discovery",
-    wrong: "an item has no `@id`, so its description cannot be found by the specification",
-    fix: "Name the address of the agent's description in `@id`.",
-};
+    }
+    rule NO_ID: Must("anp.item.id.missing", "ANP agent discovery")
+        "an item has no `@id`, so its description cannot be found by the specification"
+            => "Name the address of the agent's description in `@id`.";
+}
 
-/// Reads a collection or a description.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.judge("ANP", |code| code.starts_with("anp."));
-    generic::describe(root, draft);
+    header::describe(root, draft);
     if root.list("items").is_some() {
         draft.dialect(root.text("protocolVersion"), Some("collection"));
         draft.check(root, &COLLECTION);
-        for item in root.objects("items").take(ITEMS_MAX) {
-            draft.check(&item, &ITEM);
-            read_item(&item, draft);
-        }
+        draft.each(root, "items", &List::of(&ITEM).at_most(ITEMS_MAX), read_item);
         return;
     }
     draft.dialect(root.text("protocolVersion"), Some("description"));
     draft.check(root, &DESCRIPTION);
     if let Some(owner) = root.object("owner") {
         draft.manifest.provider.name = draft::name(owner.text("name"));
-        draft.manifest.provider.url = owner.text("url").map(str::to_owned);
+        draft.manifest.provider.url = owner.string("url");
     }
-    draft.manifest.provider.identity = root.text_of(&["did", "id"]).map(str::to_owned);
+    draft.manifest.provider.identity = root.string_of(&["did", "id"]);
     for interface in root.objects("interfaces").chain(root.objects("Interfaces")).take(ITEMS_MAX) {
         draft.check(&interface, &INTERFACE);
         read_interface(&interface, draft);
@@ -101,7 +81,7 @@ fn read_item(item: &Object<'_>, draft: &mut Draft<'_>) {
     capability.description = draft::description(item.text("description"));
     if let Some(address) = item.text(key).and_then(|text| draft.on_document(text, &item.at(key))) {
         let url = address.into_string();
-        draft.manifest.links.push(loose::link("agent-description", url.clone(), Some(Follow::Manifest)));
+        draft.manifest.links.push(Link::new("agent-description", url.clone(), Some(Follow::Manifest)));
         capability.invocation.url = Some(url);
         capability.invocation.protocol = Some(Protocol::Other);
     }
@@ -123,10 +103,10 @@ fn read_interface(interface: &Object<'_>, draft: &mut Draft<'_>) {
     let address = interface.text("url").and_then(|text| draft.on_document(text, &interface.at("url")));
     let url = address.map(crate::address::Address::into_string);
     if let (true, Some(url)) = (folded == "openapi", url.clone()) {
-        draft.manifest.links.push(loose::link("service-desc", url, Some(Follow::Manifest)));
+        draft.manifest.links.push(Link::new("service-desc", url, Some(Follow::Manifest)));
     }
-    let mut found = loose::interface(protocol, url);
+    let mut found = Interface::new(protocol, url);
     found.declared = draft::name(Some(declared));
-    found.version = interface.text("version").map(str::to_owned);
+    found.version = interface.string("version");
     draft.manifest.interfaces.push(found);
 }

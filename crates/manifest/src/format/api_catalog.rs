@@ -7,70 +7,40 @@
 
 use serde_json::Value;
 
-use super::loose;
 use crate::draft::{self, Draft};
-use crate::model::{Follow, Protocol, Severity};
+use crate::format::detect::candidate::{Marker, strong};
+use crate::model::{Follow, Interface, Link, Protocol};
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
 
 /// Links of one catalog that are kept; the largest seen has 74.
 const LINKS_MAX: usize = 1_000;
 
-pub(crate) const DIALECT: Dialect = Dialect {
-    title: "API catalog (RFC 9727)",
-    shapes: &[&CATALOG, &CONTEXT, &TARGET],
-    rules: &[&EXTRA, &NOT_TARGETS, &NO_DESCRIPTION, &REL_INSIDE],
-};
+pub(crate) const MARKERS: &[Marker] =
+    &[strong(|c| c.list("linkset").map(|_| "`linkset` is an array".to_owned()))];
 
-const CATALOG: Shape = Shape {
-    code: "api_catalog",
-    spec: "RFC 9264 §4.2.1",
-    fields: &[must("linkset", Kind::List, "Publish `linkset` as an array of link contexts.")],
-};
-const CONTEXT: Shape = Shape {
-    code: "api_catalog.context",
-    spec: "RFC 9264 §4.2.2",
-    fields: &[may("anchor", Kind::Reference, "Name the API's address as the anchor.")],
-};
-const TARGET: Shape = Shape {
-    code: "api_catalog.target",
-    spec: "RFC 9264 §4.2.3",
-    fields: &[
+findings! {
+    shape CATALOG("api_catalog", "RFC 9264 §4.2.1") {
+        must("linkset", Kind::List, "Publish `linkset` as an array of link contexts."),
+    }
+    shape CONTEXT("api_catalog.context", "RFC 9264 §4.2.2") {
+        may("anchor", Kind::Reference, "Name the API's address as the anchor."),
+    }
+    shape TARGET("api_catalog.target", "RFC 9264 §4.2.3") {
         must("href", Kind::Reference, "Name the target's address."),
         may("type", Kind::Text, "State the media type in a string."),
         may("title", Kind::Text, "Publish the title in a string."),
-    ],
-};
-const EXTRA: Rule = Rule {
-    code: "api_catalog.extra_member",
-    severity: Severity::Must,
-    spec: "RFC 9264 §4.2.1",
-    wrong: "a member other than `linkset` stands at the top level",
-    fix: "Move what it says into link contexts, or drop it.",
-};
-const NOT_TARGETS: Rule = Rule {
-    code: "api_catalog.relation.not_targets",
-    severity: Severity::Must,
-    spec: "RFC 9264 §4.2.2",
-    wrong: "a member of a link context is not an array of targets",
-    fix: "Write every relation as an array of objects with `href`.",
-};
-const NO_DESCRIPTION: Rule = Rule {
-    code: "api_catalog.service_desc.missing",
-    severity: Severity::Should,
-    spec: "RFC 9727 §4",
-    wrong: "no link leads to a description that a program can read",
-    fix: "Link each API's OpenAPI document as `service-desc`.",
-};
-const REL_INSIDE: Rule = Rule {
-    code: "api_catalog.target.rel_inside",
-    severity: Severity::Should,
-    spec: "RFC 9264 §4.2.2",
-    wrong: "the relation is written inside the target instead of naming the array",
-    fix: "Use the relation as the member's name.",
-};
+    }
+    rule EXTRA: Must("api_catalog.extra_member", "RFC 9264 §4.2.1")
+        "a member other than `linkset` stands at the top level" => "Move what it says into link contexts, or drop it.";
+    rule NOT_TARGETS: Must("api_catalog.relation.not_targets", "RFC 9264 §4.2.2")
+        "a member of a link context is not an array of targets" => "Write every relation as an array of objects with `href`.";
+    rule NO_DESCRIPTION: Should("api_catalog.service_desc.missing", "RFC 9727 §4")
+        "no link leads to a description that a program can read" => "Link each API's OpenAPI document as `service-desc`.";
+    rule REL_INSIDE: Should("api_catalog.target.rel_inside", "RFC 9264 §4.2.2")
+        "the relation is written inside the target instead of naming the array" => "Use the relation as the member's name.";
+}
 
-/// Reads a catalog.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.judge("RFC 9727", |code| code.starts_with("api_catalog."));
     draft.check(root, &CATALOG);
@@ -88,10 +58,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_context(context: &Object<'_>, draft: &mut Draft<'_>) {
     draft.check(context, &CONTEXT);
     if let Some(anchor) = draft.url(context, "anchor") {
-        let known =
-            draft.manifest.interfaces.iter().any(|interface| interface.url.as_deref() == Some(&anchor));
+        let known = draft.has_interface(&anchor);
         if !known && draft.manifest.interfaces.len() < LINKS_MAX && anchor != draft.base().as_str() {
-            draft.manifest.interfaces.push(loose::interface(Protocol::Http, Some(anchor)));
+            draft.manifest.interfaces.push(Interface::new(Protocol::Http, Some(anchor)));
         }
     }
     for (relation, targets) in context.map.iter().filter(|(name, _)| *name != "anchor") {
@@ -126,7 +95,7 @@ fn read_target(target: &Object<'_>, relation: &str, draft: &mut Draft<'_>) {
     {
         return;
     }
-    let mut link = loose::link(relation, url, follow(relation, media_type.as_deref()));
+    let mut link = Link::new(relation, url, follow(relation, media_type.as_deref()));
     link.media_type = media_type;
     link.title = draft::name(target.text("title"));
     if link.url == draft.base().as_str() {

@@ -9,60 +9,45 @@
 
 use serde_json::Value;
 
-use super::{a2a, inline, loose, mcp};
 use crate::draft::{self, Draft};
-use crate::model::{Capability, CapabilityKind, Follow, Integrity, Protocol, Severity};
+use crate::format::detect::candidate::{Marker, strong};
+use crate::format::{a2a, inline, mcp};
+use crate::model::{Capability, CapabilityKind, Follow, Integrity, Link, Protocol};
 use crate::name::Host;
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
 
 /// Catalogs within catalogs that are read; published ones nest once.
 const NESTING_MAX: usize = 4;
 /// Representative queries kept of one catalog.
 const QUERIES_MAX: usize = 100;
 
-pub(crate) const DIALECT: Dialect = Dialect {
-    title: "AI catalog (ARD)",
-    shapes: &[&CATALOG, &HOST, &ENTRY, &TRUST],
-    rules: &[
-        &NO_TYPE,
-        &MEDIA_TYPE,
-        &IDENTIFIER,
-        &VALUE_OR_REFERENCE,
-        &QUERIES,
-        &SPEC_VERSION,
-        &FOREIGN,
-        &NESTED,
-    ],
-};
+pub(crate) const MARKERS: &[Marker] = &[
+    strong(|c| {
+        let entry = c.list("entries")?.iter().find_map(Value::as_object)?;
+        let shaped = ["identifier", "type", "mediaType"].iter().any(|key| entry.contains_key(*key));
+        let named = c.has("specVersion") || c.is_file(&["/ard.json", "/ai-catalog.json"]);
+        (shaped && named).then(|| "`entries` holds objects with identifier or type".to_owned())
+    }),
+    strong(|c| {
+        let named = c.list("entries")?.is_empty() && c.has("specVersion");
+        named.then(|| "`specVersion` beside an empty `entries`".to_owned())
+    }),
+];
 
-const CATALOG: Shape = Shape {
-    code: "ard",
-    spec: "ARD 0.9 §4.1",
-    fields: &[
+findings! {
+    shape CATALOG("ard", "ARD 0.9 §4.1") {
         must("entries", Kind::List, "List the catalog's entries."),
         may("host", Kind::Object, "Publish `host` with `displayName`."),
-    ],
-};
-const HOST: Shape = Shape {
-    code: "ard.host",
-    spec: "ARD 0.9 §4.3",
-    fields: &[
+    }
+    shape HOST("ard.host", "ARD 0.9 §4.3") {
         must("displayName", Kind::Text, "Name the publisher of the catalog."),
         may("identifier", Kind::Text, "Publish a DID or a domain."),
         may("documentationUrl", Kind::Url, "Publish an absolute URL."),
         may("logoUrl", Kind::Url, "Publish an absolute URL."),
-    ],
-};
-const ENTRY: Shape = Shape {
-    code: "ard.entry",
-    spec: "ARD 0.9 §4.2",
-    fields: &[
-        must(
-            "identifier",
-            Kind::Text,
-            "Give the entry an identifier such as urn:air:example.com:agent:assistant.",
-        ),
+    }
+    shape ENTRY("ard.entry", "ARD 0.9 §4.2") {
+        must("identifier", Kind::Text, "Give the entry an identifier such as urn:air:example.com:agent:assistant."),
         must("displayName", Kind::Text, "Name the entry."),
         may("url", Kind::Url, "Publish the absolute URL of the artefact."),
         may("data", Kind::Object, "Embed the artefact as an object."),
@@ -71,74 +56,32 @@ const ENTRY: Shape = Shape {
         may("capabilities", Kind::Texts, "Publish the names of skills or tools as strings."),
         may("representativeQueries", Kind::Texts, "Publish example queries as strings."),
         may("metadata", Kind::Object, "Publish extensions as a map of plain values."),
-    ],
-};
-const TRUST: Shape = Shape {
-    code: "ard.trust_manifest",
-    spec: "ARD 0.9 §5.1",
-    fields: &[
+    }
+    shape TRUST("ard.trust_manifest", "ARD 0.9 §5.1") {
         must("identity", Kind::Text, "Name the identity: a DID, a SPIFFE id or an https URL."),
         may("identityType", Kind::OneOf(&["spiffe", "did", "https", "other"]), "Use one of the four words."),
-    ],
-};
-const NO_TYPE: Rule = Rule {
-    code: "ard.entry.type.missing",
-    severity: Severity::Must,
-    spec: "ARD 0.9 §4.2",
-    wrong: "an entry has neither `type` nor `mediaType`",
-    fix: "State the media type of the artefact, such as application/mcp-server-card+json.",
-};
-const MEDIA_TYPE: Rule = Rule {
-    code: "ard.entry.media_type.renamed",
-    severity: Severity::Should,
-    spec: "ARD 0.9 §4.2",
-    wrong: "`mediaType` is the older name of `type`",
-    fix: "Publish `type`; you may keep `mediaType` beside it.",
-};
-const IDENTIFIER: Rule = Rule {
-    code: "ard.entry.identifier.not_urn_air",
-    severity: Severity::Must,
-    spec: "ARD 0.9 §4.2.1",
-    wrong: "the identifier is not of the form urn:air:<publisher domain>:<namespace>:<name>",
-    fix: "Use urn:air: with your own domain; AI Catalog allows any URI, ARD does not.",
-};
-const VALUE_OR_REFERENCE: Rule = Rule {
-    code: "ard.entry.value_or_reference",
-    severity: Severity::Must,
-    spec: "ARD 0.9 §3.4",
-    wrong: "an entry needs exactly one of `url` and `data`",
-    fix: "Link to the artefact or embed it, not both.",
-};
-const QUERIES: Rule = Rule {
-    code: "ard.entry.representative_queries.count",
-    severity: Severity::Should,
-    spec: "ARD 0.9 §4.2",
-    wrong: "representative queries should number two to five",
-    fix: "Publish two to five queries that the entry answers.",
-};
-const SPEC_VERSION: Rule = Rule {
-    code: "ard.spec_version.unknown",
-    severity: Severity::Should,
-    spec: "ARD 0.9 §4.1",
-    wrong: "`specVersion` is not 1.0",
-    fix: "State 1.0, or leave it out as ARD 0.91 allows.",
-};
-const FOREIGN: Rule = Rule {
-    code: "ard.entry.publisher.foreign",
-    severity: Severity::Note,
-    spec: "ARD 0.9 §4.2.1",
-    wrong: "the publisher in the identifier is another site than the one that serves the catalog",
-    fix: "Use your own domain for what you publish; name others' artefacts by their own identifiers.",
-};
-const NESTED: Rule = Rule {
-    code: "ard.nested.too_deep",
-    severity: Severity::Note,
-    spec: "agentdex limits",
-    wrong: "catalogs nested deeper than four levels are not read",
-    fix: "Link to inner catalogs instead of embedding them.",
-};
+    }
+    rule NO_TYPE: Must("ard.entry.type.missing", "ARD 0.9 §4.2")
+        "an entry has neither `type` nor `mediaType`"
+            => "State the media type of the artefact, such as application/mcp-server-card+json.";
+    rule MEDIA_TYPE: Should("ard.entry.media_type.renamed", "ARD 0.9 §4.2")
+        "`mediaType` is the older name of `type`" => "Publish `type`; you may keep `mediaType` beside it.";
+    rule IDENTIFIER: Must("ard.entry.identifier.not_urn_air", "ARD 0.9 §4.2.1")
+        "the identifier is not of the form urn:air:<publisher domain>:<namespace>:<name>"
+            => "Use urn:air: with your own domain; AI Catalog allows any URI, ARD does not.";
+    rule VALUE_OR_REFERENCE: Must("ard.entry.value_or_reference", "ARD 0.9 §3.4")
+        "an entry needs exactly one of `url` and `data`" => "Link to the artefact or embed it, not both.";
+    rule QUERIES: Should("ard.entry.representative_queries.count", "ARD 0.9 §4.2")
+        "representative queries should number two to five" => "Publish two to five queries that the entry answers.";
+    rule SPEC_VERSION: Should("ard.spec_version.unknown", "ARD 0.9 §4.1")
+        "`specVersion` is not 1.0" => "State 1.0, or leave it out as ARD 0.91 allows.";
+    rule FOREIGN: Note("ard.entry.publisher.foreign", "ARD 0.9 §4.2.1")
+        "the publisher in the identifier is another site than the one that serves the catalog"
+            => "Use your own domain for what you publish; name others' artefacts by their own identifiers.";
+    rule NESTED: Note("ard.nested.too_deep", "agentdex limits")
+        "catalogs nested deeper than four levels are not read" => "Link to inner catalogs instead of embedding them.";
+}
 
-/// Reads a catalog.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("specVersion"), None);
     draft.judge("ARD 0.9", |code| code.starts_with("ard."));
@@ -158,18 +101,16 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_host(host: &Object<'_>, draft: &mut Draft<'_>) {
     draft.check(host, &HOST);
     let logo = draft.url(host, "logoUrl");
-    if let Some(url) = draft.url(host, "documentationUrl") {
-        draft.manifest.links.push(loose::link("docs", url, None));
-    }
+    draft.link(host, "documentationUrl", "docs", None);
     let manifest = &mut draft.manifest;
     manifest.name = draft::name(host.text("displayName"));
     manifest.provider.name.clone_from(&manifest.name);
-    manifest.provider.identity = host.text("identifier").map(str::to_owned);
+    manifest.provider.identity = host.string("identifier");
     manifest.provider.logo = logo;
     if let Some(trust) = host.object("trustManifest") {
         manifest.integrity.signed = trust.has("signature");
-        manifest.policies.privacy_url = trust.text("privacyPolicyUrl").map(str::to_owned);
-        manifest.policies.terms_url = trust.text("termsOfServiceUrl").map(str::to_owned);
+        manifest.policies.privacy_url = trust.string("privacyPolicyUrl");
+        manifest.policies.terms_url = trust.string("termsOfServiceUrl");
         draft.check(&trust, &TRUST);
     }
 }
@@ -202,7 +143,7 @@ fn read_entry(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
     queries.extend(capability.examples.iter().take(QUERIES_MAX.saturating_sub(queries.len())).cloned());
     if let Some(url) = draft.url(entry, "url") {
         refer(artefact, &url, &mut capability);
-        let mut link = loose::link("catalog-entry", url, artefact.follow());
+        let mut link = Link::new("catalog-entry", url, artefact.follow());
         link.media_type = (!media_type.is_empty()).then_some(media_type);
         link.title = draft::name(entry.text("displayName"));
         draft.manifest.links.push(link);
@@ -239,9 +180,7 @@ fn check_entry(entry: &Object<'_>, draft: &mut Draft<'_>) {
     if entry.list("representativeQueries").is_some_and(|queries| !(2..=5).contains(&queries.len())) {
         draft.report_plainly(&QUERIES, entry.at("representativeQueries"));
     }
-    if let Some(trust) = entry.object("trustManifest") {
-        draft.check(&trust, &TRUST);
-    }
+    draft.checked(entry, "trustManifest", &TRUST);
 }
 
 /// The domain in `urn:air:<publisher>:<namespace>:<name>`.

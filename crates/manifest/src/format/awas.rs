@@ -2,28 +2,37 @@
 //!
 //! Follows AWAS 1.1 (December 2025). Companion files of the same project that only say where the actions are become links.
 
-use super::{generic, loose};
-use crate::draft::{self, Draft};
-use crate::model::{CapabilityKind, Follow, SafetyClass, Tristate};
+use crate::draft::Draft;
+use crate::format::detect::candidate::{Marker, at_path, medium, strong};
+use crate::format::{addresses, endpoint, header, loose};
+use crate::model::{CapabilityKind, Follow, Link, SafetyClass, Tristate};
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
+use crate::walk::List;
 use crate::{safety, schema};
 
-pub(crate) const DIALECT: Dialect = Dialect { title: "AWAS actions", shapes: &[&ROOT, &ACTION], rules: &[] };
+pub(crate) const MARKERS: &[Marker] = &[
+    strong(|c| {
+        let schema = c.text("$schema").filter(|schema| schema.contains("awas.dev"))?;
+        Some(format!("`$schema` is {schema}"))
+    }),
+    medium(|c| {
+        let named = c
+            .object("endpoints")?
+            .values()
+            .find_map(|value| value.as_str().filter(|v| v.ends_with("/awas.json")))?;
+        Some(format!("`endpoints` leads to {named}"))
+    }),
+    at_path(|c| c.agrees(&["/ai-actions.json"], &["actions"])),
+];
 
-const ROOT: Shape = Shape {
-    code: "awas",
-    spec: "AWAS 1.1",
-    fields: &[
+findings! {
+    shape ROOT("awas", "AWAS 1.1") {
         must("specVersion", Kind::Text, "State the version of AWAS."),
         must("name", Kind::Text, "Name the site."),
         must("actions", Kind::List, "List the actions as objects."),
-    ],
-};
-const ACTION: Shape = Shape {
-    code: "awas.action",
-    spec: "AWAS 1.1",
-    fields: &[
+    }
+    shape ACTION("awas.action", "AWAS 1.1") {
         must("id", Kind::Text, "Give the action an id."),
         must("name", Kind::Text, "Name the action."),
         must("method", Kind::Text, "State the HTTP method."),
@@ -31,41 +40,32 @@ const ACTION: Shape = Shape {
         may("intent", Kind::OneOf(&["read", "write", "delete"]), "State read, write or delete."),
         may("sideEffect", Kind::Text, "State the side effect in a word."),
         may("inputs", Kind::List, "List inputs as objects with `name`."),
-    ],
-};
+    }
+}
 
 /// Reads a file of actions, or one that leads to it.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("specVersion"), None);
     draft.judge("AWAS 1.1", |code| code.starts_with("awas."));
-    generic::describe(root, draft);
+    header::describe(root, draft);
     if let Some(endpoints) = root.object("endpoints").filter(|_| root.list("actions").is_none()) {
         for key in endpoints.map.keys() {
-            let leads = endpoints.text(key).is_some_and(crate::detect::leads_to_manifest);
+            let leads = endpoints.text(key).is_some_and(addresses::leads_to_manifest);
             if leads && let Some(url) = draft.url(&endpoints, key) {
                 let follow = url.ends_with("/awas.json").then_some(Follow::Manifest);
-                draft.manifest.links.push(loose::link(key, url, follow));
+                draft.manifest.links.push(Link::new(key, url, follow));
             }
         }
         return;
     }
     draft.check(root, &ROOT);
-    for action in root.objects("actions") {
-        if draft.is_full() {
-            return;
-        }
-        draft.check(&action, &ACTION);
-        read_action(&action, draft);
-    }
+    draft.each(root, "actions", &List::of(&ACTION), read_action);
 }
 
 fn read_action(action: &Object<'_>, draft: &mut Draft<'_>) {
-    let id = action.text("id").unwrap_or_default();
-    let name = action.text("name").unwrap_or_default();
-    let mut capability = draft.capability(CapabilityKind::Action, id, name, action.pointer.clone());
-    capability.description = draft::description(action.text("description"));
+    let mut capability = draft.begin(CapabilityKind::Action, action, &["id"], &["name"]);
     if let Some(published) = action.text("endpoint") {
-        loose::endpoint(published, action.text("method"), &action.at("endpoint"), &mut capability, draft);
+        endpoint::read(published, action.text("method"), &action.at("endpoint"), &mut capability, draft);
     }
     let method = capability.invocation.method.as_deref();
     let inputs = action.value("inputs");

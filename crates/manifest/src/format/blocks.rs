@@ -6,10 +6,10 @@
 
 use serde_json::Value;
 
-use super::{addresses, loose};
 use crate::address;
 use crate::draft::Draft;
-use crate::model::{Format, Payment, Protocol};
+use crate::format::{addresses, loose};
+use crate::model::{Format, Interface, Payment, Protocol};
 use crate::object::Object;
 
 /// Blocks and links of one kind that are taken from one document.
@@ -71,9 +71,9 @@ fn add_server(block: Option<&Value>, protocol: Protocol, draft: &mut Draft<'_>) 
     if addresses::classify(&url).follow.is_some() {
         return addresses::keep(&addresses::Found { title: None, address: &url }, draft);
     }
-    let known = draft.manifest.interfaces.iter().any(|interface| interface.url.as_deref() == Some(&url));
+    let known = draft.has_interface(&url);
     if !known && draft.manifest.interfaces.len() < ITEMS_MAX {
-        let mut interface = loose::interface(protocol, Some(url));
+        let mut interface = Interface::new(protocol, Some(url));
         interface.transport = transport.map(str::to_owned);
         draft.manifest.interfaces.push(interface);
     }

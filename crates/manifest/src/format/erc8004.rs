@@ -5,23 +5,21 @@
 //!
 //! Follows ERC-8004 registration-v1.
 
-use super::{a2a, generic, loose};
-use crate::detect;
 use crate::draft::{self, Draft};
-use crate::model::{Follow, Payment, Protocol, Severity};
+use crate::format::detect::candidate::{Marker, strong};
+use crate::format::{a2a, addresses, header};
+use crate::model::{Follow, Interface, Link, Payment, Protocol};
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
+use crate::walk::List;
 
-pub(crate) const DIALECT: Dialect = Dialect {
-    title: "ERC-8004 registration",
-    shapes: &[&ROOT, &SERVICE, &REGISTRATION],
-    rules: &[&OLD_NAME],
-};
+pub(crate) const MARKERS: &[Marker] = &[strong(|c| {
+    let kind = c.text("type").filter(|kind| kind.to_ascii_lowercase().contains("eip-8004"))?;
+    Some(format!("`type` is {kind}"))
+})];
 
-const ROOT: Shape = Shape {
-    code: "erc8004",
-    spec: "ERC-8004 registration-v1",
-    fields: &[
+findings! {
+    shape ROOT("erc8004", "ERC-8004 registration-v1") {
         must("type", Kind::Text, "State https://eips.ethereum.org/EIPS/eip-8004#registration-v1."),
         must("name", Kind::Text, "Name the agent."),
         must("description", Kind::Text, "Say what the agent does."),
@@ -31,50 +29,35 @@ const ROOT: Shape = Shape {
         may("supportedTrust", Kind::Texts, "List trust models as strings."),
         may("active", Kind::Bool, "Publish true or false."),
         may("x402Support", Kind::Bool, "Publish true or false."),
-    ],
-};
-const SERVICE: Shape = Shape {
-    code: "erc8004.service",
-    spec: "ERC-8004 registration-v1",
-    fields: &[
+    }
+    shape SERVICE("erc8004.service", "ERC-8004 registration-v1") {
         must("name", Kind::Text, "Name the kind of service: A2A, MCP, web, OASF, ENS, DID."),
         must("endpoint", Kind::Text, "Name the endpoint."),
         may("version", Kind::Text, "State the version in a string."),
-    ],
-};
-const REGISTRATION: Shape = Shape {
-    code: "erc8004.registration",
-    spec: "ERC-8004 registration-v1",
-    fields: &[
+    }
+    shape REGISTRATION("erc8004.registration", "ERC-8004 registration-v1") {
         must("agentId", Kind::Any, "State the agent's id in the registry."),
         must("agentRegistry", Kind::Text, "Name the registry as namespace:chain:address."),
-    ],
-};
-const OLD_NAME: Rule = Rule {
-    code: "erc8004.endpoints.renamed",
-    severity: Severity::Should,
-    spec: "ERC-8004 registration-v1",
-    wrong: "`endpoints` is the older name of `services`",
-    fix: "Publish `services`.",
-};
+    }
+    rule OLD_NAME: Should("erc8004.endpoints.renamed", "ERC-8004 registration-v1")
+        "`endpoints` is the older name of `services`" => "Publish `services`.";
+}
 
-/// Reads a registration.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(Some("registration-v1"), None);
     draft.judge("ERC-8004 registration-v1", |code| code.starts_with("erc8004."));
     draft.check(root, &ROOT);
-    generic::describe(root, draft);
-    draft.manifest.provider.logo = root.text("image").map(str::to_owned);
+    header::describe(root, draft);
+    draft.manifest.provider.logo = root.string("image");
     if root.has("endpoints") && !root.has("services") {
         draft.report_plainly(&OLD_NAME, root.at("endpoints"));
     }
-    for registration in root.objects("registrations") {
-        draft.check(&registration, &REGISTRATION);
+    draft.each(root, "registrations", &List::of(&REGISTRATION), |registration, draft| {
         let id = registration.value("agentId").map(ToString::to_string).unwrap_or_default();
         let registry = registration.text("agentRegistry").unwrap_or_default();
         let identity = format!("{registry}:{}", id.trim_matches('"'));
         draft.manifest.provider.identity.get_or_insert(identity);
-    }
+    });
     if root.flag("x402Support") == Some(true) {
         draft.manifest.payments.push(Payment { scheme: Some("x402".to_owned()), ..Payment::default() });
     }
@@ -100,13 +83,13 @@ fn read_service(service: &Object<'_>, draft: &mut Draft<'_>) {
         _ => Protocol::Other,
     };
     if let (Protocol::A2a, Some(url)) =
-        (protocol, address.clone().filter(|url| detect::leads_to_manifest(url)))
+        (protocol, address.clone().filter(|url| addresses::leads_to_manifest(url)))
     {
-        draft.manifest.links.push(loose::link("agent-card", url, Some(Follow::Manifest)));
+        draft.manifest.links.push(Link::new("agent-card", url, Some(Follow::Manifest)));
         return;
     }
-    let mut interface = loose::interface(protocol, address);
+    let mut interface = Interface::new(protocol, address);
     interface.declared = draft::name(Some(name));
-    interface.version = service.text("version").map(str::to_owned);
+    interface.version = service.string("version");
     draft.manifest.interfaces.push(interface);
 }

@@ -3,67 +3,56 @@
 //! Follows agent-json/spec 1.0 (February 2026).
 
 use crate::draft::{self, Draft};
-use crate::format::loose;
+use crate::format::detect::candidate::{Marker, strong};
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
+use crate::walk::List;
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { title: "agent.json facts", shapes: &[&ROOT, &SUBJECT, &FACT], rules: &[] };
+pub(crate) const MARKERS: &[Marker] = &[strong(|c| {
+    let dated = c.object("subject").is_some() && c.has("last_reviewed");
+    dated.then(|| "`subject` beside `last_reviewed`".to_owned())
+})];
 
-const ROOT: Shape = Shape {
-    code: "facts",
-    spec: "agent-json 1.0",
-    fields: &[
+findings! {
+    shape ROOT("facts", "agent-json 1.0") {
         must("schema_version", Kind::Text, "State the version, 1.0."),
         must("subject", Kind::Object, "Say whom the facts are about."),
         must("facts", Kind::List, "List the facts as objects with `key` and `value`."),
         must("last_reviewed", Kind::Text, "State the date of the last review."),
-    ],
-};
-const SUBJECT: Shape = Shape {
-    code: "facts.subject",
-    spec: "agent-json 1.0",
-    fields: &[
+    }
+    shape SUBJECT("facts.subject", "agent-json 1.0") {
         must("name", Kind::Text, "Name the subject."),
         must("domain", Kind::Text, "Name the subject's domain."),
         may("type", Kind::Text, "Publish the type in a string."),
         may("urls", Kind::Object, "Publish addresses as a map from purpose to URL."),
-    ],
-};
-const FACT: Shape = Shape {
-    code: "facts.fact",
-    spec: "agent-json 1.0",
-    fields: &[
+    }
+    shape FACT("facts.fact", "agent-json 1.0") {
         must("key", Kind::Text, "Name the fact."),
         must("value", Kind::Any, "State the fact."),
         may("evidence", Kind::List, "Publish evidence as an array of addresses."),
-    ],
-};
+    }
+}
 
 /// Reads the subject, its addresses and the two facts that say whom to write to.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("schema_version"), None);
     draft.judge("agent-json 1.0", |code| code.starts_with("facts."));
     draft.check(root, &ROOT);
-    draft.manifest.updated_at = root.text("last_reviewed").map(str::to_owned);
-    if let Some(subject) = root.object("subject") {
-        draft.check(&subject, &SUBJECT);
+    draft.manifest.updated_at = root.string("last_reviewed");
+    if let Some(subject) = draft.checked(root, "subject", &SUBJECT) {
         draft.manifest.name = draft::name(subject.text("name"));
         draft.manifest.provider.name.clone_from(&draft.manifest.name);
-        draft.manifest.declared_origin = subject.text("domain").map(str::to_owned);
+        draft.manifest.declared_origin = subject.string("domain");
         if let Some(urls) = subject.object("urls") {
             for purpose in urls.map.keys() {
-                if let Some(url) = draft.url(&urls, purpose) {
-                    draft.manifest.links.push(loose::link(purpose, url, None));
-                }
+                draft.link(&urls, purpose, purpose, None);
             }
         }
     }
-    for fact in root.objects("facts") {
-        draft.check(&fact, &FACT);
+    draft.each(root, "facts", &List::of(&FACT), |fact, draft| {
         let contact = &mut draft.manifest.contact;
         if matches!(fact.text("key"), Some("support_email" | "contact_email")) && contact.email.is_none() {
-            contact.email = fact.text("value").map(str::to_owned);
+            contact.email = fact.string("value");
         }
-    }
+    });
 }

@@ -5,94 +5,35 @@
 
 use serde_json::{Map, Value};
 
-use super::inline;
 use crate::address;
-use crate::detect::SERVICE_KEYS;
 use crate::draft::{self, Draft};
+use crate::format::{endpoint, header, inline};
 use crate::json::{push_index, push_name};
-use crate::model::{Capability, CapabilityKind, Contact, Protocol};
+use crate::model::{Capability, CapabilityKind, Protocol};
 use crate::object::{Object, texts};
 use crate::schema;
-use crate::text;
 
-/// Reads what such documents have in common.
+/// Members under which services list what they offer.
+pub(crate) const SERVICE_KEYS: &[&str] = &[
+    "actions",
+    "tools",
+    "capabilities",
+    "endpoints",
+    "skills",
+    "services",
+    "flows",
+    "intents",
+    "interfaces",
+    "data",
+    "agents",
+    "apis",
+    "operations",
+    "resources",
+];
+
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
-    describe(root, draft);
+    header::describe(root, draft);
     offers(root, draft);
-}
-
-/// Name, description, version, provider and contact under their usual names.
-pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let about = ["agent", "site", "service", "app", "info"].iter().find_map(|key| root.object(key));
-    let inner = about.as_ref().unwrap_or(root);
-    let either = |keys: &[&str]| root.text_of(keys).or_else(|| inner.text_of(keys));
-    let manifest = &mut draft.manifest;
-    manifest.name =
-        draft::name(either(&["name", "title", "display_name", "displayName", "site_name", "service"]));
-    manifest.description = description_of(root).or_else(|| description_of(inner));
-    manifest.document_version = draft::name(either(&["version"]));
-    manifest.updated_at = draft::name(either(&[
-        "updated_at",
-        "updatedAt",
-        "updated",
-        "last_updated",
-        "lastUpdated",
-        "generated_at",
-    ]));
-    manifest.language = draft::name(either(&["language", "lang", "inLanguage"]));
-    manifest.tags = draft::tags(root.texts("tags").into_iter().chain(root.texts("keywords")));
-    manifest.declared_origin =
-        either(&["url", "website", "homepage", "domain", "origin", "site_url"]).map(str::to_owned);
-    match root.value("provider").or_else(|| root.value("publisher")).or_else(|| root.value("organization")) {
-        Some(Value::String(name)) => manifest.provider.name = draft::name(Some(name)),
-        Some(Value::Object(map)) => {
-            let provider = Object { map, pointer: root.at("provider") };
-            manifest.provider.name = draft::name(provider.text_of(&["name", "organization", "title"]));
-            manifest.provider.url = provider.text_of(&["url", "website", "homepage"]).map(str::to_owned);
-        }
-        _ => {}
-    }
-    manifest.contact =
-        root.value("contact").or_else(|| inner.value("contact")).map(contact).unwrap_or_default();
-}
-
-/// A contact of any shape: an address, or an object with addresses.
-pub(crate) fn contact(value: &Value) -> Contact {
-    let mut contact = Contact::default();
-    match value {
-        Value::String(text) => sort_contact(&mut contact, text),
-        Value::Object(map) => {
-            map.values().filter_map(Value::as_str).for_each(|text| sort_contact(&mut contact, text));
-        }
-        Value::Array(list) => {
-            list.iter().filter_map(Value::as_str).for_each(|text| sort_contact(&mut contact, text));
-        }
-        _ => {}
-    }
-    contact
-}
-
-fn sort_contact(contact: &mut Contact, text: &str) {
-    let text = text::capped(text.trim(), draft::NAME_CHARS_MAX);
-    let address = text.strip_prefix("mailto:").unwrap_or(text);
-    let slot = if crate::check::is_email(address) {
-        &mut contact.email
-    } else if text.starts_with("https://") || text.starts_with("http://") {
-        &mut contact.url
-    } else {
-        &mut contact.other
-    };
-    if slot.is_none() && !text.is_empty() {
-        *slot = Some(address.to_owned());
-    }
-}
-
-fn description_of(object: &Object<'_>) -> Option<String> {
-    let text = object.text_of(&["description", "summary", "purpose", "intent", "about", "tagline"]);
-    draft::description(text).or_else(|| {
-        let nested = object.object("description")?;
-        draft::description(nested.text_of(&["long", "full", "what", "short", "text"]))
-    })
 }
 
 /// The first member that offers something, inside a wrapper if need be.
@@ -206,7 +147,7 @@ pub(crate) fn from_object(
     let label = object.text_of(&["name", "title", "label", "display_name"]).or(name).unwrap_or(native_id);
     let mut capability = draft.capability(kind_of(key), native_id, label, object.pointer.clone());
     capability.title = draft::name(object.text("title")).filter(|title| *title != capability.name);
-    capability.description = description_of(object);
+    capability.description = header::description_of(object);
     capability.tags = draft::tags(object.texts("tags"));
     capability.examples = draft::tags(object.texts("examples"));
     if let Some(published) =
@@ -246,30 +187,7 @@ fn address_from(published: &str, capability: &mut Capability, draft: &Draft<'_>)
     let Some(address) = looks_like.then(|| address::on_origin(draft.base(), rest)).flatten() else {
         return false;
     };
-    set_address(capability, address);
+    endpoint::set(capability, address);
     capability.invocation.method = method.map(str::to_owned);
     true
-}
-
-/// Takes the address of a string field, resolved against the served origin, and reports one that is unusable.
-pub(crate) fn endpoint(
-    published: &Object<'_>,
-    key: &str,
-    capability: &mut Capability,
-    draft: &mut Draft<'_>,
-) {
-    let Some(text) = published.text(key) else { return };
-    if let Some(address) = draft.on_origin(text, &published.at(key)) {
-        set_address(capability, address);
-    }
-}
-
-/// Stores an address where its kind belongs.
-pub(crate) fn set_address(capability: &mut Capability, address: address::Address) {
-    let is_socket = address.as_str().starts_with("ws");
-    capability.invocation.protocol = Some(if is_socket { Protocol::WebSocket } else { Protocol::Http });
-    match address {
-        address::Address::Fixed(url) => capability.invocation.url = Some(url),
-        address::Address::Template(template) => capability.invocation.url_template = Some(template),
-    }
 }

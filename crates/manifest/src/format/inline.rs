@@ -5,9 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{a2a, mcp, openapi};
-use crate::detect;
 use crate::draft::Draft;
+use crate::format::{a2a, detect, mcp, openapi};
 use crate::model::{Detection, Format, Strength};
 use crate::object::Object;
 

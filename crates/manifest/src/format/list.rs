@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Body, generic};
+use crate::document::Body;
 use crate::draft::Draft;
+use crate::format::generic;
 
 /// Reads each element as an agent or service of which little is known.
 pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {

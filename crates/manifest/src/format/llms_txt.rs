@@ -4,40 +4,22 @@
 //!
 //! Follows llmstxt.org (September 2024): an H1, an optional quotation, H2 sections with lists of links.
 
-use super::addresses;
 use crate::draft::{self, Draft};
-use crate::model::Severity;
-use crate::rule::{Dialect, Rule};
+use crate::format::addresses;
+use crate::rule::findings;
 
 /// Lines that are read; the longest file seen has 3,800.
 const LINES_MAX: usize = 20_000;
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { title: "llms.txt", shapes: &[], rules: &[&NO_TITLE, &NO_SECTION, &NO_LINKS] };
+findings! {
+    rule NO_TITLE: Must("llms_txt.title.missing", "llmstxt.org")
+        "the file does not begin with an H1" => "Begin with `# ` and the name of the site.";
+    rule NO_SECTION: Should("llms_txt.sections.missing", "llmstxt.org")
+        "there is no H2 section" => "Group links under `## ` headings.";
+    rule NO_LINKS: Should("llms_txt.links.missing", "llmstxt.org")
+        "there is no list of Markdown links" => "List pages as `- [title](url): note`.";
+}
 
-const NO_TITLE: Rule = Rule {
-    code: "llms_txt.title.missing",
-    severity: Severity::Must,
-    spec: "llmstxt.org",
-    wrong: "the file does not begin with an H1",
-    fix: "Begin with `# ` and the name of the site.",
-};
-const NO_SECTION: Rule = Rule {
-    code: "llms_txt.sections.missing",
-    severity: Severity::Should,
-    spec: "llmstxt.org",
-    wrong: "there is no H2 section",
-    fix: "Group links under `## ` headings.",
-};
-const NO_LINKS: Rule = Rule {
-    code: "llms_txt.links.missing",
-    severity: Severity::Should,
-    spec: "llmstxt.org",
-    wrong: "there is no list of Markdown links",
-    fix: "List pages as `- [title](url): note`.",
-};
-
-/// Reads a file.
 pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     draft.judge("llmstxt.org", |code| code.starts_with("llms_txt."));
     let lines = || text.lines().take(LINES_MAX).map(str::trim);

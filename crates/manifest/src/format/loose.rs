@@ -5,14 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use super::generic;
-use crate::address::{self, Address};
 use crate::auth;
-use crate::draft::Draft;
-use crate::model::{
-    Auth, AuthScheme, Capability, CapabilityAuth, Follow, Interface, Link, Payment, Protocol, RateLimit,
-    Tristate,
-};
+use crate::model::{Auth, AuthScheme, CapabilityAuth, Payment, RateLimit, Tristate};
 use crate::object::{self, Object};
 use crate::quantity;
 use crate::schema;
@@ -64,9 +58,8 @@ pub(crate) fn auth(value: &Value) -> Vec<Auth> {
 
 fn read_details(auth: &mut Auth, object: &Object<'_>) {
     let url = |keys: &[&str]| object.text_of(keys).filter(|text| text.contains("://")).map(str::to_owned);
-    auth.location = object.text_of(&["in", "location"]).map(str::to_owned);
-    auth.name =
-        object.text_of(&["header", "name", "header_name", "headerName", "parameter"]).map(str::to_owned);
+    auth.location = object.string_of(&["in", "location"]);
+    auth.name = object.string_of(&["header", "name", "header_name", "headerName", "parameter"]);
     if object.has("header") {
         auth.location = Some("header".to_owned());
     }
@@ -96,39 +89,6 @@ fn auth_of_word(word: &str) -> Auth {
         auth.declared = Some(word.trim().to_owned());
     }
     auth
-}
-
-/// A link with nothing but its relation and its address.
-pub(crate) fn link(rel: &str, url: String, follow: Option<Follow>) -> Link {
-    Link { rel: rel.to_owned(), url, media_type: None, title: None, follow }
-}
-
-/// An interface with nothing but its protocol and its address.
-pub(crate) const fn interface(protocol: Protocol, url: Option<String>) -> Interface {
-    Interface { protocol, declared: None, url, version: None, transport: None, auth_ref: None }
-}
-
-/// Puts an address and a method on a capability that is called over plain HTTP.
-pub(crate) fn call(capability: &mut Capability, method: &str, address: Address) {
-    generic::set_address(capability, address);
-    capability.invocation.method = Some(method.to_owned());
-}
-
-/// Reads an address that may carry its method in front (`GET /x`); a method stated elsewhere wins.
-pub(crate) fn endpoint(
-    published: &str,
-    method: Option<&str>,
-    pointer: &str,
-    capability: &mut Capability,
-    draft: &mut Draft<'_>,
-) {
-    let (prefixed, published) = address::split_method(published);
-    let method = method.map(str::to_ascii_uppercase).or_else(|| prefixed.map(str::to_owned));
-    let Some(address) = draft.on_origin(published, pointer) else { return };
-    match method.filter(|method| address::is_method(method)) {
-        Some(method) => call(capability, &method, address),
-        None => generic::set_address(capability, address),
-    }
 }
 
 /// Whether credentials are needed, by the schemes that apply.

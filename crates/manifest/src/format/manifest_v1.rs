@@ -5,39 +5,33 @@
 //!
 //! Follows mhaidi95/agent-manifest-specs 1.0 (May 2026).
 
-use super::loose;
 use crate::draft::{self, Draft};
-use crate::model::{CapabilityKind, Confirmation, RateLimit, SafetyClass, Severity, Tristate, TypeSource};
+use crate::format::detect::candidate::{Marker, strong};
+use crate::format::loose;
+use crate::model::{CapabilityKind, Confirmation, RateLimit, SafetyClass, Tristate, TypeSource};
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
+use crate::walk::List;
 use crate::{safety, schema};
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { title: "Agent Manifest v1", shapes: &[&ROOT, &APP, &ACTION], rules: &[&UNKNOWN_ACTION] };
+pub(crate) const MARKERS: &[Marker] = &[strong(|c| {
+    let app = c.has("manifest_version") && c.object("app").is_some();
+    app.then(|| "`manifest_version` beside `app`".to_owned())
+})];
 
-const ROOT: Shape = Shape {
-    code: "manifest_v1",
-    spec: "Agent Manifest 1.0",
-    fields: &[
+findings! {
+    shape ROOT("manifest_v1", "Agent Manifest 1.0") {
         must("manifest_version", Kind::OneOf(&["1.0"]), "State 1.0."),
         must("app", Kind::Object, "Describe the app with `name` and `url`."),
         must("actions", Kind::List, "List the actions as objects."),
         may("approval_rules", Kind::List, "Publish rules of approval as an array."),
-    ],
-};
-const APP: Shape = Shape {
-    code: "manifest_v1.app",
-    spec: "Agent Manifest 1.0",
-    fields: &[
+    }
+    shape APP("manifest_v1.app", "Agent Manifest 1.0") {
         must("name", Kind::Text, "Name the app."),
         must("url", Kind::Url, "Name the app's absolute URL."),
         may("description", Kind::Text, "Describe the app in a string."),
-    ],
-};
-const ACTION: Shape = Shape {
-    code: "manifest_v1.action",
-    spec: "Agent Manifest 1.0",
-    fields: &[
+    }
+    shape ACTION("manifest_v1.action", "Agent Manifest 1.0") {
         must("id", Kind::Text, "Give the action an id."),
         must("description", Kind::Text, "Say what the action does."),
         must("risk", Kind::OneOf(&["low", "medium", "high"]), "State low, medium or high."),
@@ -45,28 +39,21 @@ const ACTION: Shape = Shape {
         may("parameters", Kind::Object, "Publish parameters as a map from name to descriptor."),
         may("requires_approval", Kind::Bool, "Publish true or false."),
         may("rate_limit_per_minute", Kind::Integer, "Publish a whole number."),
-    ],
-};
-const UNKNOWN_ACTION: Rule = Rule {
-    code: "manifest_v1.approval_rule.action.unknown",
-    severity: Severity::Should,
-    spec: "Agent Manifest 1.0",
-    wrong: "a rule of approval names an action that does not exist",
-    fix: "Correct the id or drop the rule.",
-};
+    }
+    rule UNKNOWN_ACTION: Should("manifest_v1.approval_rule.action.unknown", "Agent Manifest 1.0")
+        "a rule of approval names an action that does not exist" => "Correct the id or drop the rule.";
+}
 
-/// Reads a manifest.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("manifest_version"), None);
     draft.judge("Agent Manifest 1.0", |code| code.starts_with("manifest_v1."));
     draft.check(root, &ROOT);
-    if let Some(app) = root.object("app") {
-        draft.check(&app, &APP);
+    if let Some(app) = draft.checked(root, "app", &APP) {
         let manifest = &mut draft.manifest;
         manifest.name = draft::name(app.text("name"));
         manifest.description = draft::description(app.text("description"));
-        manifest.declared_origin = app.text("url").map(str::to_owned);
-        manifest.provider.logo = app.text("logo_url").map(str::to_owned);
+        manifest.declared_origin = app.string("url");
+        manifest.provider.logo = app.string("logo_url");
     }
     if let Some(auth) = root.value("auth") {
         draft.manifest.auth = loose::auth(auth);
@@ -83,17 +70,12 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
             }
         }
     }
-    for action in root.objects("actions") {
-        draft.check(&action, &ACTION);
-        read_action(&action, &approved, draft);
-    }
+    draft.each(root, "actions", &List::of(&ACTION), |action, draft| read_action(action, &approved, draft));
 }
 
 fn read_action(action: &Object<'_>, approved: &[&str], draft: &mut Draft<'_>) {
     let id = action.text("id").unwrap_or_default();
-    let name = action.text_of(&["name", "title"]).unwrap_or_default();
-    let mut capability = draft.capability(CapabilityKind::Action, id, name, action.pointer.clone());
-    capability.description = draft::description(action.text("description"));
+    let mut capability = draft.begin(CapabilityKind::Action, action, &["id"], &["name", "title"]);
     capability.parameters = action.value("parameters").and_then(|value| schema::loose(value, None, None));
     capability.auth.scopes = draft::tags(action.texts("scopes"));
     capability.auth.required = Tristate::from_option((!capability.auth.scopes.is_empty()).then_some(true));

@@ -1,7 +1,7 @@
 //! A document that only says where others are: its addresses become links to follow once.
 
-use crate::detect::leads_to_manifest;
 use crate::draft::{self, Draft};
+use crate::format::addresses;
 use crate::model::{Follow, Link};
 use crate::object::Object;
 
@@ -10,7 +10,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.name = draft::name(root.text_of(&["name", "title"]));
     draft.manifest.description = draft::description(root.text("description"));
     for key in root.map.keys() {
-        let Some(published) = root.text(key).filter(|text| leads_to_manifest(text)) else { continue };
+        let Some(published) = root.text(key).filter(|text| addresses::leads_to_manifest(text)) else {
+            continue;
+        };
         let Some(address) = draft.on_document(published, &root.at(key)) else { continue };
         draft.manifest.links.push(Link {
             rel: key.clone(),

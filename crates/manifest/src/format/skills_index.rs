@@ -5,72 +5,49 @@
 //!
 //! Follows the Agent Skills discovery RFC 0.2.0 (12 March 2026) and its predecessor 0.1, which lists `files`.
 
-use super::{generic, loose};
 use crate::draft::{self, Draft};
-use crate::model::{CapabilityKind, Integrity, Protocol, Severity};
+use crate::format::detect::candidate::{Marker, strong};
+use crate::format::{endpoint, header};
+use crate::model::{CapabilityKind, Integrity, Link, Protocol};
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
+use crate::walk::List;
 
-pub(crate) const DIALECT: Dialect = Dialect {
-    title: "Agent Skills index",
-    shapes: &[&INDEX, &SKILL],
-    rules: &[&NO_SCHEMA, &UNKNOWN_SCHEMA, &DUPLICATE],
-};
+pub(crate) const MARKERS: &[Marker] = &[
+    strong(|c| {
+        let schema = c.text("$schema").filter(|schema| schema.contains("agentskills"))?;
+        Some(format!("`$schema` is {schema}"))
+    }),
+    strong(|c| {
+        let skills = c.list("skills").is_some() && c.is_file(&["skills/index.json"]);
+        skills.then(|| "`skills` in an index below /skills/".to_owned())
+    }),
+];
+
+findings! {
+    shape INDEX("skills_index", "Agent Skills discovery 0.2.0") {
+        must("skills", Kind::List, "List the skills as objects."),
+    }
+    shape SKILL("skills_index.skill", "Agent Skills discovery 0.2.0") {
+        must("name", Kind::Form(is_skill_name, "1 to 64 lower-case letters, digits and single hyphens"), "Use lower-case letters, digits and hyphens."),
+        must("type", Kind::OneOf(&["skill-md", "archive"]), "State skill-md or archive."),
+        must("description", Kind::Form(|text| text.chars().count() <= 1_024, "at most 1,024 characters"), "Say in at most 1,024 characters what the skill is for."),
+        must("url", Kind::Reference, "Name the artefact's address."),
+        must("digest", Kind::Form(is_digest, "sha256: and 64 hexadecimal digits"), "Publish the artefact's SHA-256 as sha256:<hex>."),
+        may("files", Kind::Texts, "List files as strings; 0.2.0 has none."),
+    }
+    rule NO_SCHEMA: Should("skills_index.schema.missing", "Agent Skills discovery 0.2.0")
+        "`$schema` is missing, so the index is taken for version 0.1"
+            => "Publish `$schema`: https://schemas.agentskills.io/discovery/0.2.0/schema.json.";
+    rule UNKNOWN_SCHEMA: Must("skills_index.schema.unknown", "Agent Skills discovery 0.2.0")
+        "`$schema` is not a published one; clients must not read an index of an unknown schema"
+            => "Publish `$schema`: https://schemas.agentskills.io/discovery/0.2.0/schema.json.";
+    rule DUPLICATE: Must("skills_index.skill.name.duplicate", "Agent Skills discovery 0.2.0")
+        "two skills have the same name" => "Give every skill a name of its own.";
+}
 
 const SCHEMA_0_2: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
 
-const INDEX: Shape = Shape {
-    code: "skills_index",
-    spec: "Agent Skills discovery 0.2.0",
-    fields: &[must("skills", Kind::List, "List the skills as objects.")],
-};
-const SKILL: Shape = Shape {
-    code: "skills_index.skill",
-    spec: "Agent Skills discovery 0.2.0",
-    fields: &[
-        must(
-            "name",
-            Kind::Form(is_skill_name, "1 to 64 lower-case letters, digits and single hyphens"),
-            "Use lower-case letters, digits and hyphens.",
-        ),
-        must("type", Kind::OneOf(&["skill-md", "archive"]), "State skill-md or archive."),
-        must(
-            "description",
-            Kind::Form(|text| text.chars().count() <= 1_024, "at most 1,024 characters"),
-            "Say in at most 1,024 characters what the skill is for.",
-        ),
-        must("url", Kind::Reference, "Name the artefact's address."),
-        must(
-            "digest",
-            Kind::Form(is_digest, "sha256: and 64 hexadecimal digits"),
-            "Publish the artefact's SHA-256 as sha256:<hex>.",
-        ),
-        may("files", Kind::Texts, "List files as strings; 0.2.0 has none."),
-    ],
-};
-const NO_SCHEMA: Rule = Rule {
-    code: "skills_index.schema.missing",
-    severity: Severity::Should,
-    spec: "Agent Skills discovery 0.2.0",
-    wrong: "`$schema` is missing, so the index is taken for version 0.1",
-    fix: "Publish `$schema`: https://schemas.agentskills.io/discovery/0.2.0/schema.json.",
-};
-const UNKNOWN_SCHEMA: Rule = Rule {
-    code: "skills_index.schema.unknown",
-    severity: Severity::Must,
-    spec: "Agent Skills discovery 0.2.0",
-    wrong: "`$schema` is not a published one; clients must not read an index of an unknown schema",
-    fix: "Publish `$schema`: https://schemas.agentskills.io/discovery/0.2.0/schema.json.",
-};
-const DUPLICATE: Rule = Rule {
-    code: "skills_index.skill.name.duplicate",
-    severity: Severity::Must,
-    spec: "Agent Skills discovery 0.2.0",
-    wrong: "two skills have the same name",
-    fix: "Give every skill a name of its own.",
-};
-
-/// Reads an index.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let schema = root.text("$schema");
     draft.dialect(Some(if schema.is_some() { "0.2.0" } else { "0.1" }), None);
@@ -81,36 +58,25 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         Some(_) => {}
     }
     draft.check(root, &INDEX);
-    generic::describe(root, draft);
-    let mut names = std::collections::BTreeSet::new();
-    for skill in root.objects("skills") {
-        if draft.is_full() {
-            return;
-        }
-        draft.check(&skill, &SKILL);
-        if skill.text("name").is_some_and(|name| !names.insert(name)) {
-            draft.report_plainly(&DUPLICATE, skill.at("name"));
-        }
-        read_skill(&skill, draft);
-    }
+    header::describe(root, draft);
+    draft.each(root, "skills", &List::of(&SKILL).unique("name", &DUPLICATE), read_skill);
 }
 
 fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     let name = skill.text_of(&["name", "id"]).unwrap_or_default();
-    let mut capability = draft.capability(CapabilityKind::Skill, name, "", skill.pointer.clone());
-    capability.description = draft::description(skill.text("description"));
+    let mut capability = draft.begin(CapabilityKind::Skill, skill, &["name", "id"], &[]);
     capability.tags = draft::tags(skill.texts("tags").into_iter().chain(skill.text("type")));
     capability.title = draft::name(skill.text_of(&["title", "displayName"]));
-    let published = skill.text_of(&["url", "href", "path"]).map(str::to_owned);
+    let published = skill.string_of(&["url", "href", "path"]);
     let published = published.or_else(|| skill.has("files").then(|| format!("{name}/SKILL.md")));
     if let Some(address) = published.and_then(|published| draft.on_document(&published, &skill.at("url"))) {
-        generic::set_address(&mut capability, address);
+        endpoint::set(&mut capability, address);
         capability.invocation.protocol = Some(Protocol::Http);
         if let Some(url) = capability.invocation.url.clone() {
-            draft.manifest.links.push(loose::link("skill", url, None));
+            draft.manifest.links.push(Link::new("skill", url, None));
         }
     }
-    let digest = skill.text("digest").map(str::to_owned);
+    let digest = skill.string("digest");
     let digest = digest.or_else(|| skill.text("sha256").map(|hex| format!("sha256:{hex}")));
     if digest.is_some() {
         capability.integrity = Some(Integrity { signed: false, verified: None, digest });

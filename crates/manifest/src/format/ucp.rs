@@ -8,88 +8,52 @@
 
 use serde_json::Value;
 
-use super::{generic, loose};
 use crate::draft::{self, Draft};
-use crate::model::{CapabilityKind, Interface, Payment, Protocol, Severity};
+use crate::format::detect::candidate::{Marker, at_path, strong};
+use crate::format::{generic, header};
+use crate::model::{CapabilityKind, Interface, Link, Payment, Protocol};
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
+use crate::walk::List;
 
-pub(crate) const DIALECT: Dialect = Dialect {
-    title: "Universal Commerce Protocol",
-    shapes: &[&PROFILE, &SERVICE, &CAPABILITY],
-    rules: &[&VERSION, &NAME, &OLD_SHAPE, &FREEFORM],
-};
+pub(crate) const MARKERS: &[Marker] = &[
+    strong(|c| c.object("ucp").map(|_| "`ucp` is an object".to_owned())),
+    at_path(|c| {
+        c.agrees(&["/ucp", "/ucp.json"], &["ucp", "services", "capabilities", "ucp_version", "protocol"])
+    }),
+];
+
+findings! {
+    shape PROFILE("ucp", "UCP 2026-04-08 profile") {
+        must("version", Kind::Text, "State the date of a released version."),
+        must("services", Kind::Object, "Publish services as a map from reverse-domain name to bindings."),
+        must("capabilities", Kind::Any, "Publish capabilities as a map from reverse-domain name to versions."),
+        may("payment_handlers", Kind::Object, "Publish payment handlers as a map."),
+    }
+    shape SERVICE("ucp.service", "UCP 2026-04-08 profile") {
+        must("version", Kind::Text, "State the service's version."),
+        must("transport", Kind::OneOf(&["rest", "mcp", "a2a", "embedded"]), "State rest, mcp, a2a or embedded."),
+        may("endpoint", Kind::Url, "Name the absolute URL of the service."),
+    }
+    shape CAPABILITY("ucp.capability", "UCP 2026-04-08 profile") {
+        must("version", Kind::Text, "State the capability's version."),
+        may("spec", Kind::Url, "Name the absolute URL of its specification."),
+        may("schema", Kind::Url, "Name the absolute URL of its schema."),
+    }
+    rule VERSION: Must("ucp.version.unreleased", "UCP 2026-04-08 profile")
+        "the version is not one that was released" => "State 2026-01-11, 2026-01-23 or 2026-04-08.";
+    rule NAME: Must("ucp.name.not_reverse_domain", "UCP 2026-04-08 profile")
+        "a service or capability is not named by a reverse domain" => "Use names such as dev.ucp.shopping.checkout.";
+    rule OLD_SHAPE: Should("ucp.shape.old", "UCP 2026-01-23 profile")
+        "services or capabilities have the shape of 2026-01-11" => "Publish maps from name to an array of versions.";
+    rule FREEFORM: Must("ucp.freeform", "UCP 2026-04-08 profile")
+        "`ucp` is not an object, so no UCP client can read the file" => "Publish the profile under `ucp`.";
+}
 
 const VERSIONS: &[&str] = &["2026-01-11", "2026-01-23", "2026-04-08"];
 /// Services and capabilities of one profile that are kept.
 const ITEMS_MAX: usize = 500;
 
-const PROFILE: Shape = Shape {
-    code: "ucp",
-    spec: "UCP 2026-04-08 profile",
-    fields: &[
-        must("version", Kind::Text, "State the date of a released version."),
-        must("services", Kind::Object, "Publish services as a map from reverse-domain name to bindings."),
-        must(
-            "capabilities",
-            Kind::Any,
-            "Publish capabilities as a map from reverse-domain name to versions.",
-        ),
-        may("payment_handlers", Kind::Object, "Publish payment handlers as a map."),
-    ],
-};
-const SERVICE: Shape = Shape {
-    code: "ucp.service",
-    spec: "UCP 2026-04-08 profile",
-    fields: &[
-        must("version", Kind::Text, "State the service's version."),
-        must(
-            "transport",
-            Kind::OneOf(&["rest", "mcp", "a2a", "embedded"]),
-            "State rest, mcp, a2a or embedded.",
-        ),
-        may("endpoint", Kind::Url, "Name the absolute URL of the service."),
-    ],
-};
-const CAPABILITY: Shape = Shape {
-    code: "ucp.capability",
-    spec: "UCP 2026-04-08 profile",
-    fields: &[
-        must("version", Kind::Text, "State the capability's version."),
-        may("spec", Kind::Url, "Name the absolute URL of its specification."),
-        may("schema", Kind::Url, "Name the absolute URL of its schema."),
-    ],
-};
-const VERSION: Rule = Rule {
-    code: "ucp.version.unreleased",
-    severity: Severity::Must,
-    spec: "UCP 2026-04-08 profile",
-    wrong: "the version is not one that was released",
-    fix: "State 2026-01-11, 2026-01-23 or 2026-04-08.",
-};
-const NAME: Rule = Rule {
-    code: "ucp.name.not_reverse_domain",
-    severity: Severity::Must,
-    spec: "UCP 2026-04-08 profile",
-    wrong: "a service or capability is not named by a reverse domain",
-    fix: "Use names such as dev.ucp.shopping.checkout.",
-};
-const OLD_SHAPE: Rule = Rule {
-    code: "ucp.shape.old",
-    severity: Severity::Should,
-    spec: "UCP 2026-01-23 profile",
-    wrong: "services or capabilities have the shape of 2026-01-11",
-    fix: "Publish maps from name to an array of versions.",
-};
-const FREEFORM: Rule = Rule {
-    code: "ucp.freeform",
-    severity: Severity::Must,
-    spec: "UCP 2026-04-08 profile",
-    wrong: "`ucp` is not an object, so no UCP client can read the file",
-    fix: "Publish the profile under `ucp`.",
-};
-
-/// Reads a profile.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.judge("UCP", |code| code.starts_with("ucp."));
     let Some(profile) = root.object("ucp") else {
@@ -104,7 +68,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.report(&VERSION, profile.at("version"), format!("{version} was not released"));
     }
     let business = root.object("business").unwrap_or_else(|| root.clone());
-    generic::describe(&business, draft);
+    header::describe(&business, draft);
     draft.manifest.document_version = None;
     let services = read_services(&profile, draft);
     read_capabilities(&profile, &services, draft);
@@ -121,10 +85,9 @@ fn read_services(profile: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> 
     if let Some(services) = profile.object("services") {
         for name in services.map.keys().take(ITEMS_MAX) {
             check_name(name, &services.at(name), draft);
-            for binding in services.objects(name) {
-                draft.check(&binding, &SERVICE);
-                found.extend(bound(&binding, binding.text("transport"), name, draft));
-            }
+            draft.each(&services, name, &List::of(&SERVICE), |binding, draft| {
+                found.extend(bound(binding, binding.text("transport"), name, draft));
+            });
             let Some(old) = services.object(name) else { continue };
             draft.report_plainly(&OLD_SHAPE, old.pointer.clone());
             for transport in ["rest", "mcp", "a2a", "embedded"] {
@@ -154,10 +117,10 @@ fn bound(
         Some("a2a") => Protocol::A2a,
         _ => Protocol::Ucp,
     };
-    let mut interface = loose::interface(protocol, Some(url));
+    let mut interface = Interface::new(protocol, Some(url));
     interface.declared = Some(service.to_owned());
     interface.transport = transport.map(str::to_owned);
-    interface.version = binding.text("version").map(str::to_owned);
+    interface.version = binding.string("version");
     Some(interface)
 }
 
@@ -206,7 +169,7 @@ fn add(
     capability.invocation.native = Some(name.to_owned());
     capability.invocation.url = service.and_then(|service| service.url.clone());
     if let Some(docs) = about.and_then(|about| draft.url(about, "spec")) {
-        draft.manifest.links.push(loose::link("spec", docs, None));
+        draft.manifest.links.push(Link::new("spec", docs, None));
     }
     draft.push(capability);
 }

@@ -4,67 +4,50 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{generic, loose};
 use crate::address;
 use crate::draft::{self, Draft};
+use crate::format::detect::candidate::{Marker, strong};
+use crate::format::{endpoint, header, loose};
 use crate::model::CapabilityKind;
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
 use crate::schema::{Demand, Parameters, Place};
+use crate::walk::List;
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { title: "Web2Agent (W2A)", shapes: &[&ROOT, &SITE, &SKILL], rules: &[] };
+pub(crate) const MARKERS: &[Marker] =
+    &[strong(|c| c.value("w2a").map(|version| format!("`w2a` is {version}")))];
 
-const ROOT: Shape = Shape {
-    code: "w2a",
-    spec: "W2A 1.0",
-    fields: &[
+findings! {
+    shape ROOT("w2a", "W2A 1.0") {
         must("w2a", Kind::Text, "State the version, 1.0."),
         must("site", Kind::Object, "Describe the site."),
         must("skills", Kind::List, "List the skills as objects."),
-    ],
-};
-const SITE: Shape = Shape {
-    code: "w2a.site",
-    spec: "W2A 1.0",
-    fields: &[
+    }
+    shape SITE("w2a.site", "W2A 1.0") {
         must("name", Kind::Text, "Name the site."),
         must("type", Kind::Text, "State the kind of site."),
         may("language", Kind::Text, "State the language as a BCP 47 tag."),
         may("description", Kind::Text, "Describe the site in a string."),
-    ],
-};
-const SKILL: Shape = Shape {
-    code: "w2a.skill",
-    spec: "W2A 1.0",
-    fields: &[
+    }
+    shape SKILL("w2a.skill", "W2A 1.0") {
         must("id", Kind::Text, "Give the skill an id."),
         must("intent", Kind::Text, "Say in words what the skill is for."),
-        must(
-            "action",
-            Kind::Form(is_action, "a method and a path, such as GET /search"),
-            "Write a method and a path.",
-        ),
+        must("action", Kind::Form(is_action, "a method and a path, such as GET /search"), "Write a method and a path."),
         may("input", Kind::Object, "Publish the input as a map from name to type."),
         may("output", Kind::Object, "Publish the output as a map from name to type."),
         may("auth", Kind::Text, "Name the credentials, or none."),
-    ],
-};
+    }
+}
 
-/// Reads a manifest.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("w2a"), None);
     draft.judge("W2A 1.0", |code| code.starts_with("w2a."));
     draft.check(root, &ROOT);
-    generic::describe(root, draft);
-    if let Some(site) = root.object("site") {
-        draft.check(&site, &SITE);
-        draft.manifest.language = site.text("language").map(str::to_owned);
+    header::describe(root, draft);
+    if let Some(site) = draft.checked(root, "site", &SITE) {
+        draft.manifest.language = site.string("language");
     }
-    for skill in root.objects("skills") {
-        draft.check(&skill, &SKILL);
-        read_skill(&skill, draft);
-    }
+    draft.each(root, "skills", &List::of(&SKILL), read_skill);
 }
 
 fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
@@ -73,7 +56,7 @@ fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     capability.title = draft::name(skill.text("intent"));
     capability.description = draft::description(skill.text_of(&["description", "intent"]));
     if let Some(action) = skill.text("action") {
-        loose::endpoint(action, None, &skill.at("action"), &mut capability, draft);
+        endpoint::read(action, None, &skill.at("action"), &mut capability, draft);
     }
     let (method, address) = (capability.invocation.method.as_deref(), capability.invocation.endpoint());
     if let Some(input) = skill.object("input") {

@@ -2,63 +2,49 @@
 //!
 //! Follows the informal `webmcp/0.1` listing; the tools themselves are those of the W3C WebMCP draft.
 
-use super::{generic, mcp};
 use crate::draft::Draft;
-use crate::model::Severity;
+use crate::format::detect::candidate::{Marker, at_path, strong};
+use crate::format::{header, mcp};
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
+use crate::walk::List;
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { title: "WebMCP file", shapes: &[&ROOT, &TOOL], rules: &[&NO_CALL] };
+pub(crate) const MARKERS: &[Marker] = &[
+    strong(|c| {
+        let spec = c.text("spec").filter(|spec| spec.to_ascii_lowercase().starts_with("webmcp"))?;
+        Some(format!("`spec` is {spec}"))
+    }),
+    at_path(|c| c.agrees(&["/webmcp", "/webmcp.json"], &["tools"])),
+];
 
-const ROOT: Shape = Shape {
-    code: "webmcp",
-    spec: "webmcp/0.1",
-    fields: &[
-        must(
-            "spec",
-            Kind::Form(|text| text.starts_with("webmcp/"), "webmcp/ and a version"),
-            "State webmcp/0.1.",
-        ),
+findings! {
+    shape ROOT("webmcp", "webmcp/0.1") {
+        must("spec", Kind::Form(|text| text.starts_with("webmcp/"), "webmcp/ and a version"), "State webmcp/0.1."),
         must("tools", Kind::List, "List the tools as objects."),
-    ],
-};
-const TOOL: Shape = Shape {
-    code: "webmcp.tool",
-    spec: "webmcp/0.1",
-    fields: &[
+    }
+    shape TOOL("webmcp.tool", "webmcp/0.1") {
         must("name", Kind::Text, "Name the tool."),
         must("description", Kind::Text, "Say what the tool does."),
         may("url", Kind::Reference, "Name a path or an absolute URL."),
-        may(
-            "method",
-            Kind::OneOf(&["GET", "POST", "PUT", "PATCH", "DELETE"]),
-            "State an HTTP method in capitals.",
-        ),
+        may("method", Kind::OneOf(&["GET", "POST", "PUT", "PATCH", "DELETE"]), "State an HTTP method in capitals."),
         may("inputSchema", Kind::Object, "Describe the input in JSON Schema."),
         may("annotations", Kind::Object, "Publish annotations as an object of truth values."),
-    ],
-};
-const NO_CALL: Rule = Rule {
-    code: "webmcp.tool.page_only",
-    severity: Severity::Note,
-    spec: "webmcp/0.1",
-    wrong: "a tool names no HTTP call, so it exists only inside the page",
-    fix: "Name `url` and `method` for agents that do not open pages.",
-};
+    }
+    rule NO_CALL: Note("webmcp.tool.page_only", "webmcp/0.1")
+        "a tool names no HTTP call, so it exists only inside the page"
+            => "Name `url` and `method` for agents that do not open pages.";
+}
 
-/// Reads a file.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("spec").and_then(|spec| spec.split('/').nth(1)), None);
     draft.judge("webmcp/0.1", |code| code.starts_with("webmcp."));
     draft.check(root, &ROOT);
-    generic::describe(root, draft);
-    for tool in root.objects("tools") {
-        draft.check(&tool, &TOOL);
+    header::describe(root, draft);
+    draft.each(root, "tools", &List::of(&TOOL), |tool, draft| {
         if !tool.has("url") {
             draft.report_plainly(&NO_CALL, tool.pointer.clone());
         }
-    }
+    });
     if let Some(tools) = root.value("tools") {
         mcp::read_tools(tools, &root.at("tools"), None, draft);
     }

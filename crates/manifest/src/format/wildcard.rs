@@ -7,96 +7,62 @@
 
 use serde_json::{Map, Value};
 
-use super::loose;
 use crate::draft::{self, Draft};
-use crate::model::{CapabilityKind, Follow, Severity, Workflow, WorkflowStep};
+use crate::format::detect::candidate::{Marker, strong};
+use crate::format::loose;
+use crate::model::{CapabilityKind, Follow, Link, Workflow, WorkflowStep};
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
 use crate::schema;
+use crate::walk::List;
 
 /// Steps of one flow that are kept.
 const STEPS_MAX: usize = 100;
 
-pub(crate) const DIALECT: Dialect = Dialect {
-    title: "agents.json of Wildcard",
-    shapes: &[&ROOT, &INFO, &SOURCE, &FLOW, &ACTION, &FIELDS],
-    rules: &[&UNKNOWN_SOURCE, &VERSION],
-};
+pub(crate) const MARKERS: &[Marker] =
+    &[strong(|c| c.has("agentsJson").then(|| "`agentsJson` is present".to_owned()))];
 
-const ROOT: Shape = Shape {
-    code: "wildcard",
-    spec: "agents.json 0.1.0 (Wildcard)",
-    fields: &[
+findings! {
+    shape ROOT("wildcard", "agents.json 0.1.0 (Wildcard)") {
         must("agentsJson", Kind::Text, "State the version, 0.1.0."),
         must("info", Kind::Object, "Publish `info` with `title`, `version` and `description`."),
         must("sources", Kind::List, "List the OpenAPI sources."),
         must("flows", Kind::List, "List the flows."),
         may("overrides", Kind::List, "Publish overrides as an array."),
-    ],
-};
-const INFO: Shape = Shape {
-    code: "wildcard.info",
-    spec: "agents.json 0.1.0 (Wildcard)",
-    fields: &[
+    }
+    shape INFO("wildcard.info", "agents.json 0.1.0 (Wildcard)") {
         must("title", Kind::Text, "Name the collection of flows."),
         must("version", Kind::Text, "State the document's own version."),
         must("description", Kind::Text, "Describe what the flows are for."),
-    ],
-};
-const SOURCE: Shape = Shape {
-    code: "wildcard.source",
-    spec: "agents.json 0.1.0 (Wildcard)",
-    fields: &[
+    }
+    shape SOURCE("wildcard.source", "agents.json 0.1.0 (Wildcard)") {
         must("id", Kind::Text, "Give the source an id."),
         must("path", Kind::Reference, "Name the address of the OpenAPI document."),
-    ],
-};
-const FLOW: Shape = Shape {
-    code: "wildcard.flow",
-    spec: "agents.json 0.1.0 (Wildcard)",
-    fields: &[
+    }
+    shape FLOW("wildcard.flow", "agents.json 0.1.0 (Wildcard)") {
         must("id", Kind::Text, "Give the flow an id."),
         must("title", Kind::Text, "Name the flow."),
         must("description", Kind::Text, "Say what the flow achieves."),
         must("actions", Kind::List, "List the operations that the flow calls."),
         must("fields", Kind::Object, "Describe the flow's parameters and responses."),
         may("links", Kind::List, "Publish links as an array."),
-    ],
-};
-const ACTION: Shape = Shape {
-    code: "wildcard.action",
-    spec: "agents.json 0.1.0 (Wildcard)",
-    fields: &[
+    }
+    shape ACTION("wildcard.action", "agents.json 0.1.0 (Wildcard)") {
         must("id", Kind::Text, "Give the action an id that links can name."),
         must("sourceId", Kind::Text, "Name the source."),
         must("operationId", Kind::Text, "Name the operation in the source."),
-    ],
-};
-const FIELDS: Shape = Shape {
-    code: "wildcard.fields",
-    spec: "agents.json 0.1.0 (Wildcard)",
-    fields: &[
+    }
+    shape FIELDS("wildcard.fields", "agents.json 0.1.0 (Wildcard)") {
         must("responses", Kind::Object, "Describe the successful response under `success`."),
         may("parameters", Kind::List, "List parameters as objects with `name`."),
         may("requestBody", Kind::Object, "Describe the body with `content`."),
-    ],
-};
-const UNKNOWN_SOURCE: Rule = Rule {
-    code: "wildcard.action.source.unknown",
-    severity: Severity::Must,
-    spec: "agents.json 0.1.0 (Wildcard)",
-    wrong: "an action names a source that is not listed",
-    fix: "List the source or correct the id.",
-};
-const VERSION: Rule = Rule {
-    code: "wildcard.version.unknown",
-    severity: Severity::Should,
-    spec: "agents.json 0.1.0 (Wildcard)",
-    wrong: "the stated version is not 0.1.0; the document is read as far as it goes",
-    fix: "State a published version.",
-};
+    }
+    rule UNKNOWN_SOURCE: Must("wildcard.action.source.unknown", "agents.json 0.1.0 (Wildcard)")
+        "an action names a source that is not listed" => "List the source or correct the id.";
+    rule VERSION: Should("wildcard.version.unknown", "agents.json 0.1.0 (Wildcard)")
+        "the stated version is not 0.1.0; the document is read as far as it goes" => "State a published version.";
+}
 
-/// Reads a document.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let version = root.text("agentsJson");
     draft.dialect(version, None);
@@ -105,27 +71,25 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if version.is_some_and(|version| version != "0.1.0") {
         draft.report_plainly(&VERSION, root.at("agentsJson"));
     }
-    if let Some(info) = root.object("info") {
-        draft.check(&info, &INFO);
+    if let Some(info) = draft.checked(root, "info", &INFO) {
         let manifest = &mut draft.manifest;
         manifest.name = draft::name(info.text("title"));
         manifest.description = draft::description(info.text("description"));
         manifest.document_version = draft::name(info.text("version"));
     }
     let mut sources = Vec::new();
-    for source in root.objects("sources") {
-        draft.check(&source, &SOURCE);
+    draft.each(root, "sources", &List::of(&SOURCE), |source, draft| {
         sources.extend(source.text("id"));
         if let Some(address) =
             source.text("path").and_then(|path| draft.on_document(path, &source.at("path")))
         {
-            draft.manifest.links.push(loose::link(
+            draft.manifest.links.push(Link::new(
                 "service-desc",
                 address.into_string(),
                 Some(Follow::Manifest),
             ));
         }
-    }
+    });
     for flow in root.objects("flows") {
         if draft.is_full() {
             return;
@@ -137,8 +101,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_flow(flow: &Object<'_>, sources: &[&str], draft: &mut Draft<'_>) {
     draft.check(flow, &FLOW);
     let mut steps = Vec::new();
-    for action in flow.objects("actions").take(STEPS_MAX) {
-        draft.check(&action, &ACTION);
+    draft.each(flow, "actions", &List::of(&ACTION).at_most(STEPS_MAX), |action, draft| {
         let source = action.text("sourceId");
         if let Some(unknown) = source.filter(|source| !sources.contains(source)) {
             draft.report(
@@ -149,13 +112,12 @@ fn read_flow(flow: &Object<'_>, sources: &[&str], draft: &mut Draft<'_>) {
         }
         let id = action.text_of(&["operationId", "id"]).unwrap_or_default().to_owned();
         steps.push(WorkflowStep { id, source: source.map(str::to_owned) });
-    }
+    });
     let (id, title) = (flow.text("id").unwrap_or_default(), flow.text("title").unwrap_or_default());
     let mut capability = draft.capability(CapabilityKind::Flow, id, title, flow.pointer.clone());
     capability.title = draft::name(flow.text("title"));
     capability.description = draft::description(flow.text("description"));
-    if let Some(fields) = flow.object("fields") {
-        draft.check(&fields, &FIELDS);
+    if let Some(fields) = draft.checked(flow, "fields", &FIELDS) {
         capability.parameters = inputs(&fields);
         let responses = fields.object("responses");
         capability.response = responses.and_then(|responses| loose::response(responses.value("success")?));

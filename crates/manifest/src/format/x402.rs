@@ -7,12 +7,13 @@
 
 use serde_json::Value;
 
-use super::{generic, loose};
 use crate::draft::{self, Draft};
+use crate::format::detect::candidate::{Marker, at_path, strong};
+use crate::format::{endpoint, header, loose};
 use crate::json::push_index;
-use crate::model::{AuthScheme, CapabilityKind, Payment, Protocol, Severity, Tristate};
+use crate::model::{AuthScheme, CapabilityKind, Link, Payment, Protocol, Tristate};
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Rule, Shape, may};
+use crate::rule::{Kind, findings, may};
 use crate::schema;
 
 /// Members under which resources are listed.
@@ -20,54 +21,38 @@ const LISTS: &[&str] = &["resources", "items", "endpoints", "services", "accepts
 /// Ways to pay that are kept of one file.
 const PAYMENTS_MAX: usize = 50;
 
-pub(crate) const DIALECT: Dialect =
-    Dialect { title: "x402 discovery", shapes: &[&ROOT, &RESOURCE], rules: &[&NO_PRICE, &NO_RESOURCES] };
+pub(crate) const MARKERS: &[Marker] = &[
+    strong(|c| c.value("x402Version").map(|version| format!("`x402Version` is {version}"))),
+    at_path(|c| {
+        c.agrees(&["/x402", "/x402.json"], &["resources", "items", "version", "x402_version", "payment"])
+    }),
+];
 
-const ROOT: Shape = Shape {
-    code: "x402",
-    spec: "x402 discovery (unratified)",
-    fields: &[
+findings! {
+    shape ROOT("x402", "x402 discovery (unratified)") {
         may("x402Version", Kind::Integer, "State the protocol version as a number."),
         may("resources", Kind::List, "List the resources."),
         may("items", Kind::List, "List the resources."),
-    ],
-};
-const RESOURCE: Shape = Shape {
-    code: "x402.resource",
-    spec: "x402 discovery (unratified)",
-    fields: &[
+    }
+    shape RESOURCE("x402.resource", "x402 discovery (unratified)") {
         may("description", Kind::Text, "Describe the resource in a string."),
-        may(
-            "method",
-            Kind::OneOf(&["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]),
-            "State an HTTP method in capitals.",
-        ),
+        may("method", Kind::OneOf(&["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]), "State an HTTP method in capitals."),
         may("accepts", Kind::List, "Publish payment requirements as an array of objects."),
-    ],
-};
-const NO_PRICE: Rule = Rule {
-    code: "x402.resource.price.missing",
-    severity: Severity::Note,
-    spec: "x402 v2 PaymentRequirements",
-    wrong: "a resource states no price before it is called",
-    fix: "Publish `accepts` with scheme, network, asset, amount and address, so that agents can choose before calling.",
-};
-const NO_RESOURCES: Rule = Rule {
-    code: "x402.resources.missing",
-    severity: Severity::Should,
-    spec: "x402 discovery (unratified)",
-    wrong: "the file lists no resource",
-    fix: "List the resources that are sold.",
-};
+    }
+    rule NO_PRICE: Note("x402.resource.price.missing", "x402 v2 PaymentRequirements")
+        "a resource states no price before it is called"
+            => "Publish `accepts` with scheme, network, asset, amount and address, so that agents can choose before calling.";
+    rule NO_RESOURCES: Should("x402.resources.missing", "x402 discovery (unratified)")
+        "the file lists no resource" => "List the resources that are sold.";
+}
 
-/// Reads a file.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let version = root.value("x402Version").map(ToString::to_string);
     let flavour = if version.is_some() { None } else { Some("freeform") };
     draft.dialect(version.as_deref().or_else(|| root.text("version")), flavour);
     draft.judge("x402 discovery", |code| code.starts_with("x402."));
     draft.check(root, &ROOT);
-    generic::describe(root, draft);
+    header::describe(root, draft);
     read_payments(root, draft);
     for key in LISTS {
         if let Some(list) = root.list(key).filter(|list| !list.is_empty()) {
@@ -85,7 +70,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
             && let Some(url) = draft.url(root, key)
         {
             let follow = (rel == "service-desc").then_some(crate::model::Follow::Manifest);
-            draft.manifest.links.push(loose::link(rel, url, follow));
+            draft.manifest.links.push(Link::new(rel, url, follow));
         }
     }
 }
@@ -116,7 +101,7 @@ fn read_list(list: &[Value], pointer: &str, draft: &mut Draft<'_>) {
             Value::String(published) => {
                 let mut capability =
                     draft.capability(CapabilityKind::Resource, published, published, pointer.clone());
-                loose::endpoint(published, None, &pointer, &mut capability, draft);
+                endpoint::read(published, None, &pointer, &mut capability, draft);
                 paid(&mut capability);
                 draft.push(capability);
             }
@@ -142,7 +127,7 @@ fn read_resource(resource: &Object<'_>, draft: &mut Draft<'_>) {
     capability.tags = draft::tags(resource.texts("tags"));
     if !published.is_empty() {
         let pointer = resource.at(key.unwrap_or("resource"));
-        loose::endpoint(published, resource.text("method"), &pointer, &mut capability, draft);
+        endpoint::read(published, resource.text("method"), &pointer, &mut capability, draft);
     }
     let method = capability.invocation.method.as_deref();
     let inputs = ["inputSchema", "input_schema", "parameters", "params", "input", "query"];

@@ -122,11 +122,6 @@ closed! {
 }
 
 impl Format {
-    /// The five dialects that agentdex exists for, agents.json with its agents.txt.
-    pub const fn is_core(self) -> bool {
-        matches!(self, Self::Awp | Self::Atp | Self::Woa | Self::AgentsJson | Self::AgentsTxt | Self::Arws)
-    }
-
     /// Whether a document of this format may carry capabilities that are worth keeping in the index.
     pub const fn is_indexable(self) -> bool {
         !matches!(self, Self::Unrelated | Self::Opaque | Self::Malformed | Self::WebBotAuth)
@@ -252,7 +247,7 @@ closed! {
 }
 
 impl Tristate {
-    pub const fn from_option(value: Option<bool>) -> Self {
+    pub(crate) const fn from_option(value: Option<bool>) -> Self {
         match value {
             Some(true) => Self::Yes,
             Some(false) => Self::No,

@@ -30,6 +30,14 @@ pub struct Detection {
     pub also_matches: Vec<Format>,
 }
 
+impl Detection {
+    /// With one piece of evidence, and nothing known of version and dialect.
+    pub fn new(format: Format, strength: Strength, evidence: impl Into<String>) -> Self {
+        let evidence = vec![evidence.into()];
+        Self { format, strength, version: None, dialect: None, evidence, also_matches: Vec::new() }
+    }
+}
+
 /// How the document was served. Times are RFC 3339.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

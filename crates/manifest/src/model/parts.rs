@@ -252,6 +252,12 @@ pub struct Interface {
     pub auth_ref: Option<String>,
 }
 
+impl Interface {
+    pub const fn new(protocol: Protocol, url: Option<String>) -> Self {
+        Self { protocol, declared: None, url, version: None, transport: None, auth_ref: None }
+    }
+}
+
 /// A price tag; recognised, never acted upon.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -282,6 +288,12 @@ pub struct Link {
     /// Whether the crawler should fetch it, and what becomes of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow: Option<Follow>,
+}
+
+impl Link {
+    pub fn new(rel: &str, url: String, follow: Option<Follow>) -> Self {
+        Self { rel: rel.to_owned(), url, media_type: None, title: None, follow }
+    }
 }
 
 /// What becomes of a document that is reached through a link.

@@ -14,7 +14,7 @@ pub(crate) fn size_max(path: &str) -> usize {
     match path {
         OPENAPI => manifest::DOCUMENT_BYTES_MAX,
         YAML => 8 * 1_024 * 1_024,
-        _ => manifest::MANIFEST_BYTES_MAX,
+        _ => 4 * 1_024 * 1_024,
     }
 }
 

@@ -9,14 +9,19 @@
 mod rules;
 mod security;
 
-use super::{generic, loose};
 use crate::address;
 use crate::draft::{self, Draft};
+use crate::format::detect::candidate::{Marker, strong};
+use crate::format::{endpoint, header, loose};
 use crate::model::{Capability, CapabilityKind, ExecutionModel, Interface, Protocol};
 use crate::object::Object;
 use crate::schema;
 
-pub(crate) use rules::DIALECT;
+pub(crate) use rules::FINDINGS;
+
+pub(crate) const MARKERS: &[Marker] = &[strong(|c| {
+    c.objects("supportedInterfaces").map(|_| "`supportedInterfaces` is a list of objects".to_owned())
+})];
 
 /// The generations that differ in shape.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,7 +38,6 @@ impl Generation {
     }
 }
 
-/// Reads a card.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let generation = Generation::of(root);
     draft.dialect(Some(version(root)), None);
@@ -87,20 +91,17 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
     manifest.name = draft::name(root.text("name"));
     manifest.description = draft::description(root.text("description"));
     manifest.document_version = draft::name(root.text("version"));
-    manifest.provider.logo = root.text_of(&["iconUrl", "logo"]).map(str::to_owned);
+    manifest.provider.logo = root.string_of(&["iconUrl", "logo"]);
     if let Some(contact) = root.value("contact") {
-        manifest.contact = generic::contact(contact);
+        manifest.contact = header::contact(contact);
     }
     if let Some(provider) = root.object("provider") {
         manifest.provider.name = draft::name(provider.text_of(&["organization", "name"]));
-        manifest.provider.url = provider.text("url").map(str::to_owned);
-        manifest.contact.email =
-            manifest.contact.email.take().or_else(|| provider.text("email").map(str::to_owned));
+        manifest.provider.url = provider.string("url");
+        manifest.contact.email = manifest.contact.email.take().or_else(|| provider.string("email"));
     }
-    manifest.declared_origin = root.text("url").map(str::to_owned).or_else(|| manifest.provider.url.clone());
-    if let Some(url) = draft.url(root, "documentationUrl") {
-        draft.manifest.links.push(loose::link("docs", url, None));
-    }
+    manifest.declared_origin = root.string("url").or_else(|| manifest.provider.url.clone());
+    draft.link(root, "documentationUrl", "docs", None);
 }
 
 fn read_features(root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -125,9 +126,9 @@ fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interfa
     let mut interfaces = Vec::new();
     for listed in root.objects("supportedInterfaces") {
         rules::check_interface(&listed, draft);
-        let mut interface = loose::interface(Protocol::A2a, draft.url(&listed, "url"));
-        interface.version = listed.text("protocolVersion").map(str::to_owned);
-        interface.transport = listed.text_of(&["protocolBinding", "transport"]).map(str::to_owned);
+        let mut interface = Interface::new(Protocol::A2a, draft.url(&listed, "url"));
+        interface.version = listed.string("protocolVersion");
+        interface.transport = listed.string_of(&["protocolBinding", "transport"]);
         interfaces.push(interface);
     }
     interfaces
@@ -135,17 +136,17 @@ fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interfa
 
 /// 0.1 to 0.3: the card's `url` over its preferred transport, then the additional ones.
 fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
-    let mut preferred = loose::interface(Protocol::A2a, draft.url(root, "url"));
-    preferred.version = root.text("protocolVersion").map(str::to_owned);
+    let mut preferred = Interface::new(Protocol::A2a, draft.url(root, "url"));
+    preferred.version = root.string("protocolVersion");
     preferred.transport = Some(root.text("preferredTransport").unwrap_or("JSONRPC").to_owned());
     let version = preferred.version.clone();
     let mut interfaces: Vec<Interface> =
         std::iter::once(preferred).filter(|first| first.url.is_some()).collect();
     for additional in root.objects("additionalInterfaces") {
         rules::check_additional(&additional, draft);
-        let mut interface = loose::interface(Protocol::A2a, draft.url(&additional, "url"));
+        let mut interface = Interface::new(Protocol::A2a, draft.url(&additional, "url"));
         interface.version.clone_from(&version);
-        interface.transport = additional.text("transport").map(str::to_owned);
+        interface.transport = additional.string("transport");
         if interface.url.is_some() && !interfaces.contains(&interface) {
             interfaces.push(interface);
         }
@@ -175,7 +176,7 @@ fn own_endpoint(skill: &Object<'_>, draft: &mut Draft<'_>, capability: &mut Capa
     let method = skill.text("method").map(str::to_ascii_uppercase).or_else(|| prefixed.map(str::to_owned));
     let Some(method) = method.filter(|method| address::is_method(method)) else { return };
     if let Some(address) = draft.on_origin(published, &skill.at("endpoint")) {
-        loose::call(capability, &method, address);
+        endpoint::set_call(capability, &method, address);
     }
 }
 

@@ -6,123 +6,57 @@ use serde_json::Value;
 
 use super::Generation;
 use crate::draft::Draft;
-use crate::model::{Auth, Severity};
+use crate::model::Auth;
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must, should};
+use crate::rule::{Kind, findings, may, must, should};
 
-pub(crate) const DIALECT: Dialect = Dialect {
-    title: "A2A agent card",
-    shapes: &[
-        &CARD,
-        &CARD_URL,
-        &CARD_INTERFACES,
-        &INTERFACE,
-        &ADDITIONAL,
-        &PROVIDER,
-        &CAPABILITIES,
-        &SKILL,
-        &SIGNATURE,
-    ],
-    rules: &[&LEGACY_AUTHENTICATION, &LEGACY_URL, &NO_SKILLS, &SCHEME_TYPE, &UNKNOWN_SCHEME, &SKILL_ENDPOINT],
-};
-
-const CARD: Shape = Shape {
-    code: "a2a.card",
-    spec: "A2A 0.3 §5.5, 1.0 AgentCard",
-    fields: &[
+findings! {
+    shape CARD("a2a.card", "A2A 0.3 §5.5, 1.0 AgentCard") {
         must("name", Kind::Text, "Name the agent."),
         must("description", Kind::Text, "Say what the agent is for."),
         must("version", Kind::Text, "State the agent's own version as a string."),
-        must(
-            "capabilities",
-            Kind::Object,
-            "Publish `capabilities` as an object of optional features; `{}` will do.",
-        ),
-        must(
-            "defaultInputModes",
-            Kind::Texts,
-            "List the media types that the agent accepts, such as text/plain.",
-        ),
-        must(
-            "defaultOutputModes",
-            Kind::Texts,
-            "List the media types that the agent returns, such as text/plain.",
-        ),
+        must("capabilities", Kind::Object, "Publish `capabilities` as an object of optional features; `{}` will do."),
+        must("defaultInputModes", Kind::Texts, "List the media types that the agent accepts, such as text/plain."),
+        must("defaultOutputModes", Kind::Texts, "List the media types that the agent returns, such as text/plain."),
         must("skills", Kind::List, "List the agent's skills as objects."),
         may("provider", Kind::Object, "Publish `provider` with `organization` and `url`."),
         may("documentationUrl", Kind::Url, "Publish an absolute URL."),
         may("iconUrl", Kind::Url, "Publish an absolute URL."),
         may("securitySchemes", Kind::Object, "Publish `securitySchemes` as a map from name to scheme."),
         may("signatures", Kind::List, "Publish signatures as an array of detached JWS objects."),
-    ],
-};
-const CARD_URL: Shape = Shape {
-    code: "a2a.card_url",
-    spec: "A2A 0.3 §5.5",
-    fields: &[
+    }
+    shape CARD_URL("a2a.card_url", "A2A 0.3 §5.5") {
         must("url", Kind::Url, "Publish the absolute URL of the agent's preferred interface."),
         should("protocolVersion", Kind::Text, "State the A2A version that the card follows, such as 0.3.0."),
         may("preferredTransport", Kind::Text, "Name the transport of `url`: JSONRPC, GRPC or HTTP+JSON."),
-        may(
-            "additionalInterfaces",
-            Kind::List,
-            "Publish further interfaces as objects with `url` and `transport`.",
-        ),
+        may("additionalInterfaces", Kind::List, "Publish further interfaces as objects with `url` and `transport`."),
         may("supportsAuthenticatedExtendedCard", Kind::Bool, "Publish true or false."),
         may("security", Kind::List, "Publish requirements as an array of maps from scheme to scopes."),
-    ],
-};
-const CARD_INTERFACES: Shape = Shape {
-    code: "a2a.card_interfaces",
-    spec: "A2A 1.0 AgentCard",
-    fields: &[
+    }
+    shape CARD_INTERFACES("a2a.card_interfaces", "A2A 1.0 AgentCard") {
         may("supportedInterfaces", Kind::List, "List the agent's interfaces, the preferred one first."),
-        may(
-            "securityRequirements",
-            Kind::List,
-            "Publish requirements as an array of objects with `schemes`.",
-        ),
-    ],
-};
-const INTERFACE: Shape = Shape {
-    code: "a2a.interface",
-    spec: "A2A 1.0 AgentInterface",
-    fields: &[
+        may("securityRequirements", Kind::List, "Publish requirements as an array of objects with `schemes`."),
+    }
+    shape INTERFACE("a2a.interface", "A2A 1.0 AgentInterface") {
         must("url", Kind::Url, "Publish the absolute URL of the interface."),
         must("protocolBinding", Kind::Text, "Name the binding: JSONRPC, GRPC or HTTP+JSON."),
         must("protocolVersion", Kind::Text, "State the A2A version that the interface speaks, such as 1.0."),
-    ],
-};
-const ADDITIONAL: Shape = Shape {
-    code: "a2a.additional_interface",
-    spec: "A2A 0.3 §5.5.5",
-    fields: &[
+    }
+    shape ADDITIONAL("a2a.additional_interface", "A2A 0.3 §5.5.5") {
         must("url", Kind::Url, "Publish the absolute URL of the interface."),
         must("transport", Kind::Text, "Name the transport: JSONRPC, GRPC or HTTP+JSON."),
-    ],
-};
-const PROVIDER: Shape = Shape {
-    code: "a2a.provider",
-    spec: "A2A 0.3 §5.5.1, 1.0 AgentProvider",
-    fields: &[
+    }
+    shape PROVIDER("a2a.provider", "A2A 0.3 §5.5.1, 1.0 AgentProvider") {
         must("organization", Kind::Text, "Name the organisation that offers the agent."),
         must("url", Kind::Url, "Publish the organisation's absolute URL."),
-    ],
-};
-const CAPABILITIES: Shape = Shape {
-    code: "a2a.capabilities",
-    spec: "A2A 0.3 §5.5.2, 1.0 AgentCapabilities",
-    fields: &[
+    }
+    shape CAPABILITIES("a2a.capabilities", "A2A 0.3 §5.5.2, 1.0 AgentCapabilities") {
         may("streaming", Kind::Bool, "Publish true or false."),
         may("pushNotifications", Kind::Bool, "Publish true or false."),
         may("stateTransitionHistory", Kind::Bool, "Publish true or false."),
         may("extensions", Kind::List, "Publish extensions as an array of objects with `uri`."),
-    ],
-};
-const SKILL: Shape = Shape {
-    code: "a2a.skill",
-    spec: "A2A 0.3 §5.5.4, 1.0 AgentSkill",
-    fields: &[
+    }
+    shape SKILL("a2a.skill", "A2A 0.3 §5.5.4, 1.0 AgentSkill") {
         must("id", Kind::Text, "Give the skill an id that is unique in the card."),
         must("name", Kind::Text, "Name the skill."),
         must("description", Kind::Text, "Say what the skill does and when to use it."),
@@ -130,58 +64,28 @@ const SKILL: Shape = Shape {
         may("examples", Kind::Texts, "Publish example requests as strings."),
         may("inputModes", Kind::Texts, "Publish media types as strings."),
         may("outputModes", Kind::Texts, "Publish media types as strings."),
-    ],
-};
-const SIGNATURE: Shape = Shape {
-    code: "a2a.signature",
-    spec: "A2A 0.3 §5.5.6, 1.0 AgentCardSignature",
-    fields: &[
+    }
+    shape SIGNATURE("a2a.signature", "A2A 0.3 §5.5.6, 1.0 AgentCardSignature") {
         must("protected", Kind::Text, "Publish the base64url-encoded protected header."),
         must("signature", Kind::Text, "Publish the base64url-encoded signature."),
-    ],
-};
-const LEGACY_AUTHENTICATION: Rule = Rule {
-    code: "a2a.authentication.legacy",
-    severity: Severity::Should,
-    spec: "A2A 0.2 §5.5",
-    wrong: "`authentication` is the form of A2A 0.1; clients of later versions do not read it",
-    fix: "Describe credentials in `securitySchemes` and demand them in `security`.",
-};
-const LEGACY_URL: Rule = Rule {
-    code: "a2a.url.legacy",
-    severity: Severity::Note,
-    spec: "A2A 1.0 AgentCard",
-    wrong: "a card of A2A 1.0 keeps the `url` of older versions beside `supportedInterfaces`",
-    fix: "Keep it for old clients if you like; new ones read `supportedInterfaces` alone.",
-};
-const NO_SKILLS: Rule = Rule {
-    code: "a2a.skills.empty",
-    severity: Severity::Should,
-    spec: "A2A 0.3 §5.5.4",
-    wrong: "the card lists no skill",
-    fix: "Describe what the agent can do as skills; clients choose agents by them.",
-};
-const SCHEME_TYPE: Rule = Rule {
-    code: "a2a.security_scheme.type.unknown",
-    severity: Severity::Must,
-    spec: "A2A 0.3 §5.5.3",
-    wrong: "a security scheme is of none of the five kinds",
-    fix: "Use apiKey, http, oauth2, openIdConnect or mutualTLS; a public agent needs no scheme.",
-};
-const UNKNOWN_SCHEME: Rule = Rule {
-    code: "a2a.security.unknown_scheme",
-    severity: Severity::Must,
-    spec: "A2A 0.3 §5.5",
-    wrong: "a requirement names a scheme that `securitySchemes` does not define",
-    fix: "Define the scheme or correct its name.",
-};
-const SKILL_ENDPOINT: Rule = Rule {
-    code: "a2a.skill.endpoint",
-    severity: Severity::Note,
-    spec: "A2A 0.3 §5.5.4",
-    wrong: "a skill has an endpoint of its own, which A2A clients do not read",
-    fix: "Let the card's interface serve all skills, or declare plain HTTP operations in OpenAPI.",
-};
+    }
+    rule LEGACY_AUTHENTICATION: Should("a2a.authentication.legacy", "A2A 0.2 §5.5")
+        "`authentication` is the form of A2A 0.1; clients of later versions do not read it"
+            => "Describe credentials in `securitySchemes` and demand them in `security`.";
+    rule LEGACY_URL: Note("a2a.url.legacy", "A2A 1.0 AgentCard")
+        "a card of A2A 1.0 keeps the `url` of older versions beside `supportedInterfaces`"
+            => "Keep it for old clients if you like; new ones read `supportedInterfaces` alone.";
+    rule NO_SKILLS: Should("a2a.skills.empty", "A2A 0.3 §5.5.4")
+        "the card lists no skill" => "Describe what the agent can do as skills; clients choose agents by them.";
+    rule SCHEME_TYPE: Must("a2a.security_scheme.type.unknown", "A2A 0.3 §5.5.3")
+        "a security scheme is of none of the five kinds"
+            => "Use apiKey, http, oauth2, openIdConnect or mutualTLS; a public agent needs no scheme.";
+    rule UNKNOWN_SCHEME: Must("a2a.security.unknown_scheme", "A2A 0.3 §5.5")
+        "a requirement names a scheme that `securitySchemes` does not define" => "Define the scheme or correct its name.";
+    rule SKILL_ENDPOINT: Note("a2a.skill.endpoint", "A2A 0.3 §5.5.4")
+        "a skill has an endpoint of its own, which A2A clients do not read"
+            => "Let the card's interface serve all skills, or declare plain HTTP operations in OpenAPI.";
+}
 
 pub(super) fn check_card(root: &Object<'_>, generation: Generation, draft: &mut Draft<'_>) {
     draft.judge("A2A", |code| code.starts_with("a2a."));
@@ -195,12 +99,8 @@ pub(super) fn check_card(root: &Object<'_>, generation: Generation, draft: &mut 
         }
         Generation::Url => draft.check(root, &CARD_URL),
     }
-    if let Some(provider) = root.object("provider") {
-        draft.check(&provider, &PROVIDER);
-    }
-    if let Some(capabilities) = root.object("capabilities") {
-        draft.check(&capabilities, &CAPABILITIES);
-    }
+    draft.checked(root, "provider", &PROVIDER);
+    draft.checked(root, "capabilities", &CAPABILITIES);
     for signature in root.objects("signatures") {
         draft.check(&signature, &SIGNATURE);
     }

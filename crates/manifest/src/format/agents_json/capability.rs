@@ -1,17 +1,15 @@
 //! The capabilities of agents.json 0.1: how to call them, whether a session or a person is needed.
 
-use std::collections::HashSet;
-
 use serde_json::Value;
 
 use super::{Flavour, rules, unlisted};
 use crate::draft::{self, Draft};
-use crate::format::generic;
-use crate::json::push_index;
+use crate::format::endpoint;
 use crate::model::{AuthScheme, Capability, CapabilityKind, Execution, ExecutionModel, Protocol, Tristate};
 use crate::object::{Object, type_words};
 use crate::schema::{Parameters, Place, descriptor};
 use crate::semantic;
+use crate::walk::List;
 
 /// Names that the specification uses throughout, and the types they stand for.
 const BUILT_IN: &[(&str, &str)] = &[
@@ -28,33 +26,13 @@ const BUILT_IN: &[(&str, &str)] = &[
 /// Confidence in a built-in name: the specification shows it in a shop, and sites may mean something else.
 const BUILT_IN_CONFIDENCE: f64 = 0.7;
 
-/// Reads every capability.
 pub(super) fn read(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     let capabilities = root.list("capabilities").unwrap_or_default();
     if capabilities.is_empty() && root.has("capabilities") {
         draft.report_plainly(&rules::NO_CAPABILITY, root.at("capabilities"));
     }
-    let mut seen = HashSet::new();
-    for (index, value) in capabilities.iter().enumerate() {
-        let mut pointer = root.at("capabilities");
-        push_index(&mut pointer, index);
-        let Some(map) = value.as_object() else {
-            draft.report(
-                &rules::CAPABILITY_MISTYPED,
-                pointer,
-                format!("a capability is {}", type_words(value)),
-            );
-            continue;
-        };
-        let published = Object { map, pointer };
-        if published.text("name").is_some_and(|name| !seen.insert(name)) {
-            draft.report_plainly(&rules::NAME_DUPLICATE, published.at("name"));
-        }
-        one(&published, flavour, draft);
-        if draft.is_full() {
-            return;
-        }
-    }
+    let list = List::UNCHECKED.mistyped(&rules::CAPABILITY_MISTYPED).unique("name", &rules::NAME_DUPLICATE);
+    draft.each(root, "capabilities", &list, |published, draft| one(published, flavour, draft));
 }
 
 fn one(published: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
@@ -72,7 +50,7 @@ fn one(published: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
         capability.invocation.method = Some(method.to_ascii_uppercase());
         capability.invocation.protocol = Some(Protocol::Http);
     }
-    generic::endpoint(published, "endpoint", &mut capability, draft);
+    endpoint::read_field(published, "endpoint", &mut capability, draft);
     parameters(published, flavour, &mut capability, draft);
     if published.flag("requires_session") == Some(true) {
         capability.auth.session = true;

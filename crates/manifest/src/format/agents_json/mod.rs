@@ -8,17 +8,17 @@
 mod capability;
 mod rules;
 
-use std::collections::HashSet;
+pub(crate) use rules::FINDINGS;
 
-use super::{generic, loose};
 use crate::draft::{self, Draft};
-use crate::model::{AppliesTo, Audit, Auth, AuthScheme, RateLimit, Sessions, Workflow, WorkflowStep};
+use crate::format::detect::candidate::{Marker, strong};
+use crate::format::header;
+use crate::model::{AppliesTo, Audit, Auth, AuthScheme, RateLimit, Sessions};
 use crate::object::Object;
-use crate::rule::Dialect;
+use crate::walk::List;
 
-/// The tables of agents.json, for the catalogue.
-pub(crate) const DIALECT: Dialect =
-    Dialect { title: "agents.json 0.1", shapes: rules::SHAPES, rules: rules::RULES };
+pub(crate) const MARKERS: &[Marker] =
+    &[strong(|c| c.with_site("protocol_version")), strong(|c| c.with_site("schema_version"))];
 
 /// Where sessions are created unless the manifest says otherwise.
 const SESSION_DEFAULT: &str = "/.well-known/agents/api/session";
@@ -57,7 +57,6 @@ impl Flavour {
     }
 }
 
-/// Reads an agents.json manifest.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let flavour = Flavour::of(root);
     let spec = if flavour == Flavour::Schema { "agents.json 0.1.0 schema" } else { "agents.json 0.1.0" };
@@ -76,9 +75,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     site(root, flavour, draft);
     rate_limit(root, flavour, draft);
     audit(root, flavour, draft);
-    if let Some(url) = draft.url(root, "docs_url") {
-        draft.manifest.links.push(loose::link("docs", url, None));
-    }
+    draft.link(root, "docs_url", "docs", None);
     capability::read(root, flavour, draft);
     sessions(root, flavour, draft);
     flows(root, draft);
@@ -99,16 +96,15 @@ pub(super) fn unlisted(object: &Object<'_>, listed: &[&str], flavour: Flavour, d
 }
 
 fn site(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
-    let Some(site) = root.object("site") else { return };
-    draft.check(&site, &rules::SITE);
+    let Some(site) = draft.checked(root, "site", &rules::SITE) else { return };
     unlisted(&site, &["name", "url", "description", "contact"], flavour, draft);
     let manifest = &mut draft.manifest;
     manifest.name = draft::name(site.text("name"));
     manifest.description = draft::description(site.text("description"));
-    manifest.declared_origin = site.text("url").map(str::to_owned);
+    manifest.declared_origin = site.string("url");
     manifest.provider.name = manifest.name.clone();
-    manifest.provider.url = site.text("url").map(str::to_owned);
-    manifest.contact = site.value("contact").map(generic::contact).unwrap_or_default();
+    manifest.provider.url = site.string("url");
+    manifest.contact = site.value("contact").map(header::contact).unwrap_or_default();
 }
 
 /// Both spellings are read, whichever text is followed.
@@ -130,8 +126,7 @@ fn rate_limit(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
 }
 
 fn audit(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
-    let Some(audit) = root.object("audit") else { return };
-    draft.check(&audit, &rules::AUDIT);
+    let Some(audit) = draft.checked(root, "audit", &rules::AUDIT) else { return };
     unlisted(&audit, &["enabled", "endpoint", "public_key"], flavour, draft);
     let enabled = audit.flag("enabled");
     let url = match audit.text("endpoint") {
@@ -139,7 +134,7 @@ fn audit(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
         None if enabled == Some(true) => absolute(AUDIT_DEFAULT, draft),
         None => None,
     };
-    let public_key = audit.text("public_key").map(str::to_owned);
+    let public_key = audit.string("public_key");
     draft.manifest.audit = Some(Audit { enabled, url, public_key });
 }
 
@@ -185,26 +180,7 @@ fn sessions(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
 
 /// What the SDK adds: named orders of capabilities.
 fn flows(root: &Object<'_>, draft: &mut Draft<'_>) {
-    for flow in root.objects("flows") {
-        draft.check(&flow, &rules::FLOW);
-        let steps = flow.texts("steps");
-        let known: HashSet<&str> = draft.manifest.capabilities.iter().map(|c| c.native_id.as_str()).collect();
-        let unknown: Vec<&str> = steps.iter().copied().filter(|step| !known.contains(step)).collect();
-        for step in unknown {
-            draft.report(&rules::STEP_UNKNOWN, flow.at("steps"), format!("\"{step}\" is no capability"));
-        }
-        let id = flow.text_of(&["id", "name"]).unwrap_or_default().to_owned();
-        for capability in &mut draft.manifest.capabilities {
-            if steps.contains(&capability.native_id.as_str()) {
-                capability.used_in_workflows.push(id.clone());
-            }
-        }
-        draft.manifest.workflows.push(Workflow {
-            name: draft::name(flow.text("name")),
-            description: draft::description(flow.text("description")),
-            steps: steps.iter().map(|step| WorkflowStep { id: (*step).to_owned(), source: None }).collect(),
-            conditions: None,
-            id,
-        });
-    }
+    draft.each(root, "flows", &List::of(&rules::FLOW), |flow, draft| {
+        draft.add_workflow(flow, &rules::STEP_UNKNOWN, None);
+    });
 }

@@ -11,23 +11,16 @@ use super::grammar::{Line, listed};
 use crate::auth;
 use crate::draft::{self, Draft};
 use crate::format::loose;
-use crate::model::{Auth, CapabilityKind, Follow, Payment, Protocol, Severity};
+use crate::model::{Auth, CapabilityKind, Follow, Interface, Link, Payment, Protocol};
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
+use crate::walk::List;
 
 /// Entries of one member that are kept.
 const ENTRIES_MAX: usize = 200;
 
-pub(crate) const DIALECT: Dialect = Dialect {
-    title: "agents.txt 1.0 of agents-txt.com",
-    shapes: &[&ROOT, &SITE, &MCP, &ENTRY, &AUTHORIZATION],
-    rules: &[&NO_METHOD, &EMPTY_METHOD],
-};
-
-const ROOT: Shape = Shape {
-    code: "agents_txt_com",
-    spec: "agents-txt.com 1.0",
-    fields: &[
+findings! {
+    shape ROOT("agents_txt_com", "agents-txt.com 1.0") {
         must("version", Kind::OneOf(&["1.0"]), "State 1.0."),
         must("standard", Kind::OneOf(&["https://agents-txt.com"]), "State https://agents-txt.com."),
         must("site", Kind::Object, "Describe the site with `name` and `url`."),
@@ -38,51 +31,27 @@ const ROOT: Shape = Shape {
         may("a2a", Kind::List, "List agent cards as objects with `url`."),
         may("ucp", Kind::List, "List profiles as objects with `url`."),
         may("webmcp", Kind::List, "List pages as objects with `url`."),
-    ],
-};
-const SITE: Shape = Shape {
-    code: "agents_txt_com.site",
-    spec: "agents-txt.com 1.0",
-    fields: &[
+    }
+    shape SITE("agents_txt_com.site", "agents-txt.com 1.0") {
         must("name", Kind::Text, "Name the site."),
         must("url", Kind::Form(is_http, "an absolute http or https URL"), "Name the site's absolute URL."),
-    ],
-};
-const MCP: Shape = Shape {
-    code: "agents_txt_com.mcp",
-    spec: "agents-txt.com 1.0",
-    fields: &[
+    }
+    shape MCP("agents_txt_com.mcp", "agents-txt.com 1.0") {
         must("url", Kind::Form(is_http, "an absolute http or https URL"), "Name the server's absolute URL."),
         must("type", Kind::OneOf(&["streamable-http"]), "State streamable-http."),
-    ],
-};
-const ENTRY: Shape = Shape {
-    code: "agents_txt_com.entry",
-    spec: "agents-txt.com 1.0",
-    fields: &[must("url", Kind::Form(is_http, "an absolute http or https URL"), "Name the absolute URL.")],
-};
-const AUTHORIZATION: Shape = Shape {
-    code: "agents_txt_com.authorization",
-    spec: "agents-txt.com 1.0",
-    fields: &[
+    }
+    shape ENTRY("agents_txt_com.entry", "agents-txt.com 1.0") {
+        must("url", Kind::Form(is_http, "an absolute http or https URL"), "Name the absolute URL."),
+    }
+    shape AUTHORIZATION("agents_txt_com.authorization", "agents-txt.com 1.0") {
         must("protocols", Kind::Texts, "List agent-auth, oauth2 or auth-md."),
         must("discovery", Kind::Reference, "Name the discovery endpoint."),
-    ],
-};
-const NO_METHOD: Rule = Rule {
-    code: "agents_txt_com.payments.no_protocol",
-    severity: Severity::Must,
-    spec: "agents-txt.com 1.0",
-    wrong: "`payments` names no protocol",
-    fix: "Declare x402, mpp or ap2, or a protocol of your own that begins with x-.",
-};
-const EMPTY_METHOD: Rule = Rule {
-    code: "agents_txt_com.payments.empty_list",
-    severity: Severity::Must,
-    spec: "agents-txt.com 1.0",
-    wrong: "a way to pay lists no chain, method or presentation",
-    fix: "List at least one.",
-};
+    }
+    rule NO_METHOD: Must("agents_txt_com.payments.no_protocol", "agents-txt.com 1.0")
+        "`payments` names no protocol" => "Declare x402, mpp or ap2, or a protocol of your own that begins with x-.";
+    rule EMPTY_METHOD: Must("agents_txt_com.payments.empty_list", "agents-txt.com 1.0")
+        "a way to pay lists no chain, method or presentation" => "List at least one.";
+}
 
 /// The JSON twin of a text.
 pub(super) fn twin(lines: &[Line<'_>]) -> Value {
@@ -119,7 +88,6 @@ pub(super) fn twin(lines: &[Line<'_>]) -> Value {
     Value::Object(root)
 }
 
-/// Reads the JSON form.
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("version"), Some("agents-txt.com"));
     draft.judge("agents-txt.com 1.0", |code| code.starts_with("agents_txt_com."));
@@ -127,17 +95,15 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         // The text form has no room for the site and need not repeat the standard.
         draft.check(root, &ROOT);
     }
-    if let Some(site) = root.object("site") {
-        draft.check(&site, &SITE);
+    if let Some(site) = draft.checked(root, "site", &SITE) {
         draft.manifest.name = draft::name(site.text("name"));
         draft.manifest.description = draft::description(site.text("description"));
-        draft.manifest.declared_origin = site.text("url").map(str::to_owned);
+        draft.manifest.declared_origin = site.string("url");
     }
     if let Some(payments) = root.object("payments") {
         read_payments(&payments, draft);
     }
-    if let Some(authorization) = root.object("authorization") {
-        draft.check(&authorization, &AUTHORIZATION);
+    if let Some(authorization) = draft.checked(root, "authorization", &AUTHORIZATION) {
         let protocols = authorization.texts("protocols");
         draft.manifest.auth = protocols
             .into_iter()
@@ -150,29 +116,23 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
             read_entry(&entry, key, protocol, draft);
         }
     }
-    for skill in root.objects("skills").take(ENTRIES_MAX) {
-        draft.check(&skill, &ENTRY);
-        read_skill(&skill, draft);
-    }
-    for page in root.objects("webmcp").take(ENTRIES_MAX) {
-        draft.check(&page, &ENTRY);
-        if let Some(url) = draft.url(&page, "url") {
-            draft.manifest.links.push(loose::link("webmcp", url, None));
-        }
-    }
+    draft.each(root, "skills", &List::of(&ENTRY).at_most(ENTRIES_MAX), read_skill);
+    draft.each(root, "webmcp", &List::of(&ENTRY).at_most(ENTRIES_MAX), |page, draft| {
+        draft.link(page, "url", "webmcp", None);
+    });
 }
 
 /// A server is an interface; a card or a profile is a document to follow.
 fn read_entry(entry: &Object<'_>, key: &str, protocol: Protocol, draft: &mut Draft<'_>) {
     let Some(url) = draft.url(entry, "url") else { return };
     if protocol == Protocol::Mcp {
-        let mut interface = loose::interface(protocol, Some(url));
-        interface.transport = entry.text("type").map(str::to_owned);
-        interface.version = entry.text("version").map(str::to_owned);
+        let mut interface = Interface::new(protocol, Some(url));
+        interface.transport = entry.string("type");
+        interface.version = entry.string("version");
         draft.manifest.interfaces.push(interface);
     } else {
         let rel = if key == "a2a" { "agent-card" } else { "ucp-profile" };
-        draft.manifest.links.push(loose::link(rel, url, Some(Follow::Manifest)));
+        draft.manifest.links.push(Link::new(rel, url, Some(Follow::Manifest)));
     }
 }
 

@@ -13,29 +13,35 @@ mod v1;
 
 use serde_json::Value;
 
-use super::{Body, addresses};
+use crate::document::Body;
 use crate::draft::{self, Draft};
-use crate::model::Severity;
+use crate::format::addresses;
+use crate::format::detect::candidate::{Marker, strong};
 use crate::object::Object;
-use crate::rule::{Dialect, Rule};
-
-pub(crate) use layers::DIALECT as LAYERS_DIALECT;
-pub(crate) use v0::DIALECT as V0_DIALECT;
-pub(crate) use v1::DIALECT as V1_DIALECT;
+use crate::rule::{FindingTable, findings};
 
 /// Lines that are read; the longest published file has 1,900.
 const LINES_MAX: usize = 20_000;
 
-pub(crate) const PROSE_DIALECT: Dialect =
-    Dialect { title: "agents.txt in prose", shapes: &[], rules: &[&NO_GRAMMAR] };
+pub(crate) const MARKERS: &[Marker] = &[
+    strong(|c| c.with_site("specVersion")),
+    strong(|c| {
+        let marker = ["$schema", "standard"]
+            .iter()
+            .find_map(|key| c.text(key).filter(|v| v.contains("agents-txt.com")))?;
+        Some(format!("it names {marker}"))
+    }),
+];
 
-const NO_GRAMMAR: Rule = Rule {
-    code: "agents_txt.grammar.unknown",
-    severity: Severity::Must,
-    spec: "agents.txt 1.0 §3.1",
-    wrong: "the file is prose, Markdown or robots.txt rules rather than one of the grammars of agents.txt",
-    fix: "Write `Spec-Version`, `Site-Name`, `Site-URL` and a `Capability:` block for each thing that agents can do.",
-};
+/// The findings of every grammar.
+pub(crate) const FINDING_TABLES: &[&FindingTable] =
+    &[&v0::FINDINGS, &v1::FINDINGS, &layers::FINDINGS, &FINDINGS];
+
+findings! {
+    rule NO_GRAMMAR: Must("agents_txt.grammar.unknown", "agents.txt 1.0 §3.1")
+        "the file is prose, Markdown or robots.txt rules rather than one of the grammars of agents.txt"
+            => "Write `Spec-Version`, `Site-Name`, `Site-URL` and a `Capability:` block for each thing that agents can do.";
+}
 
 /// Reads a text in any grammar, or a JSON twin.
 pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {

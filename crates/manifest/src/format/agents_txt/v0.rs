@@ -9,27 +9,14 @@ use serde_json::{Map, Value};
 use super::grammar::{Line, listed};
 use crate::address::{self, Address};
 use crate::draft::{self, Draft};
-use crate::format::{generic, loose};
-use crate::model::Severity::{May, Must};
-use crate::model::{Audit, CapabilityKind, Follow, Interface, Protocol, RateLimit, Sessions};
+use crate::format::header;
+use crate::model::{Audit, CapabilityKind, Follow, Interface, Link, Protocol, RateLimit, Sessions};
 use crate::object::Object;
 use crate::quantity;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must, rule};
+use crate::rule::{Kind, Shape, findings, may, must};
 
-pub(crate) const DIALECT: Dialect = Dialect {
-    title: "agents.txt 0.1",
-    shapes: &[&PROSE, &SDK],
-    rules: &[&KEY_UNKNOWN, &KEY_REPEATED, &NO_CAPABILITY],
-};
-
-const SPEC: &str = "agents.txt 0.1";
-/// The value of a line that has to be an absolute URL.
-const ADDRESS: Kind = Kind::Line(crate::check::is_url, "an absolute URL");
-
-const PROSE: Shape = Shape {
-    code: "agents_txt_0",
-    spec: SPEC,
-    fields: &[
+findings! {
+    shape PROSE("agents_txt_0", SPEC) {
         must("name", Kind::Any, "Write `Name:` and the name of the site."),
         must("url", ADDRESS, "Write `URL:` and the absolute URL of the site."),
         must("capabilities", Kind::Any, "Write `Capabilities:` and the names, with commas between them."),
@@ -37,66 +24,29 @@ const PROSE: Shape = Shape {
         may("agent-api", ADDRESS, "Give the absolute URL of the interaction API."),
         may("session-endpoint", ADDRESS, "Give the absolute URL where sessions are created."),
         may("docs", ADDRESS, "Give the absolute URL of the documentation."),
-        may(
-            "rate-limit",
-            Kind::Line(is_whole, "a whole number of requests a minute"),
-            "Write a whole number.",
-        ),
-        may(
-            "session-ttl",
-            Kind::Line(is_whole, "a whole number of seconds"),
-            "Write a whole number of seconds.",
-        ),
-        may(
-            "audit",
-            Kind::Line(|text| matches!(text, "true" | "false"), "true or false"),
-            "Write true or false.",
-        ),
+        may("rate-limit", Kind::Line(is_whole, "a whole number of requests a minute"), "Write a whole number."),
+        may("session-ttl", Kind::Line(is_whole, "a whole number of seconds"), "Write a whole number of seconds."),
+        may("audit", Kind::Line(|text| matches!(text, "true" | "false"), "true or false"), "Write true or false."),
         may("audit-endpoint", ADDRESS, "Give the absolute URL of the audit artifacts."),
-    ],
-};
-
-const SDK: Shape = Shape {
-    code: "agents_txt_0.sdk",
-    spec: "agents.txt 0.1 SDK",
-    fields: &[
+    }
+    shape SDK("agents_txt_0.sdk", "agents.txt 0.1 SDK") {
         must("site", Kind::Any, "Write `Site:` and the name of the site."),
         must("url", ADDRESS, "Write `URL:` and the absolute URL of the site."),
         may("agents-json", ADDRESS, "Give the absolute URL of the agents.json."),
-        may(
-            "rate-limit",
-            Kind::Line(is_rate, "a rate such as 120/minute"),
-            "Write a rate such as 120/minute.",
-        ),
-        may(
-            "session-ttl",
-            Kind::Line(is_duration, "a duration such as 900s"),
-            "Write a duration such as 900s.",
-        ),
-    ],
-};
+        may("rate-limit", Kind::Line(is_rate, "a rate such as 120/minute"), "Write a rate such as 120/minute."),
+        may("session-ttl", Kind::Line(is_duration, "a duration such as 900s"), "Write a duration such as 900s."),
+    }
+    rule KEY_UNKNOWN: May("agents_txt_0.key.unknown", SPEC)
+        "a line has a key that the specification does not define; it is ignored" => "Remove the line, or correct the key.";
+    rule KEY_REPEATED: May("agents_txt_0.key.repeated", SPEC)
+        "a key occurs twice; the first line counts" => "Keep one of the lines.";
+    rule NO_CAPABILITY: Must("agents_txt_0.sdk.allow.missing", "agents.txt 0.1 SDK")
+        "no `Allow` line names a capability" => "Write one `Allow:` line for each capability.";
+}
 
-const KEY_UNKNOWN: Rule = rule(
-    "agents_txt_0.key.unknown",
-    May,
-    SPEC,
-    "a line has a key that the specification does not define; it is ignored",
-    "Remove the line, or correct the key.",
-);
-const KEY_REPEATED: Rule = rule(
-    "agents_txt_0.key.repeated",
-    May,
-    SPEC,
-    "a key occurs twice; the first line counts",
-    "Keep one of the lines.",
-);
-const NO_CAPABILITY: Rule = rule(
-    "agents_txt_0.sdk.allow.missing",
-    Must,
-    "agents.txt 0.1 SDK",
-    "no `Allow` line names a capability",
-    "Write one `Allow:` line for each capability.",
-);
+const SPEC: &str = "agents.txt 0.1";
+/// The value of a line that has to be an absolute URL.
+const ADDRESS: Kind = Kind::Line(crate::check::is_url, "an absolute URL");
 
 /// Keys of either grammar that have no field of their own in a shape.
 const OTHER_KEYS: &[&str] = &["description", "contact", "allow"];
@@ -109,7 +59,6 @@ pub(super) fn is_v0(lines: &[Line<'_>]) -> bool {
     prose || sdk
 }
 
-/// Reads the lines of a file.
 pub(super) fn read(lines: &[Line<'_>], draft: &mut Draft<'_>) {
     let is_sdk = lines.iter().any(|line| line.key == "site");
     let shape = if is_sdk { &SDK } else { &PROSE };
@@ -161,14 +110,14 @@ fn header(root: &Object<'_>, draft: &mut Draft<'_>) {
     let manifest = &mut draft.manifest;
     manifest.name = draft::name(root.text_of(&["name", "site"]));
     manifest.description = draft::description(root.text("description"));
-    manifest.declared_origin = root.text("url").map(str::to_owned);
-    manifest.contact = root.value("contact").map(generic::contact).unwrap_or_default();
+    manifest.declared_origin = root.string("url");
+    manifest.contact = root.value("contact").map(header::contact).unwrap_or_default();
     let declared = root.text_of(&["capabilities-url", "agents-json"]).unwrap_or("/.well-known/agents.json");
     if let Some(url) = absolute(declared, draft) {
-        draft.manifest.links.push(loose::link("agents-json", url, Some(Follow::Manifest)));
+        draft.manifest.links.push(Link::new("agents-json", url, Some(Follow::Manifest)));
     }
     if let Some(url) = root.text("docs").and_then(|docs| absolute(docs, draft)) {
-        draft.manifest.links.push(loose::link("docs", url, None));
+        draft.manifest.links.push(Link::new("docs", url, None));
     }
     if let Some(url) = root.text("agent-api").and_then(|api| absolute(api, draft)) {
         draft.manifest.interfaces.push(Interface {

@@ -9,107 +9,56 @@ use serde_json::{Map, Value, json};
 
 use super::grammar::{Block, Line, blocks, listed};
 use crate::draft::{self, Draft};
-use crate::format::{generic, loose};
-use crate::model::{Capability, CapabilityKind, Follow, Protocol, Severity};
+use crate::format::{endpoint, header, loose};
+use crate::model::{Capability, CapabilityKind, Follow, Interface, Protocol};
 use crate::object::Object;
 use crate::quantity;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
 use crate::schema::{Demand, Parameters, Place, descriptor};
+use crate::walk::List;
 
-pub(crate) const DIALECT: Dialect = Dialect {
-    title: "agents.txt 1.0 and its agents.json",
-    shapes: &[&ROOT, &SITE, &CAPABILITY, &PARAMETER, &ACCESS],
-    rules: &[&NO_CAPABILITY, &DUPLICATE, &NO_TOKEN_ENDPOINT, &AGENTS_LIST],
-};
-
-const ROOT: Shape = Shape {
-    code: "agents_txt",
-    spec: "agents.txt 1.0 §3.2",
-    fields: &[
+findings! {
+    shape ROOT("agents_txt", "agents.txt 1.0 §3.2") {
         must("specVersion", Kind::Form(is_version, "MAJOR.MINOR"), "State the version, 1.0."),
         must("site", Kind::Object, "Describe the site: Site-Name and Site-URL in the text form."),
         must("capabilities", Kind::List, "Declare capabilities."),
         may("declarationType", Kind::OneOf(&["platform", "agent"]), "State platform or agent."),
         may("operatesOn", Kind::Texts, "List the platforms' URLs as strings."),
-    ],
-};
-const SITE: Shape = Shape {
-    code: "agents_txt.site",
-    spec: "agents.txt 1.0 §3.3",
-    fields: &[
+    }
+    shape SITE("agents_txt.site", "agents.txt 1.0 §3.3") {
         must("name", Kind::Text, "Name the site."),
         must("url", Kind::Url, "Name the site's absolute URL."),
         may("description", Kind::Text, "Describe the site in a string."),
         may("contact", Kind::Text, "Name an e-mail address."),
         may("privacyPolicy", Kind::Url, "Name an absolute URL."),
-    ],
-};
-const CAPABILITY: Shape = Shape {
-    code: "agents_txt.capability",
-    spec: "agents.txt 1.0 §3.4",
-    fields: &[
-        must(
-            "id",
-            Kind::Form(is_id, "lower-case letters, digits and hyphens"),
-            "Use lower-case letters, digits and hyphens.",
-        ),
+    }
+    shape CAPABILITY("agents_txt.capability", "agents.txt 1.0 §3.4") {
+        must("id", Kind::Form(is_id, "lower-case letters, digits and hyphens"), "Use lower-case letters, digits and hyphens."),
         must("endpoint", Kind::Url, "Name the absolute URL of the endpoint."),
-        must(
-            "protocol",
-            Kind::OneOf(&["REST", "MCP", "A2A", "GraphQL", "WebSocket"]),
-            "State REST, MCP, A2A, GraphQL or WebSocket.",
-        ),
+        must("protocol", Kind::OneOf(&["REST", "MCP", "A2A", "GraphQL", "WebSocket"]), "State REST, MCP, A2A, GraphQL or WebSocket."),
         may("description", Kind::Text, "Describe the capability in a string."),
         may("method", Kind::Text, "State the HTTP method."),
         may("openapi", Kind::Url, "Name an absolute URL."),
         may("scopes", Kind::Texts, "List scopes as strings."),
-    ],
-};
-const PARAMETER: Shape = Shape {
-    code: "agents_txt.parameter",
-    spec: "agents.txt 1.0 §3.4",
-    fields: &[
+    }
+    shape PARAMETER("agents_txt.parameter", "agents.txt 1.0 §3.4") {
         must("name", Kind::Text, "Name the parameter."),
         must("in", Kind::OneOf(&["query", "path", "header", "body"]), "State query, path, header or body."),
         must("type", Kind::Text, "State the type."),
-    ],
-};
-const ACCESS: Shape = Shape {
-    code: "agents_txt.access",
-    spec: "agents.txt 1.0 §3.5",
-    fields: &[
+    }
+    shape ACCESS("agents_txt.access", "agents.txt 1.0 §3.5") {
         may("allow", Kind::Texts, "List path patterns as strings."),
         may("disallow", Kind::Texts, "List path patterns as strings."),
-    ],
-};
-const NO_CAPABILITY: Rule = Rule {
-    code: "agents_txt.capabilities.empty",
-    severity: Severity::Should,
-    spec: "agents.txt 1.0 §3.4",
-    wrong: "no capability is declared",
-    fix: "Declare what agents can do, one block for each capability.",
-};
-const DUPLICATE: Rule = Rule {
-    code: "agents_txt.capability.id.duplicate",
-    severity: Severity::Must,
-    spec: "agents.txt 1.0 §3.4",
-    wrong: "two capabilities have the same id",
-    fix: "Give every capability an id of its own.",
-};
-const NO_TOKEN_ENDPOINT: Rule = Rule {
-    code: "agents_txt.auth.endpoint.missing",
-    severity: Severity::Must,
-    spec: "agents.txt 1.0 §3.4",
-    wrong: "a bearer token or OAuth 2 is demanded without saying where agents obtain one",
-    fix: "Name Auth-Endpoint.",
-};
-const AGENTS_LIST: Rule = Rule {
-    code: "agents_txt.agents.not_a_map",
-    severity: Severity::Must,
-    spec: "agents.txt 1.0 §4",
-    wrong: "`agents` is not a map from agent to policy",
-    fix: "Publish an object with a member for each agent; `*` means all.",
-};
+    }
+    rule NO_CAPABILITY: Should("agents_txt.capabilities.empty", "agents.txt 1.0 §3.4")
+        "no capability is declared" => "Declare what agents can do, one block for each capability.";
+    rule DUPLICATE: Must("agents_txt.capability.id.duplicate", "agents.txt 1.0 §3.4")
+        "two capabilities have the same id" => "Give every capability an id of its own.";
+    rule NO_TOKEN_ENDPOINT: Must("agents_txt.auth.endpoint.missing", "agents.txt 1.0 §3.4")
+        "a bearer token or OAuth 2 is demanded without saying where agents obtain one" => "Name Auth-Endpoint.";
+    rule AGENTS_LIST: Must("agents_txt.agents.not_a_map", "agents.txt 1.0 §4")
+        "`agents` is not a map from agent to policy" => "Publish an object with a member for each agent; `*` means all.";
+}
 
 /// The JSON twin of a text.
 pub(super) fn twin(lines: &[Line<'_>]) -> Value {
@@ -212,21 +161,18 @@ fn agent_twin(block: &Block<'_, '_>) -> Value {
     Value::Object(policy)
 }
 
-/// Reads the JSON form.
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("specVersion"), Some("1.0"));
     draft.judge("agents.txt 1.0", |code| code.starts_with("agents_txt."));
     draft.check(root, &ROOT);
-    generic::describe(root, draft);
-    draft.manifest.updated_at = root.text("generatedAt").map(str::to_owned);
-    if let Some(site) = root.object("site") {
-        draft.check(&site, &SITE);
-        draft.manifest.policies.privacy_url = site.text("privacyPolicy").map(str::to_owned);
-        draft.manifest.policies.terms_url = site.text("terms").map(str::to_owned);
-        draft.manifest.contact = site.value("contact").map(generic::contact).unwrap_or_default();
+    header::describe(root, draft);
+    draft.manifest.updated_at = root.string("generatedAt");
+    if let Some(site) = draft.checked(root, "site", &SITE) {
+        draft.manifest.policies.privacy_url = site.string("privacyPolicy");
+        draft.manifest.policies.terms_url = site.string("terms");
+        draft.manifest.contact = site.value("contact").map(header::contact).unwrap_or_default();
     }
-    if let Some(access) = root.object("access") {
-        draft.check(&access, &ACCESS);
+    if let Some(access) = draft.checked(root, "access", &ACCESS) {
         draft.manifest.policies.access_allow = draft::tags(access.texts("allow"));
         draft.manifest.policies.access_disallow = draft::tags(access.texts("disallow"));
     }
@@ -237,29 +183,15 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         Some(_) => draft.report_plainly(&AGENTS_LIST, root.at("agents")),
         None => {}
     }
-    if let Some(url) = draft.url(root, "agentsJson") {
-        draft.manifest.links.push(loose::link("agents-json", url, Some(Follow::Manifest)));
-    }
+    draft.link(root, "agentsJson", "agents-json", Some(Follow::Manifest));
     if root.list("capabilities").is_some_and(<[Value]>::is_empty) {
         draft.report_plainly(&NO_CAPABILITY, root.at("capabilities"));
     }
-    let mut ids = std::collections::BTreeSet::new();
-    for capability in root.objects("capabilities") {
-        if draft.is_full() {
-            return;
-        }
-        draft.check(&capability, &CAPABILITY);
-        if capability.text("id").is_some_and(|id| !ids.insert(id)) {
-            draft.report_plainly(&DUPLICATE, capability.at("id"));
-        }
-        read_capability(&capability, draft);
-    }
+    draft.each(root, "capabilities", &List::of(&CAPABILITY).unique("id", &DUPLICATE), read_capability);
 }
 
 fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
-    let id = object.text("id").unwrap_or_default();
-    let mut capability = draft.capability(CapabilityKind::Action, id, "", object.pointer.clone());
-    capability.description = draft::description(object.text("description"));
+    let mut capability = draft.begin(CapabilityKind::Action, object, &["id"], &[]);
     address(object, &mut capability, draft);
     let (method, url) = (capability.invocation.method.as_deref(), capability.invocation.endpoint());
     let mut parameters = Parameters::default();
@@ -283,9 +215,7 @@ fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
         Value::String(text) => Some(quantity::rate(text)),
         other => loose::rate_limit(other),
     });
-    if let Some(url) = draft.url(object, "openapi") {
-        draft.manifest.links.push(loose::link("service-desc", url, Some(Follow::Manifest)));
-    }
+    draft.link(object, "openapi", "service-desc", Some(Follow::Manifest));
     draft.push(capability);
 }
 
@@ -305,14 +235,14 @@ fn address(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'
     };
     if protocol == Protocol::Http {
         let method = object.text("method").unwrap_or("GET").to_ascii_uppercase();
-        return loose::call(capability, &method, address);
+        return endpoint::set_call(capability, &method, address);
     }
     let url = address.as_str().to_owned();
-    generic::set_address(capability, address);
+    endpoint::set(capability, address);
     capability.invocation.protocol = Some(protocol);
-    capability.invocation.native = object.text("id").map(str::to_owned);
-    let mut interface = loose::interface(protocol, Some(url));
-    interface.declared = object.text("protocol").map(str::to_owned);
+    capability.invocation.native = object.string("id");
+    let mut interface = Interface::new(protocol, Some(url));
+    interface.declared = object.string("protocol");
     if !draft.manifest.interfaces.contains(&interface) {
         draft.manifest.interfaces.push(interface);
     }

@@ -7,14 +7,19 @@
 mod rules;
 mod tools;
 
+pub(crate) use rules::FINDINGS;
+
 use crate::draft::{self, Draft};
+use crate::format::detect::candidate::{Marker, medium};
 use crate::model::{Auth, Follow, Interface, Link, Protocol};
 use crate::object::Object;
-use crate::rule::Dialect;
 use crate::{auth, name::ManifestUrl};
 
-/// The tables of ARWS, for the catalogue.
-pub(crate) const DIALECT: Dialect = Dialect { title: "ARWS", shapes: rules::SHAPES, rules: rules::RULES };
+pub(crate) const MARKERS: &[Marker] = &[medium(|c| {
+    let tools = c.text("tools").filter(|tools| tools.starts_with("https://") || tools.starts_with('/'))?;
+    let described = c.has("name") || c.has("description");
+    described.then(|| format!("`tools` is the address {tools}"))
+})];
 
 /// Reads an ARWS manifest, with its tool definitions where they came along.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -51,13 +56,7 @@ fn definitions(url: &ManifestUrl, draft: &mut Draft<'_>) {
         return;
     }
     let follow = Some(Follow::Merge);
-    draft.manifest.links.push(Link {
-        rel: "tools".to_owned(),
-        url: url.to_string(),
-        media_type: None,
-        title: None,
-        follow,
-    });
+    draft.manifest.links.push(Link::new("tools", url.to_string(), follow));
     let linked = draft.document.linked.iter().find(|linked| linked.url == url).copied();
     if let Some(linked) = linked {
         tools::read(&linked, draft);
@@ -71,14 +70,7 @@ fn is_mcp(url: &ManifestUrl) -> bool {
 }
 
 fn mcp(url: String) -> Interface {
-    Interface {
-        protocol: Protocol::Mcp,
-        declared: None,
-        url: Some(url),
-        version: None,
-        transport: None,
-        auth_ref: None,
-    }
+    Interface::new(Protocol::Mcp, Some(url))
 }
 
 fn authentication(contract: &Object<'_>, draft: &mut Draft<'_>) -> Option<Auth> {

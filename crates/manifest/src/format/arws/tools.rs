@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::rules;
+use crate::document::LinkedDocument;
 use crate::draft::{self, Draft};
 use crate::format::openapi;
 use crate::json;
@@ -11,7 +12,6 @@ use crate::model::{
     AuthScheme, Capability, CapabilityKind, Confirmation, ExecutionModel, SafetyClass, Tristate,
 };
 use crate::object::Object;
-use crate::read::LinkedDocument;
 use crate::schema::{self, Place};
 
 /// Where findings about the tools point: the member that names them, since the document is another one.

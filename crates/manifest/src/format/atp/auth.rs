@@ -8,8 +8,7 @@ use crate::object::Object;
 
 /// Reads every scheme; a demand for an identity belongs to each of them.
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let Some(auth) = root.object("auth") else { return };
-    draft.check(&auth, &rules::AUTH);
+    let Some(auth) = draft.checked(root, "auth", &rules::AUTH) else { return };
     let identity = auth.object("agentIdentity").map(|identity| {
         draft.check(&identity, &rules::IDENTITY);
         AgentIdentity {

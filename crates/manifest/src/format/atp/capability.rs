@@ -4,39 +4,21 @@ use std::collections::HashSet;
 
 use super::rules;
 use crate::draft::{self, Draft};
+use crate::format::endpoint;
 use crate::json::push_index;
 use crate::model::{Capability, CapabilityKind, Confirmation, Protocol, SafetyClass, Tristate};
 use crate::object::{Object, type_words};
 use crate::reference::{ProblemKind, Resolver};
 use crate::schema::{Parameters, Place, descriptor};
-use crate::{format, safety, semantic, text};
+use crate::walk::List;
+use crate::{safety, semantic, text};
 
-/// Reads every capability.
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let mut resolver = Resolver::new(root.map, draft.document.bytes.len());
-    let mut seen = HashSet::new();
     let scopes: HashSet<String> =
         draft.manifest.auth.iter().flat_map(|auth| auth.scopes.keys().cloned()).collect();
-    for (index, value) in root.list("capabilities").unwrap_or_default().iter().enumerate() {
-        let mut pointer = root.at("capabilities");
-        push_index(&mut pointer, index);
-        let Some(map) = value.as_object() else {
-            draft.report(
-                &rules::CAPABILITY_MISTYPED,
-                pointer,
-                format!("a capability is {}", type_words(value)),
-            );
-            continue;
-        };
-        let published = Object { map, pointer };
-        if published.text("id").is_some_and(|id| !seen.insert(id)) {
-            draft.report_plainly(&rules::ID_DUPLICATE, published.at("id"));
-        }
-        one(&published, &scopes, &mut resolver, draft);
-        if draft.is_full() {
-            return;
-        }
-    }
+    let list = List::UNCHECKED.mistyped(&rules::CAPABILITY_MISTYPED).unique("id", &rules::ID_DUPLICATE);
+    draft.each(root, "capabilities", &list, |published, draft| one(published, &scopes, &mut resolver, draft));
 }
 
 fn one<'v>(
@@ -47,10 +29,7 @@ fn one<'v>(
 ) {
     draft.check(published, &rules::CAPABILITY);
     draft.check(published, &rules::SCHEMA_CAPABILITY);
-    let id = published.text("id").unwrap_or_default();
-    let name = published.text("name").unwrap_or_default();
-    let mut capability = draft.capability(CapabilityKind::Operation, id, name, published.pointer.clone());
-    capability.description = draft::description(published.text("description"));
+    let mut capability = draft.begin(CapabilityKind::Operation, published, &["id"], &["name"]);
     if let Some(name) = published.text("semanticType").filter(|name| name.contains(':')) {
         capability.semantic_types.push(semantic::declared(name));
     }
@@ -58,7 +37,7 @@ fn one<'v>(
         capability.invocation.method = Some(method.to_ascii_uppercase());
         capability.invocation.protocol = Some(Protocol::Http);
     }
-    format::generic::endpoint(published, "endpoint", &mut capability, draft);
+    endpoint::read_field(published, "endpoint", &mut capability, draft);
     parameters(published, &mut capability, draft);
     response(published, &mut capability, resolver, draft);
     authorization(published, scopes, &mut capability, draft);

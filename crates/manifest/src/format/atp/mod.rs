@@ -7,21 +7,40 @@ mod auth;
 mod capability;
 mod rules;
 
-use std::collections::HashSet;
+pub(crate) use rules::FINDINGS;
 
 use crate::draft::{self, Draft};
-use crate::model::{PolicyChoice, RateLimit, Workflow, WorkflowStep};
+use crate::format::detect::candidate::{Marker, at_path, medium, strong};
+use crate::format::header;
+use crate::model::{PolicyChoice, RateLimit};
 use crate::object::Object;
 use crate::quantity;
-use crate::rule::Dialect;
+use crate::walk::List;
 
-/// The tables of ATP, for the catalogue.
-pub(crate) const DIALECT: Dialect = Dialect { title: "ATP", shapes: rules::SHAPES, rules: rules::RULES };
+pub(crate) const MARKERS: &[Marker] = &[
+    strong(|c| (c.text("@type")? == "AgentManifest").then(|| "`@type` is AgentManifest".to_owned())),
+    strong(|c| {
+        let context = c.text("@context").filter(|context| is_atp_context(context))?;
+        c.list("capabilities").map(|_| format!("`@context` is {context}, `capabilities` is an array"))
+    }),
+    medium(|c| {
+        let context = c.text("@context").filter(|context| is_atp_context(context))?;
+        Some(format!("`@context` is {context}, without a list of capabilities"))
+    }),
+    at_path(|c| {
+        // ATP's capabilities are a list with endpoint and method where A2A's are an object of switches.
+        let first = c.list("capabilities")?.first()?.as_object()?;
+        let atp = first.contains_key("endpoint") && first.contains_key("method") && first.contains_key("id");
+        let like =
+            c.is_file(&["/agent.json"]) && (c.has("provider") || c.has("rateLimit") || c.has("policies"));
+        (atp && like)
+            .then(|| "`capabilities` lists id, endpoint and method; `@context` is missing".to_owned())
+    }),
+];
 
 /// Longest manifest that §6.1 advises.
 const ADVISED_BYTES: usize = 50_000;
 
-/// Reads an ATP manifest.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.judge("ATP 0.1", |code| code.starts_with("atp."));
     draft.judge("ATP 0.1 schema.json", belongs_to_schema);
@@ -56,20 +75,18 @@ fn belongs_to_schema(code: &str) -> bool {
 }
 
 fn provider(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let Some(provider) = root.object("provider") else { return };
-    draft.check(&provider, &rules::PROVIDER);
+    let Some(provider) = draft.checked(root, "provider", &rules::PROVIDER) else { return };
     let logo = draft.url(&provider, "logo");
     let manifest = &mut draft.manifest;
     manifest.provider.name = draft::name(provider.text("name"));
-    manifest.provider.url = provider.text("url").map(str::to_owned);
+    manifest.provider.url = provider.string("url");
     manifest.provider.logo = logo;
-    manifest.declared_origin = provider.text("url").map(str::to_owned);
-    manifest.contact = provider.value("contact").map(super::generic::contact).unwrap_or_default();
+    manifest.declared_origin = provider.string("url");
+    manifest.contact = provider.value("contact").map(header::contact).unwrap_or_default();
 }
 
 fn rate_limit(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let Some(limit) = root.object("rateLimit") else { return };
-    draft.check(&limit, &rules::RATE);
+    let Some(limit) = draft.checked(root, "rateLimit", &rules::RATE) else { return };
     draft.check(&limit, &rules::SCHEMA_RATE);
     draft.manifest.rate_limit = Some(RateLimit {
         requests: limit.whole("requests"),
@@ -82,8 +99,7 @@ fn rate_limit(root: &Object<'_>, draft: &mut Draft<'_>) {
 }
 
 fn policies(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let Some(policies) = root.object("policies") else { return };
-    draft.check(&policies, &rules::POLICIES);
+    let Some(policies) = draft.checked(root, "policies", &rules::POLICIES) else { return };
     let choice = |key: &str| match policies.text(key) {
         Some("allow") => PolicyChoice::Allow,
         Some("deny") => PolicyChoice::Deny,
@@ -96,8 +112,7 @@ fn policies(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.report_plainly(&rules::TERMS_MISSING, policies.pointer.clone());
     }
     let (terms_url, privacy_url) = (draft.url(&policies, "termsUrl"), draft.url(&policies, "privacyUrl"));
-    if let Some(caching) = policies.object("caching") {
-        draft.check(&caching, &rules::CACHING);
+    if let Some(caching) = draft.checked(&policies, "caching", &rules::CACHING) {
         draft.manifest.policies.caching_allowed = caching.flag("allowed");
         draft.manifest.policies.caching_max_age_s = caching.whole("maxAge");
     }
@@ -109,35 +124,19 @@ fn policies(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// Workflows (§3.6) are advisory: steps that exist are marked on their capabilities.
 fn workflows(root: &Object<'_>, draft: &mut Draft<'_>) {
-    for workflow in root.objects("workflows") {
-        draft.check(&workflow, &rules::WORKFLOW);
+    draft.each(root, "workflows", &List::of(&rules::WORKFLOW), |workflow, draft| {
+        draft.add_workflow(workflow, &rules::STEP_UNKNOWN, workflow.value("conditional").cloned());
         let steps = workflow.texts("steps");
-        let known: HashSet<&str> = draft.manifest.capabilities.iter().map(|c| c.native_id.as_str()).collect();
-        let unknown: Vec<&str> = steps.iter().copied().filter(|step| !known.contains(step)).collect();
-        for step in unknown {
-            draft.report(&rules::STEP_UNKNOWN, workflow.at("steps"), format!("\"{step}\" is no capability"));
+        let Some(conditional) = workflow.object("conditional") else { return };
+        for step in conditional.map.keys().filter(|step| !steps.contains(&step.as_str())) {
+            let text = format!("\"{step}\" is no step");
+            draft.report(&rules::CONDITION_UNKNOWN, conditional.at(step), text);
         }
-        if let Some(conditional) = workflow.object("conditional") {
-            for step in conditional.map.keys().filter(|step| !steps.contains(&step.as_str())) {
-                draft.report(
-                    &rules::CONDITION_UNKNOWN,
-                    conditional.at(step),
-                    format!("\"{step}\" is no step"),
-                );
-            }
-        }
-        let id = workflow.text_of(&["id", "name"]).unwrap_or_default().to_owned();
-        for capability in &mut draft.manifest.capabilities {
-            if steps.contains(&capability.native_id.as_str()) {
-                capability.used_in_workflows.push(id.clone());
-            }
-        }
-        draft.manifest.workflows.push(Workflow {
-            id,
-            name: draft::name(workflow.text("name")),
-            description: draft::description(workflow.text("description")),
-            steps: steps.iter().map(|step| WorkflowStep { id: (*step).to_owned(), source: None }).collect(),
-            conditions: workflow.value("conditional").cloned(),
-        });
-    }
+    });
+}
+
+fn is_atp_context(context: &str) -> bool {
+    context.strip_prefix("https://").or_else(|| context.strip_prefix("http://")).is_some_and(|rest| {
+        rest.strip_prefix("atp.dev").is_some_and(|path| path.is_empty() || path.starts_with('/'))
+    })
 }

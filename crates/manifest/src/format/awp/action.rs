@@ -7,14 +7,15 @@ use serde_json::Value;
 use super::rules;
 use super::types::{References, Types, report_unknown};
 use crate::draft::{self, Draft};
-use crate::json::push_index;
+use crate::format::endpoint;
 use crate::model::{
     Capability, CapabilityKind, Confirmation, Execution, ExecutionModel, Idempotency, Protocol, SafetyClass,
     Tristate,
 };
 use crate::object::{Object, type_words};
 use crate::schema::{Demand, Parameters, Place};
-use crate::{auth, format, quantity, safety, text};
+use crate::walk::List;
+use crate::{auth, quantity, safety, text};
 
 /// What the actions share.
 struct Shared<'r> {
@@ -26,7 +27,6 @@ struct Shared<'r> {
     degraded: HashSet<&'r str>,
 }
 
-/// Reads every action.
 pub(super) fn read(root: &Object<'_>, types: &Types, draft: &mut Draft<'_>) {
     let auth = root.object("auth");
     let ids = |part: Option<&Object<'_>>, key: &str| -> HashSet<String> {
@@ -47,23 +47,8 @@ pub(super) fn read(root: &Object<'_>, types: &Types, draft: &mut Draft<'_>) {
     if actions.is_empty() && root.has("actions") {
         draft.report_plainly(&rules::NO_ACTIONS, root.at("actions"));
     }
-    let mut seen = HashSet::new();
-    for (index, value) in actions.iter().enumerate() {
-        let mut pointer = root.at("actions");
-        push_index(&mut pointer, index);
-        let Some(map) = value.as_object() else {
-            draft.report(&rules::ACTION_MISTYPED, pointer, format!("an action is {}", type_words(value)));
-            continue;
-        };
-        let action = Object { map, pointer };
-        if action.text("id").is_some_and(|id| !seen.insert(id)) {
-            draft.report_plainly(&rules::ID_DUPLICATE, action.at("id"));
-        }
-        one(&action, &shared, draft);
-        if draft.is_full() {
-            return;
-        }
-    }
+    let list = List::UNCHECKED.mistyped(&rules::ACTION_MISTYPED).unique("id", &rules::ID_DUPLICATE);
+    draft.each(root, "actions", &list, |action, draft| one(action, &shared, draft));
 }
 
 fn one(action: &Object<'_>, shared: &Shared<'_>, draft: &mut Draft<'_>) {
@@ -103,7 +88,7 @@ fn call(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability, d
         capability.invocation.method = Some(method);
         capability.invocation.protocol = Some(Protocol::Http);
     }
-    format::generic::endpoint(action, "endpoint", capability, draft);
+    endpoint::read_field(action, "endpoint", capability, draft);
 }
 
 fn via(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {

@@ -8,28 +8,39 @@ mod action;
 mod rules;
 mod types;
 
+pub(crate) use rules::FINDINGS;
+
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
 use crate::draft::{self, Draft};
+use crate::format::detect::candidate::{Marker, strong};
 use crate::model::{AppliesTo, Auth, ErrorRecovery, Follow, Interface, Link, Source, SourceKind};
 use crate::object::{Object, type_words};
-use crate::rule::Dialect;
 use crate::{auth, quantity};
 use types::Types;
 
-/// The tables of AWP, for the catalogue.
-pub(crate) const DIALECT: Dialect = Dialect { title: "AWP", shapes: rules::SHAPES, rules: rules::RULES };
+pub(crate) const MARKERS: &[Marker] = &[
+    strong(|c| {
+        let version = c.text("awp_version")?;
+        let workstate = c.has("workstate_id") || c.has("modules");
+        (!workstate).then(|| format!("`awp_version` is \"{version}\""))
+    }),
+    strong(|c| {
+        // The version mistyped as a number is still nobody else's member.
+        let version = c.value("awp_version").filter(|value| value.is_number())?;
+        c.list("actions").map(|_| format!("`awp_version` is the number {version}, beside `actions`"))
+    }),
+];
 
-/// Reads an AWP manifest.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.judge("AWP 0.1", |code| code.starts_with("awp."));
     draft.judge("AWP validator", |code| rules::VALIDATED.contains(&code));
     draft.check(root, &rules::ROOT);
     version(root, draft);
     draft.manifest.name = draft::name(root.text("domain"));
-    draft.manifest.declared_origin = root.text("domain").map(str::to_owned);
+    draft.manifest.declared_origin = root.string("domain");
     draft.manifest.description = draft::description(root.text("intent"));
     features(root, draft);
     auth(root, draft);
@@ -48,7 +59,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 fn version(root: &Object<'_>, draft: &mut Draft<'_>) {
     let number = root.value("awp_version").filter(|value| value.is_number()).map(ToString::to_string);
-    let version = root.text("awp_version").map(str::to_owned).or(number);
+    let version = root.string("awp_version").or(number);
     draft.dialect(version.as_deref(), None);
     if version.is_some_and(|version| !version.starts_with("0.") && version != "0") {
         draft.report_plainly(&rules::MAJOR, root.at("awp_version"));
@@ -57,8 +68,7 @@ fn version(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// Feature flags (§6); what has no field is kept as published.
 fn features(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let Some(flags) = root.object("capabilities") else { return };
-    draft.check(&flags, &rules::FEATURES);
+    let Some(flags) = draft.checked(root, "capabilities", &rules::FEATURES) else { return };
     let known = ["streaming", "batch_actions", "webhooks", "pagination", "idempotency"];
     let features = &mut draft.manifest.features;
     features.streaming = flags.flag("streaming");
@@ -76,8 +86,7 @@ fn features(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// The authentication contract (§7): one entry for the actions that need it, one for those that may use it.
 fn auth(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let Some(contract) = root.object("auth") else { return };
-    draft.check(&contract, &rules::AUTH);
+    let Some(contract) = draft.checked(root, "auth", &rules::AUTH) else { return };
     let Some(word) = contract.text("type") else { return };
     let mut entry = Auth::new(auth::scheme(word));
     entry.declared = draft::name(Some(word)).filter(|word| word != entry.scheme.as_str());
@@ -129,8 +138,7 @@ fn errors(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// The liveness signal (§13).
 fn status(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let Some(status) = root.object("agent_status") else { return };
-    draft.check(&status, &rules::STATUS);
+    let Some(status) = draft.checked(root, "agent_status", &rules::STATUS) else { return };
     draft.manifest.status.operational = status.flag("operational");
     draft.manifest.status.degraded_ids =
         status.texts("degraded_actions").into_iter().map(str::to_owned).collect();

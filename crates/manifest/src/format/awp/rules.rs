@@ -1,51 +1,146 @@
 //! What AWP demands, as tables.
 
-use crate::model::Severity;
 use crate::quantity;
-use crate::rule::{Kind, Rule, Shape, may, must, rule, should};
+use crate::rule::{Kind, findings, may, must, should};
 
-pub(super) const SHAPES: &[&Shape] = &[
-    &ROOT,
-    &FEATURES,
-    &AUTH,
-    &ENTITY,
-    &ACTION,
-    &CALL,
-    &VIA,
-    &INPUT,
-    &IDEMPOTENCY,
-    &ERROR,
-    &STATUS,
-    &SYNTHETIC,
-    &PROTOCOL,
-];
-
-pub(super) const RULES: &[&Rule] = &[
-    &MAJOR,
-    &ACTION_MISTYPED,
-    &ENTITY_MISTYPED,
-    &ID_DUPLICATE,
-    &NO_ACTIONS,
-    &VIA_UNKNOWN,
-    &METHOD_UNLISTED,
-    &INPUT_MISTYPED,
-    &OPTIONS_MISSING,
-    &ENTITY_UNKNOWN,
-    &SENSITIVITY_UNDECLARED,
-    &REVERSIBLE_CONTRADICTED,
-    &AUTH_CONTRADICTED,
-    &POLL_MISSING,
-    &KEY_FIELD_MISSING,
-    &ERROR_MISTYPED,
-    &ERROR_VAGUE,
-    &AUTH_UNKNOWN_ID,
-    &STATUS_UNKNOWN_ID,
-    &DEPENDENCY_MISTYPED,
-    &DEPENDENCY_UNKNOWN,
-    &DEPENDENCY_CIRCLE,
-    &SYNTHETIC_UNMARKED,
-    &CONFIDENCE,
-];
+findings! {
+    // Required members of the root (§5) and the types of the optional ones.
+    shape ROOT("awp", "AWP 0.1 §5") {
+        must("awp_version", Kind::Form(is_version, "MAJOR.MINOR"), "Declare the version as a string, such as \"0.1\"."),
+        must("domain", Kind::Text, "Name the domain that this file applies to."),
+        must("intent", Kind::Text, "Say in plain language what the site is for."),
+        must("actions", Kind::List, "List the actions that agents may take."),
+        may("capabilities", Kind::Object, "Publish feature flags as an object."),
+        may("auth", Kind::Object, "Publish the authentication contract as an object."),
+        may("entities", Kind::Object, "Publish data models as an object of named entities."),
+        should("errors", Kind::Object, "Declare a recovery for every failure that agents must expect."),
+        may("dependencies", Kind::Object, "Publish prerequisites as an object from action id to a list of ids."),
+        may("agent_hints", Kind::Object, "Publish hints as an object."),
+        may("agent_status", Kind::Object, "Publish the status as an object."),
+        may("protocols", Kind::Object, "Publish protocols as an object of named protocols (AWP 0.2)."),
+    }
+    shape FEATURES("awp.capabilities", "AWP 0.1 §6") {
+        may("streaming", Kind::Bool, "Say true or false."),
+        may("batch_actions", Kind::Bool, "Say true or false."),
+        may("webhooks", Kind::Bool, "Say true or false."),
+        may("pagination", Kind::OneOf(&["cursor", "offset", "page", "none"]), "Name one of the four styles."),
+        may("idempotency", Kind::Bool, "Say true or false."),
+    }
+    shape AUTH("awp.auth", "AWP 0.1 §7") {
+        may("required_for", Kind::Texts, "List the ids of the actions that need authentication."),
+        may("optional_for", Kind::Texts, "List the ids of the actions that may use authentication."),
+        should("type", Kind::OneOf(&["oauth2", "api_key", "bearer", "none"]), "Name one of the four types."),
+        may("token_expiry", Kind::Form(is_duration, "a duration such as 24h"), "Write a number and a unit, such as \"24h\"."),
+        may("refresh_endpoint", Kind::Reference, "Publish a path or an absolute URL."),
+    }
+    shape ENTITY("awp.entity", "AWP 0.1 §8") {
+        must("fields", Kind::Object, "List the entity's fields as an object from name to type."),
+    }
+    // What every action has; how it is called is [`CALL`] or [`VIA`].
+    shape ACTION("awp.action", "AWP 0.1 §9") {
+        must("id", Kind::Text, "Give every action an id of its own."),
+        must("description", Kind::Text, "Say in plain language what the action does."),
+        must("auth_required", Kind::Bool, "Say whether the action needs authentication: true or false."),
+        must("inputs", Kind::Object, "Describe the inputs as an object; an empty one when there are none."),
+        must("outputs", Kind::Object, "Describe the outputs as an object; an empty one when there are none."),
+        may("rate_limit", Kind::Form(is_rate, "a rate such as 30/minute"), "Write the rate as number/unit, such as \"30/minute\"."),
+        may("idempotency", Kind::Object, "Publish the idempotency contract as an object."),
+        may("execution_model", Kind::OneOf(&["sync", "async"]), "Say sync or async."),
+        may("poll_endpoint", Kind::Reference, "Publish a path or an absolute URL."),
+        may("sensitivity", Kind::OneOf(&["standard", "destructive", "irreversible"]), "Name one of the three classes."),
+        may("requires_human_confirmation", Kind::Bool, "Say true or false."),
+        may("reversible", Kind::Bool, "Say true or false."),
+    }
+    // How an action is called over HTTP.
+    shape CALL("awp.action", "AWP 0.1 §9") {
+        must("endpoint", Kind::Reference, "Publish the path or the absolute URL of the endpoint."),
+        must("method", Kind::OneOf(METHODS), "Name the HTTP method in capital letters."),
+    }
+    // How an action is called through a protocol.
+    shape VIA("awp.action", "AWP 0.2 §9") {
+        may("via", Kind::Text, "Name a member of `protocols`."),
+        should("operation", Kind::Text, "Name the operation or tool of the protocol."),
+    }
+    shape INPUT("awp.input", "AWP 0.1 §9") {
+        must("type", Kind::Text, "Name the input's type."),
+        may("required", Kind::Bool, "Say true or false."),
+        may("options", Kind::List, "List the values that are allowed."),
+        may("description", Kind::Text, "Describe the input in words."),
+    }
+    shape IDEMPOTENCY("awp.idempotency", "AWP 0.1 §9") {
+        should("supported", Kind::Bool, "Say true or false."),
+        may("key_field", Kind::Text, "Name the input that carries the key."),
+        may("window", Kind::Form(is_duration, "a duration such as 24h"), "Write a number and a unit, such as \"24h\"."),
+    }
+    shape ERROR("awp.error", "AWP 0.1 §10") {
+        must("recovery", Kind::Text, "Say what to do, so that a machine can do it."),
+    }
+    shape STATUS("awp.agent_status", "AWP 0.1 §13") {
+        should("operational", Kind::Bool, "Say true or false."),
+        may("degraded_actions", Kind::Texts, "List the ids of the actions that are impaired."),
+        may("status_endpoint", Kind::Reference, "Publish a path or an absolute URL."),
+    }
+    // Checked only where `source` says synthetic.
+    shape SYNTHETIC("awp.synthetic", "AWP 0.1 §14") {
+        must("generated_by", Kind::Text, "Name the generator."),
+        should("confidence", Kind::Number, "State a confidence between 0 and 1."),
+        should("last_verified", Kind::Form(is_date_time, "an RFC 3339 time"), "State when the declaration was last verified."),
+    }
+    shape PROTOCOL("awp.protocol", "AWP 0.2 §5") {
+        must("version", Kind::Text, "Declare the version of the protocol."),
+        may("endpoint", Kind::Reference, "Publish a path or an absolute URL."),
+    }
+    rule MAJOR: Note("awp.awp_version.unknown_major", "AWP 0.1 §4")
+        "the major version is newer than what is known; it is read as far as it goes"
+            => "Nothing, if the newer version is meant.";
+    rule ACTION_MISTYPED: Must("awp.action.mistyped", "AWP 0.1 §9")
+        "an action is not an object" => "Describe each action as an object.";
+    rule ENTITY_MISTYPED: Should("awp.entity.mistyped", "AWP 0.1 §8")
+        "an entity is not an object" => "Write {\"fields\": {…}}.";
+    rule ID_DUPLICATE: Must("awp.action.id.duplicate", "AWP 0.1 §9")
+        "two actions have the same id" => "Give every action an id of its own.";
+    rule NO_ACTIONS: Note("awp.actions.empty", "AWP 0.1 §9")
+        "no action is declared" => "Declare what agents can do.";
+    rule VIA_UNKNOWN: Must("awp.action.via.unknown", "AWP 0.2 §9")
+        "`via` names no member of `protocols`" => "Declare the protocol in `protocols`, or correct the name.";
+    rule METHOD_UNLISTED: May("awp.action.method.unlisted", "AWP 0.1 §9")
+        "the method is not among GET, POST, PUT, DELETE and PATCH" => "Use one of the five methods that the specification lists.";
+    rule INPUT_MISTYPED: Must("awp.input.mistyped", "AWP 0.1 §9")
+        "an input is not an object with a type" => "Describe the input as an object: {\"type\": …, \"required\": …}.";
+    rule OPTIONS_MISSING: Should("awp.input.options.missing", "AWP 0.1 §9")
+        "an input of type enum lists no options" => "List the values in `options`.";
+    rule ENTITY_UNKNOWN: Should("awp.type.entity_unknown", "AWP 0.1 §8")
+        "a type refers to an entity that is not declared" => "Declare the entity in `entities`, or correct its name.";
+    rule SENSITIVITY_UNDECLARED: Should("awp.action.sensitivity.undeclared", "AWP 0.1 §15")
+        "an action with consequences declares no sensitivity" => "Declare `sensitivity` as destructive or irreversible.";
+    rule REVERSIBLE_CONTRADICTED: Should("awp.action.reversible.contradicted", "AWP 0.1 §9")
+        "`reversible` is true and `sensitivity` is irreversible" => "Let the two agree.";
+    rule AUTH_CONTRADICTED: Should("awp.action.auth_required.contradicted", "AWP 0.1 §7")
+        "`auth_required` is false and `auth.required_for` lists the action" => "Let the two agree.";
+    rule POLL_MISSING: Should("awp.action.poll_endpoint.missing", "AWP 0.1 §9")
+        "an asynchronous action names no `poll_endpoint`" => "Name the endpoint where the job's status can be asked for.";
+    rule KEY_FIELD_MISSING: May("awp.idempotency.key_field.missing", "AWP 0.1 §9")
+        "idempotency is supported, but by no named field" => "Name the input that carries the key in `key_field`.";
+    rule ERROR_MISTYPED: Must("awp.error.mistyped", "AWP 0.1 §10")
+        "an error contract is not an object" => "Write {\"recovery\": \"…\"}.";
+    rule ERROR_VAGUE: May("awp.error.recovery.vague", "AWP 0.1 §10")
+        "the recovery names no endpoint, no action and no number"
+            => "Refer to the endpoint or action that helps, so that a machine can follow.";
+    rule AUTH_UNKNOWN_ID: May("awp.auth.unknown_action", "AWP 0.1 §7")
+        "the authentication contract names an action that does not exist" => "Declare the action, or correct the id.";
+    rule STATUS_UNKNOWN_ID: May("awp.agent_status.unknown_action", "AWP 0.1 §13")
+        "the status names an action that does not exist" => "Declare the action, or correct the id.";
+    rule DEPENDENCY_MISTYPED: Should("awp.dependencies.mistyped", "AWP 0.1 §11")
+        "the prerequisites of an action are not a list" => "List the ids of the actions that have to come first.";
+    rule DEPENDENCY_UNKNOWN: May("awp.dependencies.unknown_action", "AWP 0.1 §11")
+        "the dependency graph names an action that does not exist" => "Declare the action, or correct the id.";
+    rule DEPENDENCY_CIRCLE: Should("awp.dependencies.circle", "AWP 0.1 §11")
+        "an action is its own prerequisite" => "Break the circle: no agent could begin.";
+    rule SYNTHETIC_UNMARKED: Must("awp.synthetic.unmarked", "AWP 0.1 §14")
+        "a generated declaration does not say that it is synthetic" => "Declare \"source\": \"synthetic\".";
+    rule CONFIDENCE: Should("awp.synthetic.confidence.out_of_range", "AWP 0.1 §14")
+        "the confidence is not between 0 and 1" => "State a number between 0 and 1.";
+}
 
 /// The findings that the protocol's own validator would report as errors.
 pub(super) const VALIDATED: &[&str] = &[
@@ -69,351 +164,7 @@ pub(super) const VALIDATED: &[&str] = &[
     "awp.action.via.unknown",
 ];
 
-/// Required members of the root (§5) and the types of the optional ones.
-pub(super) const ROOT: Shape = Shape {
-    code: "awp",
-    spec: "AWP 0.1 §5",
-    fields: &[
-        must(
-            "awp_version",
-            Kind::Form(is_version, "MAJOR.MINOR"),
-            "Declare the version as a string, such as \"0.1\".",
-        ),
-        must("domain", Kind::Text, "Name the domain that this file applies to."),
-        must("intent", Kind::Text, "Say in plain language what the site is for."),
-        must("actions", Kind::List, "List the actions that agents may take."),
-        may("capabilities", Kind::Object, "Publish feature flags as an object."),
-        may("auth", Kind::Object, "Publish the authentication contract as an object."),
-        may("entities", Kind::Object, "Publish data models as an object of named entities."),
-        should("errors", Kind::Object, "Declare a recovery for every failure that agents must expect."),
-        may(
-            "dependencies",
-            Kind::Object,
-            "Publish prerequisites as an object from action id to a list of ids.",
-        ),
-        may("agent_hints", Kind::Object, "Publish hints as an object."),
-        may("agent_status", Kind::Object, "Publish the status as an object."),
-        may("protocols", Kind::Object, "Publish protocols as an object of named protocols (AWP 0.2)."),
-    ],
-};
-
-pub(super) const FEATURES: Shape = Shape {
-    code: "awp.capabilities",
-    spec: "AWP 0.1 §6",
-    fields: &[
-        may("streaming", Kind::Bool, "Say true or false."),
-        may("batch_actions", Kind::Bool, "Say true or false."),
-        may("webhooks", Kind::Bool, "Say true or false."),
-        may("pagination", Kind::OneOf(&["cursor", "offset", "page", "none"]), "Name one of the four styles."),
-        may("idempotency", Kind::Bool, "Say true or false."),
-    ],
-};
-
-pub(super) const AUTH: Shape = Shape {
-    code: "awp.auth",
-    spec: "AWP 0.1 §7",
-    fields: &[
-        may("required_for", Kind::Texts, "List the ids of the actions that need authentication."),
-        may("optional_for", Kind::Texts, "List the ids of the actions that may use authentication."),
-        should("type", Kind::OneOf(&["oauth2", "api_key", "bearer", "none"]), "Name one of the four types."),
-        may(
-            "token_expiry",
-            Kind::Form(is_duration, "a duration such as 24h"),
-            "Write a number and a unit, such as \"24h\".",
-        ),
-        may("refresh_endpoint", Kind::Reference, "Publish a path or an absolute URL."),
-    ],
-};
-
-pub(super) const ENTITY: Shape = Shape {
-    code: "awp.entity",
-    spec: "AWP 0.1 §8",
-    fields: &[must("fields", Kind::Object, "List the entity's fields as an object from name to type.")],
-};
-
-/// What every action has; how it is called is [`CALL`] or [`VIA`].
-pub(super) const ACTION: Shape = Shape {
-    code: "awp.action",
-    spec: "AWP 0.1 §9",
-    fields: &[
-        must("id", Kind::Text, "Give every action an id of its own."),
-        must("description", Kind::Text, "Say in plain language what the action does."),
-        must("auth_required", Kind::Bool, "Say whether the action needs authentication: true or false."),
-        must("inputs", Kind::Object, "Describe the inputs as an object; an empty one when there are none."),
-        must("outputs", Kind::Object, "Describe the outputs as an object; an empty one when there are none."),
-        may(
-            "rate_limit",
-            Kind::Form(is_rate, "a rate such as 30/minute"),
-            "Write the rate as number/unit, such as \"30/minute\".",
-        ),
-        may("idempotency", Kind::Object, "Publish the idempotency contract as an object."),
-        may("execution_model", Kind::OneOf(&["sync", "async"]), "Say sync or async."),
-        may("poll_endpoint", Kind::Reference, "Publish a path or an absolute URL."),
-        may(
-            "sensitivity",
-            Kind::OneOf(&["standard", "destructive", "irreversible"]),
-            "Name one of the three classes.",
-        ),
-        may("requires_human_confirmation", Kind::Bool, "Say true or false."),
-        may("reversible", Kind::Bool, "Say true or false."),
-    ],
-};
-
 const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"];
-
-/// How an action is called over HTTP.
-pub(super) const CALL: Shape = Shape {
-    code: "awp.action",
-    spec: "AWP 0.1 §9",
-    fields: &[
-        must("endpoint", Kind::Reference, "Publish the path or the absolute URL of the endpoint."),
-        must("method", Kind::OneOf(METHODS), "Name the HTTP method in capital letters."),
-    ],
-};
-
-/// How an action is called through a protocol.
-pub(super) const VIA: Shape = Shape {
-    code: "awp.action",
-    spec: "AWP 0.2 §9",
-    fields: &[
-        may("via", Kind::Text, "Name a member of `protocols`."),
-        should("operation", Kind::Text, "Name the operation or tool of the protocol."),
-    ],
-};
-
-pub(super) const INPUT: Shape = Shape {
-    code: "awp.input",
-    spec: "AWP 0.1 §9",
-    fields: &[
-        must("type", Kind::Text, "Name the input's type."),
-        may("required", Kind::Bool, "Say true or false."),
-        may("options", Kind::List, "List the values that are allowed."),
-        may("description", Kind::Text, "Describe the input in words."),
-    ],
-};
-
-pub(super) const IDEMPOTENCY: Shape = Shape {
-    code: "awp.idempotency",
-    spec: "AWP 0.1 §9",
-    fields: &[
-        should("supported", Kind::Bool, "Say true or false."),
-        may("key_field", Kind::Text, "Name the input that carries the key."),
-        may(
-            "window",
-            Kind::Form(is_duration, "a duration such as 24h"),
-            "Write a number and a unit, such as \"24h\".",
-        ),
-    ],
-};
-
-pub(super) const ERROR: Shape = Shape {
-    code: "awp.error",
-    spec: "AWP 0.1 §10",
-    fields: &[must("recovery", Kind::Text, "Say what to do, so that a machine can do it.")],
-};
-
-pub(super) const STATUS: Shape = Shape {
-    code: "awp.agent_status",
-    spec: "AWP 0.1 §13",
-    fields: &[
-        should("operational", Kind::Bool, "Say true or false."),
-        may("degraded_actions", Kind::Texts, "List the ids of the actions that are impaired."),
-        may("status_endpoint", Kind::Reference, "Publish a path or an absolute URL."),
-    ],
-};
-
-/// Checked only where `source` says synthetic.
-pub(super) const SYNTHETIC: Shape = Shape {
-    code: "awp.synthetic",
-    spec: "AWP 0.1 §14",
-    fields: &[
-        must("generated_by", Kind::Text, "Name the generator."),
-        should("confidence", Kind::Number, "State a confidence between 0 and 1."),
-        should(
-            "last_verified",
-            Kind::Form(is_date_time, "an RFC 3339 time"),
-            "State when the declaration was last verified.",
-        ),
-    ],
-};
-
-pub(super) const PROTOCOL: Shape = Shape {
-    code: "awp.protocol",
-    spec: "AWP 0.2 §5",
-    fields: &[
-        must("version", Kind::Text, "Declare the version of the protocol."),
-        may("endpoint", Kind::Reference, "Publish a path or an absolute URL."),
-    ],
-};
-
-pub(super) const MAJOR: Rule = rule(
-    "awp.awp_version.unknown_major",
-    Severity::Note,
-    "AWP 0.1 §4",
-    "the major version is newer than what is known; it is read as far as it goes",
-    "Nothing, if the newer version is meant.",
-);
-pub(super) const ACTION_MISTYPED: Rule = rule(
-    "awp.action.mistyped",
-    Severity::Must,
-    "AWP 0.1 §9",
-    "an action is not an object",
-    "Describe each action as an object.",
-);
-pub(super) const ENTITY_MISTYPED: Rule = rule(
-    "awp.entity.mistyped",
-    Severity::Should,
-    "AWP 0.1 §8",
-    "an entity is not an object",
-    "Write {\"fields\": {…}}.",
-);
-pub(super) const ID_DUPLICATE: Rule = rule(
-    "awp.action.id.duplicate",
-    Severity::Must,
-    "AWP 0.1 §9",
-    "two actions have the same id",
-    "Give every action an id of its own.",
-);
-pub(super) const NO_ACTIONS: Rule = rule(
-    "awp.actions.empty",
-    Severity::Note,
-    "AWP 0.1 §9",
-    "no action is declared",
-    "Declare what agents can do.",
-);
-pub(super) const VIA_UNKNOWN: Rule = rule(
-    "awp.action.via.unknown",
-    Severity::Must,
-    "AWP 0.2 §9",
-    "`via` names no member of `protocols`",
-    "Declare the protocol in `protocols`, or correct the name.",
-);
-pub(super) const METHOD_UNLISTED: Rule = rule(
-    "awp.action.method.unlisted",
-    Severity::May,
-    "AWP 0.1 §9",
-    "the method is not among GET, POST, PUT, DELETE and PATCH",
-    "Use one of the five methods that the specification lists.",
-);
-pub(super) const INPUT_MISTYPED: Rule = rule(
-    "awp.input.mistyped",
-    Severity::Must,
-    "AWP 0.1 §9",
-    "an input is not an object with a type",
-    "Describe the input as an object: {\"type\": …, \"required\": …}.",
-);
-pub(super) const OPTIONS_MISSING: Rule = rule(
-    "awp.input.options.missing",
-    Severity::Should,
-    "AWP 0.1 §9",
-    "an input of type enum lists no options",
-    "List the values in `options`.",
-);
-pub(super) const ENTITY_UNKNOWN: Rule = rule(
-    "awp.type.entity_unknown",
-    Severity::Should,
-    "AWP 0.1 §8",
-    "a type refers to an entity that is not declared",
-    "Declare the entity in `entities`, or correct its name.",
-);
-pub(super) const SENSITIVITY_UNDECLARED: Rule = rule(
-    "awp.action.sensitivity.undeclared",
-    Severity::Should,
-    "AWP 0.1 §15",
-    "an action with consequences declares no sensitivity",
-    "Declare `sensitivity` as destructive or irreversible.",
-);
-pub(super) const REVERSIBLE_CONTRADICTED: Rule = rule(
-    "awp.action.reversible.contradicted",
-    Severity::Should,
-    "AWP 0.1 §9",
-    "`reversible` is true and `sensitivity` is irreversible",
-    "Let the two agree.",
-);
-pub(super) const AUTH_CONTRADICTED: Rule = rule(
-    "awp.action.auth_required.contradicted",
-    Severity::Should,
-    "AWP 0.1 §7",
-    "`auth_required` is false and `auth.required_for` lists the action",
-    "Let the two agree.",
-);
-pub(super) const POLL_MISSING: Rule = rule(
-    "awp.action.poll_endpoint.missing",
-    Severity::Should,
-    "AWP 0.1 §9",
-    "an asynchronous action names no `poll_endpoint`",
-    "Name the endpoint where the job's status can be asked for.",
-);
-pub(super) const KEY_FIELD_MISSING: Rule = rule(
-    "awp.idempotency.key_field.missing",
-    Severity::May,
-    "AWP 0.1 §9",
-    "idempotency is supported, but by no named field",
-    "Name the input that carries the key in `key_field`.",
-);
-pub(super) const ERROR_MISTYPED: Rule = rule(
-    "awp.error.mistyped",
-    Severity::Must,
-    "AWP 0.1 §10",
-    "an error contract is not an object",
-    "Write {\"recovery\": \"…\"}.",
-);
-pub(super) const ERROR_VAGUE: Rule = rule(
-    "awp.error.recovery.vague",
-    Severity::May,
-    "AWP 0.1 §10",
-    "the recovery names no endpoint, no action and no number",
-    "Refer to the endpoint or action that helps, so that a machine can follow.",
-);
-pub(super) const AUTH_UNKNOWN_ID: Rule = rule(
-    "awp.auth.unknown_action",
-    Severity::May,
-    "AWP 0.1 §7",
-    "the authentication contract names an action that does not exist",
-    "Declare the action, or correct the id.",
-);
-pub(super) const STATUS_UNKNOWN_ID: Rule = rule(
-    "awp.agent_status.unknown_action",
-    Severity::May,
-    "AWP 0.1 §13",
-    "the status names an action that does not exist",
-    "Declare the action, or correct the id.",
-);
-pub(super) const DEPENDENCY_MISTYPED: Rule = rule(
-    "awp.dependencies.mistyped",
-    Severity::Should,
-    "AWP 0.1 §11",
-    "the prerequisites of an action are not a list",
-    "List the ids of the actions that have to come first.",
-);
-pub(super) const DEPENDENCY_UNKNOWN: Rule = rule(
-    "awp.dependencies.unknown_action",
-    Severity::May,
-    "AWP 0.1 §11",
-    "the dependency graph names an action that does not exist",
-    "Declare the action, or correct the id.",
-);
-pub(super) const DEPENDENCY_CIRCLE: Rule = rule(
-    "awp.dependencies.circle",
-    Severity::Should,
-    "AWP 0.1 §11",
-    "an action is its own prerequisite",
-    "Break the circle: no agent could begin.",
-);
-pub(super) const SYNTHETIC_UNMARKED: Rule = rule(
-    "awp.synthetic.unmarked",
-    Severity::Must,
-    "AWP 0.1 §14",
-    "a generated declaration does not say that it is synthetic",
-    "Declare \"source\": \"synthetic\".",
-);
-pub(super) const CONFIDENCE: Rule = rule(
-    "awp.synthetic.confidence.out_of_range",
-    Severity::Should,
-    "AWP 0.1 §14",
-    "the confidence is not between 0 and 1",
-    "State a number between 0 and 1.",
-);
 
 /// `MAJOR.MINOR` (§4).
 fn is_version(text: &str) -> bool {

@@ -12,13 +12,59 @@ mod tools;
 
 use serde_json::Value;
 
-use super::{generic, loose};
 use crate::draft::{self, Draft};
-use crate::model::{Auth, Format};
+use crate::format::detect::candidate::{Marker, at_path, medium, strong};
+use crate::format::{header, loose};
+use crate::model::{Auth, Format, Link};
 use crate::object::Object;
 
-pub(crate) use rules::DIALECT;
+pub(crate) use rules::FINDINGS;
 pub(crate) use tools::read as read_tools;
+
+pub(crate) const CONFIG_MARKERS: &[Marker] = &[strong(|c| {
+    let servers = c.object("mcpServers").is_some() && c.list("skills").is_none();
+    servers.then(|| "`mcpServers` without skills".to_owned())
+})];
+
+pub(crate) const CARD_MARKERS: &[Marker] = &[
+    strong(|c| c.schema_ends("server-card.schema.json")),
+    strong(|c| {
+        let name = c.text("name").filter(|name| name.contains('/'))?;
+        c.list("remotes").map(|_| format!("`remotes` beside the name {name}"))
+    }),
+    medium(|c| {
+        let name = c.text("name").filter(|name| name.split('/').count() == 2 && !name.contains("://"))?;
+        let described = c.text("version").is_some() && c.text("description").is_some() && c.size() <= 6;
+        described.then(|| format!("little more than the namespaced name {name}, a version and a description"))
+    }),
+    strong(|c| c.object("serverInfo").map(|_| "`serverInfo` is an object".to_owned())),
+];
+
+pub(crate) const REGISTRY_MARKERS: &[Marker] = &[strong(|c| c.schema_ends("server.schema.json"))];
+
+pub(crate) const FREEFORM_MARKERS: &[Marker] = &[at_path(|c| c.agrees(MCP_FILES, MCP_KEYS))];
+
+/// Names under which servers of tools are described in shapes of their own.
+const MCP_FILES: &[&str] =
+    &["/mcp.json", "server-card.json", "/mcp/manifest.json", "/mcp-server.json", "/mcp-manifest.json"];
+/// What a description of a server has at least one of.
+const MCP_KEYS: &[&str] = &[
+    "tools",
+    "transport",
+    "transports",
+    "endpoint",
+    "url",
+    "server",
+    "servers",
+    "mcp",
+    "protocol",
+    "serverUrl",
+    "mcpVersion",
+    "protocol_version",
+    "packages",
+    "remotes",
+    "endpoints",
+];
 
 /// Reads a server card, a registry entry or a free form.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -96,7 +142,7 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
     manifest.description = draft::description(said(&["description", "instructions"]));
     manifest.document_version = draft::name(said(&["version"]));
     manifest.tags = draft::tags(["tags", "keywords", "categories"].iter().flat_map(|key| root.texts(key)));
-    manifest.updated_at = root.text_of(&["updated_at", "updatedAt"]).map(str::to_owned);
+    manifest.updated_at = root.string_of(&["updated_at", "updatedAt"]);
     let (mut provider, mut site) = (None, None);
     for key in ["provider", "publisher", "organization", "vendor", "author"] {
         match root.value(key) {
@@ -104,7 +150,7 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
             Some(Value::Object(map)) => {
                 let object = Object { map, pointer: root.at(key) };
                 provider = provider.or_else(|| draft::name(object.text("name")));
-                site = site.or_else(|| object.text("url").map(str::to_owned));
+                site = site.or_else(|| object.string("url"));
             }
             _ => {}
         }
@@ -112,11 +158,9 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
     manifest.provider.name = provider;
     manifest.provider.url = site;
     if let Some(contact) = root.value("contact") {
-        manifest.contact = generic::contact(contact);
+        manifest.contact = header::contact(contact);
     }
-    if let Some(limit) =
-        ["rateLimits", "rate_limits", "rateLimit", "rate_limit"].iter().find_map(|key| root.value(key))
-    {
+    if let Some(limit) = root.value_of(&["rateLimits", "rate_limits", "rateLimit", "rate_limit"]) {
         manifest.rate_limit = loose::rate_limit(limit);
     }
     manifest.declared_origin = said(&["websiteUrl", "homepage", "website"]).map(str::to_owned);
@@ -133,7 +177,7 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
             && let Some(url) = draft.url(root, key)
         {
             let follow = (rel == "service-desc").then_some(crate::model::Follow::Manifest);
-            draft.manifest.links.push(loose::link(rel, url, follow));
+            draft.manifest.links.push(Link::new(rel, url, follow));
         }
     }
 }

@@ -2,138 +2,64 @@
 
 use super::is_card;
 use crate::draft::Draft;
-use crate::model::{Format, Severity};
+use crate::model::Format;
 use crate::object::Object;
-use crate::rule::{Dialect, Kind, Rule, Shape, may, must};
+use crate::rule::{Kind, findings, may, must};
 
-pub(crate) const DIALECT: Dialect = Dialect {
-    title: "MCP server card, registry entry and client configuration",
-    shapes: &[&CARD, &REMOTE, &DRAFT_CARD, &SERVER_INFO, &REGISTRY],
-    rules: &[&CARD_SCHEMA, &DRAFT_SHAPE, &NO_TRANSPORT, &NO_ENDPOINT, &COMMAND, &SECRET, &FREEFORM],
-};
-
-const CARD_URI: &str = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json";
-
-const CARD: Shape = Shape {
-    code: "mcp.card",
-    spec: "SEP-2127 ServerCard",
-    fields: &[
+findings! {
+    shape CARD("mcp.card", "SEP-2127 ServerCard") {
         must("$schema", Kind::Text, "Name the v1 schema of the server card."),
-        must(
-            "name",
-            Kind::Form(is_namespaced, "a reverse-DNS namespace, one slash and a name"),
-            "Publish a name such as com.example/weather.",
-        ),
-        must(
-            "version",
-            Kind::Form(is_exact_version, "one exact version"),
-            "State the server's exact version.",
-        ),
-        must(
-            "description",
-            Kind::Form(is_short, "1 to 100 characters"),
-            "Describe the server in at most 100 characters.",
-        ),
+        must("name", Kind::Form(is_namespaced, "a reverse-DNS namespace, one slash and a name"), "Publish a name such as com.example/weather."),
+        must("version", Kind::Form(is_exact_version, "one exact version"), "State the server's exact version."),
+        must("description", Kind::Form(is_short, "1 to 100 characters"), "Describe the server in at most 100 characters."),
         may("title", Kind::Form(is_short, "1 to 100 characters"), "Keep the title within 100 characters."),
         may("websiteUrl", Kind::Url, "Publish an absolute URL."),
         may("remotes", Kind::List, "List remotes as objects with `type` and `url`."),
-    ],
-};
-const REMOTE: Shape = Shape {
-    code: "mcp.remote",
-    spec: "SEP-2127 Remote",
-    fields: &[
+    }
+    shape REMOTE("mcp.remote", "SEP-2127 Remote") {
         must("type", Kind::OneOf(&["streamable-http", "sse"]), "State streamable-http or sse."),
         must("url", Kind::Text, "Publish the URL of the endpoint, or a template of it."),
         may("supportedProtocolVersions", Kind::Texts, "List protocol versions as strings."),
-    ],
-};
-const DRAFT_CARD: Shape = Shape {
-    code: "mcp.draft_card",
-    spec: "SEP-1649",
-    fields: &[may("tools", Kind::List, "List tools as objects.")],
-};
-const SERVER_INFO: Shape = Shape {
-    code: "mcp.server_info",
-    spec: "MCP 2025-11-25 Implementation",
-    fields: &[
+    }
+    shape DRAFT_CARD("mcp.draft_card", "SEP-1649") {
+        may("tools", Kind::List, "List tools as objects."),
+    }
+    shape SERVER_INFO("mcp.server_info", "MCP 2025-11-25 Implementation") {
         must("name", Kind::Text, "Name the server."),
         must("version", Kind::Text, "State the server's version."),
-    ],
-};
-const REGISTRY: Shape = Shape {
-    code: "mcp.registry",
-    spec: "MCP registry server.json 2025-12-11",
-    fields: &[
+    }
+    shape REGISTRY("mcp.registry", "MCP registry server.json 2025-12-11") {
         must("$schema", Kind::Text, "Name the schema by its dated URI."),
-        must(
-            "name",
-            Kind::Form(is_namespaced, "a reverse-DNS namespace, one slash and a name"),
-            "Publish a name such as io.github.owner/server.",
-        ),
-        must(
-            "description",
-            Kind::Form(is_short, "1 to 100 characters"),
-            "Describe the server in at most 100 characters.",
-        ),
-        must(
-            "version",
-            Kind::Form(is_exact_version, "one exact version"),
-            "State the server's exact version.",
-        ),
+        must("name", Kind::Form(is_namespaced, "a reverse-DNS namespace, one slash and a name"), "Publish a name such as io.github.owner/server."),
+        must("description", Kind::Form(is_short, "1 to 100 characters"), "Describe the server in at most 100 characters."),
+        must("version", Kind::Form(is_exact_version, "one exact version"), "State the server's exact version."),
         may("remotes", Kind::List, "List remotes as objects with `type` and `url`."),
         may("packages", Kind::List, "List packages as objects."),
-    ],
-};
-const CARD_SCHEMA: Rule = Rule {
-    code: "mcp.card.schema.other",
-    severity: Severity::Must,
-    spec: "SEP-2127 ServerCard",
-    wrong: "`$schema` is not the v1 URI of the server card",
-    fix: "Publish https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json.",
-};
-const DRAFT_SHAPE: Rule = Rule {
-    code: "mcp.card.draft_shape",
-    severity: Severity::Should,
-    spec: "SEP-2127",
-    wrong: "the card has the shape of SEP-1649, which SEP-2127 replaced",
-    fix: "Publish `$schema`, a namespaced `name`, `version`, `description` and `remotes`.",
-};
-const NO_TRANSPORT: Rule = Rule {
-    code: "mcp.draft_card.transport.missing",
-    severity: Severity::Must,
-    spec: "SEP-1649",
-    wrong: "the card names no transport endpoint",
-    fix: "Publish `transport` with `type` and `endpoint`, or `remotes` as the final card has them.",
-};
-const NO_ENDPOINT: Rule = Rule {
-    code: "mcp.endpoint.missing",
-    severity: Severity::Note,
-    spec: "SEP-2127 Remote",
-    wrong: "the file names no address at which the server can be reached",
-    fix: "Name the endpoint in `remotes`; a server that runs locally belongs into the registry's `packages`.",
-};
-const COMMAND: Rule = Rule {
-    code: "mcp.config.command",
-    severity: Severity::Note,
-    spec: "MCP client configuration",
-    wrong: "a server is started by a command on the reader's machine; it is noted and never run",
-    fix: "Offer a remote endpoint to agents that cannot run commands.",
-};
-const SECRET: Rule = Rule {
-    code: "mcp.config.secret",
-    severity: Severity::Should,
-    spec: "MCP client configuration",
-    wrong: "a public file sets environment variables or headers for a server; a secret in it is no longer one",
-    fix: "Leave credentials out of published configurations.",
-};
-const FREEFORM: Rule = Rule {
-    code: "mcp.freeform",
-    severity: Severity::Note,
-    spec: "SEP-2127",
-    wrong: "the file describes an MCP server in a shape of its own",
-    fix: "Publish a server card, which clients and registries know how to read.",
-};
+    }
+    rule CARD_SCHEMA: Must("mcp.card.schema.other", "SEP-2127 ServerCard")
+        "`$schema` is not the v1 URI of the server card"
+            => "Publish https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json.";
+    rule DRAFT_SHAPE: Should("mcp.card.draft_shape", "SEP-2127")
+        "the card has the shape of SEP-1649, which SEP-2127 replaced"
+            => "Publish `$schema`, a namespaced `name`, `version`, `description` and `remotes`.";
+    rule NO_TRANSPORT: Must("mcp.draft_card.transport.missing", "SEP-1649")
+        "the card names no transport endpoint"
+            => "Publish `transport` with `type` and `endpoint`, or `remotes` as the final card has them.";
+    rule NO_ENDPOINT: Note("mcp.endpoint.missing", "SEP-2127 Remote")
+        "the file names no address at which the server can be reached"
+            => "Name the endpoint in `remotes`; a server that runs locally belongs into the registry's `packages`.";
+    rule COMMAND: Note("mcp.config.command", "MCP client configuration")
+        "a server is started by a command on the reader's machine; it is noted and never run"
+            => "Offer a remote endpoint to agents that cannot run commands.";
+    rule SECRET: Should("mcp.config.secret", "MCP client configuration")
+        "a public file sets environment variables or headers for a server; a secret in it is no longer one"
+            => "Leave credentials out of published configurations.";
+    rule FREEFORM: Note("mcp.freeform", "SEP-2127")
+        "the file describes an MCP server in a shape of its own"
+            => "Publish a server card, which clients and registries know how to read.";
+}
+
+const CARD_URI: &str = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json";
 
 /// Checks a file by the text it is measured against.
 pub(super) fn check(root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -164,9 +90,7 @@ fn check_draft_card(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.judge("SEP-2127", |code| code.starts_with("mcp."));
     draft.report_plainly(&DRAFT_SHAPE, String::new());
     draft.check(root, &DRAFT_CARD);
-    if let Some(info) = root.object("serverInfo") {
-        draft.check(&info, &SERVER_INFO);
-    }
+    draft.checked(root, "serverInfo", &SERVER_INFO);
 }
 
 pub(super) fn check_remote(remote: &Object<'_>, draft: &mut Draft<'_>) {

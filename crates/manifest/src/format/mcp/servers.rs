@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::rules;
 use crate::draft::{self, Draft};
-use crate::format::loose;
 use crate::model::{CapabilityKind, Interface, Protocol};
 use crate::object::Object;
 
@@ -56,8 +55,8 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
 fn one(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> {
     let inner = ["mcp", "streamable_http", "streamable-http", "http", "sse"];
     let key = ADDRESS_KEYS.iter().chain(&inner).find(|key| object.text(key).is_some_and(is_address))?;
-    let mut interface = loose::interface(Protocol::Mcp, draft.url(object, key));
-    interface.transport = object.text_of(&["type", "transport"]).map(str::to_owned);
+    let mut interface = Interface::new(Protocol::Mcp, draft.url(object, key));
+    interface.transport = object.string_of(&["type", "transport"]);
     let versions = object.texts("supportedProtocolVersions");
     interface.version =
         object.text("protocolVersion").or_else(|| versions.last().copied()).map(str::to_owned);
@@ -70,10 +69,10 @@ fn is_address(text: &str) -> bool {
 
 /// The servers of a client configuration: an interface each, and a resource to be found by name.
 pub(super) fn configured(root: &Object<'_>, draft: &mut Draft<'_>) {
-    let servers = ["mcpServers", "servers"].iter().find_map(|key| root.object(key));
+    let servers = root.object_of(&["mcpServers", "servers"]);
     for (name, server) in servers.iter().flat_map(Object::members).take(SERVERS_MAX) {
         rules::check_configured(&server, draft);
-        let mut interface = one(&server, draft).unwrap_or_else(|| loose::interface(Protocol::Mcp, None));
+        let mut interface = one(&server, draft).unwrap_or_else(|| Interface::new(Protocol::Mcp, None));
         interface.declared = Some(name.to_owned());
         let command = server.value("command").is_some_and(Value::is_string);
         interface.transport = interface.transport.take().or_else(|| command.then(|| "stdio".to_owned()));

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::address;
 use crate::draft::{self, Draft};
-use crate::format::loose;
+use crate::format::{endpoint, loose};
 use crate::json::{push_index, push_name};
 use crate::model::{Capability, CapabilityKind, Protocol, SafetyClass, Tristate};
 use crate::object::Object;
@@ -143,7 +143,7 @@ fn own_endpoint(tool: &Object<'_>, draft: &mut Draft<'_>, capability: &mut Capab
         && address::is_method(&method)
         && let Some(address) = draft.on_origin(published, &tool.at(key))
     {
-        loose::call(capability, &method, address);
+        endpoint::set_call(capability, &method, address);
     }
 }
 

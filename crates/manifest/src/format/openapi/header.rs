@@ -18,8 +18,8 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         manifest.document_version = draft::name(info.text("version"));
         if let Some(contact) = info.object("contact") {
             let manifest = &mut draft.manifest;
-            manifest.contact.email = contact.text("email").map(str::to_owned);
-            manifest.contact.url = contact.text("url").map(str::to_owned);
+            manifest.contact.email = contact.string("email");
+            manifest.contact.url = contact.string("url");
             manifest.provider.name = draft::name(contact.text("name"));
         }
     }
@@ -27,22 +27,9 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.features.webhooks = root.object("webhooks").map(|webhooks| !webhooks.map.is_empty());
     let docs = root.object("externalDocs").and_then(|docs| draft.url(&docs, "url"));
     if let Some(url) = docs {
-        draft.manifest.links.push(Link {
-            rel: "docs".to_owned(),
-            url,
-            media_type: None,
-            title: None,
-            follow: None,
-        });
+        draft.manifest.links.push(Link::new("docs", url, None));
     }
     let base = servers::base_url(&[root.value("servers")], root.map, draft.base());
     draft.manifest.declared_origin = servers::is_declared(root.map).then(|| base.clone());
-    draft.manifest.interfaces.push(Interface {
-        protocol: Protocol::Http,
-        declared: None,
-        url: Some(base),
-        version: None,
-        transport: None,
-        auth_ref: None,
-    });
+    draft.manifest.interfaces.push(Interface::new(Protocol::Http, Some(base)));
 }

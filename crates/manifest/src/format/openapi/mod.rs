@@ -19,20 +19,26 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::Body;
 use crate::budget::{self, Measure};
+use crate::document::Body;
+use crate::document::OVER_BUDGET;
 use crate::draft::{CAPABILITIES_MAX, Draft};
+use crate::format::detect::candidate::{Marker, strong};
 use crate::json;
 use crate::model::{Auth, CapabilityAuth};
 use crate::name::ManifestUrl;
 use crate::object::Object;
-use crate::read::OVER_BUDGET;
 use crate::reference::Resolver;
 
-pub(crate) use rules::DIALECT;
+pub(crate) use rules::FINDINGS;
 use security::schemes;
 pub(crate) use security::{requirement, scheme_of};
 use yaml::YamlError;
+
+pub(crate) const MARKERS: &[Marker] = &[strong(|c| {
+    let (key, version) = ["openapi", "swagger"].iter().find_map(|key| Some((key, c.text(key)?)))?;
+    (c.has("paths") || c.has("info")).then(|| format!("`{key}` is \"{version}\" beside paths or info"))
+})];
 
 /// The methods that a path item may hold, as written and as sent.
 const METHODS: [(&str, &str); 9] = [

@@ -32,7 +32,6 @@ pub(super) fn declared_id(operation: &Map<String, Value>) -> Option<&str> {
     operation.get("operationId").and_then(Value::as_str).map(str::trim).filter(|id| !id.is_empty())
 }
 
-/// Reads one operation.
 pub(super) fn read<'a>(
     reading: &Reading<'a>,
     place: &Place<'a>,

@@ -6,12 +6,12 @@ use super::*;
 use crate::model::{
     AuthScheme, Capability, Confirmation, Discovery, ExecutionModel, Format, Manifest, SafetyClass, Tristate,
 };
-use crate::read::{Document, LinkedDocument};
+use crate::{Document, LinkedDocument};
 
 fn read(document: &Value) -> Manifest {
     let url = ManifestUrl::parse("https://shop.example/openapi.json").unwrap();
     let bytes = document.to_string();
-    crate::read::read(&Document {
+    crate::read(&Document {
         bytes: bytes.as_bytes(),
         url: &url,
         final_url: None,
@@ -166,7 +166,7 @@ fn a_linked_description_points_into_its_own_document() {
     let api = ManifestUrl::parse("https://shop.example/openapi.yaml").unwrap();
     let plugin =
         json!({"name_for_model": "shop", "api": {"type": "openapi", "url": "/openapi.yaml"}}).to_string();
-    let found = crate::read::read(&Document {
+    let found = crate::read(&Document {
         bytes: plugin.as_bytes(),
         url: &manifest,
         final_url: None,

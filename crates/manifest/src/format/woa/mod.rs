@@ -7,27 +7,26 @@
 mod rules;
 mod transport;
 
-use std::collections::HashSet;
+pub(crate) use rules::FINDINGS;
 
 use serde_json::Value;
 
 use crate::draft::{self, Draft};
-use crate::json::push_index;
+use crate::format::detect::candidate::{Marker, strong};
 use crate::model::{Auth, AuthScheme, Capability, CapabilityKind, Execution, ExecutionModel, Tristate};
-use crate::object::{Object, type_words};
-use crate::rule::Dialect;
+use crate::object::Object;
 use crate::schema::{self, Place};
+use crate::walk::List;
 use transport::Transports;
 
-/// The tables of WoA, for the catalogue.
-pub(crate) const DIALECT: Dialect = Dialect { title: "WoA", shapes: rules::SHAPES, rules: rules::RULES };
+pub(crate) const MARKERS: &[Marker] =
+    &[strong(|c| c.value("woa_version").map(|version| format!("`woa_version` is {version}")))];
 
-/// Reads a WoA document.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.judge("draft-gaikwad-woa-00", |code| code.starts_with("woa."));
     draft.check(root, &rules::ROOT);
     let number = root.value("woa_version").filter(|value| value.is_number()).map(ToString::to_string);
-    let version = root.text("woa_version").map(str::to_owned).or(number);
+    let version = root.string("woa_version").or(number);
     draft.dialect(version.as_deref(), None);
     if version.is_some_and(|version| version != "1") {
         draft.report_plainly(&rules::MAJOR, root.at("woa_version"));
@@ -45,23 +44,9 @@ fn agents(root: &Object<'_>, transports: &Transports<'_>, draft: &mut Draft<'_>)
     if agents.is_empty() && root.has("agents") {
         draft.report_plainly(&rules::NO_AGENTS, root.at("agents"));
     }
-    let mut seen = HashSet::new();
-    for (index, value) in agents.iter().enumerate() {
-        let mut pointer = root.at("agents");
-        push_index(&mut pointer, index);
-        let Some(map) = value.as_object() else {
-            draft.report(&rules::AGENT_MISTYPED, pointer, format!("an agent is {}", type_words(value)));
-            continue;
-        };
-        let agent = Object { map, pointer };
-        if agent.text("id").is_some_and(|id| !seen.insert(id)) {
-            draft.report_plainly(&rules::ID_DUPLICATE, agent.at("id"));
-        }
-        one(&agent, root.has("authz"), transports, draft);
-        if draft.is_full() {
-            return;
-        }
-    }
+    let list = List::UNCHECKED.mistyped(&rules::AGENT_MISTYPED).unique("id", &rules::ID_DUPLICATE);
+    let authorized = root.has("authz");
+    draft.each(root, "agents", &list, |agent, draft| one(agent, authorized, transports, draft));
 }
 
 /// One agent: itself, or its operations.
@@ -81,28 +66,15 @@ fn one(agent: &Object<'_>, authorized_by_root: bool, transports: &Transports<'_>
         transports.invoke(&mut whole, agent.text("id").unwrap_or_default(), None, &called_over);
         return draft.push(whole);
     }
-    let mut names = HashSet::new();
-    for (index, value) in operations.iter().enumerate() {
-        let mut pointer = agent.at("operations");
-        push_index(&mut pointer, index);
-        let Some(map) = value.as_object() else {
-            draft.report(
-                &rules::OPERATION_MISTYPED,
-                pointer,
-                format!("an operation is {}", type_words(value)),
-            );
-            continue;
-        };
-        let operation = Object { map, pointer };
-        if operation.text("name").is_some_and(|name| !names.insert(name)) {
-            draft.report_plainly(&rules::OPERATION_DUPLICATE, operation.at("name"));
-        }
-        let capability = with_operation(agent, &operation, &whole, draft);
+    let list =
+        List::UNCHECKED.mistyped(&rules::OPERATION_MISTYPED).unique("name", &rules::OPERATION_DUPLICATE);
+    draft.each(agent, "operations", &list, |operation, draft| {
+        let capability = with_operation(agent, operation, &whole, draft);
         let mut capability = Capability { auth: whole.auth.clone(), ..capability };
         let id = agent.text("id").unwrap_or_default();
         transports.invoke(&mut capability, id, operation.text("name"), &called_over);
         draft.push(capability);
-    }
+    });
 }
 
 /// An operation overrides its agent's description and schemas.
@@ -172,7 +144,7 @@ fn is_plain_object(schema: &Object<'_>) -> bool {
 fn authorization(authz: &Object<'_>) -> Auth {
     let mut auth = Auth::new(AuthScheme::Other);
     auth.declared = draft::name(authz.text("scheme"));
-    auth.docs_url = authz.text("policy_uri").map(str::to_owned);
+    auth.docs_url = authz.string("policy_uri");
     auth.name = draft::name(authz.text("token_header"));
     auth.location = auth.name.as_ref().map(|_| "header".to_owned());
     auth

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Candidate;
+use super::candidate::Candidate;
 
 /// Points that make a card.
 pub(super) const POINTS_MIN: u8 = 3;

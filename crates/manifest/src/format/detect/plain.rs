@@ -2,7 +2,7 @@
 
 use crate::model::{Detection, Format, Strength};
 
-use super::found;
+use super::candidate::found;
 
 /// Lines looked at; every grammar shows itself at once.
 const LINES_MAX: usize = 400;

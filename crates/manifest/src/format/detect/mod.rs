@@ -1,79 +1,23 @@
 //! Which dialect a document is written in. The body decides; the path only breaks ties; every decision names its
 //! evidence.
 //!
-//! Strong markers are tried in the order of [`table::TABLE`]: the first hit wins and the others are kept as
-//! `also_matches`. Without one, A2A is scored, then medium markers count where the path agrees, then the shape.
+//! Markers are tried in the order of the table of dialects: the first hit wins and the others are kept as `also_matches`.
+//! Without one, A2A is scored, then markers count where the path agrees, then the shape.
 
 mod a2a;
+pub(crate) mod candidate;
 mod plain;
-mod table;
 
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
-use crate::address;
+use super::addresses::leads_to_manifest;
+use super::dialects::DIALECTS;
+use super::generic::SERVICE_KEYS;
 use crate::json::push_name;
 use crate::model::{Detection, Format, Strength};
-use crate::text;
+use candidate::{Candidate, Trust, found};
 pub(crate) use plain::text;
-
-/// What is looked at: the root object and the name of the file it was served as.
-pub(crate) struct Candidate<'c> {
-    root: &'c Map<String, Value>,
-    pub(crate) path: &'c str,
-    /// A bit for each kind of name that the root has: most names that are asked for are not there.
-    present: u64,
-}
-
-/// A cheap fingerprint of a name: one bit of 64.
-fn bit(name: &str) -> u64 {
-    let bytes = name.as_bytes();
-    let (first, last) =
-        (bytes.first().copied().unwrap_or_default(), bytes.last().copied().unwrap_or_default());
-    let mixed = usize::from(first) * 31 + usize::from(last) * 7 + bytes.len();
-    1 << (mixed % 64)
-}
-
-impl<'c> Candidate<'c> {
-    pub(crate) fn new(root: &'c Map<String, Value>, path: &'c str) -> Self {
-        Self { root, path, present: root.keys().fold(0, |present, name| present | bit(name)) }
-    }
-
-    pub(crate) fn value(&self, key: &str) -> Option<&'c Value> {
-        if self.present & bit(key) == 0 { None } else { self.root.get(key) }
-    }
-
-    /// How many members the root has.
-    pub(crate) fn size(&self) -> usize {
-        self.root.len()
-    }
-
-    pub(crate) fn text(&self, key: &str) -> Option<&'c str> {
-        self.value(key)?.as_str()
-    }
-
-    pub(crate) fn object(&self, key: &str) -> Option<&'c Map<String, Value>> {
-        self.value(key)?.as_object()
-    }
-
-    pub(crate) fn list(&self, key: &str) -> Option<&'c [Value]> {
-        self.value(key)?.as_array().map(Vec::as_slice)
-    }
-
-    pub(crate) fn has(&self, key: &str) -> bool {
-        self.value(key).is_some_and(|value| !value.is_null())
-    }
-
-    /// Whether a list holds objects, which is more than a list of names.
-    pub(crate) fn objects(&self, key: &str) -> Option<&'c [Value]> {
-        self.list(key).filter(|list| list.first().is_some_and(Value::is_object))
-    }
-
-    /// The last segment of the path, and the whole path for names that need their folder.
-    pub(crate) fn is_file(&self, names: &[&str]) -> bool {
-        names.iter().any(|name| self.path.ends_with(name))
-    }
-}
 
 /// What kind of syntax a text has to be read as.
 pub(crate) enum Syntax {
@@ -154,17 +98,24 @@ fn whole(value: &Value, path: &str) -> Detection {
 /// Detects the dialect of an object as it stands.
 pub(crate) fn object(root: &Map<String, Value>, path: &str) -> Detection {
     let candidate = &Candidate::new(root, path);
-    let mut hits = table::TABLE.iter().filter_map(|row| Some((row, (row.test)(candidate)?)));
-    let Some((row, evidence)) = hits.next() else { return without_marker(candidate) };
-    let mut also_matches: Vec<Format> = Vec::new();
+    let mut hits = hits(candidate, |trust| trust != Trust::AtPath);
+    let Some(mut detection) = hits.next() else { return without_marker(candidate) };
     let a2a = a2a::score(candidate);
     let scored = (a2a.points >= a2a::POINTS_MIN).then_some(Format::A2a);
-    for format in hits.map(|(row, _)| row.format).chain(scored) {
-        if format != row.format && !also_matches.contains(&format) {
-            also_matches.push(format);
+    for format in hits.map(|hit| hit.format).chain(scored) {
+        if format != detection.format && !detection.also_matches.contains(&format) {
+            detection.also_matches.push(format);
         }
     }
-    Detection { also_matches, ..found(row.format, row.strength, evidence) }
+    detection
+}
+
+/// What the markers say that are trusted so far, in the order of the dialects.
+fn hits(candidate: &Candidate<'_>, tried: fn(Trust) -> bool) -> impl Iterator<Item = Detection> {
+    DIALECTS.iter().flat_map(move |dialect| {
+        let markers = dialect.markers.iter().filter(move |marker| tried(marker.trust));
+        markers.filter_map(|marker| Some(found(dialect.format, marker.strength(), (marker.test)(candidate)?)))
+    })
 }
 
 fn without_marker(candidate: &Candidate<'_>) -> Detection {
@@ -172,32 +123,14 @@ fn without_marker(candidate: &Candidate<'_>) -> Detection {
     if a2a.points >= a2a::POINTS_MIN {
         return Detection { evidence: a2a.evidence, ..found(Format::A2a, Strength::Strong, String::new()) };
     }
-    if let Some((row, evidence)) = table::BY_PATH.iter().find_map(|row| Some((row, (row.test)(candidate)?))) {
-        return found(row.format, row.strength, evidence);
+    if let Some(detection) = hits(candidate, |trust| trust == Trust::AtPath).next() {
+        return detection;
     }
     if a2a.points > 0 && a2a::is_card_path(candidate) && candidate.objects("skills").is_some() {
         return Detection { evidence: a2a.evidence, ..found(Format::A2a, Strength::Medium, String::new()) };
     }
     by_shape(candidate)
 }
-
-/// Members under which services list what they offer.
-pub(crate) const SERVICE_KEYS: &[&str] = &[
-    "actions",
-    "tools",
-    "capabilities",
-    "endpoints",
-    "skills",
-    "services",
-    "flows",
-    "intents",
-    "interfaces",
-    "data",
-    "agents",
-    "apis",
-    "operations",
-    "resources",
-];
 
 fn by_shape(candidate: &Candidate<'_>) -> Detection {
     if let Some(evidence) = pointer(candidate) {
@@ -320,23 +253,4 @@ fn pointer(candidate: &Candidate<'_>) -> Option<String> {
         }
     }
     (leads > 0).then(|| format!("nothing but {leads} addresses of other documents"))
-}
-
-/// Whether a text is the address of a document that could be a manifest.
-pub(crate) fn leads_to_manifest(text: &str) -> bool {
-    let is_address = text.starts_with('/') || text.starts_with("https://");
-    let is_document = [".json", ".txt", ".md", ".yaml"].iter().any(|ending| text.ends_with(ending))
-        || text.contains("/.well-known/");
-    is_address
-        && is_document
-        && !text.contains(char::is_whitespace)
-        && address::split_method(text).0.is_none()
-}
-
-/// Characters of one piece of evidence: it quotes the document, which may hold anything where a version belongs.
-const EVIDENCE_CHARS_MAX: usize = 300;
-
-pub(crate) fn found(format: Format, strength: Strength, mut evidence: String) -> Detection {
-    evidence.truncate(text::capped(&evidence, EVIDENCE_CHARS_MAX).len());
-    crate::draft::detection(format, strength, evidence)
 }

@@ -1,0 +1,93 @@
+//! A document as it comes in: its bytes and how they were served, its syntax, its size limits, and the findings about
+//! them that hold for every dialect.
+
+use serde_json::Value;
+
+use crate::model::{Discovery, Format, Served};
+use crate::name::ManifestUrl;
+use crate::object::Object;
+use crate::rule::findings;
+
+/// A document to read, and what is known of how it came.
+#[derive(Debug, Clone, Copy)]
+pub struct Document<'a> {
+    pub bytes: &'a [u8],
+    /// As requested.
+    pub url: &'a ManifestUrl,
+    /// After redirects, when it differs.
+    pub final_url: Option<&'a ManifestUrl>,
+    pub discovery: Discovery,
+    /// `None`: rules about how a document is served are not checked.
+    pub served: Option<&'a Served>,
+    /// Documents that were fetched for this one's links with [`crate::model::Follow::Merge`].
+    pub linked: &'a [LinkedDocument<'a>],
+    /// Reads the document as this format whatever it looks like.
+    pub force: Option<Format>,
+}
+
+/// A document that completes another one.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkedDocument<'a> {
+    pub url: &'a ManifestUrl,
+    pub bytes: &'a [u8],
+}
+
+/// A document as its syntax gives it.
+pub(crate) enum Body<'b> {
+    Json(&'b Value),
+    Text(&'b str),
+}
+
+impl<'b> Body<'b> {
+    /// The root object, when the document is one.
+    pub(crate) fn root(&self) -> Option<Object<'b>> {
+        match self {
+            Self::Json(Value::Object(map)) => Some(Object::root(map)),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn text(&self) -> Option<&'b str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Json(_) => None,
+        }
+    }
+}
+
+/// Largest document that is parsed at all: the largest OpenAPI documents published are a quarter of it.
+pub const DOCUMENT_BYTES_MAX: usize = 16 * 1_024 * 1_024;
+/// Largest manifest that is read; only OpenAPI documents may be longer.
+pub(crate) const MANIFEST_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+/// Length above which a manifest is worth a remark: six times the 95th percentile of what is published.
+pub(crate) const MANIFEST_BYTES_ADVISED: usize = 256 * 1_024;
+
+findings! {
+    rule TOO_LONG: Must("document.too_long", "agentdex limits")
+        "the document is longer than what is read"
+            => "Publish a manifest below 4 MiB (OpenAPI documents: 16 MiB); link to details instead of embedding them.";
+    rule LONG: May("document.long", "agentdex limits")
+        "the document is longer than agents like to read"
+            => "Keep manifests below 256 KiB; link to details instead of embedding them.";
+    rule OVER_BUDGET: Must("document.over_budget", "agentdex limits")
+        "the document is nested deeper, or holds more values or text, than is read"
+            => "Flatten or split the document until it is within the limit that is named; link to details instead of embedding them.";
+    rule TRUNCATED: Must("document.truncated", "agentdex limits")
+        "the body was cut at the size cap while it was fetched" => "Publish a shorter document.";
+    rule SYNTAX: Must("json.syntax", "RFC 8259")
+        "the document is not JSON" => "Correct the syntax at the offset named; no reader repairs it silently.";
+    rule DUPLICATE: Should("json.duplicate_name", "RFC 8259 §4")
+        "a name occurs twice in one object; the last value counts" => "Keep one of the two.";
+    rule TOO_DEEP: Should("json.too_deep", "RFC 8259 §9")
+        "a value is nested deeper than 64 levels and was dropped" => "Flatten the structure.";
+    rule STRING_CUT: Should("json.string_too_long", "RFC 8259 §9")
+        "a string is longer than 64 KiB and was cut" => "Shorten the text or link to it.";
+    rule CONTROL: Should("text.control_characters", "UTS 39 §5")
+        "control characters were removed" => "Publish text without characters that a reader cannot see.";
+    rule BIDI: Should("text.bidi_characters", "UTS 39 §5")
+        "characters that reorder text were removed" => "Publish text without characters that a reader cannot see.";
+    rule ZERO_WIDTH: Should("text.zero_width_characters", "UTS 39 §5")
+        "invisible characters were removed" => "Publish text without characters that a reader cannot see.";
+    rule TAGS: Should("text.tag_characters", "UTS 39 §5")
+        "tag characters, which spell invisible text, were removed" => "Publish text without characters that a reader cannot see.";
+}

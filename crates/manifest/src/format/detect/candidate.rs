@@ -1,0 +1,129 @@
+//! What the markers of a dialect are tried on, and what a marker is.
+
+use serde_json::{Map, Value};
+
+use crate::model::{Detection, Format, Strength};
+use crate::text;
+
+/// A test whether a document is of one dialect. It returns its evidence in words.
+pub(crate) struct Marker {
+    pub(super) trust: Trust,
+    pub(super) test: fn(&Candidate<'_>) -> Option<String>,
+}
+
+/// How far a marker is trusted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    Strong,
+    Medium,
+    /// Medium, and tried only where no other marker decides.
+    AtPath,
+}
+
+impl Marker {
+    pub(super) const fn strength(&self) -> Strength {
+        match self.trust {
+            Trust::Strong => Strength::Strong,
+            Trust::Medium | Trust::AtPath => Strength::Medium,
+        }
+    }
+}
+
+pub(crate) const fn strong(test: fn(&Candidate<'_>) -> Option<String>) -> Marker {
+    Marker { trust: Trust::Strong, test }
+}
+
+pub(crate) const fn medium(test: fn(&Candidate<'_>) -> Option<String>) -> Marker {
+    Marker { trust: Trust::Medium, test }
+}
+
+/// A marker that many other documents have too: it counts only at a path of the dialect.
+pub(crate) const fn at_path(test: fn(&Candidate<'_>) -> Option<String>) -> Marker {
+    Marker { trust: Trust::AtPath, test }
+}
+
+/// What is looked at: the root object and the name of the file it was served as.
+pub(crate) struct Candidate<'c> {
+    pub(super) root: &'c Map<String, Value>,
+    pub(crate) path: &'c str,
+    /// A bit for each kind of name that the root has: most names that are asked for are not there.
+    present: u64,
+}
+
+/// A cheap fingerprint of a name: one bit of 64.
+fn bit(name: &str) -> u64 {
+    let bytes = name.as_bytes();
+    let (first, last) =
+        (bytes.first().copied().unwrap_or_default(), bytes.last().copied().unwrap_or_default());
+    let mixed = usize::from(first) * 31 + usize::from(last) * 7 + bytes.len();
+    1 << (mixed % 64)
+}
+
+impl<'c> Candidate<'c> {
+    pub(crate) fn new(root: &'c Map<String, Value>, path: &'c str) -> Self {
+        Self { root, path, present: root.keys().fold(0, |present, name| present | bit(name)) }
+    }
+
+    pub(crate) fn value(&self, key: &str) -> Option<&'c Value> {
+        if self.present & bit(key) == 0 { None } else { self.root.get(key) }
+    }
+
+    /// How many members the root has.
+    pub(crate) fn size(&self) -> usize {
+        self.root.len()
+    }
+
+    pub(crate) fn text(&self, key: &str) -> Option<&'c str> {
+        self.value(key)?.as_str()
+    }
+
+    pub(crate) fn object(&self, key: &str) -> Option<&'c Map<String, Value>> {
+        self.value(key)?.as_object()
+    }
+
+    pub(crate) fn list(&self, key: &str) -> Option<&'c [Value]> {
+        self.value(key)?.as_array().map(Vec::as_slice)
+    }
+
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.value(key).is_some_and(|value| !value.is_null())
+    }
+
+    /// Whether a list holds objects, which is more than a list of names.
+    pub(crate) fn objects(&self, key: &str) -> Option<&'c [Value]> {
+        self.list(key).filter(|list| list.first().is_some_and(Value::is_object))
+    }
+
+    /// The last segment of the path, and the whole path for names that need their folder.
+    pub(crate) fn is_file(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.path.ends_with(name))
+    }
+
+    /// Evidence that one of the members stands in a file of one of these names.
+    pub(crate) fn agrees(&self, files: &[&str], keys: &[&str]) -> Option<String> {
+        let key = keys.iter().find(|key| self.has(key)).filter(|_| self.is_file(files))?;
+        Some(format!("`{key}` and the path {} agree", self.path))
+    }
+
+    /// Evidence of a version beside `site` and `capabilities`.
+    pub(crate) fn with_site(&self, version_key: &str) -> Option<String> {
+        let version = self.value(version_key)?;
+        let listed = self.object("site").is_some() && self.list("capabilities").is_some();
+        listed.then(|| format!("`site` and `capabilities` beside `{version_key}` {version}"))
+    }
+
+    /// Evidence of a `$schema` with this ending.
+    pub(crate) fn schema_ends(&self, ending: &str) -> Option<String> {
+        let schema = self.text("$schema").filter(|schema| schema.ends_with(ending))?;
+        Some(format!("`$schema` is {schema}"))
+    }
+}
+
+/// Characters of one piece of evidence: it quotes the document, which may hold anything where a version belongs.
+const EVIDENCE_CHARS_MAX: usize = 300;
+
+/// A detection with its evidence, cut to its cap.
+pub(super) fn found(format: Format, strength: Strength, mut evidence: String) -> Detection {
+    evidence.truncate(text::capped(&evidence, EVIDENCE_CHARS_MAX).len());
+    Detection::new(format, strength, evidence)
+}

@@ -1,0 +1,52 @@
+//! Where a capability is called: an address, a template of one, and the HTTP method.
+
+use crate::address::{self, Address};
+use crate::draft::Draft;
+use crate::model::{Capability, Protocol};
+use crate::object::Object;
+
+/// Puts an address and a method on a capability that is called over plain HTTP.
+pub(crate) fn set_call(capability: &mut Capability, method: &str, address: Address) {
+    set(capability, address);
+    capability.invocation.method = Some(method.to_owned());
+}
+
+/// Reads an address that may carry its method in front (`GET /x`); a method stated elsewhere wins.
+pub(crate) fn read(
+    published: &str,
+    method: Option<&str>,
+    pointer: &str,
+    capability: &mut Capability,
+    draft: &mut Draft<'_>,
+) {
+    let (prefixed, published) = address::split_method(published);
+    let method = method.map(str::to_ascii_uppercase).or_else(|| prefixed.map(str::to_owned));
+    let Some(address) = draft.on_origin(published, pointer) else { return };
+    match method.filter(|method| address::is_method(method)) {
+        Some(method) => set_call(capability, &method, address),
+        None => set(capability, address),
+    }
+}
+
+/// Takes the address of a string field, resolved against the served origin, and reports one that is unusable.
+pub(crate) fn read_field(
+    published: &Object<'_>,
+    key: &str,
+    capability: &mut Capability,
+    draft: &mut Draft<'_>,
+) {
+    let Some(text) = published.text(key) else { return };
+    if let Some(address) = draft.on_origin(text, &published.at(key)) {
+        set(capability, address);
+    }
+}
+
+/// Stores an address where its kind belongs.
+pub(crate) fn set(capability: &mut Capability, address: Address) {
+    let is_socket = address.as_str().starts_with("ws");
+    capability.invocation.protocol = Some(if is_socket { Protocol::WebSocket } else { Protocol::Http });
+    match address {
+        Address::Fixed(url) => capability.invocation.url = Some(url),
+        Address::Template(template) => capability.invocation.url_template = Some(template),
+    }
+}

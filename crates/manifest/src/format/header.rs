@@ -1,0 +1,83 @@
+//! What documents of most formats say of the service as a whole, under the usual names.
+
+use serde_json::Value;
+
+use crate::check::is_email;
+use crate::draft::{self, Draft};
+use crate::model::Contact;
+use crate::object::Object;
+use crate::text;
+
+/// Name, description, version, provider and contact under their usual names.
+pub(crate) fn describe(root: &Object<'_>, draft: &mut Draft<'_>) {
+    let about = root.object_of(&["agent", "site", "service", "app", "info"]);
+    let inner = about.as_ref().unwrap_or(root);
+    let either = |keys: &[&str]| root.text_of(keys).or_else(|| inner.text_of(keys));
+    let manifest = &mut draft.manifest;
+    manifest.name =
+        draft::name(either(&["name", "title", "display_name", "displayName", "site_name", "service"]));
+    manifest.description = description_of(root).or_else(|| description_of(inner));
+    manifest.document_version = draft::name(either(&["version"]));
+    manifest.updated_at = draft::name(either(&[
+        "updated_at",
+        "updatedAt",
+        "updated",
+        "last_updated",
+        "lastUpdated",
+        "generated_at",
+    ]));
+    manifest.language = draft::name(either(&["language", "lang", "inLanguage"]));
+    manifest.tags = draft::tags(root.texts("tags").into_iter().chain(root.texts("keywords")));
+    manifest.declared_origin =
+        either(&["url", "website", "homepage", "domain", "origin", "site_url"]).map(str::to_owned);
+    match root.value("provider").or_else(|| root.value("publisher")).or_else(|| root.value("organization")) {
+        Some(Value::String(name)) => manifest.provider.name = draft::name(Some(name)),
+        Some(Value::Object(map)) => {
+            let provider = Object { map, pointer: root.at("provider") };
+            manifest.provider.name = draft::name(provider.text_of(&["name", "organization", "title"]));
+            manifest.provider.url = provider.string_of(&["url", "website", "homepage"]);
+        }
+        _ => {}
+    }
+    manifest.contact =
+        root.value("contact").or_else(|| inner.value("contact")).map(contact).unwrap_or_default();
+}
+
+/// A contact of any shape: an address, or an object with addresses.
+pub(crate) fn contact(value: &Value) -> Contact {
+    let mut contact = Contact::default();
+    match value {
+        Value::String(text) => sort_contact(&mut contact, text),
+        Value::Object(map) => {
+            map.values().filter_map(Value::as_str).for_each(|text| sort_contact(&mut contact, text));
+        }
+        Value::Array(list) => {
+            list.iter().filter_map(Value::as_str).for_each(|text| sort_contact(&mut contact, text));
+        }
+        _ => {}
+    }
+    contact
+}
+
+fn sort_contact(contact: &mut Contact, text: &str) {
+    let text = text::capped(text.trim(), draft::NAME_CHARS_MAX);
+    let address = text.strip_prefix("mailto:").unwrap_or(text);
+    let slot = if is_email(address) {
+        &mut contact.email
+    } else if text.starts_with("https://") || text.starts_with("http://") {
+        &mut contact.url
+    } else {
+        &mut contact.other
+    };
+    if slot.is_none() && !text.is_empty() {
+        *slot = Some(address.to_owned());
+    }
+}
+
+pub(crate) fn description_of(object: &Object<'_>) -> Option<String> {
+    let text = object.text_of(&["description", "summary", "purpose", "intent", "about", "tagline"]);
+    draft::description(text).or_else(|| {
+        let nested = object.object("description")?;
+        draft::description(nested.text_of(&["long", "full", "what", "short", "text"]))
+    })
+}

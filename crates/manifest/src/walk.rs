@@ -1,0 +1,158 @@
+//! What readers do with the objects of a document: check them, go through lists of them, make capabilities of them.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::draft::{self, Draft};
+use crate::json::push_index;
+use crate::model::{Capability, CapabilityKind, Follow, Link, Workflow, WorkflowStep};
+use crate::object::{Object, type_words};
+use crate::rule::{Rule, Shape};
+
+/// How the objects of a list are checked.
+pub(crate) struct List {
+    /// For each object; `None` where the reader checks it itself.
+    shape: Option<&'static Shape>,
+    /// For elements that are no objects.
+    mistyped: Option<&'static Rule>,
+    /// For objects that repeat the value of a member.
+    unique: Option<(&'static str, &'static Rule)>,
+    max: usize,
+}
+
+impl List {
+    pub(crate) const UNCHECKED: Self = Self { shape: None, mistyped: None, unique: None, max: usize::MAX };
+
+    pub(crate) const fn of(shape: &'static Shape) -> Self {
+        Self { shape: Some(shape), ..Self::UNCHECKED }
+    }
+
+    pub(crate) const fn mistyped(self, rule: &'static Rule) -> Self {
+        Self { mistyped: Some(rule), ..self }
+    }
+
+    pub(crate) const fn unique(self, key: &'static str, rule: &'static Rule) -> Self {
+        Self { unique: Some((key, rule)), ..self }
+    }
+
+    /// Reads so many objects at most.
+    pub(crate) const fn at_most(self, max: usize) -> Self {
+        Self { max, ..self }
+    }
+}
+
+impl Draft<'_> {
+    /// The object that is a member of another one, after its fields were checked.
+    pub(crate) fn checked<'v>(
+        &mut self,
+        parent: &Object<'v>,
+        key: &str,
+        shape: &Shape,
+    ) -> Option<Object<'v>> {
+        let object = parent.object(key)?;
+        self.check(&object, shape);
+        Some(object)
+    }
+
+    /// The value as an object; reports the rule where it is something else.
+    pub(crate) fn object<'v>(
+        &mut self,
+        value: &'v Value,
+        pointer: String,
+        rule: &Rule,
+    ) -> Option<Object<'v>> {
+        if let Value::Object(map) = value {
+            return Some(Object { map, pointer });
+        }
+        self.report(rule, pointer, format!("{}: it is {}", rule.wrong, type_words(value)));
+        None
+    }
+
+    /// Checks and reads the objects of a list in turn, until no further capability would be kept.
+    pub(crate) fn each<'v>(
+        &mut self,
+        parent: &Object<'v>,
+        key: &str,
+        list: &List,
+        mut read: impl FnMut(&Object<'v>, &mut Self),
+    ) {
+        let (mut seen, mut left, was_full) = (HashSet::new(), list.max, self.is_full());
+        for (index, value) in parent.list(key).unwrap_or_default().iter().enumerate() {
+            let mut pointer = parent.at(key);
+            push_index(&mut pointer, index);
+            let object = match (value, list.mistyped) {
+                (Value::Object(map), _) => Object { map, pointer },
+                (_, Some(rule)) => {
+                    self.object(value, pointer, rule);
+                    continue;
+                }
+                _ => continue,
+            };
+            if let Some(shape) = list.shape {
+                self.check(&object, shape);
+            }
+            if let Some((key, rule)) = list.unique
+                && object.text(key).is_some_and(|id| !seen.insert(id))
+            {
+                self.report_plainly(rule, object.at(key));
+            }
+            read(&object, self);
+            left -= 1;
+            if left == 0 || (self.is_full() && !was_full) {
+                return;
+            }
+        }
+    }
+
+    /// Keeps the address of a string field as a link.
+    pub(crate) fn link(&mut self, object: &Object<'_>, key: &str, rel: &str, follow: Option<Follow>) {
+        let url = self.url(object, key);
+        self.manifest.links.extend(url.map(|url| Link::new(rel, url, follow)));
+    }
+
+    /// Begins a capability that an object describes: its id and its name under the first spelling that is there, and its
+    /// `description`.
+    pub(crate) fn begin(
+        &mut self,
+        kind: CapabilityKind,
+        object: &Object<'_>,
+        id_keys: &[&str],
+        name_keys: &[&str],
+    ) -> Capability {
+        let (id, name) = (object.text_of(id_keys), object.text_of(name_keys));
+        let pointer = object.pointer.clone();
+        let mut capability = self.capability(kind, id.unwrap_or_default(), name.unwrap_or_default(), pointer);
+        capability.description = draft::description(object.text("description"));
+        capability
+    }
+
+    /// Keeps a workflow and marks the capabilities that are its steps. The rule is for steps that name none.
+    pub(crate) fn add_workflow(
+        &mut self,
+        object: &Object<'_>,
+        unknown_step: &Rule,
+        conditions: Option<Value>,
+    ) {
+        let id = object.string_of(&["id", "name"]).unwrap_or_default();
+        let steps = object.texts("steps");
+        let capabilities = &self.manifest.capabilities;
+        let known: HashSet<&str> = capabilities.iter().map(|known| known.native_id.as_str()).collect();
+        let unknown: Vec<&str> = steps.iter().copied().filter(|step| !known.contains(step)).collect();
+        for step in unknown {
+            self.report(unknown_step, object.at("steps"), format!("\"{step}\" is no capability"));
+        }
+        for capability in &mut self.manifest.capabilities {
+            if steps.contains(&capability.native_id.as_str()) {
+                capability.used_in_workflows.push(id.clone());
+            }
+        }
+        self.manifest.workflows.push(Workflow {
+            id,
+            name: draft::name(object.text("name")),
+            description: draft::description(object.text("description")),
+            steps: steps.into_iter().map(|id| WorkflowStep { id: id.to_owned(), source: None }).collect(),
+            conditions,
+        });
+    }
+}
