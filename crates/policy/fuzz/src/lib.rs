@@ -2,8 +2,7 @@
 //!
 //! The same functions run over the regressions and seeded damage in `tests/fuzz_targets.rs`, where no fuzzer is built.
 
-use policy::RobotsFile;
-use policy::robots::FileDecision;
+use policy::{RobotsDecision, RobotsFile};
 
 /// A target by its name.
 pub type Target = (&'static str, fn(&[u8]));
@@ -26,7 +25,7 @@ pub fn robots(data: &[u8]) {
         assert_eq!(decision, again.decide(path), "two readings differ on {path}");
         let free = *path == "/robots.txt";
         assert!(
-            !free || matches!(decision, FileDecision::Allowed(None)),
+            !free || matches!(decision, RobotsDecision::Allowed(None)),
             "robots.txt itself is always allowed"
         );
     }

@@ -1,9 +1,14 @@
 //! What RFC 9309 demands, situation by situation, and laws over random files.
 
-use chrono::TimeZone;
+use std::time::Duration;
+
+use chrono::{TimeZone, Utc};
+use http::HeaderMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::outcome::{FetchOutcome, RobotsKind};
+use crate::redirect::RedirectRefusal;
 
 fn allowed(body: &str, path: &str) -> bool {
     verdict(body).decide(path).is_allowed()
@@ -174,14 +179,17 @@ fn encodings_and_misspellings() {
         ("user-agent: *\ndisallow: /a\u{0}", "/a", false, "NUL at the end"),
     ]);
     let latin1 = RobotsFile::parse(b"user-agent: *\ndisallow: /caf\xe9", PRODUCT_TOKEN);
-    assert!(matches!(latin1.decide("/caf%E9"), FileDecision::Disallowed(_)));
+    assert!(!latin1.decide("/caf%E9").is_allowed());
 }
 
 #[test]
 fn the_deciding_rule_is_named() {
     let body = "User-agent: *\nDisallow: /private # ours\nAllow: /private/open\n";
     let rule = |line, text: &str| RuleLine { line, text: text.to_owned() };
-    assert_eq!(verdict(body).decide("/private/x"), RobotsDecision::Disallowed(rule(2, "Disallow: /private")));
+    assert_eq!(
+        verdict(body).decide("/private/x"),
+        RobotsDecision::Disallowed(Some(rule(2, "Disallow: /private")))
+    );
     assert_eq!(
         verdict(body).decide("/private/open"),
         RobotsDecision::Allowed(Some(rule(3, "Allow: /private/open")))
@@ -259,9 +267,8 @@ fn a_file_beyond_the_cap_is_cut_and_kept() {
     assert!(allowed(&format!("user-agent: *\n{one_line}"), "/b"));
 }
 
-/// What would make the second parser costly is decided by our own alone, and still decided.
 #[test]
-fn rules_beyond_the_second_parser_still_hold() {
+fn tens_of_thousands_of_anchored_rules_hold() {
     let anchored: Vec<String> = (0..20_000).map(|number| format!("disallow: /*{number}$")).collect();
     let anchored = anchored.join("\n");
     let body = format!("user-agent: *\n{anchored}\nallow: /open19999$\n");
@@ -386,7 +393,7 @@ fn any_path() -> impl Strategy<Value = String> {
     "/[ab/.%$*?=é~]{0,8}"
 }
 
-/// Files in the grammar that both parsers read alike: complete groups of rules that begin with a slash.
+/// Complete groups of rules that begin with a slash.
 fn any_file() -> impl Strategy<Value = String> {
     let rule = ("(allow|disallow|Disallow)", "/[ab/.*$é~%]{0,6}")
         .prop_map(|(field, path)| format!("{field}: {path}\n"));
@@ -398,30 +405,11 @@ fn any_file() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Where another implementation forbids, so do we. The other way round we may be stricter.
-    #[test]
-    fn never_more_permissive_than_another_parser(body in any_file(), path in "/[ab/.é~]{0,8}") {
-        let other = robotxt::Robots::parse(body.as_bytes(), PRODUCT_TOKEN);
-        if !other.is_allowed(&path) {
-            prop_assert!(!allowed(&body, &path), "{path} under\n{body}");
-        }
-    }
-
-    /// On files without `$`, which the parsers read differently in the middle of a pattern, all three agree.
-    #[test]
-    fn three_parsers_agree(body in any_file(), path in "/[ab/.é~]{0,8}") {
-        let body = body.replace(['$', '%'], "");
-        let ours = verdict(&body).decide(&path);
-        let other = robotxt::Robots::parse(body.as_bytes(), PRODUCT_TOKEN).is_allowed(&path);
-        prop_assert_ne!(&ours, &RobotsDecision::Doubted, "{} under\n{}", path, body);
-        prop_assert_eq!(ours.is_allowed(), other, "{} under\n{}", path, body);
-    }
-
     /// No bytes make the parser panic or forbid robots.txt itself.
     #[test]
     fn any_bytes_are_a_file(body in proptest::collection::vec(any::<u8>(), 0..400), path in any_path()) {
         let file = file(&body);
-        prop_assert_eq!(file.decide("/robots.txt"), FileDecision::Allowed(None));
+        prop_assert_eq!(file.decide("/robots.txt"), RobotsDecision::Allowed(None));
         let _decision = file.decide(&path);
         prop_assert!(file.crawl_delay().is_none_or(|delay| delay.wait <= CRAWL_DELAY_MAX));
     }

@@ -7,7 +7,7 @@ use super::*;
 
 /// Whether a file allows a path to a crawler of this name.
 fn allows(body: &[u8], token: &str, path: &str) -> bool {
-    matches!(RobotsFile::parse(body, token).decide(path), FileDecision::Allowed(_))
+    RobotsFile::parse(body, token).decide(path).is_allowed()
 }
 
 #[track_caller]
@@ -208,7 +208,7 @@ fn what_google_answers_otherwise() {
     let long = format!("disallow: /a/{cut}/c\n");
     let beyond_its_cut = format!("/a/{cut}/d");
     let rows: [(&str, &str, bool, bool); 5] = [
-        // RFC 9309 §2.2.2 compares octets that need no escape as they are, on both sides
+        // RFC 9309 §2.2.2 compares bytes that need no escape as they are, on both sides
         ("disallow: /\nallow: /a/%62%61%7A\n", "/a/baz", true, false),
         // a path is escaped before it is compared, whoever asks
         ("disallow: /\nallow: /a/ツ\n", "/a/ツ", true, false),
