@@ -11,7 +11,7 @@ use crate::delay::platform_of;
 use crate::spread::Seed;
 
 /// The group of an address. A platform's addresses are one group, since they are paced together.
-pub fn group_of(address: IpAddr) -> u16 {
+fn group_of(address: IpAddr) -> u16 {
     platform_of(address).map_or_else(
         || address_group(address),
         |platform| u16::try_from(Seed::of(platform).below(ADDRESS_GROUPS.into())).unwrap_or_default(),

@@ -27,7 +27,7 @@ pub use freshness::{CacheRecord, Freshness};
 pub use outcome::{FetchOutcome, RobotsKind, Status, VisitEnd};
 pub use plan::{BodyKind, PathClass, PlannedPath, Standing};
 pub use redirect::{RedirectDecision, RedirectRefusal};
-pub use retry::{Ladder, RetryAfter};
+pub use retry::RetryAfter;
 pub use robots::{RobotsAnswer, RobotsCause, RobotsDecision, RobotsFile, RobotsVerdict};
 pub use schedule::{NextVisit, NextVisitReason, SiteHistory};
 pub use spread::Seed;

@@ -193,21 +193,17 @@ closed! {
 }
 
 impl VisitEnd {
-    /// Whether the visit will go on after the last path that was completed, rather than begin anew.
-    pub const fn is_resumed(self) -> bool {
-        matches!(self, Self::Parked | Self::Interrupted | Self::LeaseLost | Self::OverBudget)
-    }
-
-    /// Whether the visit ended because the site could not be reached, refused us, or failed.
-    pub const fn is_trouble(self) -> bool {
+    /// Whether the site could not be reached or failed to answer, so that the visit says nothing of what it publishes.
+    /// A denial is an answer, not a failure.
+    pub const fn is_failure(self) -> bool {
         matches!(
             self,
-            Self::DnsFailed
+            Self::DnsDead
+                | Self::DnsFailed
                 | Self::Unreachable
                 | Self::TlsFailed
                 | Self::RobotsUnreachable
                 | Self::RateLimited
-                | Self::Blocked
                 | Self::ServerErrors
                 | Self::TransportErrors
                 | Self::OutOfTime
@@ -276,6 +272,13 @@ mod tests {
                 .to_string()
                 .contains("rules, no_file, denied, unreachable")
         );
+    }
+
+    #[test]
+    fn unanswered_visits_are_failures_and_denials_are_not() {
+        assert!(VisitEnd::RateLimited.is_failure() && VisitEnd::DnsDead.is_failure());
+        assert!(!VisitEnd::Completed.is_failure() && !VisitEnd::RobotsDenied.is_failure());
+        assert!(!VisitEnd::Blocked.is_failure());
     }
 
     #[test]

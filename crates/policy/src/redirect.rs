@@ -13,9 +13,9 @@ use crate::outcome::FetchOutcome;
 use crate::plan::ROBOTS_PATH;
 
 /// Hops followed for a manifest: http habits such as apex → www → /en/… need two.
-pub const RESOURCE_HOPS_MAX: usize = 3;
+const RESOURCE_HOPS_MAX: usize = 3;
 /// Hops followed for robots.txt: "at least five consecutive redirects" (RFC 9309 §2.3.1.2).
-pub const ROBOTS_HOPS_MAX: usize = 5;
+const ROBOTS_HOPS_MAX: usize = 5;
 /// The port of https.
 const HTTPS_PORT: u16 = 443;
 

@@ -16,11 +16,11 @@ use crate::time::{DAY, HOUR, later, until};
 
 /// Shortest pause that a 429 or 503 leads to: a second or two is asked for by limiters that count per second, but a
 /// visit that was refused is over anyway.
-pub const RETRY_AFTER_MIN: Duration = Duration::from_mins(1);
+const RETRY_AFTER_MIN: Duration = Duration::from_mins(1);
 /// Longest pause that is believed; a year is a mistake of the server, and the usual ladders take over after a week.
-pub const RETRY_AFTER_MAX: Duration = Duration::from_hours(7 * 24);
+pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_hours(7 * 24);
 /// The pause when none was named, or none that can be read.
-pub const RETRY_AFTER_DEFAULT: Duration = HOUR;
+pub(crate) const RETRY_AFTER_DEFAULT: Duration = HOUR;
 
 /// What Retry-After asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,30 +82,25 @@ fn read_wait(text: &str, now: DateTime<Utc>) -> Option<Duration> {
 
 /// Waits that grow with each failure in a row; after the last step they stay there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ladder(&'static [Duration]);
+pub(crate) struct Ladder(&'static [Duration]);
 
 impl Ladder {
     /// robots.txt that cannot be read: soon, since it may be a restart; then weekly, and never forgotten.
-    pub const ROBOTS: Self = Self(&[HOUR, hours(6), DAY, days(7)]);
+    pub(crate) const ROBOTS: Self = Self(&[HOUR, hours(6), DAY, days(7)]);
     /// Names that do not exist; parked domains come back, most never do.
-    pub const DNS_DEAD: Self = Self(&[DAY, days(3), days(7), days(30), days(90), days(180)]);
+    pub(crate) const DNS_DEAD: Self = Self(&[DAY, days(3), days(7), days(30), days(90), days(180)]);
     /// No connection, broken TLS, name servers that fail: usually passing.
-    pub const TRANSPORT: Self = Self(&[hours(6), DAY, days(3), days(7), days(30), days(90)]);
+    pub(crate) const TRANSPORT: Self = Self(&[hours(6), DAY, days(3), days(7), days(30), days(90)]);
 
     /// The wait after this many failures in a row; the first failure is 1.
-    pub fn wait(self, failures_in_row: u32) -> Duration {
+    pub(crate) fn wait(self, failures_in_row: u32) -> Duration {
         let step = usize::try_from(failures_in_row.saturating_sub(1)).unwrap_or(usize::MAX);
         self.0.get(step).or_else(|| self.0.last()).copied().unwrap_or(DAY)
-    }
-
-    /// The last and longest wait.
-    pub fn longest(self) -> Duration {
-        self.0.last().copied().unwrap_or(DAY)
     }
 }
 
 /// `base`, doubled for each failure after the first, at most `cap`.
-pub fn backoff(base: Duration, failures_in_row: u32, cap: Duration) -> Duration {
+pub(crate) fn backoff(base: Duration, failures_in_row: u32, cap: Duration) -> Duration {
     let doublings = failures_in_row.saturating_sub(1);
     2_u32.checked_pow(doublings).map_or(cap, |factor| base.saturating_mul(factor)).min(cap)
 }
@@ -223,7 +218,7 @@ mod tests {
         fn ladders_are_monotone_and_capped(failures: u32) {
             for ladder in [Ladder::ROBOTS, Ladder::DNS_DEAD, Ladder::TRANSPORT] {
                 prop_assert!(ladder.wait(failures) <= ladder.wait(failures.saturating_add(1)));
-                prop_assert!(ladder.wait(failures) <= ladder.longest());
+                prop_assert!(Some(&ladder.wait(failures)) <= ladder.0.last());
             }
         }
     }

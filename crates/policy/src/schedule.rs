@@ -16,21 +16,21 @@ use crate::spread::Seed;
 use crate::time::{DAY, later, until};
 
 /// Shortest and longest time between visits to a site with manifests.
-pub const POSITIVE_MIN: Duration = DAY;
+const POSITIVE_MIN: Duration = DAY;
 /// See [`POSITIVE_MIN`].
-pub const POSITIVE_MAX: Duration = days(30);
+const POSITIVE_MAX: Duration = days(30);
 /// First and longest time between visits to a site with nothing.
-pub const NEGATIVE_FIRST: Duration = days(14);
+const NEGATIVE_FIRST: Duration = days(14);
 /// See [`NEGATIVE_FIRST`].
-pub const NEGATIVE_MAX: Duration = days(90);
+const NEGATIVE_MAX: Duration = days(90);
 /// A negative site's time is spread by this much to both sides.
-pub const NEGATIVE_SPREAD_PERCENT: u32 = 20;
+const NEGATIVE_SPREAD_PERCENT: u32 = 20;
 /// Dead names in a row after which a site counts as gone: by then the ladder has waited for 41 days.
-pub const TOMBSTONE_AFTER: u32 = 5;
+const TOMBSTONE_AFTER: u32 = 5;
 /// Over how much time the first visits of listed sites are spread; later seeds wait no longer than this behind them.
 const FIRST_VISIT_SPREAD_MS: u64 = 60_000;
-/// How often a hint may bring a visit forward.
-pub const HINT_EVERY: Duration = DAY;
+/// Links from other sites bring the visit of a site forward at most once in this interval.
+pub const HINT_INTERVAL: TimeDelta = TimeDelta::days(1);
 /// How far away the visit of a site that opted out is put; it is not leased while the block stands.
 const OPTED_OUT_WAIT: Duration = days(365);
 
@@ -207,7 +207,7 @@ fn rate_limited(history: &SiteHistory, now: DateTime<Utc>) -> DateTime<Utc> {
 /// The expected time between two changes, by Cho and Garcia-Molina's bias-reduced estimate for polling: with X changes
 /// seen in n looks an interval I apart, the rate is −ln((n − X + 0.5) / (n + 0.5)) / I. Where too little was seen to
 /// say, the interval grows to twice the last one at most.
-pub fn change_interval(history: &SiteHistory, now: DateTime<Utc>) -> Duration {
+fn change_interval(history: &SiteHistory, now: DateTime<Utc>) -> Duration {
     let looks = history.visits.saturating_sub(1);
     let (Some(first), Some(previous)) = (history.first_visit_at, history.previous_visit_at) else {
         return POSITIVE_MIN;
@@ -252,36 +252,6 @@ pub fn status_after(history: &SiteHistory, before: Status) -> Status {
 pub fn first_visit_at(site: Seed, now: DateTime<Utc>) -> DateTime<Utc> {
     let ahead = TimeDelta::milliseconds(i64::try_from(site.below(FIRST_VISIT_SPREAD_MS)).unwrap_or(0));
     now.checked_sub_signed(ahead).unwrap_or(now)
-}
-
-/// Whether a hint (a submission, a link seen elsewhere) brings the next visit forward to now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HintDecision {
-    /// Visit now.
-    VisitNow,
-    /// It is due anyway.
-    AlreadyDue,
-    /// Another hint did so less than a day ago.
-    TooSoon {
-        /// When a hint counts again.
-        until: DateTime<Utc>,
-    },
-}
-
-/// Decides on a hint.
-pub fn on_hint(
-    last_hint_at: Option<DateTime<Utc>>,
-    next_visit_at: DateTime<Utc>,
-    now: DateTime<Utc>,
-) -> HintDecision {
-    let counts_at = last_hint_at.map_or(now, |at| later(at, HINT_EVERY));
-    if next_visit_at <= now {
-        HintDecision::AlreadyDue
-    } else if counts_at <= now {
-        HintDecision::VisitNow
-    } else {
-        HintDecision::TooSoon { until: counts_at }
-    }
 }
 
 #[cfg(test)]

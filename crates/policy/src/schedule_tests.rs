@@ -156,19 +156,6 @@ fn standings_follow_the_end_of_the_visit() {
 }
 
 #[test]
-fn hints_count_once_a_day() {
-    let far = now() + TimeDelta::days(50);
-    let hour_ago = now() - TimeDelta::hours(1);
-    assert_eq!(on_hint(None, far, now()), HintDecision::VisitNow);
-    assert_eq!(on_hint(Some(ago(1)), far, now()), HintDecision::VisitNow);
-    assert_eq!(
-        on_hint(Some(hour_ago), far, now()),
-        HintDecision::TooSoon { until: now() + TimeDelta::hours(23) }
-    );
-    assert_eq!(on_hint(None, hour_ago, now()), HintDecision::AlreadyDue);
-}
-
-#[test]
 fn neighbours_in_a_list_are_not_neighbours_in_the_queue() {
     let mut queue: Vec<_> = (0..4_000)
         .map(|index| {

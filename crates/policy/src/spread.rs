@@ -34,7 +34,7 @@ impl Seed {
     }
 
     /// Between nothing and `percent_max` per cent of `base`.
-    pub fn share_of(self, base: Duration, percent_max: u32) -> Duration {
+    pub(crate) fn share_of(self, base: Duration, percent_max: u32) -> Duration {
         let steps = u32::try_from(self.below(1_001)).unwrap_or(0);
         base.saturating_mul(percent_max).checked_div(100_000).unwrap_or_default().saturating_mul(steps)
     }

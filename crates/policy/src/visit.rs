@@ -13,18 +13,18 @@ use crate::plan::BodyKind;
 use crate::robots::RobotsVerdict;
 
 /// Wall time of a visit without the waits in which it is parked.
-pub const VISIT_WALL_MAX: Duration = Duration::from_mins(2);
+const VISIT_WALL_MAX: Duration = Duration::from_mins(2);
 /// Denials (401, 403, 451, and bot walls, which answer with any status) after which the site is taken at its word.
-pub const BLOCKS_MAX: u32 = 3;
+const BLOCKS_MAX: u32 = 3;
 /// Server errors after which the site is spared.
-pub const SERVER_ERRORS_MAX: u32 = 2;
+const SERVER_ERRORS_MAX: u32 = 2;
 /// Failures of the network in a row after which the site counts as down.
-pub const TRANSPORT_ERRORS_MAX: u32 = 2;
+const TRANSPORT_ERRORS_MAX: u32 = 2;
 /// Paths answered with a page after which the host is taken to answer everything so.
-pub const PAGES_MAX: u32 = 2;
+const PAGES_MAX: u32 = 2;
 /// Paths with one and the same document after which the host is asked for a path that cannot exist. Two are usual:
 /// many publish the same card at the old and at the new place.
-pub const SAME_DOCUMENT_MAX: usize = 3;
+const SAME_DOCUMENT_MAX: usize = 3;
 
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

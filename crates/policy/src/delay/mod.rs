@@ -24,14 +24,14 @@ use crate::time::{DAY, later, until};
 /// The gap between two requests to one authority unless configured otherwise; three times what crawlers of news keep.
 pub const DELAY_DEFAULT: Duration = Duration::from_secs(3);
 /// The smallest gap on a global address, whatever is configured.
-pub const DELAY_FLOOR: Duration = Duration::from_secs(1);
+const DELAY_FLOOR: Duration = Duration::from_secs(1);
 /// A slow server is given this many times what it took to answer.
-pub const LATENCY_FACTOR: u32 = 5;
+const LATENCY_FACTOR: u32 = 5;
 /// Up to this much is added to a gap, so that visits that began together drift apart.
-pub const JITTER_PERCENT_MAX: u32 = 20;
+const JITTER_PERCENT_MAX: u32 = 20;
 /// Longer waits close the connection and park the visit: 5 s, the shortest Crawl-delay that is usual, with all its jitter still
 /// keep the connection, which costs both sides less than nine handshakes.
-pub const PARK_AFTER: Duration = Duration::from_secs(6);
+const PARK_AFTER: Duration = Duration::from_secs(6);
 
 closed! {
     /// What a request waits for.

@@ -25,9 +25,9 @@ use self::header::Directives;
 use crate::time::{DAY, later};
 
 /// Longest lifetime that is believed: RFC 2616 §14.21 told servers to name no more than a year.
-pub const LIFETIME_MAX: Duration = Duration::from_hours(365 * 24);
+const LIFETIME_MAX: Duration = Duration::from_hours(365 * 24);
 /// Longest lifetime that is guessed from Last-Modified (RFC 9111 §4.2.2).
-pub const HEURISTIC_MAX: Duration = DAY;
+const HEURISTIC_MAX: Duration = DAY;
 /// The part of an answer's age since its last change that is guessed to be its lifetime (RFC 9111 §4.2.2 suggests it).
 const HEURISTIC_SHARE: f32 = 0.1;
 /// Longest header value that is kept; a longer one is no validator, and no statement on caching worth trusting.

@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use chrono::{DateTime, Utc};
 use manifest::closed;
 
-pub use self::table::{BodyKind, ERROR_BODY_BYTES_MAX, MANIFEST_BYTES_ADVISED, PATHS, PlannedPath, find};
+pub use self::table::{BodyKind, ERROR_BODY_BYTES_MAX, PATHS, PlannedPath, find};
 use crate::outcome::FetchOutcome;
 use crate::spread::Seed;
 
@@ -26,11 +26,11 @@ pub const ACCEPT_ENCODING: &str = "gzip";
 /// Where robots.txt is (RFC 9309 §2.3); always first, never part of the table.
 pub const ROBOTS_PATH: &str = "/robots.txt";
 /// Paths asked again of a site where nothing was found: with these the table is covered in seven visits.
-pub const PROBES_OF_NEGATIVE: usize = 3;
+const PROBES_OF_NEGATIVE: usize = 3;
 /// Paths asked beside the known ones of a site with manifests.
-pub const PROBES_OF_POSITIVE: usize = 1;
+const PROBES_OF_POSITIVE: usize = 1;
 /// Paths asked beside the homepage of a host that answers everything with a page.
-pub const PROBES_OF_CATCH_ALL: usize = 1;
+const PROBES_OF_CATCH_ALL: usize = 1;
 
 closed! {
     /// What the last check of a path came to, as kept in a packed record.

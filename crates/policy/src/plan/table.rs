@@ -7,8 +7,6 @@ use manifest::{Format, closed};
 
 /// Bytes read of an answer that is not 2xx, to keep the connection usable; beyond that it is closed.
 pub const ERROR_BODY_BYTES_MAX: usize = 16 * 1024;
-/// A manifest above this is read but reported: clients of agents give up on such files.
-pub const MANIFEST_BYTES_ADVISED: usize = 256 * 1024;
 
 closed! {
     /// What kind of body is expected, which decides how much of it is read.
@@ -35,7 +33,7 @@ impl BodyKind {
         match self {
             Self::Manifest => 4 * 1024 * 1024,
             Self::OpenApi => 16 * 1024 * 1024,
-            Self::Robots => crate::robots::BODY_BYTES_MAX,
+            Self::Robots => 512 * 1024,
             Self::LlmsTxt => 1024 * 1024,
             Self::Homepage => 64 * 1024,
             Self::Other => ERROR_BODY_BYTES_MAX,

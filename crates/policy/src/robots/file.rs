@@ -12,7 +12,7 @@ use crate::time::DAY;
 /// The name by which robots.txt addresses this crawler.
 pub const PRODUCT_TOKEN: &str = "agentdex";
 /// Longest Crawl-delay that is honoured. Longer, infinite and negative values are clamped to it.
-pub const CRAWL_DELAY_MAX: Duration = DAY;
+pub(super) const CRAWL_DELAY_MAX: Duration = DAY;
 
 /// The delay between two requests that the file asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,6 +23,6 @@ mod vectors_tests;
 mod verdict;
 
 pub use self::decision::{RobotsCause, RobotsDecision, RuleLine};
-pub use self::file::{CRAWL_DELAY_MAX, CrawlDelay, PRODUCT_TOKEN, RobotsFile, RobotsNote, RobotsNoteKind};
+pub use self::file::{CrawlDelay, PRODUCT_TOKEN, RobotsFile, RobotsNote, RobotsNoteKind};
 pub use self::line::BODY_BYTES_MAX;
-pub use self::verdict::{COPY_AGE_MAX, COPY_AGE_MIN, CopyUse, RobotsAnswer, RobotsVerdict, StoredVerdict};
+pub use self::verdict::{CopyUse, RobotsAnswer, RobotsVerdict, StoredVerdict};

@@ -6,6 +6,7 @@ use chrono::{TimeZone, Utc};
 use http::HeaderMap;
 use proptest::prelude::*;
 
+use super::file::CRAWL_DELAY_MAX;
 use super::*;
 use crate::outcome::{FetchOutcome, RobotsKind};
 use crate::redirect::RedirectRefusal;

@@ -13,9 +13,9 @@ use crate::retry::Ladder;
 use crate::time::{DAY, HOUR, later};
 
 /// Shortest time for which a copy is used, whatever its max-age says, so that a visit fetches it once.
-pub const COPY_AGE_MIN: Duration = HOUR;
+const COPY_AGE_MIN: Duration = HOUR;
 /// Longest time for which a copy is used (RFC 9309 §2.4).
-pub const COPY_AGE_MAX: Duration = DAY;
+const COPY_AGE_MAX: Duration = DAY;
 
 /// The result of a request for robots.txt, after redirects.
 #[derive(Debug, Clone, Copy)]
