@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
-use crawler::cli::SharedFlags;
+use settings::SharedFlags;
 use store::{Retention, Store, StoreConfig, StoreError};
 use tokio::sync::mpsc;
 

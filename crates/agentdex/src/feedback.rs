@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
-use crawler::cli::SharedFlags;
 use indexer::{SearchRequest, Searcher};
 use manifest::{CapabilityId, SiteName};
+use settings::SharedFlags;
 use store::{FeedbackFilter, FeedbackPair, Store};
 
 use crate::serve;

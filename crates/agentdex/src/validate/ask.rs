@@ -2,8 +2,9 @@
 
 use anyhow::{Context as _, bail};
 use crawler::Look;
-use crawler::cli::{CrawlFlags, SharedFlags, UsageError};
+use crawler::cli::{CrawlFlags, UsageError};
 use manifest::ManifestUrl;
+use settings::SharedFlags;
 use store::{FetchRecord, Store};
 
 use super::Source;
