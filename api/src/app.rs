@@ -1,4 +1,4 @@
-//! The interface as a library: state, routes, and serving until told to stop.
+//! The interface as a library: state, routes, and serving until it is stopped.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,10 +7,8 @@ use std::time::Duration;
 use axum::Router;
 use indexer::snapshot::SnapshotError;
 use ipnet::IpNet;
-use manifest::Manifest;
 use store::{Store, StoreError};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,30 +17,27 @@ use crate::admin::AdminTokens;
 use crate::buffers::BUFFERED_BYTES_MAX;
 use crate::client::Client;
 use crate::config::ApiConfig;
-use crate::guard::{UNDER_WAY_MAX, no_room};
+use crate::guard::UNDER_WAY_MAX;
 use crate::index::{self, IndexHandle};
 use crate::kept::Kept;
 use crate::limits::{FORGET_EVERY, Limits, LimitsConfig, at_once};
 use crate::load::Load;
+use crate::manifests::{ManifestPermits, Manifests};
 use crate::names::OwnNames;
-use crate::problem::Problem;
 use crate::replica::{self, Replica};
 use crate::routes::crawl::CrawlAnswer;
 use crate::routes::semantic_types::SemanticTypesAnswer;
 use crate::routes::stats::StatsAnswer;
 use crate::server::{Admission, CONNECTIONS_MAX};
-use crate::shares::{Full, Share, Shares};
 use crate::slots::Slots;
 use crate::suppressed::Suppressed;
 use crate::totals::Totals;
 use crate::validation::Validation;
 use crate::{metrics, middleware, routes, server};
+use runtime::{Share, Shares};
 
 /// Longest time from the first signal to the exit of the process: open requests finish, and streams are closed.
 pub const STOP_MAX: Duration = Duration::from_secs(12);
-/// Fewest and most large answers that are made at the same time, one for each core: each takes milliseconds, and up to 16 MiB
-/// twice.
-const LARGE_AT_ONCE: (usize, usize) = (2, 4);
 
 /// What keeps the interface from starting or running; the text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -90,7 +85,7 @@ struct Shared {
     buffered: Arc<Shares>,
     streams: Arc<Shares>,
     exports: Arc<Shares>,
-    large_answers: Semaphore,
+    manifest_permits: ManifestPermits,
 }
 
 impl App {
@@ -128,7 +123,7 @@ impl App {
             buffered: Shares::new(BUFFERED_BYTES_MAX, limits.buffered_bytes_per_client()),
             streams: Shares::new(routes::STREAMS_MAX, routes::STREAMS_OF_CLIENT_MAX),
             exports: Shares::new(routes::EXPORTS_MAX, routes::EXPORTS_OF_CLIENT_MAX),
-            large_answers: Semaphore::new(large_at_once()),
+            manifest_permits: ManifestPermits::for_this_machine(),
             config,
             store,
             index,
@@ -148,7 +143,7 @@ impl App {
         self.0.index.refresh();
     }
 
-    /// Keeps the index current until told to stop.
+    /// Keeps the index current until it is cancelled.
     pub(crate) async fn follow_index(self, until: CancellationToken) {
         index::follow(Arc::clone(&self.0.index), until).await;
     }
@@ -157,17 +152,14 @@ impl App {
         &self.0.store
     }
 
-    /// A permit to make an answer that may be large. Such an answer occupies memory before it is counted (see `buffers`), so
-    /// that few are made at the same time, and none for a client that could not be sent it.
-    pub(crate) async fn large_answer(&self, client: Client) -> Result<LargeAnswer<'_>, Problem> {
-        let has_room = || {
-            let is_at_limit = self.buffered().is_at_limit(client.address);
-            if is_at_limit { Err(no_room("bytes", Full::Client)) } else { Ok(()) }
-        };
-        has_room()?;
-        let permit = self.0.large_answers.acquire().await.map_err(|error| Problem::internal(&error))?;
-        has_room()?;
-        Ok(LargeAnswer { app: self, client, _permit: permit })
+    /// Reads stored manifests for a client.
+    pub(crate) const fn manifests(&self, client: Client) -> Manifests<'_> {
+        Manifests::new(self, client)
+    }
+
+    /// Permits for the memory of manifests that are read for answers.
+    pub(crate) fn manifest_permits(&self) -> &ManifestPermits {
+        &self.0.manifest_permits
     }
 
     /// Where searches and other blocking work of ours run.
@@ -271,7 +263,7 @@ impl App {
         &self.0.under_way
     }
 
-    /// What tells a burst from overload.
+    /// Distinguishes a burst from overload.
     pub(crate) fn load(&self) -> &Load {
         &self.0.load
     }
@@ -308,7 +300,7 @@ impl App {
         self.0.config.public_url.as_ref().is_some_and(|url| url.scheme() == "https")
     }
 
-    /// What the interface was told at its start.
+    /// The configuration of this process.
     pub(crate) fn config(&self) -> &ApiConfig {
         &self.0.config
     }
@@ -324,32 +316,6 @@ impl App {
             self.0.config.public_url.as_ref().map(|url| url.as_str().trim_end_matches('/').to_owned());
         configured.unwrap_or_else(|| format!("http://{}", self.0.config.listen))
     }
-}
-
-/// A permit to make one large answer for a client, as long as it lives.
-pub(crate) struct LargeAnswer<'a> {
-    app: &'a App,
-    client: Client,
-    _permit: SemaphorePermit<'a>,
-}
-
-impl LargeAnswer<'_> {
-    /// The bytes of a manifest's document as published, with the share of its client that they are counted by, which is taken
-    /// before they are read.
-    pub(crate) async fn document(&self, manifest: &Manifest) -> Result<Option<(Vec<u8>, Share)>, Problem> {
-        let full = |full| no_room("bytes", full);
-        let announced = usize::try_from(manifest.served.bytes).unwrap_or(usize::MAX);
-        let mut share = self.app.buffered().take(self.client.address, announced).map_err(full)?;
-        let document = self.app.store().document_find(&manifest.content_hash).await?;
-        let Some(document) = document else { return Ok(None) };
-        share.grow(document.len().saturating_sub(announced)).map_err(full)?;
-        Ok(Some((document, share)))
-    }
-}
-
-fn large_at_once() -> usize {
-    let (least, most) = LARGE_AT_ONCE;
-    std::thread::available_parallelism().map_or(least, |cores| cores.get().clamp(least, most))
 }
 
 /// Every route, with everything that requests pass through.
@@ -401,32 +367,5 @@ async fn tidy(app: App, until: CancellationToken) {
     while until.run_until_cancelled(tokio::time::sleep(FORGET_EVERY)).await.is_some() {
         app.limits().forget();
         metrics::upkeep();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::http::StatusCode;
-
-    use super::*;
-    use crate::test_app;
-
-    #[tokio::test]
-    async fn large_answers_are_not_made_for_a_client_at_its_limit() {
-        let (app, _dir) = test_app::app(LimitsConfig::default(), crate::pace::Patience::default()).await;
-        let client = |number: u8| Client { address: [192, 0, 2, number].into(), is_local: false };
-        let unread = app.buffered().take(client(1).address, 9 * 1024 * 1024).unwrap();
-        let refused = app.large_answer(client(1)).await.map(drop).unwrap_err();
-        assert_eq!(refused.body().status, StatusCode::TOO_MANY_REQUESTS);
-        let mut few = Vec::new();
-        for _ in 0..large_at_once() {
-            few.push(app.large_answer(client(2)).await.map_err(|problem| problem.body().status).unwrap());
-        }
-        drop(unread);
-        let next = app.large_answer(client(1));
-        tokio::pin!(next);
-        assert!(futures::poll!(next.as_mut()).is_pending(), "few are made at the same time");
-        drop(few);
-        assert!(next.await.is_ok());
     }
 }

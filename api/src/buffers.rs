@@ -18,7 +18,7 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::{Instant, timeout};
 
 use crate::pace::{Allowance, Pace};
-use crate::shares::{Full, Share, Shares};
+use runtime::{Full, Share, Shares};
 
 /// Bytes kept for all clients together.
 pub(crate) const BUFFERED_BYTES_MAX: usize = 32 * 1024 * 1024;

@@ -3,11 +3,12 @@
 //! A proxy in front hides its clients behind its own address; only a proxy that was named as trusted may say who they
 //! are, and only the last address that no trusted proxy wrote is believed, since a client can write the others itself.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use axum::extract::{ConnectInfo, Request};
 use axum::http::{HeaderMap, HeaderName, Uri, header};
 use ipnet::IpNet;
+pub(crate) use runtime::customer;
 
 use crate::names::OwnNames;
 
@@ -21,8 +22,6 @@ const WRITTEN_BY_PROXIES: [HeaderName; 6] = [
     HeaderName::from_static("x-forwarded-host"),
     HeaderName::from_static("x-forwarded-proto"),
 ];
-/// Bits of an IPv6 address that name a customer rather than one of its machines.
-const IPV6_CUSTOMER_BITS: u32 = 64;
 
 /// Whose request it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -85,17 +84,6 @@ fn parsed(text: &str) -> Option<IpAddr> {
 /// Whether an address may say on whose behalf it asks.
 pub(crate) fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
     trusted.iter().any(|net| net.contains(&address.to_canonical()))
-}
-
-/// What counts as one client: an IPv4 address, or the part of an IPv6 address that names a customer.
-pub(crate) fn customer(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(v4) => IpAddr::V4(v4),
-        IpAddr::V6(v6) => {
-            let mask = u128::MAX << (128 - IPV6_CUSTOMER_BITS);
-            IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & mask))
-        }
-    }
 }
 
 #[cfg(test)]

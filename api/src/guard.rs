@@ -1,6 +1,6 @@
 //! What stands between the world and the handlers: how often a client may ask, and how much is done at once.
 //!
-//! A client beyond its limits gets a 429, anybody beyond what this process can do a 503, both at once and with the time
+//! A client beyond its limits gets a 429, any request beyond what this process can do a 503, both at once and with the time
 //! to come back. The body of a request is read before the request takes a place: a place is for work, and a client that
 //! sends slowly holds none. What an answer occupies in memory is counted, too (see `buffers`).
 
@@ -21,7 +21,7 @@ use crate::middleware::BODY_BYTES_MAX;
 use crate::problem::Problem;
 use crate::routes::metrics::may_see_metrics;
 use crate::server::{ALWAYS_ANSWERED, METRICS, Refused, next_retry_after_s};
-use crate::shares::{Full, Share};
+use runtime::{Full, Share};
 
 /// Requests under way at once. A search takes milliseconds and a few run at a time, so that the last in this queue
 /// still waits less than a second.
@@ -75,7 +75,7 @@ async fn guarded(
         counted.map_err(|full| no_room("bytes", full))?
     };
     metrics::buffered(app.buffered().taken());
-    // A route with a bucket of its own tells of that one.
+    // A route with a bucket of its own has written the headers of that one.
     if !response.headers().contains_key("ratelimit-limit") {
         left.tell(response.headers_mut());
     }

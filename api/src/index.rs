@@ -9,6 +9,7 @@ use std::time::Duration;
 use indexer::{Associations, Embedder, IndexError, Searcher};
 use tokio_util::sync::CancellationToken;
 
+use crate::client::Client;
 use crate::problem::Problem;
 use crate::slots::Slots;
 
@@ -65,14 +66,14 @@ impl IndexHandle {
         }
     }
 
-    /// Runs one piece of blocking work on the searcher.
-    pub(crate) async fn run<T, F>(&self, work: F) -> Result<T, Problem>
+    /// Runs one piece of blocking work on the searcher for a client.
+    pub(crate) async fn run<T, F>(&self, client: Client, work: F) -> Result<T, Problem>
     where
         T: Send + 'static,
         F: FnOnce(&Searcher) -> T + Send + 'static,
     {
         let searcher = self.searcher()?;
-        self.slots.run(move || work(&searcher)).await
+        self.slots.run(client, move || work(&searcher)).await
     }
 }
 
@@ -88,7 +89,7 @@ pub(crate) async fn look(index: &Arc<IndexHandle>) {
     }
 }
 
-/// Keeps an index that was looked at current until told to stop.
+/// Keeps an open index current until it is cancelled.
 pub(crate) async fn follow(index: Arc<IndexHandle>, cancel: CancellationToken) {
     while cancel.run_until_cancelled(tokio::time::sleep(RELOAD_EVERY)).await.is_some() {
         look(&index).await;

@@ -9,7 +9,7 @@ use runtime::{ReadError, ReaderLimits, ReaderPool};
 use crate::client::Client;
 use crate::guard::no_room;
 use crate::problem::Problem;
-use crate::shares::Shares;
+use runtime::Shares;
 
 /// Documents read at the same time: one for every second core, so that searches keep the others.
 const CORES_PER_DOCUMENT: usize = 2;

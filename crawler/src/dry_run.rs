@@ -11,7 +11,7 @@ use policy::Status;
 use policy::plan::{Priors, ROBOTS_PATH};
 use policy::robots::CopyUse;
 use serde::Serialize;
-use store::{HostState, PathSlots, Seed, SiteState, SitesRequest, Store};
+use store::{Hint, HostState, PathSlots, Seed, SiteState, SitesRequest, Store};
 
 use crate::clock;
 use crate::config::{CrawlConfig, SeedSource};
@@ -128,9 +128,9 @@ async fn plan_site(
         if !state.hosts.iter().any(|host| host.host == seed.host) {
             state.hosts.push(seeded(seed.host.clone()));
         }
-        state
-            .hints
-            .extend(seed.url.clone().filter(|url| !state.resources.iter().any(|known| known.url == *url)));
+        let is_new = |url: &ManifestUrl| !state.resources.iter().any(|known| known.url == *url);
+        let hint = seed.url.clone().filter(is_new).map(|url| Hint { url, linked_from: None });
+        state.hints.extend(hint);
     }
     Ok(DrySite { site: name, when: "now".to_owned(), requests: requests(&state, priors, now) })
 }

@@ -4,6 +4,9 @@
 //! that a page in a browser cannot read it under a name of its own (DNS rebinding). Filters of peer addresses do not help
 //! there, since that browser is on this machine. On any other address the operator has opened it to a network, where names
 //! are theirs to give, and every `Host` is answered.
+//!
+//! One peer has a quarter of the connections, so that it cannot keep others from seeing the metrics, and a few seconds for
+//! the head of its request.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -15,6 +18,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use metrics_exporter_prometheus::PrometheusHandle;
+use runtime::{Shares, customer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +26,10 @@ use tokio_util::sync::CancellationToken;
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Connections at once: a few scrapers and a health check.
 const CONNECTIONS_MAX: usize = 32;
+/// Connections of one peer at once; further ones are closed.
+const CONNECTIONS_OF_PEER_MAX: usize = CONNECTIONS_MAX / 4;
+/// Longest time for the head of a request.
+const HEAD_MAX: Duration = Duration::from_secs(3);
 /// Longest time of a connection, which serves one request.
 const CONNECTION_MAX: Duration = Duration::from_secs(10);
 /// Pause after a connection could not be accepted, as where no file descriptor is left.
@@ -33,6 +41,7 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 pub(crate) async fn serve(listener: TcpListener, metrics: PrometheusHandle, stop: CancellationToken) {
     let is_for_this_machine = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
     let mut connections = JoinSet::new();
+    let shares = Shares::new(CONNECTIONS_MAX, CONNECTIONS_OF_PEER_MAX);
     let mut upkeep = tokio::time::interval(UPKEEP_EVERY);
     loop {
         tokio::select! {
@@ -41,11 +50,15 @@ pub(crate) async fn serve(listener: TcpListener, metrics: PrometheusHandle, stop
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => match accepted {
                 Ok((stream, peer)) => {
-                    let metrics = metrics.clone();
-                    connections.spawn(tokio::time::timeout(
-                        CONNECTION_MAX,
-                        connection(stream, peer, metrics, is_for_this_machine),
-                    ));
+                    let Ok(share) = shares.take(customer(peer.ip()), 1) else {
+                        tracing::debug!(%peer, "connection for metrics closed: its peer has enough of them");
+                        continue;
+                    };
+                    let served = connection(stream, peer, metrics.clone(), is_for_this_machine);
+                    connections.spawn(async move {
+                        drop(tokio::time::timeout(CONNECTION_MAX, served).await);
+                        drop(share);
+                    });
                 }
                 Err(error) => {
                     tracing::warn!(%error, "connection for metrics not accepted");
@@ -68,6 +81,7 @@ async fn connection(
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_MAX)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)
         .await;
@@ -139,6 +153,46 @@ mod tests {
         assert_eq!(status(address, "/", "localhost").await, "404");
         stop.cancel();
         serving.join_all().await;
+    }
+
+    /// A connection from this address of the machine.
+    async fn connected(from: &str, to: SocketAddr) -> TcpStream {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::new(from.parse().unwrap(), 0)).unwrap();
+        socket.connect(to).await.unwrap()
+    }
+
+    /// Whether a peer is closed without an answer.
+    async fn is_closed(stream: &mut TcpStream, within: Duration) -> bool {
+        let read = tokio::time::timeout(within, stream.read(&mut [0_u8; 1_024])).await;
+        read.is_ok_and(|read| read.map_or(true, |bytes| bytes == 0))
+    }
+
+    #[tokio::test]
+    async fn one_peer_cannot_take_the_connections_of_others_and_silent_ones_are_closed() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let metrics = PrometheusBuilder::new().build_recorder().handle();
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(listener, metrics, CancellationToken::new()));
+        let mut silent = Vec::new();
+        for _ in 0..CONNECTIONS_OF_PEER_MAX {
+            silent.push(connected("127.0.0.1", address).await);
+        }
+        let asked = tokio::time::Instant::now();
+        let mut more = connected("127.0.0.1", address).await;
+        assert!(is_closed(&mut more, CONNECTION_MAX).await, "more than its share");
+        let mut other = connected("127.0.0.2", address).await;
+        other.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+        let mut answer = String::new();
+        other.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        for stream in &mut silent {
+            assert!(is_closed(stream, CONNECTION_MAX).await, "a head that does not come");
+        }
+        assert!(asked.elapsed() < CONNECTION_MAX, "by the deadline of heads");
+        assert_eq!(status(address, "/metrics", "localhost").await, "200", "its share is free again");
+        serving.abort_all();
     }
 
     #[tokio::test]

@@ -6,13 +6,14 @@ mod support;
 
 use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta, Utc};
 use crawler::config::{Mode, SeedSource};
 use crawler::egress::{Cause, Egress, OwnRules};
 use http::HeaderMap;
 use manifest::{ManifestUrl, SiteName};
 use policy::delay::day_of;
 use policy::{BodyKind, FetchOutcome, RobotsKind, VisitEnd};
-use store::ClockWrite;
+use store::{ClockWrite, GroupSet, LeaseRequest, RobotsRecord, WorkerId};
 use support::{AWP, Crawl, now, shop};
 use testweb::{Answer, Host, Web};
 
@@ -30,6 +31,24 @@ async fn led_by(attackers: Vec<Host>, victim: Host) -> Crawl {
     let seeds: Vec<String> = attackers.iter().map(|host| host.name().to_owned()).collect();
     let web = Web::builder().hosts(attackers).host(victim).start().await.unwrap();
     Crawl::on(web, &seeds.join("\n")).await
+}
+
+/// Lets the copies of robots.txt expire that are kept of a site.
+async fn expire_robots(crawl: &Crawl, site: &str) {
+    let request = LeaseRequest {
+        worker: WorkerId::new("expiry"),
+        sites_max: 1,
+        duration: Duration::from_mins(1),
+        due_before: DateTime::<Utc>::MAX_UTC,
+        only: Some(vec![SiteName::parse(site).unwrap()]),
+        groups: GroupSet::all(),
+    };
+    let leased = crawl.store.sites_lease(&request, now()).await.unwrap().pop().unwrap();
+    let copies = leased.site.hosts.iter().filter_map(|host| host.robots.clone());
+    let expires_at = now() - TimeDelta::seconds(1);
+    let expired: Vec<_> = copies.map(|copy| RobotsRecord { expires_at, ..copy }).collect();
+    assert!(!expired.is_empty(), "no copy is kept of {site}");
+    crawl.store.standalone_end(&leased.token, &expired).await.unwrap();
 }
 
 /// Why a list of seeds at this URL was not read.
@@ -230,9 +249,148 @@ async fn three_walls_end_a_visit_whatever_their_status() {
             "{status}"
         );
         let story = crawl.story("robots.example").await;
-        assert_eq!(story.visits[0].end, VisitEnd::RobotsDenied, "{status}");
+        assert_eq!(story.visits[0].end, VisitEnd::RobotsUnreachable, "{status}");
         assert_eq!(crawl.paths("robots.example"), ["/robots.txt"], "{status}");
         assert_eq!(story.state.hosts[0].robots.as_ref().unwrap().cause.as_deref(), Some("bot_wall"));
+    }
+}
+
+#[tokio::test]
+async fn a_wall_in_place_of_robots_keeps_the_manifests_until_the_third_in_a_row() {
+    let mut crawl = Crawl::of([shop()]).await;
+    assert_eq!(crawl.pass().await.manifests_added, 1);
+    let wall = Answer::html("<p>prove it").with_status(403).header("cf-mitigated", "challenge");
+    crawl.web.set("shop.example", "/robots.txt", wall);
+    let unreachable = (VisitEnd::RobotsUnreachable, RobotsKind::Unreachable, 0);
+    let denied = (VisitEnd::RobotsDenied, RobotsKind::Denied, 1);
+    for (number, (end, kind, removed)) in [unreachable, unreachable, denied].into_iter().enumerate() {
+        expire_robots(&crawl, "shop.example").await;
+        let summary = crawl.pass_again().await;
+        let story = crawl.story("shop.example").await;
+        let robots = story.state.hosts[0].robots.clone().unwrap();
+        assert_eq!((story.visits[0].end, robots.kind), (end, kind), "wall {number}");
+        assert_eq!(robots.cause.as_deref(), Some("bot_wall"));
+        assert_eq!(summary.manifests_removed, removed, "wall {number}");
+        assert_eq!(crawl.paths("shop.example"), ["/robots.txt"]);
+    }
+}
+
+/// Where a robots.txt redirects to becomes a seed where it may be a site; another host of the same site is followed.
+#[tokio::test]
+async fn a_redirected_robots_seeds_what_may_be_a_site_alone() {
+    for (target, sites, end) in [
+        ("https://victim.example/robots.txt", 2, VisitEnd::RobotsUnreachable),
+        ("https://victim.internal/robots.txt", 1, VisitEnd::RobotsUnreachable),
+        ("https://victim.onion/robots.txt", 1, VisitEnd::RobotsUnreachable),
+        ("https://co.uk/robots.txt", 1, VisitEnd::RobotsUnreachable),
+        ("https://victim.example:8443/robots.txt", 1, VisitEnd::RobotsDenied),
+        ("https://192.0.2.1/robots.txt", 1, VisitEnd::RobotsDenied),
+        ("https://www.shop.example/robots.txt", 1, VisitEnd::Completed),
+        ("https://www.shop.example/rules.txt", 1, VisitEnd::RobotsDenied),
+    ] {
+        let www = Host::new("www.shop.example").robots("User-agent: *\nAllow: /\n");
+        let shop = shop().redirect("/robots.txt", 301, target);
+        let crawl =
+            Crawl::on(Web::builder().host(shop).host(www).start().await.unwrap(), "shop.example").await;
+        crawl.pass().await;
+        assert_eq!(crawl.story("shop.example").await.visits[0].end, end, "{target}");
+        assert_eq!(crawl.store.stats(now()).await.unwrap().sites, sites, "{target}");
+    }
+}
+
+/// A site whose catalog names paths of the victim.
+fn naming(paths: impl Iterator<Item = String>) -> Host {
+    let named: Vec<_> = paths.map(|path| format!(r#"{{"href":"https://{VICTIM}{path}"}}"#)).collect();
+    let named = named.join(",");
+    let catalog =
+        format!(r#"{{"linkset":[{{"anchor":"https://attacker.example/","service-desc":[{named}]}}]}}"#);
+    Host::new("attacker.example").file("/.well-known/api-catalog", "application/linkset+json", catalog)
+}
+
+/// Another site names URLs of the victim that fail, are refused, limited, missing or too large.
+#[tokio::test]
+async fn urls_that_another_site_names_are_asked_for_once_and_end_no_visit() {
+    const NAMED: usize = 25;
+    for (case, answer) in [
+        ("fails", Answer::status(500)),
+        ("refused", Answer::status(403)),
+        ("limited", Answer::retry_after(429, "604800")),
+        ("missing", Answer::status(404)),
+        ("page", Answer::html("<html></html>")),
+        ("large", Answer::json(vec![b' '; 3 * 1024 * 1024])),
+    ] {
+        let victim = (0..NAMED).fold(Host::new(VICTIM).route(MANIFEST, AWP), |host, number| {
+            host.route(&format!("/!{number:03}.json"), answer.clone())
+        });
+        let attacker = naming((0..NAMED).map(|number| format!("/!{number:03}.json")));
+        let web = Web::builder().host(victim).host(attacker).start().await.unwrap();
+        let mut crawl = Crawl::on(web, &format!("{VICTIM}\nattacker.example")).await;
+        let mut paths = Vec::new();
+        crawl.pass().await;
+        for _ in 0..3 {
+            paths.extend(crawl.paths(VICTIM));
+            crawl.pass_again().await;
+        }
+        let passes = if case == "limited" { 2 } else { 3 };
+        let own = paths.iter().filter(|path| *path == MANIFEST).count();
+        assert!(own >= passes, "{case}: the manifest is read in each visit: {paths:?}");
+        let mut named: Vec<_> = paths.iter().filter(|path| path.starts_with("/!")).collect();
+        assert!((1..=20).contains(&named.len()), "{case}: ten in a visit: {named:?}");
+        let all = named.len();
+        named.sort();
+        named.dedup();
+        assert_eq!(named.len(), all, "{case}: each is asked for once");
+        let story = crawl.story(VICTIM).await;
+        assert!(story.visits.iter().all(|visit| visit.end == VisitEnd::Completed), "{case}: {story:?}");
+        assert_eq!((story.summary.manifests, story.state.failures_in_row), (1, 0), "{case}");
+    }
+}
+
+/// One document, named at many URLs, is one manifest.
+#[tokio::test]
+async fn another_site_cannot_multiply_a_manifest_by_naming_it_with_queries() {
+    let victim = Host::new(VICTIM).route(MANIFEST, AWP);
+    let web = Web::builder().host(victim).host(naming((0..8).map(|number| format!("{MANIFEST}?n={number}"))));
+    let mut crawl = Crawl::on(web.start().await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
+    crawl.pass().await;
+    crawl.pass_again().await;
+    assert_eq!(crawl.story(VICTIM).await.summary.manifests, 1);
+    let copy = crawl.fetch(VICTIM, &format!("{MANIFEST}?n=0")).await;
+    assert_eq!(copy.outcome, FetchOutcome::NotAManifest);
+    let reason = copy.reason.unwrap();
+    assert!(reason.contains("the same document is at https://victim.example/.well-known/"), "{reason}");
+}
+
+/// The validators of a robots.txt go to the URL that gave them, and a 304 of another URL confirms nothing.
+#[tokio::test]
+async fn validators_of_robots_are_not_sent_where_it_redirects_to() {
+    const WWW: &str = "www.shop.example";
+    let file = |etag: &str| Answer::text("User-agent: *\nAllow: /\n").etag(etag);
+    let apex = shop().route("/robots.txt", file("\"apex\""));
+    let web = Web::builder().host(apex).host(Host::new(WWW)).start().await.unwrap();
+    let mut crawl = Crawl::on(web, "shop.example").await;
+    crawl.pass().await;
+    crawl.web.set(
+        "shop.example",
+        "/robots.txt",
+        Answer::redirect(301, "https://www.shop.example/robots.txt"),
+    );
+    for (answer, sent_to_apex, end) in [
+        (Answer::status(304), Some("\"apex\""), VisitEnd::RobotsUnreachable),
+        (file("\"www\""), None, VisitEnd::Completed),
+        (file("\"www\""), None, VisitEnd::Completed),
+    ] {
+        crawl.web.set(WWW, "/robots.txt", answer);
+        expire_robots(&crawl, "shop.example").await;
+        crawl.pass_again().await;
+        let sent = |host: &str| {
+            let hits = crawl.hits(host);
+            let robots = hits.iter().find(|hit| hit.path == "/robots.txt").expect("robots.txt is asked for");
+            robots.asked.if_none_match.clone()
+        };
+        assert_eq!(sent("shop.example").as_deref(), sent_to_apex);
+        assert_eq!(sent(WWW), None, "asked on behalf of another host");
+        assert_eq!(crawl.story("shop.example").await.visits[0].end, end);
     }
 }
 

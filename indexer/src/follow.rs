@@ -119,7 +119,7 @@ pub fn ask_for_rebuild(config: &IndexConfig) -> Result<(), IndexError> {
     std::fs::write(&path, []).map_err(|source| IndexError::NotWritable { path, source })
 }
 
-/// Whether somebody asked; asking once brings one rebuild.
+/// Whether a rebuild was asked for; asking once brings one rebuild.
 fn rebuild_was_asked(config: &IndexConfig) -> bool {
     std::fs::remove_file(config.dir.join(REBUILD_FILE)).is_ok()
 }
@@ -263,20 +263,22 @@ impl Follower {
             .filter(|(_, change)| *change != FeedChange::Removed)
             .map(|(id, _)| id.clone())
             .collect();
-        let stored =
-            if present.is_empty() { Vec::new() } else { self.store.manifests_load(&present).await? };
         self.summary.manifests += batch.len() as u64;
-        let capabilities = self
-            .with_writer(move |writer| {
-                // What is not in the store any more goes, whatever the entry said.
-                for (id, _) in &batch {
-                    writer.remove(id);
-                }
-                Ok(writer.replace_all(&stored)? as u64)
-            })
-            .await?;
-        self.summary.capabilities += capabilities;
-        self.uncommitted += capabilities;
+        self.with_writer(move |writer| {
+            // What is not in the store any more goes, whatever the entry said.
+            for (id, _) in &batch {
+                writer.remove(id);
+            }
+            Ok(())
+        })
+        .await?;
+        for batch in self.store.manifest_batches(&present).await? {
+            let stored = self.store.manifests_load(&batch.ids).await?;
+            let capabilities =
+                self.with_writer(move |writer| Ok(writer.replace_all(&stored)? as u64)).await?;
+            self.summary.capabilities += capabilities;
+            self.uncommitted += capabilities;
+        }
         Ok(())
     }
 

@@ -170,6 +170,40 @@ fn what_is_unmaintained_comes_with_the_embedder_alone() {
     assert!(deny.contains("RUSTSEC-2024-0436"), "deny.toml says where it comes from");
 }
 
+/// Manifests have a few KiB or some MiB: what reads one for an answer takes a permit for its bytes first.
+#[test]
+fn the_interface_reads_manifests_in_one_place() {
+    const READS: [&str; 6] = [
+        "manifest_find(",
+        "manifests_load(",
+        "manifests_page(",
+        "manifests_of_site(",
+        "manifest_of_capability(",
+        "version_find(",
+    ];
+    const MAY_READ: [&str; 2] = ["manifests.rs", "routes/export.rs"];
+    let source = metadata().workspace_root.join("api/src");
+    let mut folders = vec![source.clone()];
+    let mut stray = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir_utf8().expect("a folder") {
+            let path = entry.expect("an entry").into_path();
+            let name = path.strip_prefix(&source).expect("below the folder").as_str().to_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.ends_with(".rs")
+                && !name.ends_with("tests.rs")
+                && !MAY_READ.contains(&name.as_str())
+            {
+                let text = std::fs::read_to_string(&path).expect("a file");
+                let reads = READS.iter().filter(|read| text.contains(&format!(".{read}")));
+                stray.extend(reads.map(|read| format!("{name} calls {read}")));
+            }
+        }
+    }
+    assert!(stray.is_empty(), "use App::manifests instead: {stray:#?}");
+}
+
 #[test]
 fn every_dependency_of_the_workspace_says_what_it_is_for() {
     let metadata = metadata();

@@ -3,6 +3,7 @@
 //! Capabilities are listed by name, by last change or by first sight. The manifests that declare them are entries too and
 //! are listed by `filter=metadata.entry = 'manifest'`.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use indexer::{SearchRequest, Sort};
@@ -14,6 +15,7 @@ use super::expression::{self, Entries, Expression};
 use super::{CatalogEntry, search};
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
 use crate::cursor;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
@@ -56,6 +58,7 @@ pub(super) struct ListAnswer {
 pub(crate) async fn list(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&["filter", "orderBy", "pageSize", "pageToken"])?;
@@ -63,8 +66,10 @@ pub(crate) async fn list(
     let page_size = super::body::bounded("pageSize", page_size(&query)?, PAGE_DEFAULT, PAGE_MAX)?;
     let token = query.one("pageToken")?.map(ToOwned::to_owned);
     let answer = match expression.entries.unwrap_or(Entries::Capabilities) {
-        Entries::Capabilities => capabilities(&app, expression, order(&query)?, page_size, token).await?,
-        Entries::Manifests => manifests(&app, &expression, &query, page_size, token).await?,
+        Entries::Capabilities => {
+            capabilities(&app, client, expression, order(&query)?, page_size, token).await?
+        }
+        Entries::Manifests => manifests(&app, client, &expression, &query, page_size, token).await?,
     };
     asked.json(&answer, Caching::Search)
 }
@@ -92,6 +97,7 @@ fn order(query: &QueryPairs) -> Result<Sort, Problem> {
 
 async fn capabilities(
     app: &App,
+    client: Client,
     expression: Expression,
     sort: Sort,
     page_size: usize,
@@ -104,13 +110,16 @@ async fn capabilities(
         cursor: token,
         ..SearchRequest::default()
     };
-    let found = find(app, request).await.map_err(|problem| problem.renamed("cursor", "pageToken"))?.answer;
-    let items = search::entries(app, &found.hits).await?.into_iter().map(|(entry, _)| entry).collect();
+    let found =
+        find(app, client, request).await.map_err(|problem| problem.renamed("cursor", "pageToken"))?.answer;
+    let items =
+        search::entries(app, client, &found.hits).await?.into_iter().map(|(entry, _)| entry).collect();
     Ok(ListAnswer { items, total: Some(found.total), page_token: found.next_cursor })
 }
 
 async fn manifests(
     app: &App,
+    client: Client,
     expression: &Expression,
     query: &QueryPairs,
     page_size: usize,
@@ -131,14 +140,17 @@ async fn manifests(
             Some(ManifestId::parse(&position).map_err(|_| unreadable())?)
         }
     };
-    // One more than asked for tells whether there is more.
+    // One more than asked for shows whether there is more.
     let wanted = u32::try_from(page_size + 1).unwrap_or(u32::MAX);
-    let mut stored = app.store().manifests_page(after.as_ref(), wanted).await?;
-    let has_more = stored.len() > page_size;
-    stored.truncate(page_size);
-    let last = stored.last().filter(|_| has_more);
-    let page_token = last.map(|last| cursor::encode(MANIFESTS, last.manifest.id.as_str()));
+    let mut ids = app.manifests(client).ids_after(after.as_ref(), wanted).await?;
+    let has_more = ids.len() > page_size;
+    ids.truncate(page_size);
+    let last = ids.last().filter(|_| has_more);
+    let page_token = last.map(|last| cursor::encode(MANIFESTS, last.as_str()));
     let base = app.base_url();
-    let items = stored.iter().map(|stored| CatalogEntry::of_manifest(stored, &base)).collect();
+    let mut items = Vec::with_capacity(ids.len());
+    app.manifests(client)
+        .each_of(&ids, |stored| items.push(CatalogEntry::of_manifest(&stored, &base)))
+        .await?;
     Ok(ListAnswer { items, total: None, page_token })
 }

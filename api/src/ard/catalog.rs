@@ -1,15 +1,18 @@
 //! `GET /sites/{domain}/ai-catalog.json` (ARD 0.9) and `/ard.json` (0.91): what a site declares, in whatever dialect, as
 //! one catalog: an entry for each manifest, followed by one for each of its capabilities.
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use manifest::SiteName;
 use serde::Serialize;
+use store::StoredManifest;
 use utoipa::ToSchema;
 
 use super::CatalogEntry;
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
@@ -49,10 +52,11 @@ pub(crate) const SPEC_VERSION: &str = "1.0";
 pub(crate) async fn show(
     app: State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     domain: Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
-    answer(app, asked, domain, query).await
+    answer(app, asked, client, domain, query).await
 }
 
 /// The same under the name of ARD 0.91.
@@ -66,31 +70,36 @@ pub(crate) async fn show(
 pub(crate) async fn show_by_new_name(
     app: State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     domain: Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
-    answer(app, asked, domain, query).await
+    answer(app, asked, client, domain, query).await
 }
 
 async fn answer(
     State(app): State<App>,
     asked: Asked,
+    client: Client,
     Path(domain): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     let site = SiteName::parse(&domain).map_err(|error| Problem::bad_request(error.to_string()))?;
-    let manifests = app.store().manifests_of_site(&site).await?;
-    if manifests.is_empty() {
-        return Err(Problem::not_found(format!("nothing that {site} declares is in the index")));
-    }
     let base = app.base_url();
-    let entries = manifests.iter().flat_map(|stored| {
+    let mut entries = Vec::new();
+    let add = |stored: StoredManifest| {
+        let room = ENTRIES_MAX.saturating_sub(entries.len());
         let capabilities = stored.manifest.capabilities.iter();
         let capabilities =
-            capabilities.map(|capability| CatalogEntry::of_capability(stored, capability, &base));
-        std::iter::once(CatalogEntry::of_manifest(stored, &base)).chain(capabilities)
-    });
+            capabilities.map(|capability| CatalogEntry::of_capability(&stored, capability, &base));
+        let all = std::iter::once(CatalogEntry::of_manifest(&stored, &base)).chain(capabilities);
+        entries.extend(all.take(room));
+    };
+    app.manifests(client).each_of_site(&site, add).await?;
+    if entries.is_empty() {
+        return Err(Problem::not_found(format!("nothing that {site} declares is in the index")));
+    }
     let catalog = Catalog {
         spec_version: SPEC_VERSION,
         host: CatalogHost {
@@ -98,7 +107,7 @@ async fn answer(
             identifier: site.to_string(),
             documentation_url: format!("{base}/sites/{site}"),
         },
-        entries: entries.take(ENTRIES_MAX).collect(),
+        entries,
     };
     asked.json(&catalog, Caching::Record)
 }

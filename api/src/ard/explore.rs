@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
@@ -13,6 +14,7 @@ use super::body::{bounded, fresh, parse};
 use super::filter::{self, Path};
 use super::search::Query;
 use crate::app::App;
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::routes::search::explore;
@@ -89,6 +91,7 @@ impl From<FacetBuckets> for Buckets {
 )]
 pub(crate) async fn answer(
     State(app): State<App>,
+    Extension(client): Extension<Client>,
     query: QueryPairs,
     bytes: Bytes,
 ) -> Result<Response, Problem> {
@@ -102,7 +105,7 @@ pub(crate) async fn answer(
     let facets = asked.iter().map(wanted).collect::<Result<Vec<_>, _>>()?;
     let request =
         ExploreRequest { phrasings: body.query.phrasings(), filters: body.query.filters()?, facets };
-    let counted = explore(&app, request).await?;
+    let counted = explore(&app, client, request).await?;
     let fields = asked.into_iter().map(|facet| facet.field);
     let facets = fields.zip(counted.into_iter().map(Buckets::from)).collect();
     Ok(fresh(&ExploreAnswer { result_type: "facets", facets }))

@@ -1,5 +1,8 @@
 //! `POST /search`: entries by relevance (ARD 0.9 §7.2), with referrals to other registries on request (§8).
 
+use std::collections::HashMap;
+
+use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
@@ -12,10 +15,10 @@ use utoipa::ToSchema;
 use super::body::{bounded, fresh, parse};
 use super::{CatalogEntry, filter};
 use crate::app::App;
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::routes::record;
-use crate::routes::search::{find, manifests_behind};
+use crate::routes::search::{each_behind, find};
 
 /// Entries on one page, unless asked otherwise.
 const PAGE_DEFAULT: usize = 10;
@@ -123,6 +126,7 @@ struct Referral {
 )]
 pub(crate) async fn answer(
     State(app): State<App>,
+    Extension(client): Extension<Client>,
     query: QueryPairs,
     bytes: Bytes,
 ) -> Result<Response, Problem> {
@@ -140,30 +144,35 @@ pub(crate) async fn answer(
         cursor: body.page_token.filter(|token| !token.is_empty()),
         ..SearchRequest::default()
     };
-    let found = find(&app, request).await.map_err(|problem| problem.renamed("cursor", "pageToken"))?.answer;
+    let found =
+        find(&app, client, request).await.map_err(|problem| problem.renamed("cursor", "pageToken"))?.answer;
     let source = format!("{}/", app.base_url());
-    let entries = entries(&app, &found.hits).await?;
+    let entries = entries(&app, client, &found.hits).await?;
     let results = entries.into_iter().map(|(entry, relevance)| Result_ {
         entry,
         score: score(relevance),
         source: source.clone(),
     });
     let referrals = match body.federation {
-        Federation::Referrals => Some(referrals(&app, phrasings).await?),
+        Federation::Referrals => Some(referrals(&app, client, phrasings).await?),
         Federation::Auto | Federation::None => None,
     };
     Ok(fresh(&SearchAnswer { results: results.collect(), referrals, page_token: found.next_cursor }))
 }
 
 /// The entries of a page of hits, in order. One that the store no longer shows is left out.
-pub(super) async fn entries(app: &App, hits: &[Hit]) -> Result<Vec<(CatalogEntry, f32)>, Problem> {
-    let manifests = manifests_behind(app, hits).await?;
+pub(super) async fn entries(
+    app: &App,
+    client: Client,
+    hits: &[Hit],
+) -> Result<Vec<(CatalogEntry, f32)>, Problem> {
     let base = app.base_url();
-    let entry = |hit: &Hit| {
-        let stored = manifests.get(&hit.manifest_id)?;
-        let capability = record::capability_in(stored, &hit.id)?;
-        Some((CatalogEntry::of_capability(stored, capability, &base), hit.score))
-    };
+    let mut entries = HashMap::with_capacity(hits.len());
+    each_behind(app, client, hits, |stored, capability, hit| {
+        entries.insert(&hit.id, CatalogEntry::of_capability(stored, capability, &base));
+    })
+    .await?;
+    let entry = |hit: &Hit| Some((entries.remove(&hit.id)?, hit.score));
     Ok(hits.iter().filter_map(entry).collect())
 }
 
@@ -177,7 +186,7 @@ fn score(relevance: f32) -> u8 {
 }
 
 /// Registries that catalogs declare: those that speak of the wish, or else the latest.
-async fn referrals(app: &App, phrasings: Vec<String>) -> Result<Vec<Referral>, Problem> {
+async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<Vec<Referral>, Problem> {
     let request = |phrasings: Vec<String>| SearchRequest {
         phrasings,
         filters: Filters {
@@ -188,12 +197,12 @@ async fn referrals(app: &App, phrasings: Vec<String>) -> Result<Vec<Referral>, P
         limit: REFERRALS_MAX,
         ..SearchRequest::default()
     };
-    let mut hits = find(app, request(phrasings)).await?.answer.hits;
+    let mut hits = find(app, client, request(phrasings)).await?.answer.hits;
     if hits.is_empty() {
-        hits = find(app, request(Vec::new())).await?.answer.hits;
+        hits = find(app, client, request(Vec::new())).await?.answer.hits;
     }
     let own = app.base_url();
-    let entries = entries(app, &hits).await?.into_iter().map(|(entry, _)| entry);
+    let entries = entries(app, client, &hits).await?.into_iter().map(|(entry, _)| entry);
     Ok(entries.filter(|entry| !entry.url.starts_with(&own)).map(Referral::to).collect())
 }
 

@@ -11,6 +11,7 @@ use super::stats::{New, newest};
 use super::{links, words};
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
 use crate::clock;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
@@ -109,24 +110,25 @@ struct SearchPage {
 /// Answers `/` and `/search` where a page is preferred.
 pub(crate) async fn show(
     app: &App,
+    client: Client,
     asked: &Asked,
     query: &QueryPairs,
     parameters: SearchParameters,
 ) -> Result<Response, Problem> {
     if parameters.asks_nothing() {
-        return asked.page(&landing(app).await?, Caching::Search);
+        return asked.page(&landing(app, client).await?, Caching::Search);
     }
     let mut request = parameters.request;
     request.facets = FACETS.to_vec();
-    let found = find(app, request.clone()).await?;
-    let nearest = if found.answer.hits.is_empty() { nearest(app).await } else { Vec::new() };
+    let found = find(app, client, request.clone()).await?;
+    let nearest = if found.answer.hits.is_empty() { nearest(app, client).await } else { Vec::new() };
     let page = results(query, &request, found, nearest, clock::now());
     asked.page(&page, Caching::Search)
 }
 
-async fn landing(app: &App) -> Result<SearchPage, Problem> {
+async fn landing(app: &App, client: Client) -> Result<SearchPage, Problem> {
     let trouble = app.index().searcher().err().map(|problem| problem.body().detail.clone());
-    let answer = if trouble.is_some() { SearchAnswer::default() } else { overview(app).await? };
+    let answer = if trouble.is_some() { SearchAnswer::default() } else { overview(app, client).await? };
     let bars_of = |key: FacetKey, parameter: &str| {
         let counts = answer.facets.get(&key).map(Vec::as_slice).unwrap_or_default();
         bars(counts.iter().take(VALUES_MAX).map(|facet| {
@@ -157,15 +159,15 @@ async fn landing(app: &App) -> Result<SearchPage, Problem> {
 }
 
 /// Everything, counted.
-async fn overview(app: &App) -> Result<SearchAnswer, Problem> {
+async fn overview(app: &App, client: Client) -> Result<SearchAnswer, Problem> {
     let facets = vec![FacetKey::SemanticType, FacetKey::Format, FacetKey::Safety];
     let request = SearchRequest { limit: 1, facets, ..SearchRequest::default() };
-    Ok(find(app, request).await?.answer)
+    Ok(find(app, client, request).await?.answer)
 }
 
 /// What there is, for those whose search found nothing.
-async fn nearest(app: &App) -> Vec<Link> {
-    let Ok(answer) = overview(app).await else { return Vec::new() };
+async fn nearest(app: &App, client: Client) -> Vec<Link> {
+    let Ok(answer) = overview(app, client).await else { return Vec::new() };
     let types = answer.facets.get(&FacetKey::SemanticType).map(Vec::as_slice).unwrap_or_default();
     let link = |value: &str| Link {
         text: words::facet_value(FacetKey::SemanticType, value),

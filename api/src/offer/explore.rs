@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Definition, UNTRUSTED, object, words};
 use crate::app::App;
+use crate::client::Client;
 use crate::problem::Problem;
 use crate::routes::search::explore;
 
@@ -58,7 +59,7 @@ pub(super) fn definition() -> Definition {
     }
 }
 
-pub(super) async fn call(app: &App, arguments: Arguments) -> Result<Value, Problem> {
+pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
     let values_max = arguments.max_values.unwrap_or(VALUES_DEFAULT);
     if !(1..=VALUES_MAX).contains(&values_max) {
         return Err(Problem::bad_request(format!("max_values is a whole number from 1 to {VALUES_MAX}")));
@@ -72,7 +73,7 @@ pub(super) async fn call(app: &App, arguments: Arguments) -> Result<Value, Probl
         filters: Filters { formats: arguments.format, sites: arguments.site, ..Filters::default() },
         facets: keys.iter().map(|key| FacetWanted { key: *key, values_max, count_min: 1 }).collect(),
     };
-    let counted = explore(app, request).await?;
+    let counted = explore(app, client, request).await?;
     let facets: Map<String, Value> = keys
         .iter()
         .zip(counted)

@@ -1,17 +1,19 @@
 //! `find_capability`: what a wish finds, in compact rows; schemas on request.
 
+use std::collections::HashMap;
+
 use indexer::{Filters, Hit, Method, SearchRequest};
-use manifest::{AuthScheme, Format, SafetyClass};
+use manifest::{AuthScheme, CapabilityId, Format, SafetyClass};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::budget::{ANSWER_BYTES_MAX, fit, shed, size};
 use super::{Definition, UNTRUSTED, object, short, words};
 use crate::app::App;
+use crate::client::Client;
 use crate::parameters::unknown_value;
 use crate::problem::Problem;
-use crate::routes::record;
-use crate::routes::search::{Found, find, manifests_behind};
+use crate::routes::search::{Found, each_behind, find};
 
 /// Rows unless asked otherwise: a model chooses well between a handful.
 const RESULTS_DEFAULT: u32 = 6;
@@ -95,13 +97,13 @@ pub(super) fn definition() -> Definition {
     }
 }
 
-pub(super) async fn call(app: &App, arguments: Arguments) -> Result<Value, Problem> {
+pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
     let include_schemas = arguments.include_schemas;
-    let found = find(app, request(arguments)?).await?;
+    let found = find(app, client, request(arguments)?).await?;
     let mut rows: Vec<Value> = found.answer.hits.iter().map(row).collect();
     let mut is_cut = false;
     if include_schemas {
-        is_cut = add_schemas(app, &found.answer.hits, &mut rows).await?;
+        is_cut = add_schemas(app, client, &found.answer.hits, &mut rows).await?;
     }
     is_cut |= fit(&mut rows, ANSWER_BYTES_MAX);
     Ok(answer(found, &rows, is_cut))
@@ -148,21 +150,29 @@ fn row(hit: &Hit) -> Value {
 }
 
 /// True when the schemas of some row were too large for it.
-async fn add_schemas(app: &App, hits: &[Hit], rows: &mut [Value]) -> Result<bool, Problem> {
-    let manifests = manifests_behind(app, hits).await?;
+async fn add_schemas(app: &App, client: Client, hits: &[Hit], rows: &mut [Value]) -> Result<bool, Problem> {
+    let mut by_id: HashMap<&CapabilityId, &mut Value> = hits.iter().map(|hit| &hit.id).zip(rows).collect();
+    for row in by_id.values_mut().filter_map(|row| row.as_object_mut()) {
+        for name in ["parameters", "response"] {
+            row.insert(name.to_owned(), Value::Null);
+        }
+    }
     let mut is_cut = false;
-    for (hit, row) in hits.iter().zip(rows) {
-        let stored = manifests.get(&hit.manifest_id);
-        let capability = stored.and_then(|stored| record::capability_in(stored, &hit.id));
-        let Some(row_object) = row.as_object_mut() else { continue };
-        let schema = |schema: Option<&Value>| schema.cloned().unwrap_or(Value::Null);
-        row_object.extend(Map::from_iter([
-            ("parameters".to_owned(), schema(capability.and_then(|of| of.parameters.as_ref()))),
-            ("response".to_owned(), schema(capability.and_then(|of| of.response.as_ref()))),
-        ]));
+    each_behind(app, client, hits, |_, capability, hit| {
+        let Some(row) = by_id.get_mut(&hit.id) else { return };
+        for (name, schema) in [("parameters", &capability.parameters), ("response", &capability.response)] {
+            let schema = schema.as_ref().unwrap_or(&Value::Null);
+            // One that cannot fit is not copied.
+            if size(schema) > ROW_BYTES_MAX {
+                is_cut = true;
+            } else if let Some(row) = row.as_object_mut() {
+                row.insert(name.to_owned(), schema.clone());
+            }
+        }
         is_cut |=
             size(row) > ROW_BYTES_MAX && !shed(row, &["response", "parameters"], ROW_BYTES_MAX).is_empty();
-    }
+    })
+    .await?;
     Ok(is_cut)
 }
 

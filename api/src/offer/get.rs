@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::budget::{ANSWER_BYTES_MAX, shed};
 use super::{Definition, UNTRUSTED, address, object};
 use crate::app::App;
+use crate::client::Client;
 use crate::problem::Problem;
 use crate::routes::record;
 use crate::routes::search::object_of;
@@ -54,11 +55,11 @@ pub(super) fn definition() -> Definition {
     }
 }
 
-pub(super) async fn call(app: &App, arguments: Arguments) -> Result<Value, Problem> {
+pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
     let id = CapabilityId::parse(arguments.id.trim())
         .map_err(|_| Problem::bad_request("id is \"c\" and 16 characters, as in a row of find_capability"))?;
     let gone = || Problem::not_found(format!("there is no capability {id}; it may have left the index"));
-    let stored = app.store().manifest_of_capability(&id).await?.ok_or_else(gone)?;
+    let stored = app.manifests(client).of_capability(&id).await?.ok_or_else(gone)?;
     let capability = record::capability_in(&stored, &id).ok_or_else(gone)?;
     let mut answer = object_of(&Hit::of(&stored, capability))?;
     answer.extend(object_of(&record::detail(&stored, capability))?);

@@ -71,7 +71,7 @@ impl Offer {
         !matches!(self, Self::SubmitSite)
     }
 
-    /// Runs it. What is wrong with the arguments is told in words that say what would be right.
+    /// Runs it. The error for a wrong argument says what would be right.
     pub(crate) async fn call(
         self,
         app: &App,
@@ -79,10 +79,10 @@ impl Offer {
         arguments: Map<String, Value>,
     ) -> Result<Value, Problem> {
         let answer = match self {
-            Self::FindCapability => find::call(app, read(self, arguments)?).await?,
-            Self::GetCapability => get::call(app, read(self, arguments)?).await?,
-            Self::Explore => explore::call(app, read(self, arguments)?).await?,
-            Self::GetSite => site::call(app, read(self, arguments)?).await?,
+            Self::FindCapability => find::call(app, client, read(self, arguments)?).await?,
+            Self::GetCapability => get::call(app, client, read(self, arguments)?).await?,
+            Self::Explore => explore::call(app, client, read(self, arguments)?).await?,
+            Self::GetSite => site::call(app, client, read(self, arguments)?).await?,
             Self::ValidateManifest => validate::call(app, client, read(self, arguments)?).await?,
             Self::RegistryStats => stats::call(app, read(self, arguments)?).await?,
             Self::SubmitSite => submit::call(app, client, read(self, arguments)?).await?,
@@ -117,7 +117,7 @@ fn short(text: &str, chars_max: usize) -> String {
     format!("{}…", cut.trim_end())
 }
 
-/// Where the whole of it is told.
+/// The URL of the whole record.
 fn address(app: &App, path: &str) -> String {
     format!("{}{path}", app.base_url())
 }

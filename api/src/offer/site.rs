@@ -10,15 +10,16 @@ use store::StoredManifest;
 use super::budget::{ANSWER_BYTES_MAX, fit};
 use super::{Definition, UNTRUSTED, address, object, short};
 use crate::app::App;
+use crate::client::Client;
 use crate::problem::Problem;
 
-/// Visits that are told: the last.
+/// Visits that are read: the last.
 const VISITS: u32 = 1;
-/// Names of capabilities that are told of each manifest.
+/// Names of capabilities that are listed for each manifest.
 const NAMES_MAX: usize = 10;
 /// Characters of a name.
 const NAME_CHARS: usize = 80;
-/// Bytes that stay free for what is told beside the manifests.
+/// Bytes that stay free for everything beside the manifests.
 const HEAD_BYTES: usize = 2_000;
 
 #[derive(Debug, Deserialize)]
@@ -53,18 +54,17 @@ pub(super) fn definition() -> Definition {
     }
 }
 
-pub(super) async fn call(app: &App, arguments: Arguments) -> Result<Value, Problem> {
+pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
     let site = SiteName::parse(&arguments.domain).map_err(|error| Problem::bad_request(error.to_string()))?;
-    let Some(story) = app.store().site_story(&site, VISITS).await? else {
-        let detail = format!(
-            "{site} is not known here: nobody has named it and no manifest links to it; submit_site asks for a visit"
-        );
-        return Err(Problem::not_found(detail));
-    };
-    let manifests = app.store().manifests_of_site(&site).await?;
-    let mut rows: Vec<Value> = manifests.iter().map(row).collect();
+    let mut rows: Vec<Value> = Vec::new();
+    let story = app.manifests(client).site(&site, VISITS, |stored| rows.push(row(&stored))).await?;
+    let story = story.ok_or_else(|| {
+        Problem::not_found(format!(
+            "{site} is not known here: no seed names it and no manifest links to it; submit_site asks for a visit"
+        ))
+    })?;
     let is_cut = !rows.is_empty() && fit(&mut rows, ANSWER_BYTES_MAX - HEAD_BYTES);
-    let summary = story.summary;
+    let summary = &story.summary;
     Ok(json!({
         "site": site, "status": summary.status, "opted_out": story.blocked.is_some(),
         "last_visit_at": summary.last_visit_at, "last_visit_ended": summary.last_end,

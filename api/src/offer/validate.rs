@@ -13,11 +13,11 @@ use crate::app::App;
 use crate::client::Client;
 use crate::problem::Problem;
 
-/// Where a document is taken to lie when nobody says; the name is reserved and can never be visited (RFC 6761 §6.4).
+/// The URL of a document that is sent without one; the name is reserved and cannot be visited (RFC 6761 §6.4).
 const NOWHERE: &str = "https://document.invalid/";
-/// Findings that are told: what to mend first.
+/// Findings that are listed: what to fix first.
 const FINDINGS_MAX: usize = 20;
-/// Bytes that stay free for what is told beside the findings.
+/// Bytes that stay free for everything beside the findings.
 const HEAD_BYTES: usize = 1_500;
 
 #[derive(Debug, Deserialize)]
@@ -64,7 +64,7 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
     let Some(document) = arguments.document else {
         let url =
             url.ok_or_else(|| Problem::bad_request("give document, the text, or url, where it was crawled"))?;
-        let stored = app.store().manifest_find(&ManifestId::of(&url)).await?.ok_or_else(|| {
+        let stored = app.manifests(client).find(&ManifestId::of(&url)).await?.ok_or_else(|| {
             Problem::not_found(format!("{url} was never read here, and is not fetched now: give document"))
         })?;
         return Ok(answer(&stored.manifest, None));

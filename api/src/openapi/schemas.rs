@@ -215,6 +215,8 @@ pub(crate) struct CapabilityRow {
     provenance: Option<()>,
     #[schema(value_type = Option<Vec<Object>>)]
     findings: Option<()>,
+    /// `view=full` has no room for the details of this row: they are at `/capabilities/{id}`
+    details_left_out: Option<bool>,
 }
 
 /// A value and how many results have it.

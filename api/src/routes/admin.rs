@@ -15,6 +15,7 @@ use super::stats;
 use crate::admin::Admin;
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
 use crate::clock;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
@@ -22,7 +23,7 @@ use crate::text::one_line;
 
 /// Longest reason that is kept.
 const REASON_CHARS_MAX: usize = 500;
-/// Parked visits that are told.
+/// Parked visits that are listed.
 const PARKED_MAX: u32 = 50;
 
 /// Why a site is blocked; the body may be left out.
@@ -144,7 +145,8 @@ pub(crate) async fn reindex(
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     let config = indexer::IndexConfig { dir: app.index_dir().to_owned() };
-    let asked_for = app.slots().run(move || indexer::follow::ask_for_rebuild(&config)).await?;
+    let asked_for =
+        app.slots().run(Client::on_this_machine(), move || indexer::follow::ask_for_rebuild(&config)).await?;
     asked_for.map_err(|error| {
         tracing::error!(error = &error as &dyn std::error::Error, "rebuild not asked for");
         Problem::unavailable(

@@ -1,5 +1,6 @@
 //! `GET /capabilities/{id}`: one thing an agent can do, with everything that its declaration says.
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use indexer::Hit;
@@ -11,6 +12,8 @@ use super::search::object_of;
 use super::{TEXT_IS, record};
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
+use crate::manifests::Permitted;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::{clock, dashboard};
@@ -29,14 +32,16 @@ const ALIKE_MAX: usize = 5;
 pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     Path(id): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
-    let found = find(&app, &id).await?;
-    let (stored, capability) = (&found.stored, found.capability()?);
+    // The search comes first: a permit for the manifest is not held while it waits for a slot.
+    let similar = if asked.wants_page() { alike(&app, client, &parse_id(&id)?).await } else { Vec::new() };
+    let found = find(&app, client, &id).await?;
+    let (stored, capability) = (&*found.stored, found.capability()?);
     if asked.wants_page() {
-        let similar = alike(&app, &found.id).await;
         let page = dashboard::capability::page(stored, capability, &similar, clock::now());
         return asked.page(&page, Caching::Record);
     }
@@ -46,7 +51,7 @@ pub(crate) async fn show(
 /// A capability with the manifest that declares it.
 pub(super) struct FoundCapability {
     id: CapabilityId,
-    pub(super) stored: StoredManifest,
+    pub(super) stored: Permitted<StoredManifest>,
 }
 
 impl FoundCapability {
@@ -56,9 +61,9 @@ impl FoundCapability {
 }
 
 /// Others that are described like it; a page without them is better than none where there is no index.
-async fn alike(app: &App, id: &CapabilityId) -> Vec<Hit> {
+async fn alike(app: &App, client: Client, id: &CapabilityId) -> Vec<Hit> {
     let wanted = id.clone();
-    match app.index().run(move |searcher| searcher.similar(&wanted, ALIKE_MAX)).await {
+    match app.index().run(client, move |searcher| searcher.similar(&wanted, ALIKE_MAX)).await {
         Ok(Ok(found)) => found.unwrap_or_default(),
         Ok(Err(error)) => {
             tracing::warn!(%error, "similar capabilities cannot be found");
@@ -69,9 +74,9 @@ async fn alike(app: &App, id: &CapabilityId) -> Vec<Hit> {
 }
 
 /// The capability of an id from a path.
-pub(super) async fn find(app: &App, id: &str) -> Result<FoundCapability, Problem> {
+pub(super) async fn find(app: &App, client: Client, id: &str) -> Result<FoundCapability, Problem> {
     let id = parse_id(id)?;
-    let stored = app.store().manifest_of_capability(&id).await?.ok_or_else(|| gone(&id))?;
+    let stored = app.manifests(client).of_capability(&id).await?.ok_or_else(|| gone(&id))?;
     Ok(FoundCapability { id, stored })
 }
 

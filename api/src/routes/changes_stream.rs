@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::shares::Share;
+use runtime::Share;
 
 /// How often the feed is looked at; the statement reads one indexed row.
 const POLL: Duration = Duration::from_secs(1);

@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::shares::Share;
+use runtime::Share;
 
 /// How often it is looked whether something has changed; all streams share one look.
 const POLL: Duration = Duration::from_secs(2);

@@ -1,9 +1,11 @@
 //! `GET /export.jsonl`: everything, or everything since a time, as lines of JSON.
 //!
-//! Read and written page by page, so that memory does not grow with the index. A client that stops reading or is too slow is
+//! Read and written page by page; a page has a bounded number of bytes or one manifest, so that memory grows neither with the index nor
+//! with how many manifests are large. A client that stops reading or is too slow is
 //! left behind: its body breaks off, so that it looks like nothing whole. Lines say by `record` what they are: `manifest` (its capabilities follow and replace all that was known of
 //! it), `capability`, `tombstone` (everything of this manifest is gone, and why), and `end`, which a complete export has.
 
+use std::collections::HashSet;
 use std::io;
 
 use axum::Extension;
@@ -32,14 +34,10 @@ use crate::metrics;
 use crate::pace::{Allowance, Pace};
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::shares::Share;
+use runtime::Share;
 
-/// Manifests read at once, at most. Where they are large, fewer are read (see `PAGE_BYTES`).
+/// Manifests read at once, at most; the store bounds their bytes, too.
 const MANIFESTS_MAX: u32 = 50;
-/// Manifests read first, of which nothing is known yet.
-const MANIFESTS_FIRST: u32 = 1;
-/// Bytes of lines that the manifests read at once may come to: beyond it, half as many are read the next time.
-const PAGE_BYTES: usize = 1024 * 1024;
 /// Changes read at once.
 const CHANGES_MAX: u32 = 200;
 /// Pieces written ahead of the client.
@@ -128,50 +126,40 @@ impl Export {
     /// Every manifest in the order of ids.
     async fn everything(&mut self) -> Result<(), Broken> {
         let mut after: Option<ManifestId> = None;
-        let mut manifests_max = MANIFESTS_FIRST;
         loop {
-            let page = self.app.store().manifests_page(after.as_ref(), manifests_max).await?;
+            let page = self.app.store().manifests_page(after.as_ref(), MANIFESTS_MAX).await?;
             let Some(last) = page.last() else { return Ok(()) };
             after = Some(last.manifest.id.clone());
-            let bytes = self.manifests(page).await?;
-            manifests_max = next_page(manifests_max, bytes);
+            self.manifests(page).await?;
         }
     }
 
     /// What changed, in the order of the feed. A manifest that changed again meanwhile comes again: its last line counts.
     async fn changes(&mut self, since: DateTime<Utc>) -> Result<(), Broken> {
         let mut after = self.app.store().feed_position_at(since).await?;
-        let mut manifests_max = MANIFESTS_FIRST;
         loop {
             let entries = self.app.store().feed_read(after, CHANGES_MAX).await?;
             let Some(last) = entries.last() else { return Ok(()) };
             after = last.position;
             let latest = latest(&entries);
             let ids: Vec<ManifestId> = latest.iter().map(|entry| entry.manifest_id.clone()).collect();
-            let mut rest = &ids[..];
-            while !rest.is_empty() {
-                let (ids, others) = rest.split_at(rest.len().min(manifests_max as usize));
-                rest = others;
-                let page = self.app.store().manifests_load(ids).await?;
-                let found: Vec<ManifestId> = page.iter().map(|stored| stored.manifest.id.clone()).collect();
-                let bytes = self.manifests(page).await?;
-                manifests_max = next_page(manifests_max, bytes);
-                let gone = latest
-                    .iter()
-                    .filter(|entry| ids.contains(&entry.manifest_id) && !found.contains(&entry.manifest_id));
-                let mut text = Vec::new();
-                for entry in gone {
-                    self.tombstones += 1;
-                    text.extend(line(&tombstone(entry)));
-                }
-                self.lines.send(text).await?;
+            let mut found = HashSet::new();
+            for batch in self.app.store().manifest_batches(&ids).await? {
+                let page = self.app.store().manifests_load(&batch.ids).await?;
+                found.extend(page.iter().map(|stored| stored.manifest.id.clone()));
+                self.manifests(page).await?;
             }
+            let mut text = Vec::new();
+            for entry in latest.into_iter().filter(|entry| !found.contains(&entry.manifest_id)) {
+                self.tombstones += 1;
+                text.extend(line(&tombstone(entry)));
+            }
+            self.lines.send(text).await?;
         }
     }
 
-    /// Sends the lines of some manifests, each of which is let go of when it was sent; answers the bytes of the lines.
-    async fn manifests(&mut self, page: Vec<StoredManifest>) -> Result<usize, Broken> {
-        let mut bytes = 0;
+    /// Sends the lines of some manifests, each of which is dropped when it was sent.
+    async fn manifests(&mut self, page: Vec<StoredManifest>) -> Result<(), Broken> {
         for stored in page {
             let mut text = line(&json!({
                 "record": "manifest", "id": stored.manifest.id, "url": stored.manifest.url,
@@ -182,14 +170,12 @@ impl Export {
                 self.capabilities += 1;
                 text.extend(line(&Value::Object(capability_line(&stored, capability))));
                 if text.len() >= PIECE_BYTES {
-                    bytes += text.len();
                     self.lines.send(std::mem::take(&mut text)).await?;
                 }
             }
-            bytes += text.len();
             self.lines.send(text).await?;
         }
-        Ok(bytes)
+        Ok(())
     }
 }
 
@@ -255,15 +241,9 @@ fn body(pieces: mpsc::Receiver<Piece>) -> impl Stream<Item = io::Result<Bytes>> 
     stream.fuse()
 }
 
-/// How many manifests to read next, after so many that came to so many bytes.
-fn next_page(manifests: u32, bytes: usize) -> u32 {
-    let next = if bytes > PAGE_BYTES { manifests / 2 } else { manifests.saturating_mul(2) };
-    next.clamp(1, MANIFESTS_MAX)
-}
-
 /// The last entry of each manifest.
 fn latest(entries: &[FeedEntry]) -> Vec<&FeedEntry> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     let mut latest: Vec<&FeedEntry> =
         entries.iter().rev().filter(|entry| seen.insert(&entry.manifest_id)).collect();
     latest.reverse();
@@ -295,9 +275,17 @@ fn line(value: &Value) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
     use std::time::Duration;
 
+    use axum::extract::ConnectInfo;
+    use axum::http::{Request, StatusCode};
+    use tower::ServiceExt as _;
+
     use super::*;
+    use crate::limits::LimitsConfig;
+    use crate::pace::Patience;
+    use crate::test_app;
 
     const PACE: Pace = Pace { allowance: Duration::from_millis(300), bytes_per_second: 1_000_000 };
 
@@ -310,6 +298,24 @@ mod tests {
         let seen: Vec<io::Result<Bytes>> = body(pieces).collect().await;
         let (last, before) = seen.split_last().unwrap();
         assert!(last.is_err() && before.len() == AHEAD && before.iter().all(Result::is_ok));
+    }
+
+    #[tokio::test]
+    async fn two_exports_of_one_client_and_four_of_all_run_at_once() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
+        let client = |number: u8| Client { address: [192, 0, 2, number].into(), is_local: false };
+        let shares: Vec<_> = [1, 1, 2].map(|number| app.export_share(client(number)).unwrap()).into();
+        let get = async |number: u8| {
+            let mut request = Request::get("/export.jsonl").body(Body::empty()).unwrap();
+            request.extensions_mut().insert(ConnectInfo(SocketAddr::new(client(number).address, 4711)));
+            let response = crate::app::router(&app).oneshot(request).await.unwrap();
+            (response.status(), response.headers().contains_key("retry-after"))
+        };
+        assert_eq!(get(1).await, (StatusCode::SERVICE_UNAVAILABLE, true), "its own two run");
+        let fourth = app.export_share(client(2)).unwrap();
+        assert_eq!(get(3).await, (StatusCode::SERVICE_UNAVAILABLE, true), "four run");
+        drop((shares, fourth));
+        assert_eq!(get(1).await.0, StatusCode::OK);
     }
 
     #[tokio::test]
@@ -349,18 +355,5 @@ mod tests {
         };
         let (read, sent) = tokio::join!(reading, sending);
         assert_eq!(read, sent * 100);
-    }
-
-    #[test]
-    fn fewer_manifests_are_read_at_once_where_they_are_large() {
-        let mut manifests = MANIFESTS_MAX;
-        for expected in [25, 12, 6, 3, 1, 1] {
-            manifests = next_page(manifests, PAGE_BYTES + 1);
-            assert_eq!(manifests, expected);
-        }
-        for expected in [2, 4, 8, 16, 32, 50, 50] {
-            manifests = next_page(manifests, PAGE_BYTES);
-            assert_eq!(manifests, expected);
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! `POST /feedback`: somebody tells which capability they chose for a request. Off unless the operator turned it on.
+//! `POST /feedback`: a client says which capability it chose for a request. Off unless the operator turned it on.
 //!
 //! What is said is evidence, and ranks nothing by itself: the operator looks at it, throws out what is wrong, exports it
 //! and judges the ranking by it. Only what the request really finds can be chosen, each client and each site has a cap
@@ -32,7 +32,7 @@ use crate::text::one_line;
 const BODY_BYTES_MAX: usize = 4 * 1024;
 /// Longest request that is kept; people type a sentence.
 const QUERY_CHARS_MAX: usize = 300;
-/// Results among which the choice has to be: nobody reads further.
+/// Results among which the choice has to be: people read no further.
 const LOOKED_AT_MAX: usize = 100;
 /// A person chooses a few dozen times a day; a site's lines beyond some hundreds teach nothing new; all of them together
 /// are some megabytes.
@@ -133,7 +133,7 @@ async fn place(
 ) -> Result<Feedback, Problem> {
     let request =
         SearchRequest { phrasings: vec![query.clone()], limit: LOOKED_AT_MAX, ..SearchRequest::default() };
-    let found = find(app, request).await.map_err(|problem| problem.renamed("q", "query"))?.answer;
+    let found = find(app, client, request).await.map_err(|problem| problem.renamed("q", "query"))?.answer;
     let at = found.hits.iter().position(|hit| hit.id == capability).ok_or_else(|| {
         let detail = format!(
             "{capability} is not among the first {LOOKED_AT_MAX} results for this query; send the query that found it"

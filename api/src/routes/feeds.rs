@@ -1,5 +1,6 @@
 //! The Atom feeds: every change, the changes of one site, and what answers a search.
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use indexer::Hit;
@@ -11,6 +12,7 @@ use super::site::{site_of, unknown};
 use crate::answer::{Asked, Caching};
 use crate::app::App;
 use crate::atom::{self, ENTRIES_MAX, Entry, Feed};
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
@@ -48,13 +50,14 @@ pub(crate) async fn changes(
 pub(crate) async fn site_changes(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     Path(domain): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     let site = site_of(&domain)?;
     let changes = app.store().feed_of_site(&site, FeedPosition::END, ENTRIES_MAX).await?;
-    if changes.is_empty() && app.store().site_story(&site, 0).await?.is_none() {
+    if changes.is_empty() && app.manifests(client).story(&site, 0).await?.is_none() {
         return Err(unknown(&site));
     }
     let feed_id = app.store().feed_id().await?;
@@ -75,6 +78,7 @@ pub(crate) async fn site_changes(
 pub(crate) async fn search(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     if let Some((name, _)) = query.pairs().find(|(name, _)| NOT_HERE.contains(name)) {
@@ -91,7 +95,7 @@ pub(crate) async fn search(
     if query.one("limit")?.is_none() {
         parameters.request.limit = usize::try_from(ENTRIES_MAX).unwrap_or(usize::MAX);
     }
-    let found = find(&app, parameters.request).await?;
+    let found = find(&app, client, parameters.request).await?;
     let base = app.base_url();
     let asked_for = asked.uri.query().unwrap_or_default();
     let entries = found.answer.hits.iter().map(|hit| hit_entry(&base, hit));

@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
 use crate::clock;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
@@ -20,7 +21,7 @@ use crate::problem::Problem;
 /// What is searched for: a word that an index of capabilities is likely to have.
 const SEARCH_WORD: &str = "search";
 /// Longest time for it, and for one of the searches of clients to end where all slots are taken; far longer than a search
-/// takes, and short enough for whoever waits to be told.
+/// takes, and short enough for a client that waits for the answer.
 const SEARCH_DEADLINE: Duration = Duration::from_secs(2);
 /// Longest time for the database to say where its feed is.
 const DATABASE_DEADLINE: Duration = Duration::from_secs(1);
@@ -86,7 +87,7 @@ pub(crate) async fn ready(
 }
 
 /// Where the feed of the database is, or that it does not say so in time.
-async fn feed_head<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, String> {
+pub(super) async fn feed_head<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, String> {
     match tokio::time::timeout(DATABASE_DEADLINE, asked).await {
         Ok(Ok(head)) => Ok(head),
         Ok(Err(error)) => {
@@ -116,7 +117,8 @@ async fn try_search(app: &App) -> Result<(), String> {
     let request =
         SearchRequest { phrasings: vec![SEARCH_WORD.to_owned()], limit: 1, ..SearchRequest::default() };
     let searcher = app.index().searcher().map_err(|problem| format!("search: {}", problem.body().detail))?;
-    let search = app.readiness_slot().run(move || searcher.search(&request).map(drop));
+    let search =
+        app.readiness_slot().run(Client::on_this_machine(), move || searcher.search(&request).map(drop));
     let tried = tokio::time::timeout(SEARCH_DEADLINE, search).await;
     let failure = match tried {
         Ok(Ok(Ok(()))) => return Ok(()),
@@ -145,7 +147,6 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::client::Client;
     use crate::limits::LimitsConfig;
     use crate::pace::Patience;
     use crate::test_app;
@@ -172,7 +173,7 @@ mod tests {
         while app.slots().are_free() {
             let (app, (end, work)) = (app.clone(), endless());
             ends.push(end);
-            stuck.spawn(async move { app.slots().run(work).await });
+            stuck.spawn(async move { app.slots().run(Client::on_this_machine(), work).await });
             tokio::task::yield_now().await;
         }
         app.searchable().forget().await;
@@ -192,7 +193,7 @@ mod tests {
         while app.slots().are_free() || ends.len() < 200 {
             let (app, (end, work)) = (app.clone(), endless());
             ends.push(end);
-            waiting.spawn(async move { app.slots().run(work).await });
+            waiting.spawn(async move { app.slots().run(Client::on_this_machine(), work).await });
             tokio::task::yield_now().await;
         }
         let asked = readiness(&app);

@@ -1,5 +1,6 @@
 //! `GET /`: for people the search page, for programs a list of where to begin.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
@@ -8,6 +9,7 @@ use serde_json::json;
 use super::search;
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::self_description::HOME_LINKS;
@@ -18,10 +20,11 @@ use crate::self_description::HOME_LINKS;
 pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     if asked.wants_page() || query.pairs().next().is_some() {
-        return search::show(State(app), asked, query).await.map(with_links);
+        return search::show(State(app), asked, Extension(client), query).await.map(with_links);
     }
     let base = app.base_url();
     let links = [

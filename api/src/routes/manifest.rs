@@ -13,6 +13,7 @@ use super::TEXT_IS;
 use crate::answer::{Asked, Caching};
 use crate::app::App;
 use crate::client::Client;
+use crate::manifests::Permitted;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
@@ -43,13 +44,21 @@ pub(crate) struct VersionsAnswer {
     versions: Vec<VersionRecord>,
 }
 
-/// The manifest of an id from a path.
-pub(super) async fn find(app: &App, id: &str) -> Result<StoredManifest, Problem> {
-    let id = ManifestId::parse(id).map_err(|_| {
+/// An id from a path.
+pub(super) fn parse_id(id: &str) -> Result<ManifestId, Problem> {
+    ManifestId::parse(id).map_err(|_| {
         Problem::bad_request("the id of a manifest is \"m\" and 16 characters, as in manifest_id of a result")
-    })?;
-    let found = app.store().manifest_find(&id).await?;
-    found.ok_or_else(|| Problem::not_found(format!("there is no manifest {id}; it may have left the index")))
+    })
+}
+
+/// The manifest of an id from a path.
+pub(super) async fn find(app: &App, client: Client, id: &str) -> Result<Permitted<StoredManifest>, Problem> {
+    let id = parse_id(id)?;
+    app.manifests(client).find(&id).await?.ok_or_else(|| unknown(&id))
+}
+
+fn unknown(id: &ManifestId) -> Problem {
+    Problem::not_found(format!("there is no manifest {id}; it may have left the index"))
 }
 
 /// A manifest as normalised.
@@ -68,8 +77,7 @@ pub(crate) async fn show(
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
-    let _making = app.large_answer(client).await?;
-    let stored = find(&app, &id).await?;
+    let (stored, _permit) = find(&app, client, &id).await?.into_parts();
     let answer = ManifestAnswer {
         id: stored.manifest.id.clone(),
         site: stored.manifest.url.site(),
@@ -101,8 +109,10 @@ pub(crate) async fn versions(
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
-    let _making = app.large_answer(client).await?;
-    let id = find(&app, &id).await?.manifest.id;
+    let id = parse_id(&id)?;
+    if !app.manifests(client).has(&id).await? {
+        return Err(unknown(&id));
+    }
     let versions = app.store().manifest_versions(&id).await?;
     asked.json(&VersionsAnswer { id, versions }, Caching::Record)
 }

@@ -59,9 +59,10 @@ pub(crate) async fn show(
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&["from", "to"])?;
-    let _making = app.large_answer(client).await?;
-    let stored = find(&app, &id).await?;
-    let (id, site) = (stored.manifest.id, stored.manifest.url.site());
+    let stored = find(&app, client, &id).await?;
+    let (id, site) = (stored.manifest.id.clone(), stored.manifest.url.site());
+    // Who holds a permit never waits for another.
+    drop(stored);
     let versions = app.store().manifest_versions(&id).await?;
     let to = match hash(&query, "to")? {
         Some(hash) => position(&versions, &hash, "to")?,
@@ -76,12 +77,14 @@ pub(crate) async fn show(
     let (Some(from), Some(to)) = (from, to) else {
         return Err(Problem::not_found(format!("no version of manifest {id} is kept")));
     };
-    let (before, after) = (version(&app, &id, from).await?, version(&app, &id, to).await?);
+    let compared = app.manifests(client).versions(&id, [&from.hash, &to.hash]).await?;
+    let compared = compared.ok_or_else(|| Problem::not_found("one of the versions is not kept any more"))?;
+    let [before, after] = &*compared;
     let answer = DiffAnswer {
         id,
-        from: line(from, &before),
-        to: line(to, &after),
-        difference: difference(&before, &after),
+        from: line(from, before),
+        to: line(to, after),
+        difference: difference(before, after),
         text_is: super::TEXT_IS,
     };
     if asked.wants_page() {
@@ -107,11 +110,6 @@ fn position(versions: &[VersionRecord], hash: &ContentHash, name: &str) -> Resul
         let detail = format!("this manifest has no version {}", hash.as_str());
         Problem::not_found(detail).with_parameter(name)
     })
-}
-
-async fn version(app: &App, id: &ManifestId, record: &VersionRecord) -> Result<Manifest, Problem> {
-    let found = app.store().version_find(id, &record.hash).await?;
-    found.ok_or_else(|| Problem::not_found("that version is not kept any more"))
 }
 
 fn line(record: &VersionRecord, manifest: &Manifest) -> VersionLine {

@@ -5,6 +5,7 @@
 //! the registry's schema does not allow is left out, never passed on. A request looks at a bounded number of manifests, so that a page may be short of
 //! its limit; `metadata.nextCursor` leads on until it is absent.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use manifest::model::{Interface, Protocol};
@@ -16,6 +17,7 @@ use store::StoredManifest;
 use super::search_parameters::instant;
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
 use crate::cursor;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
@@ -54,6 +56,7 @@ const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/
 pub(crate) async fn list(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(KNOWN)?;
@@ -65,9 +68,12 @@ pub(crate) async fn list(
     let mut after = query.one("cursor")?.map(|text| behind(&listing, text)).transpose()?;
     let mut servers = Vec::new();
     let mut next = None;
-    'pages: for page in 0..PAGES_MAX {
-        let stored = app.store().manifests_page(after.as_ref(), PAGE).await?;
-        for one in &stored {
+    for page in 0..PAGES_MAX {
+        let ids = app.manifests(client).ids_after(after.as_ref(), PAGE).await?;
+        let add = |one: StoredManifest| {
+            if servers.len() == limit {
+                return;
+            }
             after = Some(one.manifest.id.clone());
             let server = server(&one.manifest).filter(|server| {
                 since.is_none_or(|since| one.changed_at >= since)
@@ -76,16 +82,18 @@ pub(crate) async fn list(
                         .is_none_or(|search| text(server, "name").to_lowercase().contains(search))
                     && version.is_none_or(|version| text(server, "version") == version)
             });
-            servers.extend(server.map(|server| listed(&server, one)));
-            if servers.len() == limit {
-                next.clone_from(&after);
-                break 'pages;
-            }
+            servers.extend(server.map(|server| listed(&server, &one)));
+        };
+        app.manifests(client).each_of(&ids, add).await?;
+        if servers.len() == limit {
+            next.clone_from(&after);
+            break;
         }
-        let is_full = u32::try_from(stored.len()).is_ok_and(|found| found == PAGE);
+        let is_full = u32::try_from(ids.len()).is_ok_and(|found| found == PAGE);
         if !is_full {
             break;
         }
+        after = ids.last().cloned();
         if page + 1 == PAGES_MAX {
             next.clone_from(&after);
         }
@@ -158,7 +166,7 @@ enum Origin {
     Minted,
 }
 
-/// `reverse.domain/name`. A host that is too long for one loses its innermost labels; the id tells its names apart.
+/// `reverse.domain/name`. A host that is too long for one loses its innermost labels; the id keeps its names apart.
 fn name(manifest: &Manifest) -> (String, Origin) {
     if let Some(name) = manifest.name.as_deref().filter(|name| is_registry_name(name)) {
         return (name.to_owned(), Origin::Declared);

@@ -1,5 +1,6 @@
 //! `GET /sites/{domain}/rank?q=`: would I be found? Where a site stands for a search, and what stands above it and why.
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use indexer::{Hit, SearchRequest};
@@ -12,12 +13,13 @@ use super::search::find;
 use super::site::{site_of, unknown};
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
-/// Results that are looked at: nobody reads further.
+/// Results that are looked at: people read no further.
 const LOOKED_AT_MAX: usize = 100;
-/// Results above the site's that are told.
+/// Results above the site's that are listed.
 const ABOVE_MAX: usize = 10;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -67,6 +69,7 @@ pub(crate) struct Placed {
 pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     Path(domain): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
@@ -77,7 +80,7 @@ pub(crate) async fn show(
             format!("give \"q\", what somebody may search for, as in /sites/{site}/rank?q=book+flight");
         return Err(Problem::bad_request(detail).with_parameter("q"));
     };
-    if app.store().site_story(&site, 0).await?.is_none() {
+    if app.manifests(client).story(&site, 0).await?.is_none() {
         return Err(unknown(&site));
     }
     let request = SearchRequest {
@@ -86,7 +89,7 @@ pub(crate) async fn show(
         explain: true,
         ..SearchRequest::default()
     };
-    let found = find(&app, request).await?.answer;
+    let found = find(&app, client, request).await?.answer;
     let at = found.hits.iter().position(|hit| hit.site == site);
     let above = found.hits.iter().take(at.unwrap_or(found.hits.len())).take(ABOVE_MAX);
     let answer = RankAnswer {

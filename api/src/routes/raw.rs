@@ -36,10 +36,9 @@ pub(crate) async fn show(
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
-    let making = app.large_answer(client).await?;
-    let stored = find(&app, &id).await?;
+    let stored = find(&app, client, &id).await?;
     permitted(&stored)?;
-    let Some((body, share)) = making.document(&stored.manifest).await? else {
+    let Some((body, share)) = app.manifests(client).document(&stored.manifest).await? else {
         return Err(not_kept());
     };
     let (content_type, extension) = harmless(stored.manifest.served.content_type.as_deref());

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use indexer::{
     CursorProblem, ExploreRequest, FacetBuckets, FacetCount, FacetKey, Hit, IndexError, SearchAnswer,
     SearchError, SearchRequest,
 };
-use manifest::ManifestId;
+use manifest::{Capability, CapabilityId, ManifestId};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use store::StoredManifest;
@@ -19,9 +20,13 @@ use super::search_parameters::{SearchParameters, View};
 use super::{TEXT_IS, record};
 use crate::answer::{self, Asked, Caching, EntityTag};
 use crate::app::App;
+use crate::client::Client;
 use crate::dashboard;
 use crate::parameters::{QueryPairs, unknown_value};
 use crate::problem::Problem;
+
+/// Bytes of details of one page, as JSON; the first row has its details whatever their size.
+const DETAILS_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The answer, names and order as documented.
 #[derive(Serialize, ToSchema)]
@@ -57,11 +62,12 @@ pub(crate) struct Found {
 pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     let parameters = SearchParameters::read(&query)?;
     if asked.wants_page() {
-        return dashboard::search::show(&app, &asked, &query, parameters).await;
+        return dashboard::search::show(&app, client, &asked, &query, parameters).await;
     }
     if parameters.asks_nothing() {
         return Err(Problem::bad_request(
@@ -74,8 +80,8 @@ pub(crate) async fn show(
     {
         return Ok(unchanged);
     }
-    let found = find(&app, parameters.request.clone()).await?;
-    let page = page(&app, found, &parameters).await?;
+    let found = find(&app, client, parameters.request.clone()).await?;
+    let page = page(&app, client, found, &parameters).await?;
     let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
     if parameters.view == View::Compact {
         return Ok(answer::tagged(body, "application/json", &tag, Caching::Search));
@@ -96,10 +102,13 @@ fn tag(app: &App, asked: &Asked) -> Result<EntityTag, Problem> {
 }
 
 /// Searches on the blocking pool.
-pub(crate) async fn find(app: &App, request: SearchRequest) -> Result<Found, Problem> {
+pub(crate) async fn find(app: &App, client: Client, request: SearchRequest) -> Result<Found, Problem> {
     let started = Instant::now();
-    let mut answer =
-        app.index().run(move |searcher| searcher.search(&request)).await?.map_err(|e| search_problem(&e))?;
+    let mut answer = app
+        .index()
+        .run(client, move |searcher| searcher.search(&request))
+        .await?
+        .map_err(|e| search_problem(&e))?;
     let found = answer.hits.len();
     answer.hits.retain(|hit| !app.suppressed().has(&hit.site));
     answer.total = answer.total.saturating_sub((found - answer.hits.len()) as u64);
@@ -108,9 +117,14 @@ pub(crate) async fn find(app: &App, request: SearchRequest) -> Result<Found, Pro
 }
 
 /// Counts on the blocking pool.
-pub(crate) async fn explore(app: &App, mut request: ExploreRequest) -> Result<Vec<FacetBuckets>, Problem> {
+pub(crate) async fn explore(
+    app: &App,
+    client: Client,
+    mut request: ExploreRequest,
+) -> Result<Vec<FacetBuckets>, Problem> {
     request.filters.without_sites = app.suppressed().names();
-    app.index().run(move |searcher| searcher.explore(&request)).await?.map_err(|error| search_problem(&error))
+    let counted = app.index().run(client, move |searcher| searcher.explore(&request)).await?;
+    counted.map_err(|error| search_problem(&error))
 }
 
 pub(crate) fn search_problem(error: &SearchError) -> Problem {
@@ -135,13 +149,18 @@ pub(crate) fn index_problem(error: &IndexError) -> Problem {
     }
 }
 
-async fn page(app: &App, found: Found, parameters: &SearchParameters) -> Result<SearchPage, Problem> {
+async fn page(
+    app: &App,
+    client: Client,
+    found: Found,
+    parameters: &SearchParameters,
+) -> Result<SearchPage, Problem> {
     let Found { answer, took_ms } = found;
-    let details = match parameters.view {
+    let mut details = match parameters.view {
         View::Compact => HashMap::new(),
-        View::Full => manifests_behind(app, &answer.hits).await?,
+        View::Full => details_of(app, client, &answer.hits).await?,
     };
-    let rows = answer.hits.iter().map(|hit| row(hit, details.get(&hit.manifest_id), &parameters.fields));
+    let rows = answer.hits.iter().map(|hit| row(hit, details.remove(&hit.id), &parameters.fields));
     Ok(SearchPage {
         results: rows.collect::<Result<_, _>>()?,
         total: answer.total,
@@ -155,29 +174,83 @@ async fn page(app: &App, found: Found, parameters: &SearchParameters) -> Result<
     })
 }
 
-/// The manifests of a page of results, in one batch.
-pub(crate) async fn manifests_behind(
+/// Visits each result of a page that the store still has, with its manifest. The manifests come in the order of the results and
+/// are held a few at a time.
+pub(crate) async fn each_behind<'h>(
     app: &App,
+    client: Client,
+    hits: &'h [Hit],
+    mut visit: impl FnMut(&StoredManifest, &Capability, &'h Hit),
+) -> Result<(), Problem> {
+    let mut by_manifest: HashMap<&ManifestId, Vec<&'h Hit>> = HashMap::new();
+    let mut ids: Vec<ManifestId> = Vec::new();
+    for hit in hits {
+        let of_manifest = by_manifest.entry(&hit.manifest_id).or_default();
+        if of_manifest.is_empty() {
+            ids.push(hit.manifest_id.clone());
+        }
+        of_manifest.push(hit);
+    }
+    let each = |stored: StoredManifest| {
+        for hit in by_manifest.get(&stored.manifest.id).into_iter().flatten() {
+            if let Some(capability) = record::capability_in(&stored, &hit.id) {
+                visit(&stored, capability, hit);
+            }
+        }
+    };
+    app.manifests(client).each_of(&ids, each).await
+}
+
+/// What `view=full` adds to a row.
+pub(super) enum Details {
+    Whole(Map<String, Value>),
+    /// The rows before have used up the bytes of the page.
+    LeftOut,
+}
+
+/// The details of the results of a page, up to a number of bytes.
+async fn details_of(
+    app: &App,
+    client: Client,
     hits: &[Hit],
-) -> Result<HashMap<ManifestId, StoredManifest>, Problem> {
-    let mut ids: Vec<ManifestId> = hits.iter().map(|hit| hit.manifest_id.clone()).collect();
-    ids.sort();
-    ids.dedup();
-    let stored = app.store().manifests_load(&ids).await?;
-    Ok(stored.into_iter().map(|stored| (stored.manifest.id.clone(), stored)).collect())
+) -> Result<HashMap<CapabilityId, Details>, Problem> {
+    let mut details = HashMap::new();
+    let mut bytes = 0;
+    let mut failed = None;
+    each_behind(app, client, hits, |stored, capability, hit| {
+        let of_hit = if bytes < DETAILS_BYTES_MAX {
+            match serde_json::to_vec(&record::detail(stored, capability)) {
+                Ok(json) if bytes == 0 || bytes + json.len() <= DETAILS_BYTES_MAX => {
+                    bytes += json.len();
+                    object_of(&record::detail(stored, capability)).map(Details::Whole)
+                }
+                Ok(_) => Ok(Details::LeftOut),
+                Err(error) => Err(Problem::internal(&error)),
+            }
+        } else {
+            Ok(Details::LeftOut)
+        };
+        match of_hit {
+            Ok(of_hit) => drop(details.insert(hit.id.clone(), of_hit)),
+            Err(problem) => failed = Some(problem),
+        }
+    })
+    .await?;
+    failed.map_or(Ok(details), Err)
 }
 
 /// One result: the row of the index, what the store adds, and no more than the members asked for.
-pub(crate) fn row(
+pub(super) fn row(
     hit: &Hit,
-    stored: Option<&StoredManifest>,
+    details: Option<Details>,
     fields: &[String],
 ) -> Result<Map<String, Value>, Problem> {
     let mut row = object_of(hit)?;
     row.insert("text_is".to_owned(), Value::from(TEXT_IS));
-    let found = stored.and_then(|stored| Some((stored, record::capability_in(stored, &hit.id)?)));
-    if let Some((stored, capability)) = found {
-        row.extend(object_of(&record::detail(stored, capability))?);
+    match details {
+        Some(Details::Whole(details)) => row.extend(details),
+        Some(Details::LeftOut) => drop(row.insert("details_left_out".to_owned(), Value::from(true))),
+        None => {}
     }
     if !fields.is_empty() {
         row.retain(|name, _| fields.contains(name));

@@ -1,5 +1,6 @@
 //! `GET /capabilities/{id}/similar`: capabilities that are described alike.
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use manifest::CapabilityId;
@@ -11,6 +12,7 @@ use super::capability::parse_id;
 use super::search::{row, search_problem};
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
@@ -42,6 +44,7 @@ pub(crate) struct SimilarAnswer {
 pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     Path(id): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
@@ -49,7 +52,7 @@ pub(crate) async fn show(
     let id = parse_id(&id)?;
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
     let wanted = id.clone();
-    let found = app.index().run(move |searcher| searcher.similar(&wanted, limit)).await?;
+    let found = app.index().run(client, move |searcher| searcher.similar(&wanted, limit)).await?;
     let hits = found.map_err(|error| search_problem(&error))?.ok_or_else(|| {
         Problem::not_found(format!("there is no capability {id} in the index; it may have left it"))
     })?;

@@ -27,9 +27,9 @@ use crate::problem::Problem;
 use crate::text::is_hidden;
 use crate::{clock, dashboard};
 
-/// Visits that are told: enough to see a rhythm, few enough for one page.
+/// Visits that are listed: enough to see a rhythm, few enough for one page.
 const VISITS_MAX: u32 = 20;
-/// Longest robots.txt that is shown, in bytes; the rule that decided is told in full beside each path.
+/// Longest robots.txt that is shown, in bytes; the rule that decided is shown in full beside each path.
 const ROBOTS_SHOWN_BYTES_MAX: usize = 16 * 1024;
 
 /// How a site's owner keeps us away.
@@ -149,7 +149,7 @@ pub(super) fn site_of(domain: &str) -> Result<SiteName, Problem> {
 }
 
 pub(super) fn unknown(site: &SiteName) -> Problem {
-    Problem::not_found(format!("{site} is not known here: nobody has seeded it and no manifest links to it"))
+    Problem::not_found(format!("{site} is not known here: no seed names it and no manifest links to it"))
 }
 
 /// The whole story of a site.
@@ -169,9 +169,12 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     let site = site_of(&domain)?;
-    let _making = app.large_answer(client).await?;
-    let Some(story) = app.store().site_story(&site, VISITS_MAX).await? else { return Err(unknown(&site)) };
-    let manifests = app.store().manifests_of_site(&site).await?;
+    let mut manifests = HashMap::new();
+    let add = |stored: StoredManifest| {
+        manifests.insert(stored.manifest.id.clone(), manifest_line(stored));
+    };
+    let story = app.manifests(client).site(&site, VISITS_MAX, add).await?;
+    let (story, _permit) = story.ok_or_else(|| unknown(&site))?.into_parts();
     let answer = answer(story, manifests);
     if asked.wants_page() {
         return asked.page(&dashboard::site::page(&answer, app.base_url(), clock::now()), Caching::Record);
@@ -179,13 +182,11 @@ pub(crate) async fn show(
     asked.json(&answer, Caching::Record)
 }
 
-fn answer(story: SiteStory, manifests: Vec<StoredManifest>) -> SiteAnswer {
+fn answer(story: SiteStory, mut manifests: HashMap<ManifestId, ManifestLine>) -> SiteAnswer {
     let SiteStory { summary, state, blocked, visits } = story;
-    let mut by_id: HashMap<ManifestId, ManifestLine> =
-        manifests.into_iter().map(|stored| (stored.manifest.id.clone(), manifest_line(stored))).collect();
     let last = last_fetches(&visits);
     let resources = state.resources.into_iter().map(|resource| {
-        let manifest = resource.manifest_id.as_ref().and_then(|id| by_id.remove(id));
+        let manifest = resource.manifest_id.as_ref().and_then(|id| manifests.remove(id));
         let fetch = last.get(&resource.url).copied();
         resource_line(resource, fetch, manifest)
     });
@@ -205,7 +206,7 @@ fn answer(story: SiteStory, manifests: Vec<StoredManifest>) -> SiteAnswer {
     }
 }
 
-/// The latest fetch of each URL in the visits that are told, which come latest first.
+/// The latest fetch of each URL in the listed visits, which come latest first.
 fn last_fetches(visits: &[VisitStory]) -> HashMap<ManifestUrl, &FetchStory> {
     let mut last = HashMap::new();
     for fetch in visits.iter().flat_map(|visit| &visit.fetches) {

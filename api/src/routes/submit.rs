@@ -1,4 +1,4 @@
-//! `POST /sites`: somebody asks for a domain to be visited. `POST /sites/{domain}/recheck`: its owner changed something.
+//! `POST /sites`: a client asks for a domain to be visited. `POST /sites/{domain}/recheck`: its owner changed something.
 //!
 //! Nothing is fetched here: a seed is put into the queue, and the crawler visits it as politely as any other. A name that
 //! may not be a site ([`SiteScope`]) is refused, whichever way it comes.
@@ -120,7 +120,8 @@ pub(crate) async fn recheck(
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     let site = site_of(&domain)?;
-    let Some(story) = app.store().site_story(&site, 0).await? else { return Err(unknown(&site)) };
+    let story = app.manifests(client).story(&site, 0).await?;
+    let (story, _permit) = story.ok_or_else(|| unknown(&site))?.into_parts();
     refuse_blocked(&app, &site).await?;
     let now = clock::now();
     if let Some(wait_s) = wait_after(story.summary.last_visit_at, now) {

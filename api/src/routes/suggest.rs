@@ -1,5 +1,6 @@
 //! `GET /suggest`: completions of what is being typed, from what the index knows.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use indexer::Suggestion;
@@ -9,6 +10,7 @@ use utoipa::ToSchema;
 use super::search::index_problem;
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
@@ -39,6 +41,7 @@ pub(crate) struct SuggestAnswer {
 pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&["q", "limit"])?;
@@ -49,7 +52,7 @@ pub(crate) async fn show(
     };
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
     let prefix = typed.clone();
-    let suggested = app.index().run(move |searcher| searcher.suggest(&prefix, limit)).await?;
+    let suggested = app.index().run(client, move |searcher| searcher.suggest(&prefix, limit)).await?;
     let suggestions = suggested.map_err(|error| index_problem(&error))?;
     asked.json(&SuggestAnswer { q: typed, suggestions }, Caching::Search)
 }

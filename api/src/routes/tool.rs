@@ -3,6 +3,7 @@
 //! The body is the definition and nothing else, so that it can be handed to a model's runtime as it came. Its hash is
 //! the ETag's companion, in the header `x-agentdex-hash`.
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
@@ -10,6 +11,7 @@ use axum::response::Response;
 use super::capability::find;
 use crate::answer::{Asked, Caching};
 use crate::app::App;
+use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::tool::{self, ToolShape};
@@ -36,12 +38,13 @@ const HASH: HeaderName = HeaderName::from_static("x-agentdex-hash");
 pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
+    Extension(client): Extension<Client>,
     Path(id): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&["as"])?;
     let shape = query.one_closed("as")?.unwrap_or(ToolShape::Mcp);
-    let found = find(&app, &id).await?;
+    let found = find(&app, client, &id).await?;
     let compiled = tool::compile(&found.stored.manifest, found.capability()?, shape);
     let tool = compiled.map_err(|refused| {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("no tool definition: {refused}"))

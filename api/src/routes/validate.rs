@@ -1,6 +1,6 @@
 //! `POST /validate`: reads the document in the body as the crawler would, and says what it is, what is wrong with it,
 //! where, how to fix that, and what would be indexed. Nothing is stored and nothing is fetched: without a body, it is the
-//! stored document of an address that is told, as the crawler read it.
+//! stored document of the given address, as the crawler read it.
 
 use axum::Extension;
 use axum::body::Bytes;
@@ -21,9 +21,9 @@ use crate::app::App;
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::shares::Share;
+use runtime::Share;
 
-/// Where a document is taken to lie when nobody says; the name is reserved and can never be visited (RFC 6761 §6.4).
+/// The URL of a document that is sent without one; the name is reserved and cannot be visited (RFC 6761 §6.4).
 const NOWHERE: &str = "https://document.invalid/";
 /// Findings that get their line and column: each costs a scan of the document.
 const PLACED_MAX: usize = 100;
@@ -92,10 +92,9 @@ pub(crate) async fn check(
         Some(url) if body.is_empty() => {
             let Stored { manifest, body, _share } = stored(&app, client, &url).await?;
             app.validation()
-                .run(
-                    client,
-                    move || if force.is_some() { read(&body, &url, force) } else { told(manifest, &body) },
-                )
+                .run(client, move || {
+                    if force.is_some() { read(&body, &url, force) } else { answer_of(manifest, &body) }
+                })
                 .await?
         }
         url => {
@@ -106,7 +105,7 @@ pub(crate) async fn check(
     asked.json(&answer, Caching::Never)
 }
 
-/// Where a document lies of which nobody says.
+/// The URL of a document that is sent without one.
 pub(super) fn nowhere() -> Result<ManifestUrl, NameError> {
     ManifestUrl::parse(NOWHERE)
 }
@@ -119,15 +118,17 @@ pub(super) struct Stored {
 }
 
 pub(super) async fn stored(app: &App, client: Client, url: &ManifestUrl) -> Result<Stored, Problem> {
-    let making = app.large_answer(client).await?;
-    let found = app.store().manifest_find(&ManifestId::of(url)).await?;
+    let manifests = app.manifests(client);
+    let found = manifests.find(&ManifestId::of(url)).await?;
     let found = found.ok_or_else(|| {
         Problem::not_found(format!("no document of {url} is stored; send it in the body, or submit its site"))
     })?;
+    // The permit ends here: how many documents are read or wait for that is bounded by the pool that reads them.
+    let (found, _permit) = found.into_parts();
     if !found.body_kept {
         return Err(not_kept());
     }
-    let (body, share) = making.document(&found.manifest).await?.ok_or_else(not_kept)?;
+    let (body, share) = manifests.document(&found.manifest).await?.ok_or_else(not_kept)?;
     Ok(Stored { manifest: found.manifest, body, _share: share })
 }
 
@@ -141,10 +142,10 @@ pub(super) fn read(bytes: &[u8], url: &ManifestUrl, force: Option<Format>) -> Va
         linked: &[],
         force,
     };
-    told(manifest::read(&document), bytes)
+    answer_of(manifest::read(&document), bytes)
 }
 
-fn told(mut manifest: Manifest, bytes: &[u8]) -> ValidateAnswer {
+fn answer_of(mut manifest: Manifest, bytes: &[u8]) -> ValidateAnswer {
     let is_indexable = manifest.format().is_indexable();
     let invocable = manifest.capabilities.iter().filter(|capability| capability.is_invocable()).count();
     ValidateAnswer {

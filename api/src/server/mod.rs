@@ -31,7 +31,7 @@ use crate::load::Load;
 use crate::metrics;
 use crate::names::OwnNames;
 use crate::pace::Patience;
-use crate::shares::{Share, Shares};
+use runtime::{Share, Shares};
 
 pub(crate) use self::gate::{ALWAYS_ANSWERED, METRICS, Refused, TurnedAway, next_retry_after_s};
 

@@ -341,6 +341,20 @@ async fn headers_have_exactly_32_kib() {
 }
 
 #[tokio::test]
+async fn a_request_has_at_most_64_headers() {
+    let served = Served::start(hello(), Patience::default()).await;
+    for (more, status) in [(62, "200"), (63, "431")] {
+        let headers: String = (0..more).map(|number| format!("x-{number}: x\r\n")).collect();
+        let mut client = served.connect().await;
+        let request = format!("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n");
+        client.write_all(request.as_bytes()).await.unwrap();
+        let answer = said(&mut client).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{more}: {answer}");
+    }
+    served.end().await;
+}
+
+#[tokio::test]
 async fn a_client_that_is_still_sending_sees_why_it_is_refused() {
     let router = Router::new().route("/", axum::routing::post(async || http::StatusCode::PAYLOAD_TOO_LARGE));
     let served = Served::start(router, Patience::default()).await;

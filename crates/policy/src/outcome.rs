@@ -11,6 +11,9 @@ use manifest::closed;
 const WALLS: [(&str, &[&str]); 2] =
     [("cf-mitigated", &["challenge"]), ("x-amzn-waf-action", &["challenge", "captcha"])];
 
+/// Denials (401, 403, 451, and bot walls with any status) after which a visit ends.
+pub(crate) const BLOCKS_MAX: u32 = 3;
+
 closed! {
     /// What one fetch came to.
     FetchOutcome, "fetch outcome" {

@@ -8,14 +8,12 @@ use std::time::Duration;
 use manifest::ContentHash;
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::{FetchOutcome, RobotsKind, VisitEnd};
+use crate::outcome::{BLOCKS_MAX, FetchOutcome, RobotsKind, VisitEnd};
 use crate::plan::BodyKind;
-use crate::robots::RobotsVerdict;
+use crate::robots::{RobotsDecision, RobotsVerdict};
 
 /// Wall time of a visit without the waits in which it is parked.
 const VISIT_WALL_MAX: Duration = Duration::from_mins(2);
-/// Denials (401, 403, 451, and bot walls, which answer with any status) after which the site is taken at its word.
-const BLOCKS_MAX: u32 = 3;
 /// Server errors after which the site is spared.
 const SERVER_ERRORS_MAX: u32 = 2;
 /// Failures of the network in a row after which the site counts as down.
@@ -63,20 +61,13 @@ impl VisitRules {
         Self::default()
     }
 
-    /// After robots.txt: stops when it was refused or unreachable, or when it forbids every path of the plan.
-    pub fn observe_robots<'p>(
-        &self,
-        verdict: &RobotsVerdict,
-        planned: impl IntoIterator<Item = &'p str>,
-    ) -> NextStep {
+    /// After robots.txt: stops when it was refused or unreachable, or when it forbids every path of the plan. `planned` are its
+    /// decisions on these.
+    pub fn observe_robots(&self, verdict: &RobotsVerdict, planned: &[RobotsDecision]) -> NextStep {
         let stop = match verdict.kind() {
             RobotsKind::NoFile => false,
             RobotsKind::Denied | RobotsKind::Unreachable => true,
-            RobotsKind::Rules => {
-                let mut decisions =
-                    planned.into_iter().map(|path| verdict.decide(path).is_allowed()).peekable();
-                decisions.peek().is_some() && decisions.all(|is_allowed| !is_allowed)
-            }
+            RobotsKind::Rules => !planned.is_empty() && planned.iter().all(|decision| !decision.is_allowed()),
         };
         if stop { NextStep::Stop(verdict.visit_end()) } else { NextStep::Continue }
     }
@@ -232,7 +223,10 @@ mod tests {
         let verdict = |status, body: &str| {
             RobotsVerdict::of(RobotsAnswer::Answered { status, body: Some(body.as_bytes()) }, PRODUCT_TOKEN)
         };
-        let step = |verdict: &RobotsVerdict| VisitRules::new().observe_robots(verdict, ["/agent.json", "/"]);
+        let step = |verdict: &RobotsVerdict| {
+            let planned = ["/agent.json", "/"].map(|path| verdict.decide(path));
+            VisitRules::new().observe_robots(verdict, &planned)
+        };
         let table = [
             (404, "", NextStep::Continue),
             (200, "user-agent: *\ndisallow: /agent.json", NextStep::Continue),

@@ -9,7 +9,7 @@ use http::header::{AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, LAST_MODIFIED, RETRY
 use http::{HeaderMap, HeaderValue};
 use policy::RobotsFile;
 use policy::freshness::CacheRecord;
-use policy::robots::BODY_BYTES_MAX;
+use policy::robots::{BODY_BYTES_MAX, SHORT_BYTES_MAX};
 
 /// What doubling may cost, in tenths: twice as much, and a little for containers that grow by powers of two.
 const FACTOR_TENTHS_MAX: u64 = 23;
@@ -17,6 +17,10 @@ const SLACK_BYTES: u64 = 64 * 1_024;
 const SLACK_BLOCKS: u64 = 500;
 /// Memory for the largest robots.txt: each rule is kept in normal form, as it was written, and by the matcher.
 const PEAK_BYTES_MAX: u64 = 48 * 1_024 * 1_024;
+
+/// The same for a file that is short enough to be parsed on the async runtime.
+const SHORT_PEAK_BYTES_MAX: u64 = 4 * 1_024 * 1_024;
+const SHORT_TIME_MAX: Duration = Duration::from_millis(50);
 
 type Make = fn(usize) -> String;
 
@@ -95,6 +99,23 @@ fn the_largest_robots_file_has_a_peak_of_memory_and_a_time() {
         assert!(decided.bytes_max < 1_024 * 1_024, "{name}: a decision takes {} bytes", decided.bytes_max);
         let time = cpu_time().saturating_sub(start);
         assert!(cfg!(debug_assertions) || time <= Duration::from_secs(2), "{name}: {time:?}");
+    }
+}
+
+#[test]
+fn a_short_robots_file_takes_a_few_megabytes_and_milliseconds() {
+    let path = format!("/{}", "a".repeat(2_000));
+    for (name, make) in ROBOTS {
+        let per_unit = make(1_000).len() / 1_000 + 1;
+        let text = make(SHORT_BYTES_MAX / per_unit);
+        let start = cpu_time();
+        let spent = measure(|| {
+            let file = RobotsFile::parse(text.as_bytes(), "agentdex");
+            drop(file.decide(&path));
+        });
+        let time = cpu_time().saturating_sub(start);
+        assert!(spent.bytes_max <= SHORT_PEAK_BYTES_MAX, "{name}: {} KiB", spent.bytes_max / 1_024);
+        assert!(cfg!(debug_assertions) || time <= SHORT_TIME_MAX, "{name}: {time:?}");
     }
 }
 

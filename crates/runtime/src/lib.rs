@@ -2,13 +2,16 @@
 //!
 //! [`ReaderPool`] reads documents from outside on threads of its own, so that no document blocks the async runtime.
 //! [`Watchdog`] notices a worker of the runtime that is blocked all the same. [`Shutdown`] hears signals on a thread of its
-//! own and ends the program within its drain time, even where the runtime no longer runs.
+//! own and ends the program within its drain time, even where the runtime no longer runs. [`Shares`] keeps one client from
+//! using up what all need.
 
 mod pool;
+mod shares;
 mod shutdown;
 mod watchdog;
 
 pub use pool::{ReadError, ReaderLimits, ReaderPool};
+pub use shares::{Full, Share, Shares, customer};
 pub use shutdown::Shutdown;
 pub use watchdog::{RuntimeHealth, Watchdog};
 

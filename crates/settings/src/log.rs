@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
+use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 
 use clap::ValueEnum;
@@ -113,7 +114,22 @@ pub fn start(program: &'static str, format: LogFormat, level: LogLevel, traces: 
     if let Some(error) = failure {
         tracing::error!(error, "spans cannot be sent");
     }
+    std::panic::set_hook(Box::new(log_panic));
     Log(provider)
+}
+
+/// Logs a panic as one line. The default hook prints the message without escapes, although messages quote documents.
+fn log_panic(info: &PanicHookInfo<'_>) {
+    let message = info.payload_as_str().unwrap_or("the panic has no message");
+    let location = info.location().map(ToString::to_string).unwrap_or_default();
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("unnamed");
+    tracing::error!(
+        panic.message = message,
+        panic.location = location,
+        thread.name = name,
+        "a thread panicked"
+    );
 }
 
 /// Colours are used on terminals, unless `NO_COLOR` has a value that is not empty (no-color.org).

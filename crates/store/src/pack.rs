@@ -65,9 +65,15 @@ pub(crate) fn text_of(value: Option<&String>) -> Option<Cow<'_, str>> {
     value.map(|value| text(value))
 }
 
+/// The frame begins with the size before compression, which `decompressed_bytes` reads.
 pub(crate) fn compress(bytes: &[u8], what: &'static str) -> Result<Vec<u8>, StoreError> {
-    zstd::stream::encode_all(bytes, ZSTD_LEVEL)
+    zstd::bulk::compress(bytes, ZSTD_LEVEL)
         .map_err(|error| StoreError::Unstorable { what, reason: error.to_string() })
+}
+
+/// The size before compression that the first bytes of a frame announce; `None` where they do not.
+pub(crate) fn decompressed_bytes(frame_start: &[u8]) -> Option<u64> {
+    zstd::zstd_safe::get_frame_content_size(frame_start).ok().flatten()
 }
 
 pub(crate) fn json(value: &impl Serialize, what: &'static str) -> Result<String, StoreError> {
@@ -162,5 +168,21 @@ impl<'a> Place<'a> {
         bytes: &[u8],
     ) -> Result<T, StoreError> {
         serde_json::from_slice(bytes).map_err(|error| self.damaged(column, &error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compressed_value_announces_its_size() {
+        let value = vec![b'x'; 3_000_000];
+        let compressed = compress(&value, "value").unwrap();
+        assert_eq!(decompressed_bytes(&compressed[..18.min(compressed.len())]), Some(3_000_000));
+        assert_eq!(Place::new("table", "row").bytes("column", &compressed).unwrap(), value);
+        let earlier = zstd::stream::encode_all(&value[..], ZSTD_LEVEL).unwrap();
+        assert_eq!(decompressed_bytes(&earlier), None, "versions before did not announce it");
+        assert_eq!(decompressed_bytes(b"damaged"), None);
     }
 }

@@ -58,6 +58,8 @@ static LARGE_BODIES: Semaphore = Semaphore::const_new(16);
 
 /// Longest wait for a permit: servers do not wait for their readers for much longer.
 const LARGE_BODY_WAIT: Duration = Duration::from_secs(10);
+/// Longest time for a body of any kind: as a small one, the wait for a permit, and as a large one.
+pub(super) const BODY_TIME_MAX: Duration = Duration::from_secs(15 + 10 + 15);
 /// A large body comes at this pace at least, since others wait for its permit.
 const LARGE_BODY_BYTES_PER_SECOND_MIN: u64 = 32 * 1024;
 
@@ -348,9 +350,14 @@ impl Reader {
 mod tests {
     use super::*;
 
-    const MIB: usize = 1024 * KIB;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use flate2::Compression;
     use flate2::write::GzEncoder;
+    use futures::{Stream, StreamExt as _};
+    use http::{HeaderMap, StatusCode};
+
+    const MIB: usize = 1024 * KIB;
 
     fn gzip(bytes: &[u8]) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
@@ -455,5 +462,67 @@ mod tests {
         assert_eq!(read_all(Coding::Gzip, BodyKind::Manifest, truncated).unwrap_err().cause, Cause::Encoding);
         assert_eq!(read_all(Coding::Gzip, BodyKind::Manifest, b"{}").unwrap_err().cause, Cause::Encoding);
         assert_eq!(read_all(Coding::Gzip, BodyKind::Manifest, b"").unwrap().bytes, b"");
+    }
+
+    /// Bodies of the tests below take permits that all bodies of a process share.
+    static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    const LARGE: usize = LARGE_BODY_BYTES + 1;
+
+    type Chunk = io::Result<Vec<u8>>;
+
+    async fn read_stream(chunks: impl Stream<Item = Chunk> + Send + 'static) -> Result<Body, Failure> {
+        let head = Head { status: StatusCode::OK, headers: HeaderMap::new(), address: None };
+        let response = http::Response::new(reqwest::Body::wrap_stream(chunks));
+        read(reqwest::Response::from(response), &head, BodyKind::OpenApi).await
+    }
+
+    #[tokio::test]
+    async fn sixteen_large_bodies_are_read_at_once_and_the_next_one_waits() {
+        let _alone = ONE_AT_A_TIME.lock().await;
+        let (large, finish) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
+        let mut bodies = tokio::task::JoinSet::new();
+        for _ in 0..17 {
+            let (large, finish) = (Arc::clone(&large), Arc::clone(&finish));
+            let rest = futures::stream::once(async move {
+                // asked for only when the body has its permit
+                large.fetch_add(1, Ordering::SeqCst);
+                finish.acquire().await.map_err(io::Error::other)?.forget();
+                Ok(Vec::from("the end"))
+            });
+            bodies.spawn(read_stream(futures::stream::iter([Ok(vec![b'x'; LARGE])]).chain(rest)));
+        }
+        let reached = async |count: usize| {
+            while large.load(Ordering::SeqCst) < count {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(Duration::from_secs(4), reached(16)).await.expect("sixteen at once");
+        assert_eq!(LARGE_BODIES.available_permits(), 0);
+        assert!(timeout(Duration::from_millis(200), reached(17)).await.is_err());
+        finish.add_permits(1);
+        let first = bodies.join_next().await.unwrap().unwrap().unwrap();
+        assert_eq!(first.bytes.len(), LARGE + 7);
+        assert!(timeout(Duration::from_millis(200), reached(17)).await.is_err(), "it is held on");
+        drop(first);
+        finish.add_permits(16);
+        assert_eq!(bodies.join_all().await.into_iter().flatten().count(), 16);
+        assert_eq!(large.load(Ordering::SeqCst), 17);
+    }
+
+    #[tokio::test]
+    async fn a_large_body_comes_at_32_kib_a_second_or_is_given_up() {
+        let _alone = ONE_AT_A_TIME.lock().await;
+        let then_slowly = |chunk_bytes: usize| {
+            let slowly = futures::stream::iter(0..6).then(move |_| async move {
+                tokio::time::sleep(Duration::from_millis(250)).await;
+                Ok(vec![b'x'; chunk_bytes])
+            });
+            read_stream(futures::stream::iter([Ok(vec![b'x'; LARGE])]).chain(slowly))
+        };
+        let slow = then_slowly(1_024).await.unwrap_err();
+        assert_eq!(slow.cause, Cause::Timeout);
+        assert!(slow.reason.contains("slower than 32 KiB a second"), "{}", slow.reason);
+        let fast = then_slowly(64 * KIB).await.unwrap();
+        assert_eq!(fast.bytes.len(), LARGE + 6 * 64 * KIB);
     }
 }

@@ -27,6 +27,7 @@ pub use hosts::{HostsError, HostsFile};
 pub use identity::{Contact, ContactError, Identity, VERSION};
 pub use probe::{Stage, Timings};
 pub use response::{Body, Extent, Head, Reply};
+pub(crate) use session::REQUEST_TIME_MAX;
 pub use session::{Resolved, Session, Standing};
 pub use signing::{KeyError, Signer};
 pub use tls::TlsError;

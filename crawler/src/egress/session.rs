@@ -25,6 +25,13 @@ use crate::clock;
 const CONNECT_MAX: Duration = Duration::from_secs(5 * ADDRESSES_MAX as u64);
 const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 const HEADERS_TIME_MAX: Duration = Duration::from_secs(10);
+/// Longest time of one request, from its first packet to the end of its answer.
+pub(crate) const REQUEST_TIME_MAX: Duration = Duration::from_secs(
+    CONNECT_MAX.as_secs()
+        + HANDSHAKE_MAX.as_secs()
+        + HEADERS_TIME_MAX.as_secs()
+        + body::BODY_TIME_MAX.as_secs(),
+);
 /// Octets an HTTP/2 server may send ahead of our reading, which bounds what an endless body costs.
 const WINDOW_BYTES: u32 = 256 * 1024;
 /// The only port that is visited, https's own.

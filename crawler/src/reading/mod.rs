@@ -14,6 +14,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use manifest::{ContentHash, Manifest, READER_VERSION, SiteName};
 use policy::quarantine::{self, Attempt, ReadDecision};
+use policy::robots::SHORT_BYTES_MAX;
 use runtime::{ReadError, ReaderLimits, ReaderPool};
 use store::{EarlierAttempt, ReadAttempt, ReadAttemptWrite, Store, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -189,6 +190,20 @@ impl Reader {
         self.pool.read(work).await
     }
 
+    /// The same for work over `bytes` of input: up to [`SHORT_BYTES_MAX`] it is done at once, since handing it to another
+    /// thread would take longer.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::run`].
+    pub(crate) async fn run_over<T, F>(&self, bytes: usize, work: F) -> Result<T, ReadError>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        if bytes <= SHORT_BYTES_MAX { Ok(work()) } else { Box::pin(self.run(work)).await }
+    }
+
     async fn read_here(
         &self,
         attempt: ReadAttempt,
@@ -227,7 +242,7 @@ impl Reader {
             return self.quarantine(attempt, "reading it did not end".to_owned()).await;
         };
         let permit = self.verifiers.acquire().await;
-        let verified = program.read(&document, VERIFY_DEADLINE).await;
+        let verified = program.read(&document, VERIFY_DEADLINE, &self.pool).await;
         drop(permit);
         match verified {
             Ok((manifest, json_bytes)) => {
@@ -371,13 +386,59 @@ mod tests {
             let reason = reason(read(&desk, "a.example", "{}").await);
             assert!(reason.contains(said), "{reason}");
         }
+        let pool = desk(DEADLINE, None).await.reader.pool;
         let missing = ReaderProgram { path: PathBuf::from("/nonexistent/program"), arguments: Vec::new() };
-        let read = missing.read(&document("a.example", "{}"), DEADLINE).await;
+        let read = missing.read(&document("a.example", "{}"), DEADLINE, &pool).await;
         assert!(matches!(read, Err(Unread::Process(_))), "that says nothing of the document");
         let sleeper = ReaderProgram { path: PathBuf::from("/bin/sleep"), arguments: vec!["1000".to_owned()] };
-        let read = sleeper.read(&document("a.example", "{}"), Duration::from_millis(50)).await;
+        let read = sleeper.read(&document("a.example", "{}"), Duration::from_millis(50), &pool).await;
         assert!(
             matches!(read, Err(Unread::Document(reason)) if reason.contains("second reader did not end"))
+        );
+    }
+
+    /// Occupies the only thread of a pool until the sender is dropped.
+    fn occupy(reader: &Reader) -> std::sync::mpsc::Sender<()> {
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let (pool, tracker) = (reader.pool.clone(), TaskTracker::new());
+        tracker.spawn(async move { pool.read(move || released.recv().ok()).await });
+        release
+    }
+
+    #[tokio::test]
+    async fn short_input_is_read_at_once_and_long_input_on_the_threads_for_reading() {
+        let Desk { reader, .. } = desk(DEADLINE, None).await;
+        let release = occupy(&reader);
+        tokio::task::yield_now().await;
+        assert_eq!(reader.run_over(SHORT_BYTES_MAX, || 1).await.unwrap(), 1);
+        let mut long = std::pin::pin!(reader.run_over(SHORT_BYTES_MAX + 1, || 2));
+        let waits = tokio::time::timeout(Duration::from_millis(50), &mut long).await;
+        assert!(waits.is_err(), "the thread is occupied");
+        drop(release);
+        assert_eq!(long.await.unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn the_answer_of_a_second_reader_has_a_cap_and_is_parsed_on_the_threads_for_reading() {
+        let Desk { reader, _dir: dir } = desk(DEADLINE, None).await;
+        let document = document("a.example", r#"{"awp_version":"0.1"}"#);
+        let answer = dir.path().join("answer.json");
+        std::fs::write(&answer, serde_json::to_vec(&document.read()).unwrap()).unwrap();
+        let arguments = vec![answer.to_string_lossy().into_owned()];
+        let second = ReaderProgram { path: PathBuf::from("/bin/cat"), arguments };
+        let release = occupy(&reader);
+        tokio::task::yield_now().await;
+        let mut read = std::pin::pin!(second.read(&document, DEADLINE, &reader.pool));
+        assert!(tokio::time::timeout(Duration::from_millis(300), &mut read).await.is_err());
+        drop(release);
+        let (manifest, _) = read.await.unwrap();
+        assert_eq!(manifest.url, document.url);
+
+        let endless = ReaderProgram { path: PathBuf::from("/usr/bin/yes"), arguments: Vec::new() };
+        let read = endless.read(&document, DEADLINE, &reader.pool).await;
+        assert!(
+            matches!(&read, Err(Unread::Document(reason)) if reason.contains("answered more than 80 MiB")),
+            "{read:?}"
         );
     }
 }

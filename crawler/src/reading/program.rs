@@ -3,24 +3,27 @@
 //! The process gets the document on its standard input (one line of JSON, then the bytes) and answers with the manifest as
 //! JSON on its standard output. It ends at its limits of memory and processor time, whatever the document does to it.
 
+use std::fmt::Display;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use manifest::Manifest;
+use runtime::ReaderPool;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use super::document::{Header, OwnedDocument};
+use super::{MANIFEST_FACTOR, VISIT_BYTES_MAX};
 
 /// Address space of the process: four times what the largest document needs, with the program itself and its allocator.
 const ADDRESS_SPACE_BYTES: u64 = 2 * 1_024 * 1_024 * 1_024;
 /// Processor time of the process: the largest document takes one second in a release build.
 const CPU_SECONDS: u64 = 10;
-/// Longest answer that is read: the JSON of the largest manifest has a quarter of it.
-const ANSWER_BYTES_MAX: u64 = 256 * 1_024 * 1_024;
+/// Longest answer that is read: a visit holds no larger manifest.
+const ANSWER_BYTES_MAX: usize = VISIT_BYTES_MAX / MANIFEST_FACTOR;
 /// Most bytes that the process takes: a document with the parts of one visit is a tenth of it.
 const INPUT_BYTES_MAX: u64 = 512 * 1_024 * 1_024;
 
@@ -43,11 +46,12 @@ impl ReaderProgram {
         Ok(Self { path: std::env::current_exe()?, arguments: vec![subcommand.to_owned()] })
     }
 
-    /// The manifest, or why there is none.
+    /// The manifest, or why there is none. Its JSON is parsed on a thread of `pool`.
     pub(super) async fn read(
         &self,
         document: &OwnedDocument,
         deadline: Duration,
+        pool: &ReaderPool,
     ) -> Result<(Manifest, usize), Unread> {
         let answered = tokio::time::timeout(deadline, self.answer(document)).await;
         let bytes = answered.map_err(|_| {
@@ -57,12 +61,24 @@ impl ReaderProgram {
             ))
         })?;
         let bytes = bytes?;
-        let manifest = serde_json::from_slice(&bytes).map_err(|error| {
+        let length = bytes.len();
+        if length > ANSWER_BYTES_MAX {
+            let reason = format!(
+                "reading it did not end, and a second reader answered more than {} MiB",
+                ANSWER_BYTES_MAX / 1_024 / 1_024
+            );
+            return Err(Unread::Document(reason));
+        }
+        let ended = |error: &dyn Display| {
             Unread::Document(format!(
                 "reading it did not end, and a second reader ended without an answer ({error})"
             ))
-        })?;
-        Ok((manifest, bytes.len()))
+        };
+        match pool.read(move || serde_json::from_slice(&bytes)).await {
+            Ok(parsed) => Ok((parsed.map_err(|error| ended(&error))?, length)),
+            Err(error) if error.blames_document() => Err(ended(&error)),
+            Err(error) => Err(Unread::Process(error.to_string())),
+        }
     }
 
     async fn answer(&self, document: &OwnedDocument) -> Result<Vec<u8>, Unread> {
@@ -89,7 +105,7 @@ impl ReaderProgram {
         }
         let Some(output) = child.stdout.take() else { return Ok(Vec::new()) };
         let mut answer = Vec::new();
-        output.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await.map_err(failed)?;
+        output.take(ANSWER_BYTES_MAX as u64 + 1).read_to_end(&mut answer).await.map_err(failed)?;
         Ok(answer)
     }
 }

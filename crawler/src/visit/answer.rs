@@ -72,7 +72,7 @@ impl Visit<'_> {
             let fetched = Fetched::unanswered(task, FetchOutcome::RedirectRefused, reason, clock::now());
             return Ok(ControlFlow::Break(Box::new(fetched)));
         };
-        let decision = verdict.decide(&current.path_and_query());
+        let decision = self.decision(&verdict, current.path_and_query()).await;
         let rule = decision.to_string();
         let Some(outcome) = decision.outcome() else { return Ok(ControlFlow::Continue(rule)) };
         let fetched = Fetched::unanswered(task, outcome, Some(rule.clone()), clock::now());

@@ -18,7 +18,6 @@ use tracing::field::Empty;
 use tracing::{Instrument as _, Span};
 
 use super::answer::outcome_of;
-use super::robots::restore;
 use super::{Authority, Interrupt, Scope as VisitScope, Visit};
 use crate::egress::{Cause, Failure, Head, Reply, Standing, Timings};
 use crate::events::Event;
@@ -79,6 +78,10 @@ impl Visit<'_> {
         let mut turn = self.take_turn(&host).await?;
         let in_use = self.enter(&host)?;
         Box::pin(self.clear(&host, &mut turn, in_use.as_ref().map(|in_use| in_use.member))).await?;
+        // the database may have been away for long
+        if self.has_lost_site() {
+            return Err(Interrupt::Lost);
+        }
         let (at, sent) = (clock::now(), Instant::now());
         self.progress.requests += 1;
         let (events, site) = (&self.tools.events, &self.token.site);
@@ -141,7 +144,8 @@ impl Visit<'_> {
                 AuthorityClock::new(host.clone(), state.next_ok_at, state.requests_today, state.requests_day)
             },
         );
-        self.authorities.insert(host.clone(), Authority { clock, target, tenure });
+        let copy = self.verdict_before(host).await;
+        self.authorities.insert(host.clone(), Authority { clock, target, tenure, copy });
         Ok(Ok(()))
     }
 
@@ -175,7 +179,7 @@ impl Visit<'_> {
 
     async fn take_turn(&mut self, host: &Host) -> Result<Turn, Interrupt> {
         loop {
-            if self.stop.lost.is_cancelled() {
+            if self.has_lost_site() {
                 return Err(Interrupt::Lost);
             }
             if self.stop.soft.is_cancelled() {
@@ -217,11 +221,8 @@ impl Visit<'_> {
     /// The Crawl-delay of a host. Before its robots.txt was looked at in this visit, as where the robots.txt of another host
     /// leads to it, what it said the last time holds.
     fn crawl_delay(&self, host: &Host) -> Option<Duration> {
-        let asked = match self.verdicts.get(host) {
-            Some(verdict) => verdict.crawl_delay(),
-            None => restore(self.stored_robots(host)?).crawl_delay(),
-        };
-        asked.map(|delay| delay.wait)
+        let before = || self.authorities.get(host)?.copy.as_ref();
+        self.verdicts.get(host).or_else(before)?.crawl_delay().map(|delay| delay.wait)
     }
 
     /// Sleeps, unless the visit is stopped.

@@ -35,6 +35,10 @@ const LINKS_FOLLOWED_MAX: usize = 50;
 /// Links of one document that become seeds of other sites.
 const SEEDS_MAX: usize = 1_000;
 
+/// Links of a manifest that are looked at: twice those that can be followed or become seeds. More would keep the async
+/// runtime from its other work.
+const LINKS_READ_MAX: usize = 2 * (LINKS_FOLLOWED_MAX + SEEDS_MAX);
+
 /// What an answer leads to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Leads {
@@ -138,8 +142,8 @@ pub(crate) fn of_text_record(url: &ManifestUrl, text: &str) -> Leads {
 /// What a manifest leads to.
 pub(crate) fn of_manifest(manifest: &Manifest) -> Leads {
     let mut leads = Leads::default();
-    for link in &manifest.links {
-        let Some(follow) = link.follow else { continue };
+    let followed = manifest.links.iter().filter_map(|link| Some((link, link.follow?)));
+    for (link, follow) in followed.take(LINKS_READ_MAX) {
         let Ok(url) = ManifestUrl::parse(&link.url) else { continue };
         if url == manifest.url {
             continue;
@@ -256,5 +260,36 @@ mod tests {
             let leads = of_text_record(&page, text);
             assert_eq!(leads.tasks.first().map(|task| task.url.as_str()), wanted, "{text}");
         }
+    }
+
+    #[test]
+    fn links_of_a_manifest_are_looked_at_up_to_a_number() {
+        let (page, follow) = (url("https://a.example/catalog.json"), Some(Follow::Manifest));
+        let mut manifest = manifest::read(&manifest::Document {
+            bytes: b"{}",
+            url: &page,
+            final_url: None,
+            discovery: Discovery::Root,
+            served: None,
+            linked: &[],
+            force: None,
+        });
+        let link = |number: usize| manifest::model::Link {
+            rel: "item".to_owned(),
+            url: format!("https://b{number}.example/agent.json"),
+            title: None,
+            media_type: None,
+            follow,
+        };
+        let cost = |manifest: &Manifest| {
+            let mut leads = Leads::default();
+            let spent = allocation_counter::measure(|| leads = of_manifest(manifest));
+            assert_eq!((leads.tasks.len(), leads.seeds.len()), (0, SEEDS_MAX));
+            spent.count_total
+        };
+        manifest.links = (0..LINKS_READ_MAX).map(link).collect();
+        let most = cost(&manifest);
+        manifest.links = (0..20 * LINKS_READ_MAX).map(link).collect();
+        assert_eq!(cost(&manifest), most, "what comes later costs nothing");
     }
 }

@@ -44,7 +44,7 @@ use crate::reading::{Held, Reader};
 pub(crate) use self::ask::Message;
 use self::progress::Progress;
 pub(crate) use self::standalone::{StandaloneError, StandaloneRequests};
-use self::task::{Role, Task};
+use self::task::{NamedBy, Role, Task};
 
 /// What every visit of a process uses.
 #[derive(Clone)]
@@ -124,6 +124,8 @@ struct Authority {
     target: Target,
     /// By which the address is ours, where it could be another worker's.
     tenure: Option<Tenure>,
+    /// What its robots.txt said the last time, until it is looked at in this visit.
+    copy: Option<Arc<RobotsVerdict>>,
 }
 
 /// A visit under way.
@@ -144,9 +146,19 @@ struct Visit<'a> {
     scope: Scope,
     /// Memory for the large documents that were found.
     held: Held,
+    /// No request begins after this, where the lease of the site is not renewed.
+    ends_at: Option<Instant>,
     /// The visit was begun by another worker, or the site was found in another group before: where it leads is kept.
     has_history: bool,
 }
+
+/// Whether a visit that waits until then for what others named had better end and be saved.
+fn is_far(until: DateTime<Utc>) -> bool {
+    until - clock::now() > WAIT_FOR_OTHERS_MAX
+}
+
+/// Longest wait for a URL that others named; beyond it the visit ends, and what it learned is saved.
+const WAIT_FOR_OTHERS_MAX: chrono::TimeDelta = chrono::TimeDelta::hours(1);
 
 /// The gap of the site as a whole after a request that another visit sent. When that was answered nobody wrote down; while
 /// the clock of a host is ahead, it may have been just now.
@@ -261,8 +273,14 @@ impl<'a> Visit<'a> {
             written_at: None,
             scope,
             held: Held::default(),
+            ends_at: None,
             has_history: false,
         }
+    }
+
+    /// Whether the lease was lost, or is about to end.
+    fn has_lost_site(&self) -> bool {
+        self.stop.lost.is_cancelled() || self.ends_at.is_some_and(|at| Instant::now() >= at)
     }
 
     /// The next task within the scope of the visit.
@@ -285,7 +303,10 @@ impl<'a> Visit<'a> {
             let done = self.step(&mut task).await;
             self.progress.current = None;
             match done {
-                Ok(next) => self.heed(&task.url.host(), next)?,
+                Ok(next) => self.heed(&task, next)?,
+                Err(Interrupt::Park { until, .. }) if task.named_by == NamedBy::Others && is_far(until) => {
+                    self.progress.queue.drop_named_by_others(None);
+                }
                 Err(interrupt) => {
                     self.progress.queue.push_front(task);
                     return Err(interrupt);
@@ -293,16 +314,24 @@ impl<'a> Visit<'a> {
             }
             let rules = self.progress.rules.entry(task.url.host()).or_default();
             if let NextStep::Stop(end) = rules.observe_time(self.progress.active) {
-                return Ok(end);
+                let is_of_others = task.named_by == NamedBy::Others;
+                return Ok(if is_of_others { self.progress.overall_end() } else { end });
             }
         }
         Ok(self.progress.overall_end())
     }
 
-    /// Ends one host, or the whole visit where the site as a whole asked for quiet.
-    fn heed(&mut self, host: &Host, next: NextStep) -> Result<(), Interrupt> {
+    /// Ends one host, or the whole visit where the site as a whole asked for quiet. After a URL that others named, only what
+    /// others named is left out.
+    fn heed(&mut self, task: &Task, next: NextStep) -> Result<(), Interrupt> {
+        let host = &task.url.host();
         match next {
             NextStep::Continue => Ok(()),
+            NextStep::Stop(end) if task.named_by == NamedBy::Others && end != VisitEnd::OptedOut => {
+                let of_host = (end != VisitEnd::RateLimited).then_some(host);
+                self.progress.queue.drop_named_by_others(of_host);
+                Ok(())
+            }
             NextStep::AskCanary => {
                 if let Some(task) = prepare::canary(host) {
                     self.progress.queue.push_front(task);
@@ -320,7 +349,7 @@ impl<'a> Visit<'a> {
     async fn park(mut self, until: DateTime<Utc>, reason: String) -> Outcome {
         self.persist_clocks().await;
         self.progress.site_next_ok_at = self.site_clock.next_ok_at;
-        match serde_json::to_value(&self.progress) {
+        match self.progress.park() {
             Ok(progress) => Outcome::Parked(Box::new(ParkedVisit { resume_at: until, reason, progress })),
             Err(error) => {
                 tracing::error!(site.name = %self.token.site, %error, "progress cannot be kept");
@@ -346,7 +375,7 @@ impl<'a> Visit<'a> {
         let known = hosts.into_iter().map(|host| (host.clone(), self.session.pinned(&host)));
         let known: Vec<_> = known.filter(|(_, addresses)| !addresses.is_empty()).collect();
         self.progress.keep_addresses(known.into_iter(), clock::now());
-        let progress = serde_json::to_value(&self.progress).inspect_err(
+        let progress = self.progress.park().inspect_err(
             |error| tracing::error!(site.name = %self.token.site, %error, "progress cannot be kept"),
         );
         Outcome::HandedOver(Box::new(HandOver { due_at, progress: progress.ok() }))

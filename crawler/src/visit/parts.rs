@@ -13,9 +13,19 @@ use store::{ResourceState, StoreError, StoredManifest};
 use super::Visit;
 use super::fetched;
 use super::links::{self, Leads};
-use super::task::{Plainly, Role, Task};
+use super::task::{Role, Task};
 use crate::patience::patiently;
 use crate::reading::{OwnedDocument, Reading};
+
+/// The copy of a document in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StoredCopy<Bytes = ()> {
+    Whole(Bytes),
+    /// It may not be kept, or was not there.
+    Missing,
+    /// Its bytes are not those that were fetched: it has to come whole, to be replaced.
+    Damaged,
+}
 
 impl Visit<'_> {
     /// Plans the parts of a manifest that did not change.
@@ -35,17 +45,23 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// A part whose bytes are not kept has to come whole.
-    pub(super) async fn prefer_plainly_without_copy(
+    /// What is kept of a document that was there the last time. Pages and the like are never kept.
+    pub(super) async fn copy_of(
         &self,
-        task: &mut Task,
+        task: &Task,
         known: Option<&ResourceState>,
-    ) -> Result<(), StoreError> {
-        let hash = known.and_then(|known| known.content_hash.as_ref());
-        if self.stored_bytes(hash).await?.is_none() {
-            task.plainly = Plainly::Yes;
-        }
-        Ok(())
+    ) -> Result<StoredCopy, StoreError> {
+        let known = known.filter(|known| known.outcome.is_present());
+        let (Some(known), Role::Manifest | Role::Part) = (known, task.role) else {
+            return Ok(StoredCopy::Missing);
+        };
+        let Some(hash) = known.content_hash.as_ref() else { return Ok(StoredCopy::Missing) };
+        // a visit may wait for long with the answer, and not with the bytes
+        Ok(match self.stored_copy(hash).await? {
+            StoredCopy::Whole(_) => StoredCopy::Whole(()),
+            StoredCopy::Missing => StoredCopy::Missing,
+            StoredCopy::Damaged => StoredCopy::Damaged,
+        })
     }
 
     /// Reads every manifest whose body or whose parts changed.
@@ -159,13 +175,21 @@ impl Visit<'_> {
 
     async fn stored_bytes(&self, hash: Option<&ContentHash>) -> Result<Option<Vec<u8>>, StoreError> {
         let Some(hash) = hash else { return Ok(None) };
+        match self.stored_copy(hash).await? {
+            StoredCopy::Whole(bytes) => Ok(Some(bytes)),
+            StoredCopy::Missing | StoredCopy::Damaged => Ok(None),
+        }
+    }
+
+    async fn stored_copy(&self, hash: &ContentHash) -> Result<StoredCopy<Vec<u8>>, StoreError> {
         match patiently("a document to be read", || self.tools.store.document_find(hash)).await {
-            // a copy that is not what was fetched is none
+            Ok(Some(bytes)) => Ok(StoredCopy::Whole(bytes)),
+            Ok(None) => Ok(StoredCopy::Missing),
             Err(error @ StoreError::BadRow { .. }) => {
                 tracing::error!(%error, "a stored document cannot be used");
-                Ok(None)
+                Ok(StoredCopy::Damaged)
             }
-            found => found,
+            Err(error) => Err(error),
         }
     }
 

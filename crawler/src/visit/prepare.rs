@@ -1,16 +1,20 @@
-//! What a visit sets out to ask for: known manifests, hints, and the paths that `policy::plan` chooses, homepage last.
+//! What a visit sets out to ask for, in this order: known manifests, the paths that `policy::plan` chooses, homepages, and what
+//! others named and nobody has read a manifest from.
 
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
 use policy::plan::{self, LastCheck, PlannedPath, Priors};
 use policy::{BodyKind, PathClass, Seed, Standing, Status};
-use store::{HostState, PathSlots, ResourceState, SiteState};
+use store::{Hint, HostState, PathSlots, ResourceState, SiteState};
 
 use super::progress::Progress;
-use super::task::{Role, Task, body_of_path};
+use super::task::{NamedBy, Role, Task, body_of_path};
 
 /// A resource that was missing this often in a row is left to the path table.
 const MISSES_MAX: u32 = 3;
+
+/// URLs that other sites link to, of those from which no manifest was read, that one visit asks for. Each is asked for once.
+const LINKED_BY_OTHERS_MAX: usize = 10;
 
 /// Hosts of one site that a visit looks at: the day's budget of the site allows no more than a few requests to each.
 const HOSTS_MAX: usize = 50;
@@ -27,14 +31,35 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
         }
         pages.extend(last);
     }
-    // hints may lie on hosts that nobody seeded
-    for url in &site.hints {
-        progress.plan(hint(url));
-    }
     for task in pages {
         progress.plan(task);
     }
+    for task in named_by_others(site) {
+        progress.plan(task);
+    }
     progress
+}
+
+/// Hints, which may lie on hosts that were not seeded, and what was submitted or listed and is no manifest so far.
+fn named_by_others(site: &SiteState) -> impl Iterator<Item = Task> {
+    let (linked, named): (Vec<&Hint>, Vec<&Hint>) =
+        site.hints.iter().partition(|hint| is_of_another_site(site, hint.linked_from.as_ref()));
+    let again =
+        site.resources.iter().filter(|known| is_named_by_others(known) && is_asked_again(site, known));
+    let again = again.map(known_task);
+    let hints = named.into_iter().chain(linked.into_iter().take(LINKED_BY_OTHERS_MAX)).map(hint);
+    hints.chain(again).map(|task| Task { named_by: NamedBy::Others, ..task })
+}
+
+fn is_of_another_site(site: &SiteState, linked_from: Option<&ManifestUrl>) -> bool {
+    linked_from.is_some_and(|from| from.site() != site.name)
+}
+
+/// Named, not found by looking: no row of the path table, and not linked by a document of any site.
+fn is_named_by_others(known: &ResourceState) -> bool {
+    known.manifest_id.is_none()
+        && known.discovery == Discovery::Submitted
+        && plan::find(&known.url.path_and_query()).is_none()
 }
 
 /// The hosts of this visit. Names below a domain cost their owner nothing, so there may be any number of them; each visit
@@ -63,7 +88,8 @@ pub(crate) fn canary(host: &Host) -> Option<Task> {
 /// A host that was only met on the way (a redirect led there) is asked for what is known of it, never searched.
 fn tasks_of(site: &SiteState, state: &HostState, priors: &Priors) -> Vec<Task> {
     let known = site.resources.iter().filter(|resource| resource.url.host() == state.host);
-    let known = known.filter(|resource| is_asked_again(resource)).map(known_task);
+    let known =
+        known.filter(|known| !is_named_by_others(known) && is_asked_again(site, known)).map(known_task);
     if !state.seeded {
         return known.collect();
     }
@@ -75,11 +101,14 @@ fn tasks_of(site: &SiteState, state: &HostState, priors: &Priors) -> Vec<Task> {
     known.chain(planned.into_iter().filter_map(|row| planned_task(&state.host, row))).collect()
 }
 
-/// Parts come with the manifest they belong to, and what has been missing for long is left alone.
-fn is_asked_again(resource: &ResourceState) -> bool {
-    let is_part =
-        resource.manifest_id.is_none() && resource.linked_from.is_some() && resource.outcome.is_present();
-    !is_part && (resource.manifest_id.is_some() || resource.misses_in_row < MISSES_MAX)
+/// Parts come with the manifest they belong to, and what has been missing for long is left alone. What another site linked to
+/// and was no manifest is not asked for a second time, whatever became of it.
+fn is_asked_again(site: &SiteState, resource: &ResourceState) -> bool {
+    let is_part = resource.linked_from.is_some() && resource.outcome.is_present();
+    let may_become_one = !is_part
+        && resource.misses_in_row < MISSES_MAX
+        && !is_of_another_site(site, resource.linked_from.as_ref());
+    resource.manifest_id.is_some() || may_become_one
 }
 
 fn known_task(resource: &ResourceState) -> Task {
@@ -97,14 +126,16 @@ pub(super) fn planned_task(host: &Host, row: &PlannedPath) -> Option<Task> {
     Some(Task { slot: Some(row.slot), role, ..Task::new(url, row.body, discovery) })
 }
 
-fn hint(url: &ManifestUrl) -> Task {
+fn hint(Hint { url, linked_from }: &Hint) -> Task {
     let row = plan::find(&url.path_and_query());
     let role =
         if row.is_some_and(|row| row.body == BodyKind::Homepage) { Role::Page } else { Role::Manifest };
+    let discovery = if linked_from.is_some() { Discovery::CatalogEntry } else { Discovery::Submitted };
     Task {
         slot: row.map(|row| row.slot),
         role,
-        ..Task::new(url.clone(), body_of_path(url), Discovery::Submitted)
+        linked_from: linked_from.clone().map(Box::new),
+        ..Task::new(url.clone(), body_of_path(url), discovery)
     }
 }
 

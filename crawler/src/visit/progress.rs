@@ -28,6 +28,14 @@ const SEEDS_MAX: usize = 10_000;
 const BROKEN_OFF_AGE_MAX: TimeDelta = TimeDelta::days(1);
 /// Documents and robots.txt files that are written down again with each request; nearly all are far smaller.
 const KEPT_BODY_BYTES_MAX: usize = 256 * 1024;
+/// Documents that go along with a visit that is parked or handed over, in bytes: one of the largest. All of them are written
+/// with each delay that parks the visit.
+const PARKED_DOCUMENT_BYTES_MAX: usize = manifest::DOCUMENT_BYTES_MAX;
+/// The same for robots.txt files.
+const PARKED_ROBOTS_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Why a document is not kept that was too large to go along.
+const TOO_LARGE_TO_PARK: &str =
+    "the visit had to wait, and carries at most 16 MiB of documents from one request to the next";
 
 /// Addresses are used for this long by the next worker too: a name that leads elsewhere each time would never arrive.
 const RESOLVED_AGE_MAX: TimeDelta = TimeDelta::minutes(10);
@@ -147,6 +155,36 @@ impl Progress {
         String::from_utf8(state).ok()
     }
 
+    /// Everything, as it is kept while the visit waits. The largest documents are left out beyond
+    /// [`PARKED_DOCUMENT_BYTES_MAX`], and the largest robots.txt files, which are fetched again, beyond
+    /// [`PARKED_ROBOTS_BYTES_MAX`].
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written as JSON.
+    pub(crate) fn park(&mut self) -> serde_json::Result<serde_json::Value> {
+        let length = |fetched: &Fetched| fetched.body.as_ref().map_or(0, |body| body.0.len());
+        let mut bytes: usize = self.fetched.iter().map(length).sum();
+        while bytes > PARKED_DOCUMENT_BYTES_MAX
+            && let Some(largest) = self.fetched.iter_mut().max_by_key(|fetched| length(fetched))
+        {
+            bytes -= length(largest);
+            largest.forget_document();
+            largest.outcome = FetchOutcome::TooLarge;
+            largest.reason = Some(TOO_LARGE_TO_PARK.to_owned());
+        }
+        let length = |record: &RobotsRecord| record.body.as_ref().map_or(0, Vec::len);
+        let mut bytes: usize = self.robots.values().map(|record| length(record)).sum();
+        while bytes > PARKED_ROBOTS_BYTES_MAX
+            && let Some(host) =
+                self.robots.iter().max_by_key(|(_, record)| length(record)).map(|(host, _)| host.clone())
+            && let Some(record) = self.robots.remove(&host)
+        {
+            bytes -= length(&record);
+        }
+        serde_json::to_value(&*self)
+    }
+
     /// Keeps where names lead, for the next worker.
     pub(crate) fn keep_addresses(
         &mut self,
@@ -214,4 +252,50 @@ impl Progress {
 
 fn fingerprint_of(url: &ManifestUrl) -> u64 {
     fingerprint(url.as_url().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use manifest::Discovery;
+    use policy::{BodyKind, RobotsKind};
+
+    const MIB: usize = 1024 * 1024;
+
+    #[test]
+    fn a_parked_visit_carries_a_bounded_number_of_bytes() {
+        let now = crate::clock::now();
+        let mut progress = Progress::new(now, PathSlots::default());
+        for mib in [1, 2, 9, 15, 4] {
+            let url = ManifestUrl::parse(&format!("https://a.example/{mib}.json")).unwrap();
+            let task = Task::new(url, BodyKind::Manifest, Discovery::Root);
+            let body = Some(super::super::fetched::Document(vec![b'x'; mib * MIB]));
+            let fetched = Fetched::unanswered(&task, FetchOutcome::Found, None, now);
+            progress.record(None, Fetched { body, ..fetched });
+        }
+        for number in 0..20 {
+            let host = Host::parse(&format!("h{number}.a.example")).unwrap();
+            let record = RobotsRecord {
+                host: host.clone(),
+                kind: RobotsKind::Rules,
+                cause: None,
+                status: Some(200),
+                body: Some(vec![b'#'; 512 * 1024]),
+                fetched_at: now,
+                expires_at: now,
+                failures_in_row: 0,
+                etag: None,
+                last_modified: None,
+            };
+            progress.robots.insert(host, Box::new(record));
+        }
+        let parked = progress.park().unwrap();
+        assert!(parked.to_string().len() < 30 * MIB);
+        assert_eq!(progress.robots.len(), 8);
+        let kept: Vec<_> = progress.fetched.iter().map(|fetched| fetched.body.is_some()).collect();
+        assert_eq!(kept, [true, true, true, false, true], "the largest is left out");
+        let left_out = &progress.fetched[3];
+        assert_eq!((left_out.outcome, left_out.hash.is_none()), (FetchOutcome::TooLarge, true));
+        assert!(left_out.reason.as_deref().is_some_and(|reason| reason.contains("at most 16 MiB")));
+    }
 }

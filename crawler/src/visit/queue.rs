@@ -8,7 +8,7 @@ use policy::plan::{PATHS, PlannedPath};
 use serde::{Deserialize, Serialize};
 
 use super::prepare::planned_task;
-use super::task::{Plainly, Task};
+use super::task::{NamedBy, Plainly, Task};
 
 /// Tasks in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +66,16 @@ impl Queue {
         })
     }
 
+    /// Removes the tasks that others named, all or those of one host.
+    pub(crate) fn drop_named_by_others(&mut self, host: Option<&Host>) {
+        self.0.retain(|stretch| match stretch {
+            Stretch::Task(task) if task.named_by == NamedBy::Others => {
+                host.is_some_and(|host| task.url.host() != *host)
+            }
+            _ => true,
+        });
+    }
+
     /// Paths that are asked for at a host.
     pub(crate) fn paths_at(&self, host: &Host) -> Vec<String> {
         let mut paths = Vec::new();
@@ -110,9 +120,10 @@ fn row(slot: u8) -> Option<&'static PlannedPath> {
 /// The row of a task that is nothing else than its row.
 fn row_of(task: &Task, host: &Host) -> Option<&'static PlannedPath> {
     let row = row(task.slot?)?;
-    let Task { url, hops, body, discovery, linked_from, slot: _, role, plainly } = task;
+    let Task { url, hops, body, discovery, linked_from, slot: _, role, plainly, named_by } = task;
     let path = url.as_url().as_str().strip_prefix("https://")?.strip_prefix(host.as_str())?;
-    let is_plain = hops.is_empty() && linked_from.is_none() && *plainly == Plainly::No;
+    let is_plain =
+        hops.is_empty() && linked_from.is_none() && (*plainly, *named_by) == (Plainly::No, NamedBy::Site);
     let is_row = path == row.path && *body == row.body && (*discovery, *role) == Task::manner_of(row);
     (is_plain && is_row).then_some(row)
 }

@@ -1,7 +1,8 @@
 //! robots.txt of an authority: the stored copy within its time, else asked for, before anything else is.
 //!
 //! A redirect may lead to another host of the site, whose clock, Crawl-delay and budget then count; what is found there
-//! holds for the authority that was asked (RFC 9309 §2.3.1.2). One that leads to another site is not followed: this
+//! holds for the authority that was asked (RFC 9309 §2.3.1.2). Files of more than 16 KiB are parsed on the threads for
+//! reading, once each. One that leads to another site is not followed: this
 //! robots.txt is unreachable, and the other site a seed. What was decided is kept with its cause, so that the next visit
 //! and the site owner know.
 
@@ -14,8 +15,8 @@ use manifest::{Host, ManifestUrl, SiteScope};
 use policy::freshness::CacheRecord;
 use policy::plan::ROBOTS_PATH;
 use policy::redirect::{Purpose, RedirectDecision, decide};
-use policy::robots::{CopyUse, PRODUCT_TOKEN, StoredVerdict};
-use policy::{BodyKind, RobotsAnswer, RobotsKind, RobotsVerdict};
+use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsCause, SHORT_BYTES_MAX, StoredVerdict};
+use policy::{BodyKind, RobotsAnswer, RobotsDecision, RobotsFile, RobotsKind, RobotsVerdict};
 use store::{RobotsRecord, Seed, SeedOrigin};
 
 use super::ask::Exchange;
@@ -43,7 +44,8 @@ impl Visit<'_> {
             stored.as_ref().filter(|record| CopyUse::at(record.expires_at, clock::now()) == CopyUse::Current);
         if let Some(record) = current {
             metrics::copy_used("robots");
-            return Ok(Robots::Verdict(self.adopt(host, restore(record))));
+            let verdict = self.restored(record).await;
+            return Ok(Robots::Verdict(self.adopt(host, Arc::new(verdict))));
         }
         Box::pin(self.ask_robots(host, stored)).await
     }
@@ -55,20 +57,86 @@ impl Visit<'_> {
         of_visit.or_else(of_site)
     }
 
-    fn adopt(&mut self, host: &Host, verdict: RobotsVerdict) -> Arc<RobotsVerdict> {
-        let verdict = Arc::new(verdict);
+    fn adopt(&mut self, host: &Host, verdict: Arc<RobotsVerdict>) -> Arc<RobotsVerdict> {
         self.verdicts.insert(host.clone(), Arc::clone(&verdict));
+        if let Some(authority) = self.authorities.get_mut(host) {
+            authority.copy = None;
+        }
         verdict
+    }
+
+    /// The verdict of a host's robots.txt before it is looked at in this visit: what it said the last time, parsed once.
+    pub(super) async fn verdict_before(&self, host: &Host) -> Option<Arc<RobotsVerdict>> {
+        if self.verdicts.contains_key(host) {
+            return None;
+        }
+        let record = self.stored_robots(host)?;
+        Some(Arc::new(self.restored(record).await))
+    }
+
+    /// The verdict that a record stands for. A long file that cannot be parsed in time permits nothing.
+    async fn restored(&self, record: &RobotsRecord) -> RobotsVerdict {
+        let bytes = record.body.as_ref().map_or(0, Vec::len);
+        if bytes <= SHORT_BYTES_MAX {
+            return restore(record);
+        }
+        let long = record.clone();
+        let parsed = self.tools.reader.run(move || restore(&long)).await;
+        parsed.unwrap_or_else(|_| RobotsVerdict::Unreachable(RobotsCause::BodyNotRead))
+    }
+
+    /// The verdict of an answer; likewise.
+    async fn judged_robots(&self, answer: RobotsAnswer<'_>) -> RobotsVerdict {
+        let RobotsAnswer::Answered { status, body: Some(body) } = answer else {
+            return RobotsVerdict::of(answer, PRODUCT_TOKEN);
+        };
+        if body.len() <= SHORT_BYTES_MAX {
+            return RobotsVerdict::of(answer, PRODUCT_TOKEN);
+        }
+        let body = body.to_vec();
+        let parse = move || {
+            let answer = RobotsAnswer::Answered { status, body: Some(&body) };
+            RobotsVerdict::of(answer, PRODUCT_TOKEN)
+        };
+        let parsed = self.tools.reader.run(parse).await;
+        parsed.unwrap_or(RobotsVerdict::Unreachable(RobotsCause::BodyNotRead))
+    }
+
+    /// What a verdict says of paths. Those of a file with many rules are compared on the threads for reading; where that takes too
+    /// long, nothing is permitted.
+    pub(super) async fn decisions(
+        &self,
+        verdict: &Arc<RobotsVerdict>,
+        paths: Vec<String>,
+    ) -> Vec<RobotsDecision> {
+        let count = paths.len();
+        let decide = {
+            let verdict = Arc::clone(verdict);
+            move || paths.iter().map(|path| verdict.decide(path)).collect()
+        };
+        let decided = self.tools.reader.run_over(comparison_bytes(verdict), decide).await;
+        decided.unwrap_or_else(|_| vec![RobotsDecision::Unreachable(RobotsCause::BodyNotRead); count])
+    }
+
+    /// What a verdict says of one path; likewise.
+    pub(super) async fn decision(&self, verdict: &Arc<RobotsVerdict>, path: String) -> RobotsDecision {
+        if comparison_bytes(verdict) <= SHORT_BYTES_MAX {
+            return verdict.decide(&path);
+        }
+        let decided = Box::pin(self.decisions(verdict, vec![path])).await;
+        decided.into_iter().next().unwrap_or(RobotsDecision::Unreachable(RobotsCause::BodyNotRead))
     }
 
     async fn ask_robots(&mut self, host: &Host, stored: Option<RobotsRecord>) -> Result<Robots, Interrupt> {
         let Ok(url) = ManifestUrl::on_host(host, ROBOTS_PATH) else { return Ok(Robots::NoName) };
         let kept = stored.as_ref().filter(|record| record.kind == RobotsKind::Rules && record.body.is_some());
-        let conditions = kept.map(conditions_of).unwrap_or_default();
+        let (conditions, plain) = (kept.map(conditions_of).unwrap_or_default(), HeaderMap::new());
         let mut chain = self.progress.robots_hops.remove(host).unwrap_or_else(|| vec![url.clone()]);
         let mut current = chain.last().cloned().unwrap_or(url);
-        let record = loop {
-            let Exchange { answer, .. } = match self.request(&current, BodyKind::Robots, &conditions).await {
+        let (mut record, verdict) = loop {
+            // validators go to the URL that gave them, and not where it redirects to
+            let conditions = if chain.len() == 1 { &conditions } else { &plain };
+            let Exchange { answer, .. } = match self.request(&current, BodyKind::Robots, conditions).await {
                 Ok(exchange) => exchange,
                 Err(interrupt) => {
                     self.progress.robots_hops.insert(host.clone(), chain);
@@ -82,12 +150,19 @@ impl Visit<'_> {
                 Err(failure) => {
                     tracing::debug!(%host, reason = %failure, "robots.txt could not be asked for");
                     let answer = RobotsAnswer::Failed(failure.cause.outcome());
-                    break record_of(host, answer, None, stored.as_ref());
+                    let verdict = RobotsVerdict::of(answer, PRODUCT_TOKEN);
+                    break record_of(host, verdict, None, stored.as_ref());
                 }
                 Ok(reply) => reply,
             };
-            let answer = match step(&chain, &reply, kept, &conditions) {
-                Step::Confirmed(record) => break renewed(record, &reply.head),
+            let answer = match step(&chain, &reply, kept, conditions) {
+                Step::Confirmed(record) => {
+                    let verdict = match self.authorities.get_mut(host).and_then(|known| known.copy.take()) {
+                        Some(verdict) => verdict,
+                        None => Arc::new(self.restored(record).await),
+                    };
+                    break (renewed(record, &verdict, &reply.head), verdict);
+                }
                 Step::Hop(next) => {
                     chain.push(next.clone());
                     current = next;
@@ -99,15 +174,18 @@ impl Visit<'_> {
                 }
                 Step::Done(answer) => answer,
             };
-            break record_of(host, answer, Some(&reply), stored.as_ref());
+            let verdict = self.judged_robots(answer).await;
+            break record_of(host, verdict, Some(&reply), stored.as_ref());
         };
-        let verdict = restore(&record);
         let (kind, cause, use_until) = (record.kind, record.cause.as_deref(), record.expires_at);
         self.tools.events.tell(Event::Robots { host, kind, cause, use_until });
         if let Some(other) = file_of_other_host(host, &current, &record) {
-            self.adopt(&other, restore(&record));
+            self.adopt(&other, Arc::clone(&verdict));
             let copy = RobotsRecord { host: other.clone(), ..record.clone() };
             self.progress.robots.insert(other, Box::new(copy));
+        }
+        if chain.len() > 1 {
+            (record.etag, record.last_modified) = (None, None);
         }
         self.progress.robots.insert(host.clone(), Box::new(record));
         Ok(Robots::Verdict(self.adopt(host, verdict)))
@@ -161,24 +239,29 @@ fn seed_of(target: &ManifestUrl, from: &ManifestUrl) -> Leads {
     Leads { tasks: Vec::new(), seeds: may_be_site.then_some(seed).into_iter().collect() }
 }
 
+/// What is kept of an answer, and the verdict with what was known before.
 fn record_of(
     host: &Host,
-    answer: RobotsAnswer<'_>,
+    verdict: RobotsVerdict,
     reply: Option<&Reply>,
     before: Option<&RobotsRecord>,
-) -> RobotsRecord {
+) -> (RobotsRecord, Arc<RobotsVerdict>) {
     let now = clock::now();
-    let verdict = RobotsVerdict::of(answer, PRODUCT_TOKEN);
-    let failures_before = before.map_or(0, |record| record.failures_in_row);
-    let failures_in_row =
-        if verdict.kind() == RobotsKind::Unreachable { failures_before.saturating_add(1) } else { 0 };
+    let walls_in_row = before.filter(|record| is_wall(record)).map_or(1, next_in_row);
+    let verdict = verdict.after_walls(walls_in_row);
+    let failures_in_row = match (verdict.cause(), verdict.kind()) {
+        // walls have a row of their own
+        (Some(RobotsCause::BotWall), _) => walls_in_row,
+        (_, RobotsKind::Unreachable) => before.map_or(1, next_in_row),
+        _ => 0,
+    };
     let head = reply.map(|reply| &reply.head);
     let max_age =
         head.and_then(|head| CacheRecord::of(head.status.as_u16(), &head.headers, now).stated_lifetime());
     let is_rules = verdict.kind() == RobotsKind::Rules;
     let validator =
         |name: &HeaderName| head.filter(|_| is_rules).and_then(|head| head.headers.get(name)).map(to_latin1);
-    RobotsRecord {
+    let record = RobotsRecord {
         host: host.clone(),
         kind: verdict.kind(),
         cause: verdict.cause().map(|cause| cause.as_str().to_owned()),
@@ -189,11 +272,24 @@ fn record_of(
         failures_in_row,
         etag: validator(&ETAG),
         last_modified: validator(&LAST_MODIFIED),
-    }
+    };
+    (record, Arc::new(verdict))
+}
+
+fn comparison_bytes(verdict: &RobotsVerdict) -> usize {
+    verdict.file().map_or(0, RobotsFile::pattern_bytes)
+}
+
+fn is_wall(record: &RobotsRecord) -> bool {
+    record.cause.as_deref() == Some(RobotsCause::BotWall.as_str())
+}
+
+const fn next_in_row(before: &RobotsRecord) -> u32 {
+    before.failures_in_row.saturating_add(1)
 }
 
 /// The verdict that a record stands for.
-pub(crate) fn restore(record: &RobotsRecord) -> RobotsVerdict {
+fn restore(record: &RobotsRecord) -> RobotsVerdict {
     let stored = StoredVerdict {
         kind: record.kind,
         cause: record.cause.as_deref().and_then(|cause| cause.parse().ok()),
@@ -204,10 +300,10 @@ pub(crate) fn restore(record: &RobotsRecord) -> RobotsVerdict {
 }
 
 /// A copy that was confirmed by 304.
-fn renewed(record: &RobotsRecord, head: &Head) -> RobotsRecord {
+fn renewed(record: &RobotsRecord, verdict: &RobotsVerdict, head: &Head) -> RobotsRecord {
     let now = clock::now();
     let max_age = CacheRecord::of(200, &head.headers, now).stated_lifetime();
-    let expires_at = restore(record).expires_at(now, max_age, 0);
+    let expires_at = verdict.expires_at(now, max_age, 0);
     RobotsRecord { fetched_at: now, expires_at, failures_in_row: 0, ..record.clone() }
 }
 

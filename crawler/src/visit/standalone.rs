@@ -13,22 +13,27 @@ use chrono::{DateTime, Utc};
 use manifest::{ManifestUrl, SiteName};
 use policy::{BodyKind, VisitEnd};
 use store::{GroupSet, LeaseRequest, LeasedSite, PathSlots, StoreError, WorkerId};
+use tokio::time::Instant;
 
 use super::ask::Message;
 use super::progress::Progress;
 use super::robots::Robots;
 use super::{Interrupt, Scope, Stop, Tools, Visit};
 use crate::clock;
-use crate::egress::{Cause, Failure, Reply, Session};
+use crate::egress::{Cause, Failure, REQUEST_TIME_MAX, Reply, Session};
 use crate::groups::Groups;
 use crate::patience::patiently;
 
 /// Pause before a site is looked at again that another worker holds.
 const HELD_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long a site is leased for one request: longer than robots.txt behind five hops and the request can take, each with
-/// its wait for a permit. It is given back at the end.
+/// How long a site is leased for one request. The lease is not renewed, and given back at the end.
 const LEASE_DURATION: Duration = Duration::from_mins(15);
+/// How long after the lease began the last request may begin. robots.txt behind five hops and the request take less, each with
+/// its wait for a permit; what takes longer goes on under another lease.
+const REQUESTS_WITHIN: Duration = Duration::from_mins(10);
+/// The last request ends before the lease does.
+const _: () = assert!(REQUESTS_WITHIN.as_secs() + REQUEST_TIME_MAX.as_secs() < LEASE_DURATION.as_secs());
 
 /// Why a request was not answered.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +58,8 @@ pub(crate) struct StandaloneRequests {
     worker: WorkerId,
     /// The longest that one request is waited for.
     patience: Duration,
+    /// See [`REQUESTS_WITHIN`].
+    requests_within: Duration,
     stop: Stop,
     begun: HashMap<SiteName, Begun>,
 }
@@ -72,7 +79,7 @@ enum Attempt {
 impl StandaloneRequests {
     pub(crate) fn new(tools: &Tools, worker: WorkerId, patience: Duration, stop: Stop) -> Self {
         let tools = Tools { groups: Groups::sole(), ..tools.clone() };
-        Self { tools, worker, patience, stop, begun: HashMap::new() }
+        Self { tools, worker, patience, requests_within: REQUESTS_WITHIN, stop, begun: HashMap::new() }
     }
 
     /// Sends one request when its turn has come.
@@ -115,6 +122,7 @@ impl StandaloneRequests {
         kind: BodyKind,
         message: Message<'_>,
     ) -> Result<Attempt, StandaloneError> {
+        let ends_at = Instant::now() + self.requests_within;
         let Some(LeasedSite { token, site: state, .. }) = self.lease(site).await? else {
             let until = clock::now() + HELD_PAUSE;
             return Ok(Attempt::Later { until, reason: "the site is being visited".to_owned() });
@@ -136,6 +144,7 @@ impl StandaloneRequests {
         };
         let known = (token.clone(), state);
         let mut visit = Visit::with_progress(tools, stop, known, Scope::Standalone, session, progress);
+        visit.ends_at = Some(ends_at);
         let asked = visit.run_standalone(url, kind, message).await;
         visit.persist_clocks().await;
         visit.progress.site_next_ok_at = visit.site_clock.next_ok_at;
@@ -205,7 +214,7 @@ impl Visit<'_> {
             let failure = Failure::new(Cause::NameUnknown, format!("the name {host} does not exist"));
             return Ok(Err(StandaloneError::Failed(failure)));
         };
-        let decision = verdict.decide(&url.path_and_query());
+        let decision = self.decision(&verdict, url.path_and_query()).await;
         if !decision.is_allowed() {
             return Ok(Err(StandaloneError::Disallowed { host, rule: decision.to_string() }));
         }

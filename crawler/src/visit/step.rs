@@ -1,13 +1,16 @@
 //! One task of a visit, from the copy that may still be fresh to the links of the answer.
 
+use std::sync::Arc;
+
 use manifest::Host;
 use policy::{FetchOutcome, NextStep, RobotsVerdict, VisitEnd};
 use store::ResourceState;
 
 use super::fetched::Fetched;
 use super::links;
+use super::parts::StoredCopy;
 use super::robots::Robots;
-use super::task::{Plainly, Role, Task};
+use super::task::{NamedBy, Plainly, Role, Task};
 use super::{Interrupt, Visit};
 use crate::clock;
 use crate::config::TextRecords;
@@ -17,6 +20,10 @@ impl Visit<'_> {
     pub(super) async fn step(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
         let host = task.url.host();
         let known = self.site.resources.iter().find(|known| known.url == task.url).cloned().map(Box::new);
+        let copy = Box::pin(self.copy_of(task, known.as_deref())).await?;
+        if copy == StoredCopy::Damaged {
+            task.plainly = Plainly::Yes;
+        }
         if let Some(known) = known.as_deref().filter(|known| is_fresh(known, task)) {
             return Box::pin(self.stay_with_copy(task, known)).await;
         }
@@ -30,30 +37,32 @@ impl Visit<'_> {
             }
         };
         let is_first_word = !self.greeted.contains(&host);
-        if let NextStep::Stop(end) = self.greet(&host, &verdict, task) {
+        if let NextStep::Stop(end) = Box::pin(self.greet(&host, &verdict, task)).await {
             return Ok(NextStep::Stop(end));
         }
         if is_first_word && self.tools.text_records == TextRecords::Asked {
             Box::pin(self.follow_text_records(task)).await;
         }
-        if task.role == Role::Part && known.as_ref().is_some_and(|known| known.outcome.is_present()) {
-            Box::pin(self.prefer_plainly_without_copy(task, known.as_deref())).await?;
+        // a part whose bytes are not kept has to come whole; a manifest was read when they came
+        if task.role == Role::Part && copy == StoredCopy::Missing && known.is_some() {
+            task.plainly = Plainly::Yes;
         }
         let fetched = self.answer(task, known.as_deref()).await?;
         self.conclude(task, fetched, known.as_deref()).await
     }
 
     /// At the first word with a host: whether robots.txt leaves anything to ask, and where its Agentmap lines lead.
-    fn greet(&mut self, host: &Host, verdict: &RobotsVerdict, task: &Task) -> NextStep {
+    async fn greet(&mut self, host: &Host, verdict: &Arc<RobotsVerdict>, task: &Task) -> NextStep {
         if !self.greeted.insert(host.clone()) {
             return NextStep::Continue;
         }
         let mut paths = self.progress.queue.paths_at(host);
         paths.push(task.url.path_and_query());
+        let decisions = self.decisions(verdict, paths).await;
         let rules = self.progress.rules.entry(host.clone()).or_default();
-        let next = rules.observe_robots(verdict, paths.iter().map(String::as_str));
+        let next = rules.observe_robots(verdict, &decisions);
         match next {
-            NextStep::Stop(_) => self.refuse_known(host, verdict),
+            NextStep::Stop(_) => self.refuse_known(host, verdict).await,
             _ => {
                 if let Some(file) = verdict.file() {
                     self.progress.follow(links::of_robots(&task.url, file));
@@ -74,12 +83,15 @@ impl Visit<'_> {
     }
 
     /// What is known of a host that may no longer be asked.
-    fn refuse_known(&mut self, host: &Host, verdict: &RobotsVerdict) {
+    async fn refuse_known(&mut self, host: &Host, verdict: &Arc<RobotsVerdict>) {
         let now = clock::now();
-        let known = self.site.resources.iter().filter(|known| known.url.host() == *host);
+        let known: Vec<_> = self.site.resources.iter().filter(|known| known.url.host() == *host).collect();
+        let paths = known.iter().map(|known| known.url.path_and_query()).collect();
+        let decisions = self.decisions(verdict, paths).await;
         let refused: Vec<Fetched> = known
-            .filter_map(|known| {
-                let decision = verdict.decide(&known.url.path_and_query());
+            .into_iter()
+            .zip(decisions)
+            .filter_map(|(known, decision)| {
                 let task = Task {
                     linked_from: known.linked_from.clone().map(Box::new),
                     ..Task::new(known.url.clone(), policy::BodyKind::Manifest, known.discovery)
@@ -103,6 +115,23 @@ impl Visit<'_> {
         Ok(NextStep::Continue)
     }
 
+    /// A document that the site has at another URL too is no second manifest: others may name any number of URLs for it, as by
+    /// adding queries.
+    fn disown_copy(&self, fetched: &mut Fetched) {
+        let Some(hash) = fetched.hash.as_ref().filter(|_| fetched.manifest.is_some()) else { return };
+        let of_site = self.site.resources.iter();
+        let of_site =
+            of_site.filter(|known| known.manifest_id.is_some() && known.content_hash.as_ref() == Some(hash));
+        let of_visit = self.progress.fetched.iter();
+        let of_visit = of_visit.filter(|known| known.manifest.is_some() && known.hash.as_ref() == Some(hash));
+        let mut urls = of_site.map(|known| &known.url).chain(of_visit.map(|known| &known.url));
+        if let Some(original) = urls.find(|url| **url != fetched.url) {
+            let reason = format!("the same document is at {original}");
+            fetched.forget_document();
+            (fetched.outcome, fetched.reason) = (FetchOutcome::NotAManifest, Some(reason));
+        }
+    }
+
     /// Records what became of a task, follows where it leads, and lets the rules of ending decide.
     async fn conclude(
         &mut self,
@@ -119,6 +148,9 @@ impl Visit<'_> {
         };
         if task.role == Role::Canary {
             return Ok(next);
+        }
+        if task.named_by == NamedBy::Others {
+            self.disown_copy(&mut fetched);
         }
         if let Some(leads) = fetched.page.take() {
             self.progress.follow(*leads);

@@ -38,6 +38,28 @@ pub(crate) struct Task {
     /// Asked without validators, whatever is kept.
     #[serde(default, skip_serializing_if = "Plainly::is_no")]
     pub(crate) plainly: Plainly,
+    /// Who named the URL.
+    #[serde(default, skip_serializing_if = "NamedBy::is_site")]
+    pub(crate) named_by: NamedBy,
+}
+
+/// Who named a URL.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum NamedBy {
+    /// The site itself, the path table, or any other where a manifest was read from the URL before.
+    #[default]
+    Site,
+    /// A list, a submission or another site, and no manifest was read from it yet. What becomes of it says nothing of the
+    /// site: it does not end a visit, and is asked for after everything else.
+    Others,
+}
+
+impl NamedBy {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+    fn is_site(&self) -> bool {
+        *self == Self::Site
+    }
 }
 
 /// Whether a task may be answered by 304 or by a copy.
@@ -67,6 +89,7 @@ impl Task {
             slot: None,
             role: Role::Manifest,
             plainly: Plainly::No,
+            named_by: NamedBy::Site,
         }
     }
 

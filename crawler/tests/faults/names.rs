@@ -49,9 +49,15 @@ impl Responder {
         let zones: Arc<HashMap<String, Zone>> =
             Arc::new(zones.into_iter().map(|(name, zone)| (name.to_owned(), zone)).collect());
         let asked = Arc::new(Mutex::new(HashMap::new()));
-        let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
-        let address = udp.local_addr().unwrap();
-        let tcp = TcpListener::bind(address).await.unwrap();
+        let (udp, tcp, address) = loop {
+            let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            let address = udp.local_addr().unwrap();
+            // the port is free for UDP, and may be taken for TCP
+            match TcpListener::bind(address).await {
+                Ok(tcp) => break (udp, tcp, address),
+                Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse),
+            }
+        };
         let mut tasks = JoinSet::new();
         let (of_udp, counts) = (Arc::clone(&zones), Arc::clone(&asked));
         tasks.spawn(async move {

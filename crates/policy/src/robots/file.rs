@@ -93,6 +93,11 @@ impl RobotsFile {
         &self.notes
     }
 
+    /// Bytes of the patterns of all rules, which bound the cost of a decision.
+    pub fn pattern_bytes(&self) -> usize {
+        self.rules.pattern_bytes()
+    }
+
     /// The number of rules that apply to the crawler.
     pub const fn rules_count(&self) -> usize {
         self.rules.count()

@@ -67,6 +67,10 @@ impl Rules {
         self.allows.len() + self.disallows.len()
     }
 
+    pub(super) fn pattern_bytes(&self) -> usize {
+        self.allows.iter().chain(&self.disallows).map(|rule| rule.pattern.bytes()).sum()
+    }
+
     /// Decides on a path, and names the rule that decided.
     pub(super) fn decide(&self, path: &NormalPath) -> RobotsDecision {
         if self.robot.as_ref().is_some_and(|robot| robot.allowed(path.as_str())) {

@@ -289,7 +289,7 @@ fn every_answer_has_its_verdict() {
         (status(206), RobotsKind::Unreachable, Some(Cause::PartialAnswer)),
         (status(226), RobotsKind::Unreachable, Some(Cause::PartialAnswer)),
         (RobotsAnswer::OtherSite, RobotsKind::Unreachable, Some(Cause::RedirectsToOtherSite)),
-        (RobotsAnswer::Wall, RobotsKind::Denied, Some(Cause::BotWall)),
+        (RobotsAnswer::Wall, RobotsKind::Unreachable, Some(Cause::BotWall)),
         (status(304), RobotsKind::Unreachable, Some(Cause::UnexpectedStatus)),
         (status(400), RobotsKind::NoFile, None),
         (status(401), RobotsKind::Denied, Some(Cause::Unauthorized)),
@@ -338,21 +338,33 @@ fn every_2xx_is_read_and_what_was_not_read_is_no_permission() {
 }
 
 #[test]
-fn a_wall_in_place_of_robots_is_a_denial_whatever_its_status() {
+fn a_wall_in_place_of_robots_is_unreachable_and_the_third_in_a_row_a_denial() {
     let headers = HeaderMap::from_iter([(
         http::HeaderName::from_static("cf-mitigated"),
         http::HeaderValue::from_static("challenge"),
     )]);
     for status in [200, 202, 302, 304, 403, 404, 429, 500, 503] {
         let walled =
-            RobotsVerdict::of(RobotsAnswer::answered(status, &headers, Some(&b""[..])), PRODUCT_TOKEN);
+            || RobotsVerdict::of(RobotsAnswer::answered(status, &headers, Some(&b""[..])), PRODUCT_TOKEN);
         assert_eq!(
-            (walled.kind(), walled.cause()),
-            (RobotsKind::Denied, Some(RobotsCause::BotWall)),
+            (walled().kind(), walled().cause()),
+            (RobotsKind::Unreachable, Some(RobotsCause::BotWall)),
             "{status}"
         );
+        for (walls_in_row, kind) in [
+            (1, RobotsKind::Unreachable),
+            (2, RobotsKind::Unreachable),
+            (3, RobotsKind::Denied),
+            (4, RobotsKind::Denied),
+        ] {
+            let after = walled().after_walls(walls_in_row);
+            assert_eq!((after.kind(), after.cause()), (kind, walled().cause()), "{status} {walls_in_row}");
+            assert!(!after.decide("/x").is_allowed(), "{status} {walls_in_row}");
+        }
         let plain = RobotsVerdict::of(RobotsAnswer::answered(status, &HeaderMap::new(), None), PRODUCT_TOKEN);
         assert_eq!(plain.decide("/x").is_allowed(), status == 404, "{status}");
+        let kind = plain.kind();
+        assert_eq!(plain.after_walls(3).kind(), kind, "{status}");
     }
 }
 

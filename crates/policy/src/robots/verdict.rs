@@ -7,11 +7,14 @@ use http::HeaderMap;
 
 use super::decision::{RobotsCause, RobotsDecision};
 use super::file::{CrawlDelay, RobotsFile};
-use crate::outcome::{FetchOutcome, RobotsKind, VisitEnd, wall_of};
+use crate::outcome::{BLOCKS_MAX, FetchOutcome, RobotsKind, VisitEnd, wall_of};
 use crate::redirect::RedirectRefusal;
 use crate::retry::Ladder;
 use crate::time::{DAY, HOUR, later};
 
+/// Bytes of a file, or of its rules, up to which an async task may parse the file or decide on a path itself. Both take a few
+/// megabytes and milliseconds then, whatever the file says. A few per cent of real files are longer.
+pub const SHORT_BYTES_MAX: usize = 16 * 1024;
 /// Shortest time for which a copy is used, whatever its max-age says, so that a visit fetches it once.
 const COPY_AGE_MIN: Duration = HOUR;
 /// Longest time for which a copy is used (RFC 9309 §2.4).
@@ -71,8 +74,20 @@ impl RobotsVerdict {
             RobotsAnswer::Redirect(RedirectRefusal::Loop) => Self::Denied(RobotsCause::RedirectLoop),
             RobotsAnswer::Redirect(_) => Self::Denied(RobotsCause::RedirectRefused),
             RobotsAnswer::OtherSite => Self::Unreachable(RobotsCause::RedirectsToOtherSite),
-            RobotsAnswer::Wall => Self::Denied(RobotsCause::BotWall),
+            RobotsAnswer::Wall => Self::Unreachable(RobotsCause::BotWall),
             RobotsAnswer::Failed(outcome) => Self::Unreachable(cause_of(outcome)),
+        }
+    }
+
+    /// The verdict after this many bot walls in a row, this answer included. From the third on a wall counts as a denial.
+    /// Verdicts with another cause stay as they are.
+    #[must_use]
+    pub fn after_walls(self, walls_in_row: u32) -> Self {
+        match self {
+            Self::Unreachable(RobotsCause::BotWall) if walls_in_row >= BLOCKS_MAX => {
+                Self::Denied(RobotsCause::BotWall)
+            }
+            verdict => verdict,
         }
     }
 

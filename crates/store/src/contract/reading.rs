@@ -1,12 +1,19 @@
 //! Reading manifests, documents and history.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
 use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
 
 use super::{Pools, Store};
 use crate::fault::Outcome;
-use crate::model::{NamespaceCount, SemanticTypeCount, StoredManifest, VersionRecord};
+use crate::model::{
+    ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, StoredManifest, VersionRecord,
+};
 use crate::{StoreError, postgres, sqlite};
+
+/// Bytes of manifests that are read at once, as JSON; the values in memory take a few times as much.
+const BATCH_BYTES: u64 = 1024 * 1024;
 
 impl Store {
     /// Whether the database answers.
@@ -24,19 +31,85 @@ impl Store {
         reading!(self, "manifest_find", manifest::manifest_find(id))
     }
 
-    /// Those of the manifests that are in the index; one that is not returned is not to be shown any more.
+    /// Those of the manifests that are in the index, in the order in which they are given; one that is not returned is not to
+    /// be shown any more. Callers bound the memory by `manifest_batches`.
     pub async fn manifests_load(&self, ids: &[ManifestId]) -> Result<Vec<StoredManifest>, StoreError> {
-        reading!(self, "manifests_load", manifest::manifests_load(ids))
+        let mut loaded = reading!(self, "manifests_load", manifest::manifests_load(ids))?;
+        let places: HashMap<&ManifestId, usize> = ids.iter().zip(0..).collect();
+        loaded.sort_by_key(|stored| places.get(&stored.manifest.id).copied());
+        Ok(loaded)
     }
 
-    /// Manifests in the index, in the order of their ids.
+    /// The next manifests in the index, in the order of their ids: at most `max`, and at most 1 MiB of JSON or one manifest
+    /// that is larger. None are left when there are none.
     pub async fn manifests_page(
         &self,
         after: Option<&ManifestId>,
         max: u32,
     ) -> Result<Vec<StoredManifest>, StoreError> {
+        let mut after = after.cloned();
+        loop {
+            let sizes = self.manifest_sizes_after(after.as_ref(), max).await?;
+            let Some(batch) = ManifestBatch::split(sizes, BATCH_BYTES).into_iter().next() else {
+                return Ok(Vec::new());
+            };
+            let page = self.manifests_load(&batch.ids).await?;
+            if !page.is_empty() {
+                return Ok(page);
+            }
+            // All of them left the index in between.
+            after = batch.ids.last().cloned();
+        }
+    }
+
+    /// The sizes of manifests in the index, in the order of their ids.
+    pub async fn manifest_sizes_after(
+        &self,
+        after: Option<&ManifestId>,
+        max: u32,
+    ) -> Result<Vec<ManifestSize>, StoreError> {
         let after = after.map_or("", ManifestId::as_str);
-        reading!(self, "manifests_page", manifest::manifests_page(after, i64::from(max)))
+        reading!(self, "manifest_sizes_after", manifest_size::sizes_after(after, i64::from(max)))
+    }
+
+    /// The size of the current version of a manifest, also of one that left the index.
+    pub async fn manifest_size_find(&self, id: &ManifestId) -> Result<Option<ManifestSize>, StoreError> {
+        reading!(self, "manifest_size_find", manifest_size::size_find(id))
+    }
+
+    /// The size of the manifest in the index that declares a capability.
+    pub async fn manifest_size_of_capability(
+        &self,
+        id: &CapabilityId,
+    ) -> Result<Option<ManifestSize>, StoreError> {
+        reading!(self, "manifest_size_of_capability", manifest_size::size_of_capability(id))
+    }
+
+    /// The bytes of one version of a manifest.
+    pub async fn version_bytes(
+        &self,
+        id: &ManifestId,
+        hash: &ContentHash,
+    ) -> Result<Option<u64>, StoreError> {
+        reading!(self, "version_bytes", manifest_size::size_of_version(id, hash))
+    }
+
+    /// Those of the manifests that are in the index, each once, in the order in which they are given and in batches of at most
+    /// 1 MiB of JSON or one manifest that is larger.
+    pub async fn manifest_batches(&self, ids: &[ManifestId]) -> Result<Vec<ManifestBatch>, StoreError> {
+        let mut sizes = reading!(self, "manifest_batches", manifest_size::sizes_of(ids))?;
+        let mut places: HashMap<&ManifestId, usize> = HashMap::with_capacity(ids.len());
+        for (place, id) in ids.iter().enumerate() {
+            places.entry(id).or_insert(place);
+        }
+        sizes.sort_by_key(|size| places.get(&size.id).copied());
+        Ok(ManifestBatch::split(sizes, BATCH_BYTES))
+    }
+
+    /// A site's manifests that are in the index, in the order of their URLs, in the same batches.
+    pub async fn manifest_batches_of_site(&self, site: &SiteName) -> Result<Vec<ManifestBatch>, StoreError> {
+        let sizes = reading!(self, "manifest_batches_of_site", manifest_size::sizes_of_site(site))?;
+        Ok(ManifestBatch::split(sizes, BATCH_BYTES))
     }
 
     /// The manifest in the index that declares a capability.

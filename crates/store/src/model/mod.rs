@@ -28,11 +28,13 @@ pub(crate) use retention::FeedTrimmed;
 pub use retention::{FeedReader, Retained, Retention};
 pub use seed::{Seed, SeedOrigin, SeedsAdded};
 pub use site::{
-    BlockOutcome, BlockRecord, FailingSite, HostState, ResourceState, RobotsRecord, SiteState, SiteStory,
-    SiteSummary, SitesRequest, SlowSite,
+    BlockOutcome, BlockRecord, FailingSite, Hint, HostState, ResourceState, RobotsRecord, SiteState,
+    SiteStory, SiteSummary, SitesRequest, SlowSite,
 };
 pub use slots::{PathCheck, PathSlots};
-pub use stored::{NamespaceCount, SemanticTypeCount, Stats, StoredManifest, VersionRecord};
+pub use stored::{
+    ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, Stats, StoredManifest, VersionRecord,
+};
 pub use suffix::{SuffixTurn, TurnAnswer, TurnRequest};
 pub use visit::{
     ClockWrite, FetchRecord, FetchStory, Housekeeping, NextVisit, ParkedVisit, Phases, VisitProgress,

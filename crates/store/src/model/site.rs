@@ -42,9 +42,18 @@ pub struct SiteState {
     #[serde(default, skip_serializing)]
     pub broken_off: Option<Value>,
     /// URLs that were seeded or linked and never fetched.
-    pub hints: Vec<ManifestUrl>,
+    pub hints: Vec<Hint>,
     /// Retry-After of any host of the site, the latest.
     pub not_before: Option<DateTime<Utc>>,
+}
+
+/// A URL that was named and never fetched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hint {
+    /// The URL.
+    pub url: ManifestUrl,
+    /// The document that links to it; absent where it was seeded or submitted.
+    pub linked_from: Option<ManifestUrl>,
 }
 
 /// One host of a site.

@@ -1,7 +1,7 @@
 //! Manifests as they are kept, their versions, and the store in numbers.
 
 use chrono::{DateTime, Utc};
-use manifest::{ContentHash, Format, Manifest};
+use manifest::{ContentHash, Format, Manifest, ManifestId};
 use policy::{FetchOutcome, Status, VisitEnd};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,41 @@ pub struct StoredManifest {
     pub versions: u32,
     /// The document's bytes are kept.
     pub body_kept: bool,
+}
+
+/// What a manifest comes to in memory, known before it is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ManifestSize {
+    /// The manifest.
+    pub id: ManifestId,
+    /// Bytes of the normalised manifest as JSON, before compression.
+    pub bytes: u64,
+}
+
+/// Manifests that are read together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ManifestBatch {
+    /// The manifests, in the order in which they were given.
+    pub ids: Vec<ManifestId>,
+    /// Bytes of all of them.
+    pub bytes: u64,
+}
+
+impl ManifestBatch {
+    /// Divides manifests into batches of at most so many bytes. One that is larger is a batch of its own.
+    pub fn split(sizes: impl IntoIterator<Item = ManifestSize>, bytes_max: u64) -> Vec<Self> {
+        let mut batches: Vec<Self> = Vec::new();
+        for size in sizes {
+            match batches.last_mut().filter(|last| last.bytes.saturating_add(size.bytes) <= bytes_max) {
+                Some(last) => {
+                    last.bytes = last.bytes.saturating_add(size.bytes);
+                    last.ids.push(size.id);
+                }
+                None => batches.push(Self { ids: vec![size.id], bytes: size.bytes }),
+            }
+        }
+        batches
+    }
 }
 
 /// One version of a manifest.

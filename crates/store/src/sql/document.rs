@@ -7,14 +7,17 @@ use crate::fault::Outcome;
 use crate::pack::{Place, size};
 use crate::packed::PackedBody;
 
-/// Keeps a document unless it is kept already.
+/// Keeps a document. Kept bytes that are others are damaged: the new bytes, which were hashed a moment ago, replace them.
+///
+/// The row is locked only where it is written. `ON CONFLICT DO UPDATE` would lock it in every case, and saves of other
+/// visits that keep the same document would wait for the end of this one.
 pub(crate) async fn document_keep(
     connection: &mut Connection,
     hash: &ContentHash,
     document: &PackedBody,
     now_ms: i64,
 ) -> Outcome<()> {
-    sqlx::query(
+    let inserted = sqlx::query(
         "INSERT INTO document (hash, body, bytes, first_seen_at_ms, body_hash) VALUES ($1, $2, $3, $4, $5)
          ON CONFLICT (hash) DO NOTHING",
     )
@@ -22,6 +25,20 @@ pub(crate) async fn document_keep(
     .bind(document.body.as_slice())
     .bind(size(document.bytes))
     .bind(now_ms)
+    .bind(document.hash.as_str())
+    .execute(&mut *connection)
+    .await?
+    .rows_affected();
+    if inserted > 0 {
+        return Ok(());
+    }
+    sqlx::query(
+        "UPDATE document SET body = $2, bytes = $3, body_hash = $4
+         WHERE hash = $1 AND (body <> $2 OR COALESCE(body_hash, '') <> $4)",
+    )
+    .bind(hash.as_str())
+    .bind(document.body.as_slice())
+    .bind(size(document.bytes))
     .bind(document.hash.as_str())
     .execute(&mut *connection)
     .await?;

@@ -66,7 +66,7 @@ pub(crate) async fn manifest_find(
     Ok(row.map(StoredManifest::try_from).transpose()?)
 }
 
-/// Those of the listed manifests that are in the index.
+/// Those of the listed manifests that are in the index, in no order.
 pub(crate) async fn manifests_load(
     connection: &mut Connection,
     ids: &[ManifestId],
@@ -75,22 +75,6 @@ pub(crate) async fn manifests_load(
         "WHERE m.removed_at_ms IS NULL AND m.id IN (SELECT value ->> 0 FROM json_each($1))"
     ))
     .bind(names(ids.iter().map(ManifestId::as_str))?)
-    .fetch_all(&mut *connection)
-    .await?;
-    stored(rows)
-}
-
-/// Manifests in the index, in the order of their ids.
-pub(crate) async fn manifests_page(
-    connection: &mut Connection,
-    after: &str,
-    max: i64,
-) -> Outcome<Vec<StoredManifest>> {
-    let rows = sqlx::query_as(select_manifests!(
-        "WHERE m.removed_at_ms IS NULL AND m.id > $1 ORDER BY m.id LIMIT $2"
-    ))
-    .bind(after)
-    .bind(max)
     .fetch_all(&mut *connection)
     .await?;
     stored(rows)

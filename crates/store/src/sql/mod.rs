@@ -24,6 +24,7 @@ pub(crate) mod health;
 pub(crate) mod lease;
 pub(crate) mod listing;
 pub(crate) mod manifest;
+pub(crate) mod manifest_size;
 pub(crate) mod read_attempt;
 pub(crate) mod resource;
 pub(crate) mod rest;

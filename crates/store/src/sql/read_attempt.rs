@@ -10,6 +10,9 @@ use crate::model::read_attempt::REASON_CHARS_MAX;
 use crate::model::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};
 use crate::pack::{Place, json, millis, names, text};
 
+/// Tries to begin an attempt that others of the same document begin and end meanwhile.
+const BEGINS_MAX: usize = 5;
+
 /// A row as it is read back: hash, site, begin, quarantine, reason.
 type EarlierRow = (String, String, i64, Option<i64>, Option<String>);
 
@@ -87,6 +90,8 @@ async fn quarantine(connection: &mut Connection, writes: &[ReadAttemptWrite]) ->
     Ok(())
 }
 
+/// Another worker may end its attempt between the insert, which it stands against, and the search for it: then the insert is
+/// repeated.
 async fn begin(
     connection: &mut Connection,
     writes: &[ReadAttemptWrite],
@@ -100,8 +105,33 @@ async fn begin(
     if attempts.is_empty() {
         return Ok(vec![None; writes.len()]);
     }
-    let rows: Vec<Row<'_>> = attempts.values().map(|attempt| Row::begun(attempt)).collect();
-    let begun: Vec<String> = sqlx::query_scalar(
+    let begins = writes.iter().filter(|write| matches!(write, ReadAttemptWrite::Begin(_))).count();
+    let (mut begun, mut earlier) = (HashSet::new(), HashMap::new());
+    for _ in 0..BEGINS_MAX {
+        let open = |hash: &str| !begun.contains(hash) && !earlier.contains_key(hash);
+        let rows: Vec<Row<'_>> =
+            attempts.iter().filter(|(hash, _)| open(hash)).map(|(_, attempt)| Row::begun(attempt)).collect();
+        if rows.is_empty() {
+            break;
+        }
+        begun.extend(insert(connection, &rows).await?);
+        if begun.len() < begins {
+            earlier.extend(find_earlier(connection, &attempts).await?);
+        }
+    }
+    let answer = |write: &ReadAttemptWrite| match write {
+        // the first of several begins of one document in this batch is the one that was written
+        ReadAttemptWrite::Begin(attempt) if !begun.remove(attempt.hash.as_str()) => {
+            earlier.get(attempt.hash.as_str()).cloned()
+        }
+        _ => None,
+    };
+    Ok(writes.iter().map(answer).collect())
+}
+
+/// Writes the attempts that no row of the same reader version stands against; returns their hashes.
+async fn insert(connection: &mut Connection, rows: &[Row<'_>]) -> Outcome<Vec<String>> {
+    let begun = sqlx::query_scalar(
         "INSERT INTO read_attempt (hash, reader_version, site, url, began_at_ms)
          SELECT value ->> 0, CAST(value ->> 1 AS BIGINT), value ->> 2, value ->> 3, CAST(value ->> 4 AS BIGINT)
          FROM json_each($1) WHERE true
@@ -114,20 +144,10 @@ async fn begin(
     .bind(json(&rows, "batch of documents to read")?)
     .fetch_all(&mut *connection)
     .await?;
-    let mut begun: HashSet<String> = begun.into_iter().collect();
-    let begins = writes.iter().filter(|write| matches!(write, ReadAttemptWrite::Begin(_))).count();
-    let earlier = if begun.len() == begins { HashMap::new() } else { earlier(connection, &attempts).await? };
-    let answer = |write: &ReadAttemptWrite| match write {
-        // the first of several begins of one document in this batch is the one that was written
-        ReadAttemptWrite::Begin(attempt) if !begun.remove(attempt.hash.as_str()) => {
-            earlier.get(attempt.hash.as_str()).cloned()
-        }
-        _ => None,
-    };
-    Ok(writes.iter().map(answer).collect())
+    Ok(begun)
 }
 
-async fn earlier(
+async fn find_earlier(
     connection: &mut Connection,
     attempts: &BTreeMap<&str, &ReadAttempt>,
 ) -> Outcome<HashMap<String, EarlierAttempt>> {

@@ -6,7 +6,7 @@ use sqlx::QueryBuilder;
 use super::{Connection, Database, document, listed};
 use crate::StoreError;
 use crate::fault::Outcome;
-use crate::model::ResourceState;
+use crate::model::{Hint, ResourceState};
 use crate::pack::{Place, count, counted, json, millis, millis_of, names, text_of};
 use crate::packed::PackedBody;
 use crate::plan::Part;
@@ -34,7 +34,7 @@ pub(crate) struct ResourceRow {
 /// A resource that was fetched, or a URL that is only known of.
 pub(crate) enum Known {
     Fetched(Box<ResourceState>),
-    Hint(manifest::ManifestUrl),
+    Hint(Hint),
 }
 
 impl TryFrom<ResourceRow> for Known {
@@ -44,7 +44,8 @@ impl TryFrom<ResourceRow> for Known {
         let place = Place::new("resource", &row.id);
         let url = place.parse("url", &row.url)?;
         let (Some(outcome), Some(fetched_at_ms)) = (row.outcome, row.fetched_at_ms) else {
-            return Ok(Self::Hint(url));
+            let linked_from = place.parse_of("linked_from", row.linked_from.as_ref())?;
+            return Ok(Self::Hint(Hint { url, linked_from }));
         };
         Ok(Self::Fetched(Box::new(ResourceState {
             url,

@@ -107,7 +107,7 @@ pub(crate) async fn states_load(
         let Some(state) = states.get_mut(&row.site) else { continue };
         match Known::try_from(row)? {
             Known::Fetched(resource) => state.resources.push(*resource),
-            Known::Hint(url) => state.hints.push(url),
+            Known::Hint(hint) => state.hints.push(hint),
         }
     }
     Ok(states)

@@ -141,7 +141,7 @@ async fn known_load(connection: &mut Connection, sites: Vec<&str>) -> Outcome<Ha
             KnownResource::Fetched(resource) => {
                 of_site.resources.insert(ManifestId::of(&resource.url), *resource);
             }
-            KnownResource::Hint(url) => of_site.hints.push(ManifestId::of(&url)),
+            KnownResource::Hint(hint) => of_site.hints.push(ManifestId::of(&hint.url)),
         }
     }
     // A manifest has a resource, so that nothing is asked about sites without any.

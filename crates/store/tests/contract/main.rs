@@ -103,16 +103,18 @@ macro_rules! contract_tests {
             feedback::{
                 feedback_is_kept_once_told_and_removed, feedback_has_caps, a_day_has_one_salt_and_yesterday_none,
             },
-            read_attempts::{
+            read_attempts::{a_begin_without_an_earlier_attempt_wrote_its_own,
                 an_attempt_stands_until_its_document_is_read, a_quarantined_document_is_read_again_by_another_version_only,
                 a_block_and_time_remove_attempts,
             },
             reading::{
-                manifests_are_paged_by_id, sites_are_paged_and_filtered, stats_count_what_is_there,
+                manifests_are_paged_by_id, pages_of_manifests_are_bounded_by_bytes,
+                a_batch_keeps_the_order_that_was_asked_for, sites_are_paged_and_filtered, stats_count_what_is_there,
                 dialects_and_new_sites_are_told, semantic_types_are_counted_once_a_capability, the_last_hours_and_the_workers_are_told, the_next_due_site_is_known,
                 paths_are_told_of_sites_that_have_manifests,
                 what_is_not_there_is_none, a_damaged_row_is_named,
                 a_document_that_is_not_what_its_hash_says_is_never_handed_out,
+                a_damaged_document_is_replaced_when_it_is_fetched_again,
             },
         }
     };

@@ -35,6 +35,27 @@ pub(crate) async fn an_attempt_stands_until_its_document_is_read(Db { store, .. 
     Ok(())
 }
 
+/// Two workers begin and end attempts of one document: whoever is not referred to an earlier attempt has one of its own.
+pub(crate) async fn a_begin_without_an_earlier_attempt_wrote_its_own(Db { store, .. }: Db) -> Result<()> {
+    let end = || ReadAttemptWrite::End { hash: ContentHash::of(b"one") };
+    let worker = |host: &'static str| {
+        let store = store.clone();
+        async move {
+            for round in 0..150 {
+                if store.read_attempts_write(&[begin("one", host)]).await?[0].is_none() {
+                    let seen = store.read_attempts_write(&[begin("one", "c.example")]).await?;
+                    let by = seen[0].as_ref().map(|earlier| earlier.site.clone());
+                    anyhow::ensure!(by == Some(site(host)), "round {round} of {host}: {by:?}");
+                    store.read_attempts_write(&[end()]).await?;
+                }
+            }
+            Ok(())
+        }
+    };
+    futures::try_join!(worker("a.example"), worker("b.example"))?;
+    Ok(())
+}
+
 pub(crate) async fn a_quarantined_document_is_read_again_by_another_version_only(
     Db { store, .. }: Db,
 ) -> Result<()> {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use chrono::TimeDelta;
-use manifest::{CapabilityId, ContentHash, Format, ManifestId};
+use manifest::{CapabilityId, ContentHash, Format, Manifest, ManifestId};
 use policy::{FetchOutcome, Status, VisitEnd};
 use store::{
-    Backend, FeedPosition, PathCheck, PathSlots, SitesRequest, StoreError, VisitRecord, VisitsOfHour,
-    WorkerLoad,
+    Backend, FeedPosition, FetchRecord, PathCheck, PathSlots, SitesRequest, StoreError, VisitRecord,
+    VisitsOfHour, WorkerLoad,
 };
 
 use crate::build::{
@@ -35,6 +35,64 @@ pub(crate) async fn manifests_are_paged_by_id(Db { store, .. }: Db) -> Result<()
         store.manifests_load(&ids).await?.into_iter().map(|stored| stored.manifest.id).collect();
     loaded.sort_unstable();
     assert_eq!(loaded, ids);
+    Ok(())
+}
+
+/// A manifest that comes to so many bytes.
+fn of_bytes(name: &str, bytes: usize) -> FetchRecord {
+    let mut fetch = found(&format!("https://{name}/agent.json"), name, &["book"], start());
+    if let Some(manifest) = &mut fetch.manifest {
+        manifest.description = Some("x".repeat(bytes));
+    }
+    fetch
+}
+
+pub(crate) async fn pages_of_manifests_are_bounded_by_bytes(Db { store, .. }: Db) -> Result<()> {
+    for (number, bytes) in [400_000, 400_000, 400_000, 3_000_000, 400_000, 1_000].into_iter().enumerate() {
+        let name = format!("s{number}.example");
+        visited(&store, &name, start(), vec![of_bytes(&name, bytes)]).await?;
+    }
+    let mut ids: Vec<ManifestId> = Vec::new();
+    loop {
+        let page = store.manifests_page(ids.last(), 100).await?;
+        if page.is_empty() {
+            break;
+        }
+        let bytes: usize =
+            page.iter().map(|stored| json(&stored.manifest).map(|json| json.len())).sum::<Result<_>>()?;
+        assert!(page.len() == 1 || bytes <= 1024 * 1024, "{} manifests of {bytes} bytes", page.len());
+        ids.extend(page.into_iter().map(|stored| stored.manifest.id));
+    }
+    assert_eq!(ids.len(), 6);
+    let sizes = store.manifest_sizes_after(None, 100).await?;
+    assert_eq!(sizes.len(), 6);
+    for size in sizes {
+        let stored = store.manifest_find(&size.id).await?.context("a manifest")?;
+        assert_eq!(size.bytes, json(&stored.manifest)?.len() as u64, "known before it is read");
+    }
+    Ok(())
+}
+
+fn json(manifest: &Manifest) -> Result<Vec<u8>> {
+    Ok(serde_json::to_vec(manifest)?)
+}
+
+pub(crate) async fn a_batch_keeps_the_order_that_was_asked_for(Db { store, .. }: Db) -> Result<()> {
+    let mut ids = Vec::new();
+    for number in 0..6 {
+        let name = format!("s{number}.example");
+        visited(&store, &name, start(), vec![of_bytes(&name, 400_000)]).await?;
+        ids.push(ManifestId::of(&url(&format!("https://{name}/agent.json"))));
+    }
+    ids.sort();
+    ids.reverse();
+    let unknown = ManifestId::of(&url("https://none.example/agent.json"));
+    let wanted: Vec<ManifestId> = ids.iter().chain([&unknown, &ids[0]]).cloned().collect();
+    let batches = store.manifest_batches(&wanted).await?;
+    assert_eq!(batches.iter().map(|batch| batch.ids.len()).collect::<Vec<_>>(), [2, 2, 2]);
+    assert_eq!(batches.iter().flat_map(|batch| batch.ids.clone()).collect::<Vec<_>>(), ids);
+    let loaded = store.manifests_load(&ids).await?;
+    assert_eq!(loaded.into_iter().map(|stored| stored.manifest.id).collect::<Vec<_>>(), ids);
     Ok(())
 }
 
@@ -244,6 +302,30 @@ pub(crate) async fn a_document_that_is_not_what_its_hash_says_is_never_handed_ou
         };
         assert_eq!(id, hash.as_str());
         assert!(!error.is_transient());
+    }
+    Ok(())
+}
+
+/// A damaged document that is fetched again with the same bytes is replaced, whatever column was damaged.
+pub(crate) async fn a_damaged_document_is_replaced_when_it_is_fetched_again(db: Db) -> Result<()> {
+    const AT: &str = "https://sky.example/agent.json";
+    let hash = ContentHash::of(&body("one"));
+    let save = async |at| {
+        let token = leased(&db.store, "sky.example", at).await?.token;
+        let record = visit("sky.example", at, vec![found(AT, "one", &["book"], at)]);
+        anyhow::Ok(db.store.visit_save(&token, &record).await?)
+    };
+    save(start()).await?;
+    let bytes = match db.store.backend() {
+        Backend::Postgres => "decode('00', 'hex')",
+        Backend::Sqlite => "x'00'",
+    };
+    let damages = [format!("body = {bytes}"), "body_hash = 'ffff'".to_owned()];
+    for (day, damage) in (1..).zip(damages) {
+        db.execute(&format!("UPDATE document SET {damage}")).await?;
+        assert!(db.store.document_find(&hash).await.is_err(), "{damage}");
+        save(start() + TimeDelta::days(day)).await?;
+        assert_eq!(db.store.document_find(&hash).await?, Some(body("one")), "{damage}");
     }
     Ok(())
 }

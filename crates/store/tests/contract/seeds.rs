@@ -3,7 +3,7 @@
 use anyhow::Result;
 use chrono::TimeDelta;
 use serde_json::json;
-use store::{ParkedVisit, Seed, SeedOrigin, SeedsAdded};
+use store::{Hint, ParkedVisit, Seed, SeedOrigin, SeedsAdded};
 
 use crate::build::{later, lease, request, seed, site, start, url, visited};
 use crate::harness::Db;
@@ -23,7 +23,7 @@ pub(crate) async fn the_same_seeds_change_nothing(Db { store, .. }: Db) -> Resul
     assert_eq!(hosts, ["www.xn--bcher-kva.example", "xn--bcher-kva.example"]);
     assert!(books.hosts.iter().all(|host| host.seeded) && books.hints.is_empty());
     let shop = lease(&store, "shop.example", later(6)).await?.site;
-    assert_eq!(shop.hints, [url("https://shop.example/agents.json")]);
+    assert_eq!(shop.hints, [Hint { url: url("https://shop.example/agents.json"), linked_from: None }]);
     assert!(shop.resources.is_empty(), "a hint is no resource before it was fetched");
     store.site_block(&site("shop.example"), "asked by mail", later(7)).await?;
     assert_eq!(store.seeds_add(&seeds, later(8)).await?, added(0, 2, 2));

@@ -50,10 +50,9 @@ pub(crate) async fn a_visit_is_kept_with_all_it_found(Db { store, .. }: Db) -> R
     let capability = CapabilityId::of_key(&format!("{AT}#awp:cancel"));
     assert_eq!(store.manifest_of_capability(&capability).await?, Some(stored.clone()));
     assert_eq!(store.manifests_of_site(&site("sky.example")).await?, [stored]);
-    assert_eq!(
-        lease(&store, "other.example", later(1)).await?.site.hints,
-        [url("https://other.example/a.json")]
-    );
+    let hints = lease(&store, "other.example", later(1)).await?.site.hints;
+    assert_eq!((hints.len(), &hints[0].url), (1, &url("https://other.example/a.json")));
+    assert_eq!(hints[0].linked_from.as_ref().map(|from| from.site()), Some(site("sky.example")));
 
     let story = store.site_story(&site("sky.example"), 10).await?.context("the story")?;
     assert_eq!(story.summary.formats, [manifest::Format::Awp]);

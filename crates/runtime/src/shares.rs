@@ -5,12 +5,15 @@
 //! larger than one client's limit can still be read.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bits of an IPv6 address that name a customer rather than one of its machines.
+const IPV6_CUSTOMER_BITS: u32 = 64;
 
 /// One kind of thing that is shared.
 #[derive(Debug)]
-pub(crate) struct Shares {
+pub struct Shares {
     all_max: usize,
     state: Mutex<State>,
 }
@@ -24,7 +27,7 @@ struct State {
 
 /// Whose limit is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Full {
+pub enum Full {
     /// This client's own.
     Client,
     /// That of all clients together.
@@ -33,51 +36,52 @@ pub(crate) enum Full {
 
 /// What one client holds; given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub struct Share {
     of: Arc<Shares>,
     client: IpAddr,
     amount: usize,
 }
 
 impl Shares {
-    pub(crate) fn new(all_max: usize, client_max: usize) -> Arc<Self> {
+    /// Limits for all clients together, and for each.
+    pub fn new(all_max: usize, client_max: usize) -> Arc<Self> {
         let state = State { client_max, all: 0, by_client: HashMap::new() };
         Arc::new(Self { all_max, state: Mutex::new(state) })
     }
 
     /// Another limit for each client, for what is taken from now on.
-    pub(crate) fn set_client_max(&self, client_max: usize) {
+    pub fn set_client_max(&self, client_max: usize) {
         self.state().client_max = client_max;
     }
 
     /// Takes a share for a client, if its limit and that of all leave room for it.
-    pub(crate) fn take(self: &Arc<Self>, client: IpAddr, amount: usize) -> Result<Share, Full> {
+    pub fn take(self: &Arc<Self>, client: IpAddr, amount: usize) -> Result<Share, Full> {
         let mut share = Share { of: Arc::clone(self), client, amount: 0 };
         share.grow(amount)?;
         Ok(share)
     }
 
     /// What all clients hold together.
-    pub(crate) fn taken(&self) -> usize {
+    pub fn taken(&self) -> usize {
         self.state().all
     }
 
     /// Whether a client holds its fair part of what is taken, or more: all of it, divided by the clients that hold some.
-    /// Whoever holds nothing does not.
-    pub(crate) fn has_fair_part(&self, client: IpAddr) -> bool {
+    /// A client that holds nothing does not.
+    pub fn has_fair_part(&self, client: IpAddr) -> bool {
         let state = self.state();
         let held = state.by_client.get(&client).copied().unwrap_or(0);
         held > 0 && held.saturating_mul(state.by_client.len()) >= state.all
     }
 
     /// Whether a client can take nothing more.
-    pub(crate) fn is_at_limit(&self, client: IpAddr) -> bool {
+    pub fn is_at_limit(&self, client: IpAddr) -> bool {
         let state = self.state();
         state.by_client.get(&client).is_some_and(|held| *held >= state.client_max)
     }
 
-    /// Whether nobody can take anything more.
-    pub(crate) fn is_used_up(&self) -> bool {
+    /// Whether no client can take anything more.
+    pub fn is_used_up(&self) -> bool {
         self.taken() >= self.all_max
     }
 
@@ -88,7 +92,7 @@ impl Shares {
 
 impl Share {
     /// Takes more of the same.
-    pub(crate) fn grow(&mut self, more: usize) -> Result<(), Full> {
+    pub fn grow(&mut self, more: usize) -> Result<(), Full> {
         let mut state = self.of.state();
         let held = state.by_client.get(&self.client).copied().unwrap_or(0);
         let holds_others = held > self.amount;
@@ -120,6 +124,17 @@ impl Drop for Share {
     }
 }
 
+/// What counts as one client: an IPv4 address, or the part of an IPv6 address that names a customer.
+pub fn customer(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => IpAddr::V4(v4),
+        IpAddr::V6(v6) => {
+            let mask = u128::MAX << (128 - IPV6_CUSTOMER_BITS);
+            IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & mask))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,7 +161,7 @@ mod tests {
     fn the_first_share_of_a_client_may_be_larger_than_its_limit() {
         let shares = Shares::new(10, 4);
         let mut large = shares.take(client(1), 9).unwrap();
-        assert_eq!(large.grow(2), Ok(()), "nobody else holds anything");
+        assert_eq!(large.grow(2), Ok(()), "no other client holds anything");
         assert_eq!(shares.take(client(1), 1).unwrap_err(), Full::Client);
         assert_eq!(shares.take(client(2), 1).unwrap_err(), Full::All);
         drop(large);
@@ -158,7 +173,7 @@ mod tests {
     #[test]
     fn a_fair_part_is_what_is_taken_divided_by_those_who_hold_some() {
         let shares = Shares::new(1_000, 1_000);
-        assert!(!shares.has_fair_part(client(1)), "whoever holds nothing has none");
+        assert!(!shares.has_fair_part(client(1)), "a client that holds nothing has none");
         let greedy: Vec<_> = (0..90).map(|_| shares.take(client(1), 1).unwrap()).collect();
         assert!(shares.has_fair_part(client(1)), "alone, it holds everything");
         let _modest: Vec<_> = (0..10).map(|_| shares.take(client(2), 1).unwrap()).collect();

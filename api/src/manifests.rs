@@ -1,0 +1,240 @@
+//! Stored manifests, read for clients within a bounded amount of memory.
+//!
+//! This is the only place of the interface that reads manifests for answers; exports, which have limits of their own, are the
+//! other one (see `routes::export`). Before a manifest is read, its size is known and a permit for as many bytes is taken; the
+//! permit is held as long as the manifest. Small manifests have permits of their own, so that large ones never delay them.
+//! Clients get permits in turn (see `fair`). An answer that waits for too long is turned away.
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
+use store::{ManifestBatch, SiteStory, StoredManifest};
+
+use crate::app::App;
+use crate::client::Client;
+use crate::fair::{FairPermits, Permit};
+use crate::guard::no_room;
+use crate::problem::Problem;
+use runtime::{Full, Share};
+
+/// What counts as small: most manifests have a few KiB.
+const SMALL_BYTES: u64 = 256 * 1024;
+/// Bytes of small manifests that are held at once: 64 of the largest of them.
+const SMALL_TOTAL_BYTES: usize = 16 * 1024 * 1024;
+/// Fewest bytes that one counts as, for what is held beside the manifest: as many fit as requests may be under way.
+const LEAST_BYTES: u64 = 32 * 1024;
+/// Bytes of large manifests that are held at once, for each core, of which two to four count. The largest manifest counts as
+/// all of them.
+const LARGE_BYTES_PER_CORE: usize = 16 * 1024 * 1024;
+const CORES: (usize, usize) = (2, 4);
+/// What the story of a site counts as: its visits and its hosts.
+const STORY_BYTES: u64 = 128 * 1024;
+/// Longest wait for a permit: less than the deadline of a request.
+const WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// The permits of this process, in bytes.
+#[derive(Debug)]
+pub(crate) struct ManifestPermits {
+    small: FairPermits,
+    large: FairPermits,
+}
+
+impl ManifestPermits {
+    pub(crate) fn for_this_machine() -> Self {
+        let (least, most) = CORES;
+        let cores =
+            std::thread::available_parallelism().map_or(least, |cores| cores.get().clamp(least, most));
+        Self {
+            small: FairPermits::new(SMALL_TOTAL_BYTES),
+            large: FairPermits::new(cores * LARGE_BYTES_PER_CORE),
+        }
+    }
+
+    /// Waits for a permit for so many bytes.
+    pub(crate) async fn acquire(&self, client: Client, bytes: u64) -> Result<Permit, Problem> {
+        let permits = if bytes <= SMALL_BYTES { &self.small } else { &self.large };
+        let amount = usize::try_from(bytes.max(LEAST_BYTES)).unwrap_or(usize::MAX);
+        let permit = tokio::time::timeout(WAIT_MAX, permits.acquire(client.address, amount)).await;
+        permit.map_err(|_| no_room("bytes", Full::All))?.map_err(|error| Problem::internal(&error))
+    }
+}
+
+/// What was read, with the permit for its bytes.
+#[derive(Debug)]
+pub(crate) struct Permitted<T> {
+    value: T,
+    permit: Permit,
+}
+
+impl<T> Deref for Permitted<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> Permitted<T> {
+    /// Takes it apart. The permit is to be held as long as the value.
+    pub(crate) fn into_parts(self) -> (T, Permit) {
+        (self.value, self.permit)
+    }
+}
+
+/// Reads manifests for one client.
+#[derive(Clone, Copy)]
+pub(crate) struct Manifests<'a> {
+    app: &'a App,
+    client: Client,
+}
+
+impl<'a> Manifests<'a> {
+    pub(crate) const fn new(app: &'a App, client: Client) -> Self {
+        Self { app, client }
+    }
+
+    /// The current version of a manifest, also of one that left the index.
+    pub(crate) async fn find(self, id: &ManifestId) -> Result<Option<Permitted<StoredManifest>>, Problem> {
+        let Some(size) = self.app.store().manifest_size_find(id).await? else { return Ok(None) };
+        let permit = self.permit(size.bytes).await?;
+        let found = self.app.store().manifest_find(id).await?;
+        Ok(found.map(|value| Permitted { value, permit }))
+    }
+
+    /// Whether there is such a manifest, or was.
+    pub(crate) async fn has(self, id: &ManifestId) -> Result<bool, Problem> {
+        Ok(self.app.store().manifest_size_find(id).await?.is_some())
+    }
+
+    /// The manifest that declares a capability.
+    pub(crate) async fn of_capability(
+        self,
+        id: &CapabilityId,
+    ) -> Result<Option<Permitted<StoredManifest>>, Problem> {
+        let Some(size) = self.app.store().manifest_size_of_capability(id).await? else { return Ok(None) };
+        let permit = self.permit(size.bytes).await?;
+        let found = self.app.store().manifest_of_capability(id).await?;
+        Ok(found.map(|value| Permitted { value, permit }))
+    }
+
+    /// Two versions of a manifest; `None` where one of them is not kept any more.
+    pub(crate) async fn versions(
+        self,
+        id: &ManifestId,
+        hashes: [&ContentHash; 2],
+    ) -> Result<Option<Permitted<[Manifest; 2]>>, Problem> {
+        let store = self.app.store();
+        let mut bytes = 0_u64;
+        for hash in hashes {
+            let Some(of_version) = store.version_bytes(id, hash).await? else { return Ok(None) };
+            bytes = bytes.saturating_add(of_version);
+        }
+        let permit = self.permit(bytes).await?;
+        let [first, second] = hashes;
+        let (first, second) = (store.version_find(id, first).await?, store.version_find(id, second).await?);
+        let (Some(first), Some(second)) = (first, second) else { return Ok(None) };
+        Ok(Some(Permitted { value: [first, second], permit }))
+    }
+
+    /// What happened at a site, without its manifests.
+    pub(crate) async fn story(
+        self,
+        site: &SiteName,
+        visits_max: u32,
+    ) -> Result<Option<Permitted<SiteStory>>, Problem> {
+        let permit = self.permit(STORY_BYTES).await?;
+        let story = self.app.store().site_story(site, visits_max).await?;
+        Ok(story.map(|value| Permitted { value, permit }))
+    }
+
+    /// What happened at a site, and each of its manifests in the order of their URLs. One permit serves for all: who holds one
+    /// never waits for another.
+    pub(crate) async fn site(
+        self,
+        site: &SiteName,
+        visits_max: u32,
+        mut visit: impl FnMut(StoredManifest),
+    ) -> Result<Option<Permitted<SiteStory>>, Problem> {
+        let batches = self.app.store().manifest_batches_of_site(site).await?;
+        let largest = batches.iter().map(|batch| batch.bytes).max().unwrap_or(0);
+        let permit = self.permit(STORY_BYTES.saturating_add(largest)).await?;
+        let Some(value) = self.app.store().site_story(site, visits_max).await? else { return Ok(None) };
+        for batch in batches {
+            self.app.store().manifests_load(&batch.ids).await?.into_iter().for_each(&mut visit);
+        }
+        Ok(Some(Permitted { value, permit }))
+    }
+
+    /// Each of a site's manifests in the order of their URLs.
+    pub(crate) async fn each_of_site(
+        self,
+        site: &SiteName,
+        visit: impl FnMut(StoredManifest),
+    ) -> Result<(), Problem> {
+        let batches = self.app.store().manifest_batches_of_site(site).await?;
+        self.each_in(batches, visit).await
+    }
+
+    /// Visits each of those manifests that are in the index, in the order in which they are given.
+    pub(crate) async fn each_of(
+        self,
+        ids: &[ManifestId],
+        visit: impl FnMut(StoredManifest),
+    ) -> Result<(), Problem> {
+        let batches = self.app.store().manifest_batches(ids).await?;
+        self.each_in(batches, visit).await
+    }
+
+    /// The ids of manifests in the index, in their order.
+    pub(crate) async fn ids_after(
+        self,
+        after: Option<&ManifestId>,
+        max: u32,
+    ) -> Result<Vec<ManifestId>, Problem> {
+        let sizes = self.app.store().manifest_sizes_after(after, max).await?;
+        Ok(sizes.into_iter().map(|size| size.id).collect())
+    }
+
+    async fn each_in(
+        self,
+        batches: Vec<ManifestBatch>,
+        mut visit: impl FnMut(StoredManifest),
+    ) -> Result<(), Problem> {
+        for batch in batches {
+            let permit = self.permit(batch.bytes).await?;
+            self.app.store().manifests_load(&batch.ids).await?.into_iter().for_each(&mut visit);
+            drop(permit);
+        }
+        Ok(())
+    }
+
+    /// The bytes of a manifest's document as published, with the share of its client that they are counted by, which is taken
+    /// before they are read.
+    pub(crate) async fn document(self, manifest: &Manifest) -> Result<Option<(Vec<u8>, Share)>, Problem> {
+        let full = |full| no_room("bytes", full);
+        let announced = usize::try_from(manifest.served.bytes).unwrap_or(usize::MAX);
+        let mut share = self.app.buffered().take(self.client.address, announced).map_err(full)?;
+        let document = self.app.store().document_find(&manifest.content_hash).await?;
+        let Some(document) = document else { return Ok(None) };
+        share.grow(document.len().saturating_sub(announced)).map_err(full)?;
+        Ok(Some((document, share)))
+    }
+
+    /// A permit for so many bytes. None for a client that could not be sent the answer.
+    async fn permit(self, bytes: u64) -> Result<Permit, Problem> {
+        self.has_room()?;
+        let permit = self.app.manifest_permits().acquire(self.client, bytes).await?;
+        self.has_room()?;
+        Ok(permit)
+    }
+
+    fn has_room(self) -> Result<(), Problem> {
+        let is_at_limit = self.app.buffered().is_at_limit(self.client.address);
+        if is_at_limit { Err(no_room("bytes", Full::Client)) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+#[path = "manifests_tests.rs"]
+mod tests;

@@ -1,0 +1,252 @@
+//! Routes that read manifests, over a store with small and large ones.
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{Request, StatusCode};
+use chrono::{DateTime, TimeDelta, Utc};
+use http_body_util::BodyExt as _;
+use indexer::{IndexBuilder, IndexConfig};
+use manifest::{Capability, CapabilityKind, Discovery, Format, ManifestUrl};
+use policy::{FetchOutcome, Status, VisitEnd};
+use serde_json::{Value, json};
+use store::{FetchRecord, LeaseRequest, NextVisit, PathSlots, Phases, Seed, VisitRecord, WorkerId};
+use tokio::task::JoinSet;
+use tower::ServiceExt as _;
+
+use super::*;
+use crate::limits::LimitsConfig;
+use crate::pace::Patience;
+use crate::test_app;
+
+struct World {
+    app: App,
+    router: Router,
+    _dir: tempfile::TempDir,
+}
+
+fn now() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_795_244_400, 0).unwrap()
+}
+
+fn client(number: u8) -> Client {
+    Client { address: [192, 0, 2, number].into(), is_local: false }
+}
+
+fn url_of(name: &str) -> ManifestUrl {
+    ManifestUrl::parse(&format!("https://{name}.example/agent.json")).unwrap()
+}
+
+fn capability_of(name: &str) -> CapabilityId {
+    declared(name, 0).capabilities[0].id.clone()
+}
+
+/// A manifest with one capability whose parameters take so many bytes.
+fn declared(name: &str, bytes: usize) -> Manifest {
+    let url = url_of(name);
+    let body = format!("the document of {name}").into_bytes();
+    let mut manifest: Manifest = serde_json::from_value(json!({
+        "id": ManifestId::of(&url), "content_hash": ContentHash::of(&body), "url": url, "origin": url.origin(),
+        "discovery": "well_known",
+        "detection": {"format": "awp", "strength": "strong", "evidence": ["awp_version is \"0.1\""]},
+    }))
+    .unwrap();
+    let kind = CapabilityKind::Action;
+    let mut capability = Capability::new(&url, Format::Awp, "book", "book", kind, "/actions/book".to_owned());
+    capability.parameters = Some(json!({"type": "object", "description": "x".repeat(bytes)}));
+    capability.invocation.url = Some(format!("https://{name}.example/book"));
+    capability.invocation.method = Some("POST".to_owned());
+    manifest.capabilities.push(capability);
+    manifest
+}
+
+impl World {
+    async fn new(sites: &[(&str, usize)]) -> Self {
+        let few = LimitsConfig { reads_burst: 10_000.try_into().unwrap(), ..LimitsConfig::default() };
+        let (app, dir) = test_app::app(few, Patience::default()).await;
+        for (name, bytes) in sites {
+            visit(&app, name, declared(name, *bytes)).await;
+        }
+        let index_dir = IndexConfig::in_data_dir(dir.path()).dir;
+        let builder = IndexBuilder::begin(&index_dir, &app.store().feed_id().await.unwrap()).unwrap();
+        let mut after = None;
+        while let page = app.store().manifests_page(after.as_ref(), 100).await.unwrap()
+            && !page.is_empty()
+        {
+            after = page.last().map(|stored| stored.manifest.id.clone());
+            for stored in &page {
+                builder.add(stored).unwrap();
+            }
+        }
+        builder.finish(app.store().feed_head().await.unwrap()).unwrap();
+        app.refresh_index();
+        let router = crate::app::router(&app);
+        Self { app, router, _dir: dir }
+    }
+
+    async fn send(&self, client: Client, request: http::request::Builder, body: &str) -> (StatusCode, Value) {
+        let mut request = request.header("host", "localhost").body(Body::from(body.to_owned())).unwrap();
+        request.extensions_mut().insert(ConnectInfo(std::net::SocketAddr::new(client.address, 4711)));
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let status = response.status();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        (status, serde_json::from_slice(&body).unwrap_or_default())
+    }
+}
+
+/// Saves a visit that found a manifest.
+async fn visit(app: &App, name: &str, manifest: Manifest) {
+    let host = url_of(name).host();
+    let seed = Seed { revisit_now: true, ..Seed::of_host(host.clone()) };
+    app.store().seeds_add(&[seed], now()).await.unwrap();
+    let mut request = LeaseRequest::due_now(WorkerId::new("tests"), 1, now());
+    request.only = Some(vec![host.site()]);
+    let leased = app.store().sites_lease(&request, now()).await.unwrap();
+    let body = format!("the document of {name}").into_bytes();
+    let fetch = FetchRecord {
+        url: url_of(name),
+        final_url: None,
+        discovery: Discovery::WellKnown,
+        linked_from: None,
+        outcome: FetchOutcome::Found,
+        reason: None,
+        robots_rule: None,
+        status: Some(200),
+        headers: Vec::new(),
+        etag: None,
+        last_modified: None,
+        cache: None,
+        fresh_until: None,
+        content_hash: Some(manifest.content_hash.clone()),
+        bytes: body.len() as u64,
+        body: Some(body),
+        store_body: true,
+        manifest: Some(Box::new(manifest)),
+        at: now(),
+        duration_ms: 1,
+        address: None,
+    };
+    let record = VisitRecord {
+        site: host.site(),
+        started_at: now() - TimeDelta::seconds(3),
+        ended_at: now(),
+        end: VisitEnd::Completed,
+        status: Status::Fresh,
+        next_visit: NextVisit { at: now() + TimeDelta::days(7), reason: "nothing changed".into() },
+        requests: 1,
+        robots: Vec::new(),
+        fetches: vec![fetch],
+        changed_any: true,
+        paths_checked: PathSlots::new(),
+        failures_in_row: 0,
+        negatives_in_row: 0,
+        new_seeds: Vec::new(),
+        phases: Phases { dns_ms: 1, connect_ms: 2, tls_ms: 3, ttfb_ms: 4, body_ms: 5 },
+        bytes_in: 1_234,
+        crawler_version: "0.1.0".into(),
+    };
+    app.store().visit_save(&leased[0].token, &record).await.unwrap();
+}
+
+/// Every request that reads the manifest of a site.
+fn reading(name: &str) -> Vec<(&'static str, String, String)> {
+    let (manifest, capability, site) =
+        (ManifestId::of(&url_of(name)), capability_of(name), format!("{name}.example"));
+    let url = url_of(name);
+    let get = |path: String| ("GET", path, String::new());
+    vec![
+        get(format!("/capabilities/{capability}")),
+        get(format!("/capabilities/{capability}/tool")),
+        get(format!("/manifests/{manifest}")),
+        get(format!("/manifests/{manifest}/raw")),
+        get(format!("/manifests/{manifest}/diff")),
+        get(format!("/sites/{site}")),
+        get(format!("/sites/{site}/ai-catalog.json")),
+        get(format!("/sites/{site}/ard.json")),
+        get(format!("/search?site={site}&view=full")),
+        get("/agents".to_owned()),
+        get("/agents?filter=metadata.entry%20%3D%20%27manifest%27".to_owned()),
+        get("/v0.1/servers".to_owned()),
+        get(format!("/tools/get_site?domain={site}")),
+        get(format!("/tools/get_capability?id={capability}")),
+        get(format!("/tools/find_capability?site={site}&include_schemas=true")),
+        ("POST", "/tools/validate_manifest".to_owned(), json!({"url": url}).to_string()),
+        ("POST", format!("/validate?url={url}"), String::new()),
+        ("POST", "/search".to_owned(), json!({"query": {"text": "book"}}).to_string()),
+    ]
+}
+
+/// Sends all requests at once, each as another client.
+async fn all_at_once(
+    world: &std::sync::Arc<World>,
+    requests: Vec<(&'static str, String, String)>,
+) -> Vec<(String, StatusCode)> {
+    let mut sent = JoinSet::new();
+    for ((method, path, body), number) in requests.into_iter().zip((1..100_u8).cycle()) {
+        let world = std::sync::Arc::clone(world);
+        sent.spawn(async move {
+            let mut request = Request::builder().method(method).uri(&path);
+            if !body.is_empty() {
+                request = request.header("content-type", "application/json");
+            }
+            let (status, _) = world.send(client(number), request, &body).await;
+            (format!("{method} {path}"), status)
+        });
+    }
+    sent.join_all().await
+}
+
+#[tokio::test]
+async fn large_manifests_are_read_by_no_route_without_a_permit() {
+    let world = std::sync::Arc::new(World::new(&[("large", 400_000)]).await);
+    let all = world.app.manifest_permits().acquire(client(200), u64::MAX).await.unwrap();
+    for (request, status) in all_at_once(&world, reading("large")).await {
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{request}");
+    }
+    drop(all);
+    for (request, status) in all_at_once(&world, reading("large")).await {
+        assert_eq!(status, StatusCode::OK, "{request}");
+    }
+    let again = world.app.manifest_permits().acquire(client(200), u64::MAX).await;
+    assert!(again.is_ok(), "every permit was given back");
+}
+
+#[tokio::test]
+async fn a_hundred_requests_at_once_for_small_sites_are_answered_while_large_ones_wait() {
+    let world = std::sync::Arc::new(World::new(&[("large", 400_000), ("small", 2_000)]).await);
+    let _all = world.app.manifest_permits().acquire(client(200), u64::MAX).await.unwrap();
+    let small = reading("small");
+    let paths = ["/capabilities/", "/manifests/", "/sites/", "/tools/get_"];
+    let of_small_alone = small.into_iter().filter(|(_, path, _)| paths.iter().any(|of| path.starts_with(of)));
+    let many: Vec<_> = of_small_alone.cycle().take(100).collect();
+    for (request, status) in all_at_once(&world, many).await {
+        assert_eq!(status, StatusCode::OK, "{request}");
+    }
+}
+
+#[tokio::test]
+async fn manifests_are_not_read_for_a_client_at_its_limit_of_bytes() {
+    let world = World::new(&[("small", 2_000)]).await;
+    let unread = world.app.buffered().take(client(1).address, 9 * 1024 * 1024).unwrap();
+    let path = format!("/capabilities/{}", capability_of("small"));
+    let get = async |number| world.send(client(number), Request::get(&path), "").await.0;
+    assert_eq!(get(1).await, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(get(2).await, StatusCode::OK);
+    drop(unread);
+    assert_eq!(get(1).await, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn the_details_of_a_page_of_results_are_bounded_by_bytes() {
+    let sizes = [("a", 1_700_000), ("b", 1_700_000), ("c", 1_700_000), ("d", 1_700_000)];
+    let world = World::new(&sizes).await;
+    let (status, page) = world.send(client(1), Request::get("/search?format=awp&view=full"), "").await;
+    assert_eq!(status, StatusCode::OK);
+    let rows = page["results"].as_array().unwrap();
+    assert_eq!(rows.len(), 4, "every result is there");
+    let left_out: Vec<bool> = rows.iter().map(|row| row["details_left_out"] == true).collect();
+    assert_eq!(left_out, [false, false, true, true], "the best have their details");
+    for (row, left_out) in rows.iter().zip(left_out) {
+        assert_eq!(row["parameters"].is_object(), !left_out);
+    }
+}

@@ -1,0 +1,116 @@
+//! How much memory manifests take, before they are read: the sizes that stand in the first bytes of the compressed models.
+
+use manifest::{CapabilityId, ContentHash, ManifestId, SiteName};
+
+use super::Connection;
+use crate::fault::Outcome;
+use crate::model::ManifestSize;
+use crate::pack::{Place, decompressed_bytes, names};
+
+/// What a manifest counts as that was written by a version which did not record its size: the most that the capabilities of
+/// one document may take.
+const UNRECORDED_BYTES: u64 = 32 * 1024 * 1024;
+
+/// A select of ids and the first bytes of models, as many as the header of a frame may have; what follows narrows it.
+macro_rules! select_sizes {
+    ($($rest:literal),+) => {
+        concat!(
+            "SELECT m.id, SUBSTR(v.model, 1, 18)
+             FROM manifest m JOIN manifest_version v ON v.manifest_id = m.id AND v.version = m.version ",
+            $($rest),+
+        )
+    };
+}
+
+type SizeRow = (String, Vec<u8>);
+
+fn bytes(frame_start: &[u8]) -> u64 {
+    decompressed_bytes(frame_start).unwrap_or(UNRECORDED_BYTES)
+}
+
+fn sizes(rows: Vec<SizeRow>) -> Outcome<Vec<ManifestSize>> {
+    let mut sizes = Vec::with_capacity(rows.len());
+    for (id, frame_start) in rows {
+        let place = Place::new("manifest", &id);
+        sizes.push(ManifestSize { id: place.parse("id", &id)?, bytes: bytes(&frame_start) });
+    }
+    Ok(sizes)
+}
+
+/// Of the current version, also of a manifest that left the index.
+pub(crate) async fn size_find(connection: &mut Connection, id: &ManifestId) -> Outcome<Option<ManifestSize>> {
+    let rows = sqlx::query_as(select_sizes!("WHERE m.id = $1"))
+        .bind(id.as_str())
+        .fetch_all(&mut *connection)
+        .await?;
+    Ok(sizes(rows)?.pop())
+}
+
+/// Of one version, the latest where the content came back.
+pub(crate) async fn size_of_version(
+    connection: &mut Connection,
+    id: &ManifestId,
+    hash: &ContentHash,
+) -> Outcome<Option<u64>> {
+    let frame_start: Option<Vec<u8>> = sqlx::query_scalar(
+        "SELECT SUBSTR(model, 1, 18) FROM manifest_version WHERE manifest_id = $1 AND content_hash = $2
+         ORDER BY version DESC LIMIT 1",
+    )
+    .bind(id.as_str())
+    .bind(hash.as_str())
+    .fetch_optional(&mut *connection)
+    .await?;
+    Ok(frame_start.map(|frame_start| bytes(&frame_start)))
+}
+
+/// Of the manifest in the index that declares a capability.
+pub(crate) async fn size_of_capability(
+    connection: &mut Connection,
+    id: &CapabilityId,
+) -> Outcome<Option<ManifestSize>> {
+    let rows = sqlx::query_as(select_sizes!(
+        "WHERE m.removed_at_ms IS NULL AND m.id = (SELECT manifest_id FROM capability WHERE id = $1)"
+    ))
+    .bind(id.as_str())
+    .fetch_all(&mut *connection)
+    .await?;
+    Ok(sizes(rows)?.pop())
+}
+
+/// Of those of the listed manifests that are in the index, in no order.
+pub(crate) async fn sizes_of(connection: &mut Connection, ids: &[ManifestId]) -> Outcome<Vec<ManifestSize>> {
+    let rows = sqlx::query_as(select_sizes!(
+        "WHERE m.removed_at_ms IS NULL AND m.id IN (SELECT value ->> 0 FROM json_each($1))"
+    ))
+    .bind(names(ids.iter().map(ManifestId::as_str))?)
+    .fetch_all(&mut *connection)
+    .await?;
+    sizes(rows)
+}
+
+/// Of a site's manifests that are in the index, in the order of their URLs.
+pub(crate) async fn sizes_of_site(
+    connection: &mut Connection,
+    site: &SiteName,
+) -> Outcome<Vec<ManifestSize>> {
+    let rows = sqlx::query_as(select_sizes!("WHERE m.removed_at_ms IS NULL AND m.site = $1 ORDER BY m.url"))
+        .bind(site.as_str())
+        .fetch_all(&mut *connection)
+        .await?;
+    sizes(rows)
+}
+
+/// Of manifests in the index, in the order of their ids.
+pub(crate) async fn sizes_after(
+    connection: &mut Connection,
+    after: &str,
+    max: i64,
+) -> Outcome<Vec<ManifestSize>> {
+    let rows =
+        sqlx::query_as(select_sizes!("WHERE m.removed_at_ms IS NULL AND m.id > $1 ORDER BY m.id LIMIT $2"))
+            .bind(after)
+            .bind(max)
+            .fetch_all(&mut *connection)
+            .await?;
+    sizes(rows)
+}
