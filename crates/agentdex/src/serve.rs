@@ -282,7 +282,7 @@ impl Node {
 fn next_steps(url: &str, program: &str, data_dir: &str) -> String {
     let (program, data_dir) = (quoted(program), quoted(data_dir));
     format!(
-        "\nEverything that was found is in the index. Open {url} or try\n  curl '{url}/search?q=book+flight'\n\
+        "\nEverything found is in the index. Open {url} or try\n  curl '{url}/search?q=book+flight'\n\
          {url}/crawl shows the state of the crawl. Look further with\n  \
          {program} db status --data-dir {data_dir}\n  {program} doctor --data-dir {data_dir}\n\
          Press Ctrl-C to stop; everything is kept."

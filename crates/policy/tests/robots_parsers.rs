@@ -14,7 +14,7 @@ fn robotxt_allows(body: &str, path: &str) -> bool {
 
 /// `texting_robots` on the file as written.
 fn texting_robots_allows(body: &str, path: &str) -> bool {
-    texting_robots::Robot::new(PRODUCT_TOKEN, body.as_bytes()).unwrap().allowed(path)
+    texting_robots::Robot::new(PRODUCT_TOKEN, body.as_bytes()).is_ok_and(|robot| robot.allowed(path))
 }
 
 /// Complete groups of rules that begin with a slash.

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::SettingsError;
 use crate::log::{LogFormat, LogLevel};
-use crate::{SettingsError, secret};
+use crate::secret::secret;
 
 const DATA_DIR_DEFAULT: &str = "./agentdex-data";
 

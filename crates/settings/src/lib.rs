@@ -20,5 +20,4 @@ pub use error::SettingsError;
 pub use file::load;
 pub use flags::SharedFlags;
 pub use keys::{Key, keys};
-pub use secret::secret;
 pub use traces::TracesUrl;

@@ -8,7 +8,7 @@ use crate::SettingsError;
 const SECRET_BYTES_MAX: usize = 64 * 1024;
 
 /// The content of the file that `key` names, without the line break.
-pub fn secret(key: &'static str, path: &Path) -> Result<String, SettingsError> {
+pub(crate) fn secret(key: &'static str, path: &Path) -> Result<String, SettingsError> {
     let text = std::fs::read_to_string(path).map_err(|source| SettingsError::Secret {
         key,
         path: path.to_owned(),

@@ -1,10 +1,16 @@
-//! Panics of a program whose log was started: each is one line of the log, whatever its message holds.
+//! Panics of a program whose log is started are one line of the log each, whatever their message holds.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test stops at the first error, and its process is told the format by a variable"
+)]
 
 use std::process::Command;
 
 use settings::log::{self, LogFormat, LogLevel};
 
-/// What a document may put into the message of a panic: a line of its own, and commands for a terminal.
+/// A panic message that quotes a hostile document: a forged line and terminal controls.
 const HOSTILE: &str = "first\n2026-01-01T00:00:00Z ERROR forged\r\u{1b}[2J\u{9b}31m";
 
 fn panic_in_a_thread(format: LogFormat) {

@@ -61,7 +61,6 @@ pub struct RobotsNote {
 pub struct RobotsFile {
     pub(super) rules: Rules,
     pub(super) crawl_delay: Option<CrawlDelay>,
-    pub(super) sitemaps: Vec<String>,
     pub(super) agentmaps: Vec<String>,
     pub(super) notes: Vec<RobotsNote>,
 }
@@ -78,12 +77,7 @@ impl RobotsFile {
         self.crawl_delay
     }
 
-    /// Values of Sitemap lines, which belong to no group.
-    pub fn sitemaps(&self) -> &[String] {
-        &self.sitemaps
-    }
-
-    /// Values of Agentmap lines: URLs of the site's agent catalogues.
+    /// Values of Agentmap lines, which belong to no group: URLs of the site's agent catalogues.
     pub fn agentmaps(&self) -> &[String] {
         &self.agentmaps
     }

@@ -13,8 +13,8 @@ use super::rule::{Rule, RuleKind, Rules};
 
 /// Most notes kept of one file.
 const NOTES_MAX: usize = 50;
-/// Most URLs kept of Sitemap lines, and of Agentmap lines.
-const URLS_MAX: usize = 100;
+/// Most Agentmap lines kept of one file.
+const AGENTMAPS_MAX: usize = 100;
 /// Characters of a value that are reported.
 const TEXT_CHARS_MAX: usize = 200;
 
@@ -77,7 +77,6 @@ struct Reader<'t> {
     ungrouped_delay: Option<CrawlDelay>,
     own: Group,
     all: Group,
-    sitemaps: Vec<String>,
     agentmaps: Vec<String>,
     notes: Vec<RobotsNote>,
 }
@@ -93,7 +92,6 @@ impl<'t> Reader<'t> {
             ungrouped_delay: None,
             own: Group::default(),
             all: Group::default(),
-            sitemaps: Vec::new(),
             agentmaps: Vec::new(),
             notes: Vec::new(),
         }
@@ -114,10 +112,9 @@ impl<'t> Reader<'t> {
             Field::Allow => self.parse_rule(record, RuleKind::Allow),
             Field::Disallow => self.parse_rule(record, RuleKind::Disallow),
             Field::CrawlDelay => self.parse_delay(record),
-            Field::Sitemap => push_url(&mut self.sitemaps, record.value),
-            Field::Agentmap => push_url(&mut self.agentmaps, record.value),
+            Field::Agentmap => self.parse_agentmap(record.value),
             Field::ContentSignal => self.note(RobotsNoteKind::ContentSignal, Some(record.line), record.value),
-            Field::Unknown => {}
+            Field::Sitemap | Field::Unknown => {}
         }
     }
 
@@ -181,6 +178,15 @@ impl<'t> Reader<'t> {
         }
     }
 
+    fn parse_agentmap(&mut self, value: &[u8]) {
+        if self.agentmaps.len() < AGENTMAPS_MAX
+            && let Ok(url) = std::str::from_utf8(value)
+            && !url.is_empty()
+        {
+            self.agentmaps.push(url.to_owned());
+        }
+    }
+
     fn close_group(&mut self) {
         let delay = self.group_delay.take();
         if self.names_us {
@@ -200,7 +206,6 @@ impl<'t> Reader<'t> {
             rules: Rules::new(chosen.rules),
             // A Crawl-delay before any group is meant for every crawler.
             crawl_delay: chosen.delay.or(self.ungrouped_delay),
-            sitemaps: self.sitemaps,
             agentmaps: self.agentmaps,
             notes: self.notes,
         }
@@ -229,15 +234,6 @@ fn parse_seconds(value: &[u8]) -> Seconds {
             Ok(wait) if wait <= CRAWL_DELAY_MAX => Seconds::Usable(wait),
             _ => Seconds::Clamped,
         },
-    }
-}
-
-fn push_url(urls: &mut Vec<String>, value: &[u8]) {
-    if urls.len() < URLS_MAX
-        && let Ok(text) = std::str::from_utf8(value)
-        && !text.is_empty()
-    {
-        urls.push(text.to_owned());
     }
 }
 

