@@ -125,7 +125,7 @@ fn graph(source: &Crate, node: impl Fn(&Segments) -> String) -> Graph {
     for path in source.modules.keys() {
         let from = node(path);
         let targets = source.dependencies(path).iter().map(&node).filter(|target| *target != from).collect();
-        graph.entry(from).or_insert_with(BTreeSet::new).extend::<BTreeSet<String>>(targets);
+        graph.entry(from).or_default().extend::<BTreeSet<String>>(targets);
     }
     graph
 }

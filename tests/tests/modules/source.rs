@@ -59,12 +59,11 @@ impl Crate {
                 let name = child.ident.to_string();
                 let path = [path.clone(), vec![name.clone()]].concat();
                 module.defined.insert(name.clone());
-                match child.content {
-                    Some((_, items)) => self.read_items(items, file, &children.join(&name), path),
-                    None => {
-                        let (file, children) = file_of(&child.attrs, &name, file, children);
-                        self.read_file(&file, &children, path);
-                    }
+                if let Some((_, items)) = child.content {
+                    self.read_items(items, file, &children.join(&name), path);
+                } else {
+                    let (file, children) = file_of(&child.attrs, &name, file, children);
+                    self.read_file(&file, &children, path);
                 }
             } else {
                 module.read_item(&item);
