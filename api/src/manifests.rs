@@ -142,9 +142,10 @@ impl<'a> Manifests<'a> {
         self,
         site: &SiteName,
         visits_max: u32,
+        hosts_max: u32,
     ) -> Result<Option<Permitted<SiteStory>>, Problem> {
         let permit = self.permit(STORY_BYTES).await?;
-        let story = self.app.store().site_story(site, visits_max).await?;
+        let story = self.app.store().site_story_brief(site, visits_max, hosts_max).await?;
         Ok(story.map(|value| Permitted { value, permit }))
     }
 
@@ -154,12 +155,15 @@ impl<'a> Manifests<'a> {
         self,
         site: &SiteName,
         visits_max: u32,
+        hosts_max: u32,
         mut visit: impl FnMut(StoredManifest),
     ) -> Result<Option<Permitted<SiteStory>>, Problem> {
         let batches = self.app.store().manifest_batches_of_site(site).await?;
         let largest = batches.iter().map(|batch| batch.bytes).max().unwrap_or(0);
         let permit = self.permit(STORY_BYTES.saturating_add(largest)).await?;
-        let Some(value) = self.app.store().site_story(site, visits_max).await? else { return Ok(None) };
+        let Some(value) = self.app.store().site_story_brief(site, visits_max, hosts_max).await? else {
+            return Ok(None);
+        };
         for batch in batches {
             self.app.store().manifests_load(&batch.ids).await?.into_iter().for_each(&mut visit);
         }

@@ -162,7 +162,6 @@ fn reads_from_anywhere() -> CorsLayer {
 }
 
 /// The panic itself was logged where it happened, by the hook of the process, within the span of its request.
-#[expect(clippy::needless_pass_by_value, reason = "the signature that CatchPanicLayer asks for")]
 fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
     Problem::new(
         StatusCode::INTERNAL_SERVER_ERROR,

@@ -22,6 +22,7 @@ const FETCHES: &str = "agentdex_crawler_fetches_total";
 const REQUESTS: &str = "agentdex_crawler_requests_total";
 const BYTES_IN: &str = "agentdex_crawler_received_bytes_total";
 const MANIFESTS: &str = "agentdex_crawler_manifests_total";
+const LINKS_REFUSED: &str = "agentdex_crawler_links_refused_total";
 const PARKED: &str = "agentdex_crawler_visits_parked_total";
 const LEASES_LOST: &str = "agentdex_crawler_leases_lost_total";
 const HANDED_OVER: &str = "agentdex_crawler_visits_handed_over_total";
@@ -67,6 +68,7 @@ fn describe() {
     describe_counter!(REQUESTS, "requests of visits that were saved");
     describe_counter!(BYTES_IN, Unit::Bytes, "octets of bodies received, as coded");
     describe_counter!(MANIFESTS, "manifests that were added, changed or removed");
+    describe_counter!(LINKS_REFUSED, "links to other sites that were not added, since a limit was reached");
     describe_counter!(PARKED, "visits parked, by the scope that they wait for");
     describe_counter!(LEASES_LOST, "visits that another worker took over");
     describe_counter!(HANDED_OVER, "visits left to the worker that owns their next address");
@@ -97,6 +99,7 @@ pub(crate) fn visit_saved(visit: &Counted, saved: &VisitSaved) {
             _ => {}
         }
     }
+    counter!(LINKS_REFUSED).increment(saved.links_refused);
     for (change, count) in [
         ("added", saved.manifests_added),
         ("changed", saved.manifests_changed),
@@ -183,5 +186,6 @@ fn begin() {
     counter!(HANDED_OVER).increment(0);
     counter!(MEMBERSHIPS_LOST).increment(0);
     counter!(OWN_FAILURES).increment(0);
+    counter!(LINKS_REFUSED).increment(0);
     counter!(DATABASE_WAITS).increment(0);
 }

@@ -56,22 +56,24 @@ pub(crate) async fn seed(
     let (sender, mut batches) = mpsc::channel::<Vec<Seed>>(2);
     let scope = config.egress.own_networks.site_scope();
     let reading = tokio::task::spawn_blocking(move || read_sources(sources, scope, &sender));
-    let mut seeds_read = 0;
+    let (mut seeds_read, mut refused) = (0, 0);
     let mut named = HashSet::new();
     while let Some(batch) = batches.recv().await {
         seeds_read += batch.len() as u64;
-        match config.seed_lists {
+        let added = match config.seed_lists {
             SeedLists::Added => store.seeds_add(&batch, clock::now()).await?,
             SeedLists::Followed => {
                 named.extend(batch.iter().map(|seed| fingerprint(seed.host.site().as_str())));
                 store.seeds_relist(&batch, clock::now()).await?
             }
         };
+        refused += added.refused;
         progress(Progress::Seeding { seeds_read });
     }
     let mut report = reading.await.unwrap_or_else(|error| {
         Err(SeedError::Unreadable { name: "seeds".to_owned(), source: io::Error::other(error) })
     })?;
+    report.refused = refused;
     if config.seed_lists == SeedLists::Followed {
         report.sites_forgotten = unlist(store, &named).await?;
     }

@@ -92,6 +92,8 @@ pub(crate) struct SitePage {
     pause: Option<Moment>,
     resources: Vec<Resource>,
     hosts: Vec<HostView>,
+    /// Hosts that are not shown.
+    more_hosts: Option<String>,
     next_visit: Option<Moment>,
     next_reason: Option<String>,
     visits: Vec<Visit>,
@@ -122,6 +124,9 @@ pub(crate) fn page(answer: &SiteAnswer, base: String, now: DateTime<Utc>) -> Sit
             .iter()
             .map(|resource| resource_view(resource, line.site.as_str(), now))
             .collect(),
+        more_hosts: Some(answer.hosts_total.saturating_sub(answer.hosts.len() as u64))
+            .filter(|more| *more > 0)
+            .map(|more| words::counted(more, "more host", "more hosts")),
         hosts: answer.hosts.iter().map(|host| host_view(host, now)).collect(),
         next_visit: Moment::maybe(line.next_visit_at, now),
         next_reason: line.next_visit_reason.clone(),

@@ -57,7 +57,7 @@ pub(super) fn definition() -> Definition {
 pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
     let site = SiteName::parse(&arguments.domain).map_err(|error| Problem::bad_request(error.to_string()))?;
     let mut rows: Vec<Value> = Vec::new();
-    let story = app.manifests(client).site(&site, VISITS, |stored| rows.push(row(&stored))).await?;
+    let story = app.manifests(client).site(&site, VISITS, 0, |stored| rows.push(row(&stored))).await?;
     let story = story.ok_or_else(|| {
         Problem::not_found(format!(
             "{site} is not known here: no seed names it and no manifest links to it; submit_site asks for a visit"

@@ -1,7 +1,6 @@
 //! `GET /badge/{domain}.svg`: a picture that states facts about a site, and no judgement.
 
 use askama::Template;
-use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use policy::Status;
@@ -10,7 +9,6 @@ use store::SiteSummary;
 use super::site::site_of;
 use crate::answer::{Asked, Caching};
 use crate::app::App;
-use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 
@@ -40,7 +38,6 @@ struct Badge {
 pub(crate) async fn show(
     State(app): State<App>,
     asked: Asked,
-    Extension(client): Extension<Client>,
     Path(file): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
@@ -49,8 +46,8 @@ pub(crate) async fn show(
         Problem::not_found("a badge is called after its domain, as in /badge/skyhop.example.svg")
     })?;
     let site = site_of(domain)?;
-    let story = app.manifests(client).story(&site, 0).await?;
-    let facts = story.map_or_else(|| "not known here".to_owned(), |story| facts(&story.summary));
+    let summary = app.store().site_summary(&site).await?;
+    let facts = summary.map_or_else(|| "not known here".to_owned(), |summary| facts(&summary));
     let badge = Badge { label: LABEL, label_width: width(LABEL), facts_width: width(&facts), facts };
     let body = badge.render().map_err(|error| Problem::internal(&error))?;
     Ok(asked.bytes(body.into_bytes(), "image/svg+xml", Caching::Record))

@@ -50,14 +50,13 @@ pub(crate) async fn changes(
 pub(crate) async fn site_changes(
     State(app): State<App>,
     asked: Asked,
-    Extension(client): Extension<Client>,
     Path(domain): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     let site = site_of(&domain)?;
     let changes = app.store().feed_of_site(&site, FeedPosition::END, ENTRIES_MAX).await?;
-    if changes.is_empty() && app.manifests(client).story(&site, 0).await?.is_none() {
+    if changes.is_empty() && app.store().site_summary(&site).await?.is_none() {
         return Err(unknown(&site));
     }
     let feed_id = app.store().feed_id().await?;

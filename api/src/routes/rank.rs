@@ -80,7 +80,7 @@ pub(crate) async fn show(
             format!("give \"q\", what somebody may search for, as in /sites/{site}/rank?q=book+flight");
         return Err(Problem::bad_request(detail).with_parameter("q"));
     };
-    if app.manifests(client).story(&site, 0).await?.is_none() {
+    if app.store().site_summary(&site).await?.is_none() {
         return Err(unknown(&site));
     }
     let request = SearchRequest {

@@ -29,6 +29,8 @@ use crate::{clock, dashboard};
 
 /// Visits that are listed: enough to see a rhythm, few enough for one page.
 const VISITS_MAX: u32 = 20;
+/// Hosts that are listed: that called as the site first, then those that were asked.
+const HOSTS_MAX: u32 = 200;
 /// Longest robots.txt that is shown, in bytes; the rule that decided is shown in full beside each path.
 const ROBOTS_SHOWN_BYTES_MAX: usize = 16 * 1024;
 
@@ -52,7 +54,10 @@ pub(crate) struct SiteAnswer {
     pub(crate) parked: Option<NextVisit>,
     #[schema(value_type = Option<crate::openapi::schemas::Tombstone>)]
     pub(crate) blocked: Option<BlockRecord>,
+    /// At most 200 of the hosts: that called as the site, then those that were asked.
     pub(crate) hosts: Vec<HostLine>,
+    /// How many hosts there are.
+    pub(crate) hosts_total: u64,
     pub(crate) resources: Vec<ResourceLine>,
     #[schema(value_type = Vec<Object>)]
     pub(crate) visits: Vec<VisitStory>,
@@ -173,7 +178,7 @@ pub(crate) async fn show(
     let add = |stored: StoredManifest| {
         manifests.insert(stored.manifest.id.clone(), manifest_line(stored));
     };
-    let story = app.manifests(client).site(&site, VISITS_MAX, add).await?;
+    let story = app.manifests(client).site(&site, VISITS_MAX, HOSTS_MAX, add).await?;
     let (story, _permit) = story.ok_or_else(|| unknown(&site))?.into_parts();
     let answer = answer(story, manifests);
     if asked.wants_page() {
@@ -183,7 +188,7 @@ pub(crate) async fn show(
 }
 
 fn answer(story: SiteStory, mut manifests: HashMap<ManifestId, ManifestLine>) -> SiteAnswer {
-    let SiteStory { summary, state, blocked, visits } = story;
+    let SiteStory { summary, state, hosts_total, blocked, visits } = story;
     let last = last_fetches(&visits);
     let resources = state.resources.into_iter().map(|resource| {
         let manifest = resource.manifest_id.as_ref().and_then(|id| manifests.remove(id));
@@ -199,6 +204,7 @@ fn answer(story: SiteStory, mut manifests: HashMap<ManifestId, ManifestLine>) ->
         parked: state.parked.map(|parked| NextVisit { at: parked.resume_at, reason: parked.reason }),
         blocked,
         hosts: state.hosts.into_iter().map(host_line).collect(),
+        hosts_total,
         resources: resources.collect(),
         visits,
         opt_out: OPT_OUT,

@@ -1,6 +1,5 @@
 //! `GET /sites/{domain}/changes`: what changed at one site, the latest first.
 
-use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use manifest::SiteName;
@@ -11,7 +10,6 @@ use utoipa::ToSchema;
 use super::site::site_of;
 use crate::answer::{Asked, Caching};
 use crate::app::App;
-use crate::client::Client;
 use crate::cursor;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
@@ -47,7 +45,6 @@ pub(crate) struct SiteChangesAnswer {
 pub(crate) async fn list(
     State(app): State<App>,
     asked: Asked,
-    Extension(client): Extension<Client>,
     Path(domain): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
@@ -57,7 +54,7 @@ pub(crate) async fn list(
     let before = query.one("cursor")?.map_or(Ok(FeedPosition::END), |text| position(&listing, text))?;
     let limit = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
     let changes = app.store().feed_of_site(&site, before, limit).await?;
-    if changes.is_empty() && app.manifests(client).story(&site, 0).await?.is_none() {
+    if changes.is_empty() && app.store().site_summary(&site).await?.is_none() {
         return Err(super::site::unknown(&site));
     }
     let is_full = u32::try_from(changes.len()).is_ok_and(|found| found == limit);

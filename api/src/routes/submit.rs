@@ -25,6 +25,8 @@ use crate::problem::Problem;
 
 /// Largest body: a domain or an address.
 const BODY_BYTES_MAX: usize = 4 * 1024;
+/// Hosts that are asked for again, those first that were asked before: the visit of a site comes to fewer.
+const HOSTS_MAX: u32 = 50;
 /// Least time between a visit and the next that is asked for.
 const RECHECK_EVERY: TimeDelta = TimeDelta::minutes(10);
 
@@ -92,8 +94,13 @@ pub(crate) async fn enqueue(
     })?;
     refuse_blocked(app, &site).await?;
     app.limits().visit(&site).map_err(|exhausted| just_asked(&site, exhausted))?;
+    let has_url = url.is_some();
     let seed = Seed { host, url, rank: None, origin: SeedOrigin::Submitted, revisit_now: false };
     let added = app.store().seeds_add(&[seed], clock::now()).await?;
+    if added.refused > 0 {
+        let detail = format!("{site} has as many hosts or URLs that wait for a visit as one site may have");
+        return Err(Problem::bad_request(detail).with_parameter(if has_url { "url" } else { "domain" }));
+    }
     let (outcome, message) = if added.added > 0 {
         ("added", format!("{site} is in the queue and will be visited soon"))
     } else {
@@ -120,7 +127,7 @@ pub(crate) async fn recheck(
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     let site = site_of(&domain)?;
-    let story = app.manifests(client).story(&site, 0).await?;
+    let story = app.manifests(client).story(&site, 0, HOSTS_MAX).await?;
     let (story, _permit) = story.ok_or_else(|| unknown(&site))?.into_parts();
     refuse_blocked(&app, &site).await?;
     let now = clock::now();

@@ -344,9 +344,9 @@ async fn headers_have_exactly_32_kib() {
 async fn a_request_has_at_most_64_headers() {
     let served = Served::start(hello(), Patience::default()).await;
     for (more, status) in [(62, "200"), (63, "431")] {
-        let headers: String = (0..more).map(|number| format!("x-{number}: x\r\n")).collect();
+        let headers = (0..more).map(|number| format!("x-{number}: x")).collect::<Vec<_>>().join("\r\n");
         let mut client = served.connect().await;
-        let request = format!("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n");
+        let request = format!("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n\r\n");
         client.write_all(request.as_bytes()).await.unwrap();
         let answer = said(&mut client).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{more}: {answer}");

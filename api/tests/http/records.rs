@@ -33,6 +33,29 @@ async fn a_site_tells_its_owner_the_whole_story() {
     assert_eq!(world.get("/sites/WWW.SkyHop.example").await.json(), answer.json());
 }
 
+#[tokio::test]
+async fn a_site_of_many_hosts_tells_two_hundred_and_their_number() {
+    let world = World::new().await;
+    let hosts = (0..300).map(|number| manifest::Host::parse(&format!("h{number}.many.example")).unwrap());
+    let seeds: Vec<_> = hosts.map(store::Seed::of_host).collect();
+    world.store.seeds_add(&seeds, chrono::DateTime::UNIX_EPOCH).await.unwrap();
+    let story = world.get("/sites/many.example").await;
+    let told = story.json();
+    assert_eq!(told["hosts"].as_array().map(Vec::len), Some(200));
+    assert_eq!(told["hosts_total"], 300);
+    let page = Request::get("/sites/many.example").header("accept", "text/html").body(Body::empty()).unwrap();
+    assert!(world.send(page).await.text().contains("100 more hosts"));
+    for (path, status) in [
+        ("/sites/many.example/rank?q=book", StatusCode::OK),
+        ("/sites/many.example/changes", StatusCode::OK),
+        ("/badge/many.example.svg", StatusCode::OK),
+        ("/sites/none.example/rank?q=book", StatusCode::NOT_FOUND),
+        ("/sites/none.example/changes", StatusCode::NOT_FOUND),
+    ] {
+        assert_eq!(world.get(path).await.status, status, "{path}");
+    }
+}
+
 /// One more manifest, at a site of its own.
 async fn publish_another(world: &World) {
     let mut manifest = documents::skyhop();

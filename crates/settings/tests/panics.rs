@@ -1,16 +1,12 @@
 //! Panics of a program whose log is started are one line of the log each, whatever their message holds.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a test stops at the first error, and its process is told the format by a variable"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 use std::process::Command;
 
 use settings::log::{self, LogFormat, LogLevel};
 
-/// A panic message that quotes a hostile document: a forged line and terminal controls.
+/// What a document may put into the message of a panic: a line of its own, and commands for a terminal.
 const HOSTILE: &str = "first\n2026-01-01T00:00:00Z ERROR forged\r\u{1b}[2J\u{9b}31m";
 
 fn panic_in_a_thread(format: LogFormat) {
@@ -32,6 +28,10 @@ fn stderr_of(format: &str) -> String {
 }
 
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the process that panics learns its format from its environment"
+)]
 fn a_panic_is_one_escaped_line_with_its_place() {
     match std::env::var(FORMAT).as_deref() {
         Ok("json") => return panic_in_a_thread(LogFormat::Json),

@@ -40,7 +40,8 @@ pub(crate) async fn sites_put(
     if new.len() < sites.len() {
         sqlx::query(
             "UPDATE site SET priority = asked_site.priority FROM asked_site
-             WHERE site.name = asked_site.name AND (site.priority > asked_site.priority
+             WHERE site.name = asked_site.name AND asked_site.priority <> 1
+                 AND (site.priority = 1 OR site.priority > asked_site.priority
                  OR (site.priority >= $1 AND site.priority <> asked_site.priority))",
         )
         .bind(ranking.follows_from())

@@ -115,6 +115,13 @@ fn seeds(out: &mut String, report: &SeedReport) -> std::fmt::Result {
         writeln!(out, "  {}, line {}: {}", rejected.source, rejected.line, rejected.reason)?;
     }
     more(out, report.rejected_count, report.rejected.len().min(SHOWN_MAX))?;
+    if report.refused > 0 {
+        writeln!(
+            out,
+            "  {} not added: their sites have as many hosts as one may have",
+            counted(report.refused, "seed")
+        )?;
+    }
     match report.sites_forgotten {
         0 => Ok(()),
         count => writeln!(out, "  {} forgotten that no list names any more", counted(count, "site")),

@@ -59,7 +59,8 @@ static LARGE_BODIES: Semaphore = Semaphore::const_new(16);
 /// Longest wait for a permit: servers do not wait for their readers for much longer.
 const LARGE_BODY_WAIT: Duration = Duration::from_secs(10);
 /// Longest time for a body of any kind: as a small one, the wait for a permit, and as a large one.
-pub(super) const BODY_TIME_MAX: Duration = Duration::from_secs(15 + 10 + 15);
+pub(super) const BODY_TIME_MAX: Duration =
+    Duration::from_secs(2 * time_max(BodyKind::Manifest).as_secs() + LARGE_BODY_WAIT.as_secs());
 /// A large body comes at this pace at least, since others wait for its permit.
 const LARGE_BODY_BYTES_PER_SECOND_MIN: u64 = 32 * 1024;
 

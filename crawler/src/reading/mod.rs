@@ -160,6 +160,11 @@ impl Reader {
         self.hold(held, json_bytes * MANIFEST_FACTOR).await
     }
 
+    /// Memory for links to other sites, which take this much until they are saved.
+    pub(crate) async fn hold_links(&self, held: &mut Held, bytes: usize) -> Result<(), NoMemory> {
+        self.hold(held, bytes).await
+    }
+
     async fn hold(&self, held: &mut Held, bytes: usize) -> Result<(), NoMemory> {
         let sum = held.bytes + bytes;
         if sum > VISIT_BYTES_MAX {

@@ -44,6 +44,8 @@ pub struct SeedReport {
     pub rejected_count: u64,
     /// The first of those rejected.
     pub rejected: Vec<Rejected>,
+    /// Seeds that were not added, since their sites have as many hosts as one may have.
+    pub refused: u64,
     /// Sites that no list names any more, where lists are followed.
     pub sites_forgotten: u64,
 }

@@ -18,7 +18,7 @@ use super::judge::{Judged, Sight};
 use super::links::{self, Leads};
 use super::robots::Robots;
 use super::task::{Plainly, Role, Task};
-use super::{Interrupt, Visit, judge};
+use super::{Interrupt, Visit, judge, seeds};
 use crate::clock;
 use crate::egress::{Body, Failure, Head, Reply};
 use crate::reading::{NoMemory, OwnedDocument, Reading};
@@ -129,7 +129,23 @@ impl Visit<'_> {
         let bodies = self.progress.fetched.iter().filter_map(|fetched| fetched.body.as_ref());
         let bytes = bodies.map(|body| body.0.len()).sum();
         let held = self.tools.reader.hold_body(&mut self.held, bytes).await;
-        without_memory(held).map(drop)
+        without_memory(held)?;
+        self.hold_seeds().await
+    }
+
+    /// Takes memory for the links to other sites that were found since the last time. What does not fit is left out.
+    pub(super) async fn hold_seeds(&mut self) -> Result<(), Interrupt> {
+        let bytes = seeds::held_bytes(&self.progress.seeds);
+        if bytes <= self.seeds_held_bytes {
+            return Ok(());
+        }
+        let held = self.tools.reader.hold_links(&mut self.held, bytes - self.seeds_held_bytes).await;
+        if without_memory(held)?.is_some() {
+            self.progress.seeds = Vec::new();
+            return Ok(());
+        }
+        self.seeds_held_bytes = bytes;
+        Ok(())
     }
 
     /// Takes memory for a body that is kept, or says what becomes of one for which this visit has none. The visit waits while

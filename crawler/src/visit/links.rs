@@ -3,11 +3,13 @@
 //! Pure. A target on the same site is asked in the same visit, under its own robots.txt; one on another site becomes a seed
 //! of that site. Documents that are not https, or lie on other ports, are not followed.
 
+use std::sync::Arc;
+
 use http::header::LINK;
 use manifest::model::Follow;
 use manifest::{Discovery, Manifest, ManifestUrl, SiteScope, web};
 use policy::{BodyKind, RobotsFile};
-use store::Seed;
+use store::{LINK_BYTES_MAX, Seed};
 
 use crate::egress::Head;
 
@@ -54,7 +56,8 @@ impl Leads {
         // a site of a private network links to itself; to others it links as anybody does
         if task.url.site() == from.site() {
             if self.tasks.len() < LINKS_FOLLOWED_MAX {
-                self.tasks.push(Task { linked_from: Some(Box::new(from.clone())), ..task });
+                let linked_from = is_kept(from).then(|| Box::new(from.clone()));
+                self.tasks.push(Task { linked_from, ..task });
             }
         } else {
             self.add_seed(task.url, from);
@@ -63,8 +66,12 @@ impl Leads {
 
     /// Another site becomes a seed where its name may be one.
     fn add_seed(&mut self, url: ManifestUrl, from: &ManifestUrl) {
-        if self.seeds.len() < SEEDS_MAX && SiteScope::Public.check_url(&url).is_ok() {
-            self.seeds.push(Seed::linked(url, from.clone()));
+        let may_be_seed = is_kept(&url) && is_kept(from) && SiteScope::Public.check_url(&url).is_ok();
+        if self.seeds.len() < SEEDS_MAX && may_be_seed {
+            let known =
+                self.seeds.last().and_then(|seed| seed.origin.source()).filter(|known| ***known == *from);
+            let from = known.map_or_else(|| Arc::new(from.clone()), Arc::clone);
+            self.seeds.push(Seed::linked(url, from));
         }
     }
 
@@ -74,6 +81,11 @@ impl Leads {
         leads.add_seed(url, from);
         leads
     }
+}
+
+/// Whether a URL is short enough to be kept with every link.
+pub(super) fn is_kept(url: &ManifestUrl) -> bool {
+    url.as_str().len() <= LINK_BYTES_MAX
 }
 
 /// What the homepage leads to: its Link headers first, then its head.
@@ -152,6 +164,10 @@ pub(crate) fn of_manifest(manifest: &Manifest) -> Leads {
             manifest::Format::Pointer => Discovery::Pointer,
             _ => Discovery::CatalogEntry,
         };
+        // a part is known by the URL of its manifest
+        if follow == Follow::Merge && !is_kept(&manifest.url) {
+            continue;
+        }
         let role = match follow {
             Follow::Merge => Role::Part,
             Follow::Manifest => Role::Manifest,
@@ -246,6 +262,36 @@ mod tests {
         assert_eq!(Leads::of_redirect(url("https://b.test/"), &from).seeds.len(), 1);
         let inside = url("https://a.internal/");
         assert_eq!(of_headers(&inside, &head("</a.json>; rel=ard")).tasks.len(), 1, "its own documents");
+    }
+
+    #[test]
+    fn a_link_to_or_from_a_long_url_becomes_no_seed() {
+        let of_length = |site: &str, length: usize| {
+            let start = format!("https://{site}/?");
+            url(&format!("{start}{}", "a".repeat(length - start.len())))
+        };
+        let seeds = |to: usize, from: usize| {
+            Leads::of_redirect(of_length("b.example", to), &of_length("a.example", from)).seeds.len()
+        };
+        assert_eq!(seeds(LINK_BYTES_MAX, LINK_BYTES_MAX), 1);
+        assert_eq!(seeds(LINK_BYTES_MAX + 1, 30), 0);
+        assert_eq!(seeds(30, LINK_BYTES_MAX + 1), 0);
+        let followed = |from: usize| {
+            let leads = of_headers(&of_length("a.example", from), &head("</a.json>; rel=ard"));
+            leads.tasks.into_iter().map(|task| task.linked_from.is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(followed(LINK_BYTES_MAX), [true]);
+        assert_eq!(followed(LINK_BYTES_MAX + 1), [false], "it is followed without its source");
+    }
+
+    #[test]
+    fn links_of_one_document_share_its_url() {
+        let text: Vec<String> =
+            (0..20).map(|number| format!("<https://b{number}.example/>; rel=ard")).collect();
+        let leads = of_headers(&url("https://a.example/"), &head(&text.join(", ")));
+        let sources: Vec<_> = leads.seeds.iter().filter_map(|seed| seed.origin.source()).collect();
+        assert_eq!(sources.len(), 20);
+        assert!(sources.iter().all(|source| Arc::ptr_eq(source, sources[0])));
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod prepare;
 mod progress;
 mod queue;
 mod robots;
+mod seeds;
 mod standalone;
 mod step;
 mod task;
@@ -146,6 +147,8 @@ struct Visit<'a> {
     scope: Scope,
     /// Memory for the large documents that were found.
     held: Held,
+    /// How many bytes of that are for the sites that it found links to.
+    seeds_held_bytes: usize,
     /// No request begins after this, where the lease of the site is not renewed.
     ends_at: Option<Instant>,
     /// The visit was begun by another worker, or the site was found in another group before: where it leads is kept.
@@ -273,6 +276,7 @@ impl<'a> Visit<'a> {
             written_at: None,
             scope,
             held: Held::default(),
+            seeds_held_bytes: 0,
             ends_at: None,
             has_history: false,
         }
@@ -303,7 +307,10 @@ impl<'a> Visit<'a> {
             let done = self.step(&mut task).await;
             self.progress.current = None;
             match done {
-                Ok(next) => self.heed(&task, next)?,
+                Ok(next) => {
+                    self.heed(&task, next)?;
+                    self.hold_seeds().await?;
+                }
                 Err(Interrupt::Park { until, .. }) if task.named_by == NamedBy::Others && is_far(until) => {
                     self.progress.queue.drop_named_by_others(None);
                 }

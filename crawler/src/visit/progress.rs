@@ -13,6 +13,7 @@ use store::{PathCheck, PathSlots, Phases, RobotsRecord, Seed, SiteState};
 use super::fetched::Fetched;
 use super::links::Leads;
 use super::queue::Queue;
+use super::seeds;
 use super::task::Task;
 use crate::seeds::fingerprint;
 
@@ -22,12 +23,12 @@ const TASKS_MAX: usize = 120;
 const FETCHED_MORE: usize = 4;
 /// By so much what is written down grows with an answer, as a rule.
 const WRITTEN_MORE_BYTES: usize = 768;
-/// Seeds that a visit may add: ten catalogs' worth.
-const SEEDS_MAX: usize = 10_000;
 /// A visit that was broken off longer ago begins anew: what it saw is no longer what is there.
 const BROKEN_OFF_AGE_MAX: TimeDelta = TimeDelta::days(1);
-/// Documents and robots.txt files that are written down again with each request; nearly all are far smaller.
+/// Documents, robots.txt files and seeds that are written down again with each request; nearly all are far smaller.
 const KEPT_BODY_BYTES_MAX: usize = 256 * 1024;
+/// Everything that is written down again with each request, as JSON: those bytes as base64, and as much again for long URLs.
+const WRITTEN_BYTES_MAX: usize = 3 * KEPT_BODY_BYTES_MAX;
 /// Documents that go along with a visit that is parked or handed over, in bytes: one of the largest. All of them are written
 /// with each delay that parks the visit.
 const PARKED_DOCUMENT_BYTES_MAX: usize = manifest::DOCUMENT_BYTES_MAX;
@@ -85,6 +86,8 @@ pub(crate) struct Progress {
     #[serde(default)]
     pub(crate) resolved: Option<Resolved>,
     pub(crate) fetched: Vec<Fetched>,
+    /// By another name than before they shared the URL of their document: what was written then is passed over.
+    #[serde(default, rename = "links", with = "super::seeds")]
     pub(crate) seeds: Vec<Seed>,
     pub(crate) paths_checked: PathSlots,
     pub(crate) phases: Phases,
@@ -139,18 +142,22 @@ impl Progress {
         Some(progress)
     }
 
-    /// Everything, as it is kept while the visit goes on; `None` while a large document is in hand, which would be written
-    /// again with every request.
+    /// Everything, as it is kept while the visit goes on; `None` while it is much, such as a large document, which would be
+    /// written again with every request.
     pub(crate) fn write_down(&mut self, now: DateTime<Utc>) -> Option<String> {
         let documents = self.fetched.iter().filter_map(|fetched| fetched.body.as_ref().map(|body| &body.0));
         let robots = self.robots.values().filter_map(|record| record.body.as_ref());
-        if documents.chain(robots).map(Vec::len).sum::<usize>() > KEPT_BODY_BYTES_MAX {
+        let bodies: usize = documents.chain(robots).map(Vec::len).sum();
+        if bodies + seeds::written_bytes(&self.seeds) > KEPT_BODY_BYTES_MAX {
             return None;
         }
         self.saved_at = Some(now);
         // thousands of these wait to be written: little more room than they need
         let mut state = Vec::with_capacity(self.written_bytes + WRITTEN_MORE_BYTES);
         serde_json::to_writer(&mut state, self).ok()?;
+        if state.len() > WRITTEN_BYTES_MAX {
+            return None;
+        }
         self.written_bytes = state.len();
         String::from_utf8(state).ok()
     }
@@ -214,8 +221,7 @@ impl Progress {
                 self.queue.push_front(task);
             }
         }
-        let room = SEEDS_MAX.saturating_sub(self.seeds.len());
-        self.seeds.extend(leads.seeds.into_iter().take(room));
+        seeds::add(&mut self.seeds, leads.seeds);
     }
 
     pub(crate) fn has_ended(&self, host: &Host) -> bool {
@@ -297,5 +303,53 @@ mod tests {
         let left_out = &progress.fetched[3];
         assert_eq!((left_out.outcome, left_out.hash.is_none()), (FetchOutcome::TooLarge, true));
         assert!(left_out.reason.as_deref().is_some_and(|reason| reason.contains("at most 16 MiB")));
+    }
+
+    fn leads(from: &ManifestUrl, numbers: std::ops::Range<usize>, path: &str) -> Leads {
+        let from = std::sync::Arc::new(from.clone());
+        let to = |number| ManifestUrl::parse(&format!("https://v{number}.example/{path}")).unwrap();
+        let seeds = numbers.map(|number| Seed::linked(to(number), std::sync::Arc::clone(&from))).collect();
+        Leads { tasks: Vec::new(), seeds }
+    }
+
+    #[test]
+    fn links_of_a_visit_are_bounded_in_number_and_bytes() {
+        let now = crate::clock::now();
+        let long = "a".repeat(2_000);
+        let from = ManifestUrl::parse(&format!("https://a.example/{long}")).unwrap();
+        let (mut short_links, mut long_links) =
+            (Progress::new(now, PathSlots::default()), Progress::new(now, PathSlots::default()));
+        for catalog in 0..20 {
+            let numbers = catalog * 1_000..(catalog + 1) * 1_000;
+            short_links.follow(leads(&from, numbers.clone(), "agent.json"));
+            long_links.follow(leads(&from, numbers, &long));
+        }
+        assert_eq!(short_links.seeds.len(), seeds::SEEDS_MAX);
+        assert!((400..600).contains(&long_links.seeds.len()), "{}", long_links.seeds.len());
+        for mut progress in [short_links, long_links] {
+            let parked = progress.park().unwrap();
+            let written = parked.to_string();
+            assert!(written.len() < MIB + 64 * 1024, "{}", written.len());
+            assert!(written.matches(&from.to_string()).count() <= 1, "written once for all of its links");
+            let read: Progress = serde_json::from_value(parked).unwrap();
+            assert_eq!(read.seeds, progress.seeds);
+            assert!(seeds::held_bytes(&progress.seeds) < 4 * MIB);
+            assert_eq!(progress.write_down(now), None, "too much to be written with each request");
+        }
+    }
+
+    #[test]
+    fn what_is_written_with_each_request_is_bounded() {
+        let now = crate::clock::now();
+        let from = ManifestUrl::parse("https://a.example/catalog.json").unwrap();
+        let mut progress = Progress::new(now, PathSlots::default());
+        progress.follow(leads(&from, 0..1_000, "agent.json"));
+        assert!(progress.write_down(now).is_some_and(|state| state.len() < 64 * 1024));
+        for number in 0..TASKS_MAX {
+            let url =
+                ManifestUrl::parse(&format!("https://a.example/{number}?{}", "a".repeat(7_900))).unwrap();
+            progress.plan(Task::new(url, BodyKind::Manifest, Discovery::Root));
+        }
+        assert_eq!(progress.write_down(now), None, "a queue of long URLs is too much as well");
     }
 }

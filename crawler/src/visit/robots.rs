@@ -17,10 +17,10 @@ use policy::plan::ROBOTS_PATH;
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsCause, SHORT_BYTES_MAX, StoredVerdict};
 use policy::{BodyKind, RobotsAnswer, RobotsDecision, RobotsFile, RobotsKind, RobotsVerdict};
-use store::{RobotsRecord, Seed, SeedOrigin};
+use store::{RobotsRecord, Seed};
 
 use super::ask::Exchange;
-use super::links::Leads;
+use super::links::{Leads, is_kept};
 use super::{Interrupt, Visit};
 use crate::egress::{Cause, Head, Reply};
 use crate::events::Event;
@@ -233,10 +233,9 @@ fn step<'a>(
 
 /// The site that a robots.txt led away to, by its host alone: nothing says that there is a manifest.
 fn seed_of(target: &ManifestUrl, from: &ManifestUrl) -> Leads {
-    let origin = SeedOrigin::Linked { from: from.clone() };
-    let seed = Seed { host: target.host(), url: None, rank: None, origin, revisit_now: false };
-    let may_be_site = SiteScope::Public.check_url(target).is_ok();
-    Leads { tasks: Vec::new(), seeds: may_be_site.then_some(seed).into_iter().collect() }
+    let may_be_seed = is_kept(from) && SiteScope::Public.check_url(target).is_ok();
+    let seed = may_be_seed.then(|| Seed::linked_host(target.host(), from.clone()));
+    Leads { tasks: Vec::new(), seeds: seed.into_iter().collect() }
 }
 
 /// What is kept of an answer, and the verdict with what was known before.

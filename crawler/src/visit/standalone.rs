@@ -58,8 +58,6 @@ pub(crate) struct StandaloneRequests {
     worker: WorkerId,
     /// The longest that one request is waited for.
     patience: Duration,
-    /// See [`REQUESTS_WITHIN`].
-    requests_within: Duration,
     stop: Stop,
     begun: HashMap<SiteName, Begun>,
 }
@@ -79,7 +77,7 @@ enum Attempt {
 impl StandaloneRequests {
     pub(crate) fn new(tools: &Tools, worker: WorkerId, patience: Duration, stop: Stop) -> Self {
         let tools = Tools { groups: Groups::sole(), ..tools.clone() };
-        Self { tools, worker, patience, requests_within: REQUESTS_WITHIN, stop, begun: HashMap::new() }
+        Self { tools, worker, patience, stop, begun: HashMap::new() }
     }
 
     /// Sends one request when its turn has come.
@@ -122,7 +120,7 @@ impl StandaloneRequests {
         kind: BodyKind,
         message: Message<'_>,
     ) -> Result<Attempt, StandaloneError> {
-        let ends_at = Instant::now() + self.requests_within;
+        let ends_at = Instant::now() + REQUESTS_WITHIN;
         let Some(LeasedSite { token, site: state, .. }) = self.lease(site).await? else {
             let until = clock::now() + HELD_PAUSE;
             return Ok(Attempt::Later { until, reason: "the site is being visited".to_owned() });

@@ -20,10 +20,6 @@ impl Visit<'_> {
     pub(super) async fn step(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
         let host = task.url.host();
         let known = self.site.resources.iter().find(|known| known.url == task.url).cloned().map(Box::new);
-        let copy = Box::pin(self.copy_of(task, known.as_deref())).await?;
-        if copy == StoredCopy::Damaged {
-            task.plainly = Plainly::Yes;
-        }
         if let Some(known) = known.as_deref().filter(|known| is_fresh(known, task)) {
             return Box::pin(self.stay_with_copy(task, known)).await;
         }
@@ -44,7 +40,9 @@ impl Visit<'_> {
             Box::pin(self.follow_text_records(task)).await;
         }
         // a part whose bytes are not kept has to come whole; a manifest was read when they came
-        if task.role == Role::Part && copy == StoredCopy::Missing && known.is_some() {
+        let copy = Box::pin(self.copy_of(task, known.as_deref())).await?;
+        let is_part_without_copy = task.role == Role::Part && copy == StoredCopy::Missing && known.is_some();
+        if copy == StoredCopy::Damaged || is_part_without_copy {
             task.plainly = Plainly::Yes;
         }
         let fetched = self.answer(task, known.as_deref()).await?;
@@ -115,8 +113,8 @@ impl Visit<'_> {
         Ok(NextStep::Continue)
     }
 
-    /// A document that the site has at another URL too is no second manifest: others may name any number of URLs for it, as by
-    /// adding queries.
+    /// A document that the site has at another URL too is no second manifest: other sites may link to it under any number of
+    /// URLs, as by adding queries.
     fn disown_copy(&self, fetched: &mut Fetched) {
         let Some(hash) = fetched.hash.as_ref().filter(|_| fetched.manifest.is_some()) else { return };
         let of_site = self.site.resources.iter();
@@ -149,7 +147,7 @@ impl Visit<'_> {
         if task.role == Role::Canary {
             return Ok(next);
         }
-        if task.named_by == NamedBy::Others {
+        if task.named_by == NamedBy::Others && task.linked_from.is_some() {
             self.disown_copy(&mut fetched);
         }
         if let Some(leads) = fetched.page.take() {

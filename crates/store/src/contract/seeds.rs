@@ -46,6 +46,7 @@ impl Store {
             total.added += added.added;
             total.known += added.known;
             total.blocked += added.blocked;
+            total.refused += added.refused;
         }
         Ok(total)
     }

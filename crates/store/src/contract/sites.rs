@@ -65,7 +65,22 @@ impl Store {
         site: &SiteName,
         visits_max: u32,
     ) -> Result<Option<SiteStory>, StoreError> {
-        reading!(self, "site_story", site_list::site_story(site, visits_max))
+        reading!(self, "site_story", site_list::site_story(site, visits_max, None))
+    }
+
+    /// The same with at most so many hosts: that called as the site first, then those that were asked.
+    pub async fn site_story_brief(
+        &self,
+        site: &SiteName,
+        visits_max: u32,
+        hosts_max: u32,
+    ) -> Result<Option<SiteStory>, StoreError> {
+        reading!(self, "site_story", site_list::site_story(site, visits_max, Some(hosts_max)))
+    }
+
+    /// A site in one line; nothing is read but its own row.
+    pub async fn site_summary(&self, site: &SiteName) -> Result<Option<SiteSummary>, StoreError> {
+        reading!(self, "site_summary", site_list::site_summary(site))
     }
 
     /// The store in numbers. Reads whole tables: callers keep the answer for some seconds.

@@ -41,7 +41,7 @@ pub(crate) struct Table {
 use Kind::{BigInt, Bytes, Integer, Text};
 
 /// Every table that is dumped. A table comes after those that it refers to.
-pub(crate) const TABLES: [Table; 16] = [
+pub(crate) const TABLES: [Table; 17] = [
     Table {
         name: "feed_state",
         key: "id",
@@ -262,6 +262,11 @@ pub(crate) const TABLES: [Table; 16] = [
             ("place", Integer),
             ("client", Text),
         ],
+    },
+    Table {
+        name: "site_link",
+        key: "site",
+        columns: &[("site", Text), ("linked_by", Text), ("is_open", Integer)],
     },
 ];
 

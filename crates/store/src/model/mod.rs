@@ -26,7 +26,7 @@ pub use lease::{LEASE_DURATION_DEFAULT, LeaseRequest, LeaseToken, LeasedSite, Wo
 pub use read_attempt::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};
 pub(crate) use retention::FeedTrimmed;
 pub use retention::{FeedReader, Retained, Retention};
-pub use seed::{Seed, SeedOrigin, SeedsAdded};
+pub use seed::{LINK_BYTES_MAX, Seed, SeedOrigin, SeedsAdded};
 pub use site::{
     BlockOutcome, BlockRecord, FailingSite, Hint, HostState, ResourceState, RobotsRecord, SiteState,
     SiteStory, SiteSummary, SitesRequest, SlowSite,

@@ -198,6 +198,8 @@ pub struct SiteStory {
     pub summary: SiteSummary,
     /// What is known.
     pub state: SiteState,
+    /// How many hosts it has, those included that are left out.
+    pub hosts_total: u64,
     /// Set when the owner opted out.
     pub blocked: Option<BlockRecord>,
     /// The last visits, latest first.

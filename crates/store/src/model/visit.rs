@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::groups::Membership;
-use super::seed::Seed;
+use super::seed::{Seed, kept_source};
 use super::site::RobotsRecord;
 use super::slots::PathSlots;
 
@@ -191,6 +191,8 @@ pub struct VisitSaved {
     pub manifests_removed: u32,
     /// Capabilities of the site that are in the index now.
     pub capabilities: u32,
+    /// Links to other sites that were not added, since a limit of what links may cost is reached.
+    pub links_refused: u64,
 }
 
 /// A visit, told to the site's owner.
@@ -278,7 +280,7 @@ impl From<&FetchRecord> for FetchStory {
             url: fetch.url.clone(),
             final_url: fetch.final_url.clone(),
             discovery: fetch.discovery,
-            linked_from: fetch.linked_from.clone(),
+            linked_from: kept_source(fetch.linked_from.as_ref()).cloned(),
             outcome: fetch.outcome,
             reason: fetch.reason.clone(),
             robots_rule: fetch.robots_rule.clone(),

@@ -16,7 +16,7 @@ use crate::plan::Change;
 const REASON: &str = "opted_out";
 
 /// Everything of a site that is content or could become a request again; clocks stay.
-const PURGES: [&str; 9] = [
+const PURGES: [&str; 10] = [
     "DELETE FROM capability_type WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM capability WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM manifest_version WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
@@ -26,6 +26,7 @@ const PURGES: [&str; 9] = [
     "DELETE FROM visit WHERE site = $1",
     "DELETE FROM feedback WHERE site = $1",
     "DELETE FROM read_attempt WHERE site = $1",
+    "UPDATE site_link SET is_open = 0 WHERE site = $1",
 ];
 
 /// Blocks a site: takes it from whoever holds it, takes its manifests out of the index, purges its content.

@@ -9,11 +9,18 @@ use sqlx::QueryBuilder;
 use super::{Connection, Database, group, rest, site, skip_locked};
 use crate::StoreError;
 use crate::fault::Outcome;
-use crate::model::{LeaseRequest, LeaseToken, LeasedSite, WorkerId};
+use crate::model::seed::PRIORITY_LINKED;
+use crate::model::{LeaseRequest, LeaseToken, LeasedSite, SiteState, WorkerId};
 use crate::pack::{NEVER_MS, Place, json, millis, millis_of, names};
 
-/// Classes of the lease order, 0 first.
-pub(crate) const PRIORITY_CLASSES: i32 = 6;
+/// Classes in the order of leasing: asked for, then listed by rank. Sites that others link to come last, and have a share.
+const CLASSES: [i32; 5] = [0, 2, 3, 4, 5];
+/// Of so many places linked sites get one, so that neither they nor the listed sites wait for ever.
+const LINKED_ONE_IN: i64 = 8;
+/// A site with a damaged row is set aside for this long.
+const SET_ASIDE_MS: i64 = 24 * 60 * 60 * 1_000;
+/// Batches of damaged sites that one call passes over.
+const DAMAGED_BATCHES_MAX: usize = 16;
 
 #[derive(sqlx::FromRow)]
 struct TakenRow {
@@ -30,45 +37,96 @@ struct TakenRow {
 const NOT_WANTED: &[u8] = &[0];
 
 /// Takes due sites by class and planned time. One statement a class walks the index in its order and stops as soon as
-/// the batch is full.
+/// the batch is full. Sites with a damaged row are set aside, and others taken in their place.
 pub(crate) async fn sites_lease(
     connection: &mut Connection,
     request: &LeaseRequest,
     now_ms: i64,
 ) -> Outcome<Vec<LeasedSite>> {
-    let mut rows = match &request.only {
-        Some(sites) => take_among(connection, request, sites, now_ms).await?,
-        None => take_by_class(connection, request, now_ms).await?,
-    };
+    for _ in 0..DAMAGED_BATCHES_MAX {
+        let rows = match &request.only {
+            Some(sites) => take_among(connection, request, sites, now_ms).await?,
+            None => take_by_class(connection, request, now_ms).await?,
+        };
+        let is_end = rows.is_empty() || request.only.is_some();
+        let leased = leased_of(connection, request, rows, now_ms).await?;
+        if is_end || !leased.is_empty() {
+            return Ok(leased);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// The sites of the rows with what is known of them, those apart that are damaged.
+async fn leased_of(
+    connection: &mut Connection,
+    request: &LeaseRequest,
+    mut rows: Vec<TakenRow>,
+    now_ms: i64,
+) -> Outcome<Vec<LeasedSite>> {
     if rows.is_empty() {
         return Ok(Vec::new());
     }
-    rows.sort_by_key(|row| (row.priority, row.next_visit_at_ms));
+    rows.sort_by_key(|row| (order(row.priority), row.next_visit_at_ms));
     // Nothing is read of a site at rest but its row, and nothing is written before it is visited.
     let awake = rows.iter().filter(|row| row.packed.is_none());
     let listed = names(awake.map(|row| row.name.as_str()))?;
-    let mut states = site::states_load(connection, &listed).await?;
+    let mut states = site::states_load(connection, &listed, None).await?;
     let until_ms = lease_until_ms(request, now_ms);
     let mut leased = Vec::with_capacity(rows.len());
+    let mut damaged = Vec::new();
     for row in rows {
-        let place = Place::new("site", &row.name);
-        let state = match row.packed {
-            Some(packed) => Some(rest::state_at_rest(&row.name, &packed)?),
-            None => states.remove(&row.name),
+        let site = match &row.packed {
+            Some(packed) => rest::state_at_rest(&row.name, packed),
+            None => states.take(&row.name),
         };
-        let site = state.ok_or_else(|| place.damaged("name", "site_state has no such row"))?;
-        let expires_at = place.time("lease_until_ms", until_ms)?;
-        let due_at = place.time("next_visit_at_ms", row.next_visit_at_ms)?;
-        let token = LeaseToken {
-            site: site.name.clone(),
-            worker: request.worker.clone(),
-            fence: row.fence,
-            expires_at,
-            address_group: row.address_group.and_then(|group| u16::try_from(group).ok()),
-        };
-        leased.push(LeasedSite { token, site, due_at });
+        match site.and_then(|site| leased_site(request, &row, site, until_ms)) {
+            Ok(site) => leased.push(site),
+            Err(error) => {
+                tracing::error!(site.name = row.name, %error, "a site with a damaged row is set aside for a day");
+                damaged.push(row.name);
+            }
+        }
+    }
+    if !damaged.is_empty() {
+        sites_set_aside(connection, &names(damaged.iter().map(String::as_str))?, now_ms + SET_ASIDE_MS)
+            .await?;
     }
     Ok(leased)
+}
+
+fn leased_site(
+    request: &LeaseRequest,
+    row: &TakenRow,
+    site: SiteState,
+    until_ms: i64,
+) -> Result<LeasedSite, StoreError> {
+    let place = Place::new("site", &row.name);
+    let token = LeaseToken {
+        site: site.name.clone(),
+        worker: request.worker.clone(),
+        fence: row.fence,
+        expires_at: place.time("lease_until_ms", until_ms)?,
+        address_group: row.address_group.and_then(|group| u16::try_from(group).ok()),
+    };
+    Ok(LeasedSite { token, site, due_at: place.time("next_visit_at_ms", row.next_visit_at_ms)? })
+}
+
+async fn sites_set_aside(connection: &mut Connection, sites: &str, until_ms: i64) -> Outcome<()> {
+    sqlx::query(
+        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0, next_visit_at_ms = $2
+         WHERE name IN (SELECT value ->> 0 FROM json_each($1))",
+    )
+    .bind(sites)
+    .bind(until_ms)
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
+}
+
+/// The place of a class in the order.
+const fn order(priority: i32) -> i32 {
+    if priority == PRIORITY_LINKED { i32::MAX } else { priority }
 }
 
 fn lease_until_ms(request: &LeaseRequest, now_ms: i64) -> i64 {
@@ -84,11 +142,15 @@ async fn take_by_class(
     request: &LeaseRequest,
     now_ms: i64,
 ) -> Outcome<Vec<TakenRow>> {
+    // batches are often of one site: the time decides then whose turn it is
+    let places = i64::from(request.sites_max);
+    let share = (places + now_ms.rem_euclid(LINKED_ONE_IN)) / LINKED_ONE_IN;
+    let steps = CLASSES.iter().map(|class| (*class, places)).chain([(PRIORITY_LINKED, places)]);
     let mut taken: Vec<TakenRow> = Vec::new();
-    for class in 0..PRIORITY_CLASSES {
-        let wanted = i64::from(request.sites_max) - i64::try_from(taken.len()).unwrap_or(i64::MAX);
+    for (class, most) in std::iter::once((PRIORITY_LINKED, share)).chain(steps) {
+        let wanted = most - i64::try_from(taken.len()).unwrap_or(i64::MAX);
         if wanted <= 0 {
-            break;
+            continue;
         }
         let rows = sqlx::query_as(concat!(
             "WITH due AS MATERIALIZED (
@@ -129,7 +191,7 @@ async fn take_among(
              SELECT name FROM site
              WHERE name IN (SELECT value ->> 0 FROM json_each($1)) AND next_visit_at_ms <= $2 AND lease_until_ms <= $3
                AND (address_group IS NULL OR substr($7, address_group + 1, 1) <> $8)
-             ORDER BY priority + 0, next_visit_at_ms LIMIT $4",
+             ORDER BY CASE priority WHEN 1 THEN 9 ELSE priority END, next_visit_at_ms LIMIT $4",
         skip_locked!(),
         ")
          UPDATE site SET lease_owner = $5, lease_until_ms = $6, fence = fence + 1

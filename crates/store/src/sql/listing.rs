@@ -18,7 +18,9 @@ pub(crate) async fn sites_listed(
     max: i64,
 ) -> Outcome<Vec<SiteName>> {
     let rows: Vec<String> = sqlx::query_scalar(
-        "SELECT name FROM site WHERE name > $1 AND priority >= $2 AND next_visit_at_ms < $3 ORDER BY name LIMIT $4",
+        "SELECT name FROM site WHERE name > $1 AND priority >= $2 AND next_visit_at_ms < $3
+           AND NOT EXISTS (SELECT 1 FROM site_link WHERE site_link.site = site.name)
+         ORDER BY name LIMIT $4",
     )
     .bind(after)
     .bind(PRIORITY_LISTED)

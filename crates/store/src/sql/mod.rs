@@ -22,6 +22,7 @@ pub(crate) mod feedback;
 pub(crate) mod group;
 pub(crate) mod health;
 pub(crate) mod lease;
+pub(crate) mod link;
 pub(crate) mod listing;
 pub(crate) mod manifest;
 pub(crate) mod manifest_size;

@@ -6,6 +6,7 @@ use sqlx::QueryBuilder;
 use super::{Connection, Database, document, listed};
 use crate::StoreError;
 use crate::fault::Outcome;
+use crate::model::seed::kept_source;
 use crate::model::{Hint, ResourceState};
 use crate::pack::{Place, count, counted, json, millis, millis_of, names, text_of};
 use crate::packed::PackedBody;
@@ -117,7 +118,12 @@ pub(crate) async fn resources_save(
     for resource in resources {
         let cache = resource.cache.as_ref().map(|cache| json(cache, "freshness policy")).transpose()?;
         rows.push((
-            (ManifestId::of(&resource.url), &resource.url, resource.discovery, &resource.linked_from),
+            (
+                ManifestId::of(&resource.url),
+                &resource.url,
+                resource.discovery,
+                kept_source(resource.linked_from.as_ref()),
+            ),
             (resource.outcome, resource.status, text_of(resource.etag.as_ref())),
             (text_of(resource.last_modified.as_ref()), cache, millis_of(resource.fresh_until)),
             (&resource.content_hash, millis(resource.fetched_at), millis_of(resource.changed_at)),

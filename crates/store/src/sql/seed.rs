@@ -1,23 +1,24 @@
 //! Seeds: sites, hosts and hinted URLs, inserted in batches.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use chrono::DateTime;
 use manifest::{Discovery, ManifestId, SiteName};
 use policy::schedule::{HINT_INTERVAL, first_visit_at};
 
+use super::link::{self, Asked};
 use super::{Connection, block, rest, sites_put, unhex};
 use crate::fault::Outcome;
-use crate::model::seed::{AskedSite, PRIORITY_LISTED, Ranking};
+use crate::model::seed::{AskedSite, PRIORITY_LINKED, PRIORITY_LISTED, Ranking};
 use crate::model::{Seed, SeedOrigin, SeedsAdded};
 use crate::pack::{NEVER_MS, UNPLANNED_MS, hex, json, millis, names};
 use crate::rest::{self as at_rest, SiteAtRest};
 
-/// What a batch asks of one site.
+/// What a batch asks of one site: its class, its hosts, each with whether a list names it.
 #[derive(Default)]
-struct Asked<'a> {
+struct AskedOf<'a> {
     priority: i32,
-    hosts: BTreeSet<&'a str>,
+    hosts: BTreeMap<&'a str, bool>,
     names_urls: bool,
 }
 
@@ -31,22 +32,35 @@ pub(crate) async fn seeds_add(
 ) -> Outcome<SeedsAdded> {
     let sites: Vec<String> = seeds.iter().map(|seed| seed.host.site().as_str().to_owned()).collect();
     let blocked = block::blocked_among(connection, &names(sites.iter().map(String::as_str))?).await?;
-    let open: Vec<(&Seed, &str)> = seeds
+    let mut open: Asked<'_> = seeds
         .iter()
         .zip(&sites)
         .filter(|(_, site)| !blocked.contains(*site))
         .map(|(seed, site)| (seed, site.as_str()))
         .collect();
-    let (mut new_hosts, awake) = sites_insert(connection, &open, ranking, now_ms).await?;
+    let blocked = seeds.len() - open.len();
+    open.retain(|(seed, _)| !seed.is_too_long());
+    let open = link::links_admit(connection, open).await?;
+    let mut refused_hosts = HashSet::new();
+    let (mut new_hosts, mut awake) =
+        sites_insert(connection, &open, (ranking, now_ms), &mut refused_hosts).await?;
+    link::hosts_admit(connection, &awake, &mut refused_hosts).await?;
+    let has_room = |(seed, _): &(&Seed, &str)| !refused_hosts.contains(seed.host.as_str());
+    awake.retain(has_room);
     new_hosts.extend(hosts_insert(connection, &awake).await?);
+    let (awake, refused_urls) = link::hints_admit(connection, awake).await?;
     let mut new_urls = hints_insert(connection, &awake).await?;
+    let refused_urls: HashSet<&str> =
+        refused_urls.iter().filter_map(|(seed, _)| Some(seed.url.as_ref()?.as_str())).collect();
     let (mut due, mut hinted) = (Vec::new(), Vec::new());
-    let mut added = 0;
-    for (seed, site) in &open {
+    let mut sum = SeedsAdded { blocked: blocked as u64, ..SeedsAdded::default() };
+    for (seed, site) in open.iter().filter(|seed| has_room(seed)) {
         let is_new_host = new_hosts.remove(seed.host.as_str());
         let is_new_url = seed.url.as_ref().is_some_and(|url| new_urls.remove(ManifestId::of(url).as_str()));
         let is_new = is_new_host || is_new_url;
-        added += u64::from(is_new);
+        let is_refused = !is_new && seed.url.as_ref().is_some_and(|url| refused_urls.contains(url.as_str()));
+        sum.added += u64::from(is_new);
+        sum.known += u64::from(!is_new && !is_refused);
         match seed.origin {
             SeedOrigin::Linked { .. } if is_new => hinted.push(*site),
             SeedOrigin::File | SeedOrigin::Submitted if is_new => due.push(*site),
@@ -56,18 +70,15 @@ pub(crate) async fn seeds_add(
             due.push(site);
         }
     }
+    sum.refused = seeds.len() as u64 - sum.added - sum.known - sum.blocked;
     if !hinted.is_empty() {
         due_once_a_day(connection, &names(hinted)?, now_ms).await?;
     }
     if !due.is_empty() {
         due_now(connection, &names(due)?, now_ms).await?;
     }
-    let known = open.len() as u64 - added;
-    Ok(SeedsAdded { added, known, blocked: (seeds.len() - open.len()) as u64 })
+    Ok(sum)
 }
-
-/// Class of a site of which no visit is planned: no list ever named it, so that none forgets it.
-const PRIORITY_UNPLANNED: i32 = 1;
 
 /// Makes a site known without a visit; one that is known stays as it is.
 pub(crate) async fn site_add_unplanned(
@@ -82,7 +93,8 @@ pub(crate) async fn site_add_unplanned(
          ON CONFLICT (name) DO NOTHING",
     )
     .bind(site.as_str())
-    .bind(PRIORITY_UNPLANNED)
+    // no list ever named it, so that none forgets it
+    .bind(PRIORITY_LINKED)
     .bind(UNPLANNED_MS)
     .bind(packed)
     .execute(&mut *connection)
@@ -90,11 +102,19 @@ pub(crate) async fn site_add_unplanned(
     Ok(())
 }
 
-/// Class of the lease order; see the column's comment.
+/// The class of a site that is asked for in two ways: what a list or a visitor says counts before what a link says.
+fn first_class(one: i32, other: i32) -> i32 {
+    match (one, other) {
+        (PRIORITY_LINKED, class) | (class, PRIORITY_LINKED) => class,
+        (one, other) => one.min(other),
+    }
+}
+
+/// Class of the lease order, which is 0, 2, 3, 4, 5 and then 1.
 const fn priority(seed: &Seed) -> i32 {
     match (&seed.origin, seed.rank) {
         (SeedOrigin::Submitted, _) => 0,
-        (SeedOrigin::Linked { .. }, _) => 1,
+        (SeedOrigin::Linked { .. }, _) => PRIORITY_LINKED,
         (SeedOrigin::File, None | Some(0..=10_000)) => PRIORITY_LISTED,
         (SeedOrigin::File, Some(10_001..=100_000)) => 3,
         (SeedOrigin::File, Some(100_001..=1_000_000)) => 4,
@@ -113,21 +133,32 @@ fn due_at_ms(site: &str, priority: i32, now_ms: i64) -> i64 {
 /// link to each other's sites are saved at the same time.
 async fn sites_insert<'a>(
     connection: &mut Connection,
-    open: &[(&'a Seed, &'a str)],
-    ranking: Ranking,
-    now_ms: i64,
-) -> Outcome<(HashSet<String>, Vec<(&'a Seed, &'a str)>)> {
-    let mut asked: BTreeMap<&str, Asked<'_>> = BTreeMap::new();
+    open: &Asked<'a>,
+    (ranking, now_ms): (Ranking, i64),
+    refused_hosts: &mut HashSet<&'a str>,
+) -> Outcome<(HashSet<String>, Asked<'a>)> {
+    let mut asked: BTreeMap<&str, AskedOf<'a>> = BTreeMap::new();
     for (seed, site) in open {
-        let of_site =
-            asked.entry(site).or_insert_with(|| Asked { priority: priority(seed), ..Asked::default() });
-        of_site.priority = of_site.priority.min(priority(seed));
-        of_site.hosts.insert(seed.host.as_str());
+        let class = priority(seed);
+        let of_site = asked.entry(site).or_insert_with(|| AskedOf { priority: class, ..AskedOf::default() });
+        of_site.priority = first_class(of_site.priority, class);
+        *of_site.hosts.entry(seed.host.as_str()).or_default() |= link::is_listed(seed);
         of_site.names_urls |= seed.url.is_some();
     }
+    let listed =
+        asked.iter().filter(|(_, of_site)| of_site.priority >= PRIORITY_LISTED).map(|(name, _)| *name);
+    link::links_keep(connection, &names(listed)?).await?;
     let mut rows = Vec::with_capacity(asked.len());
-    for (name, of_site) in &asked {
-        let site = SiteAtRest::pending(of_site.hosts.iter().map(|host| (*host).to_owned()), now_ms);
+    for (name, of_site) in &mut asked {
+        if of_site.hosts.len() > 1 {
+            let within = link::hosts_within(name, 0, &of_site.hosts, refused_hosts);
+            of_site.hosts = within
+                .into_iter()
+                .filter_map(|host| of_site.hosts.get_key_value(host))
+                .map(|(host, is_listed)| (*host, *is_listed))
+                .collect();
+        }
+        let site = SiteAtRest::pending(of_site.hosts.keys().map(|host| (*host).to_owned()), now_ms);
         // A host that is new with its site is no news once more when the site wakes.
         if let Some(packed) = site.pack(name) {
             let priority = of_site.priority;
@@ -148,18 +179,20 @@ async fn sites_insert<'a>(
     for (name, of_site) in &asked {
         let is_new = new.contains(*name);
         if is_new {
-            new_hosts.extend(of_site.hosts.iter().map(|host| (*host).to_owned()));
+            new_hosts.extend(of_site.hosts.keys().map(|host| (*host).to_owned()));
         }
-        let brings_more = of_site.names_urls
-            || match resting.get(*name) {
-                Some(packed) => {
-                    let hosts = SiteAtRest::unpack(name, packed)?.hosts;
-                    let is_seeded =
-                        |wanted: &&str| hosts.iter().any(|host| host.seeded && host.host == **wanted);
-                    !of_site.hosts.iter().all(is_seeded)
-                }
-                None => !is_new,
-            };
+        let brings_more = match resting.get(*name).map(|packed| SiteAtRest::unpack(name, packed)) {
+            Some(Ok(site)) => {
+                let seeded: HashSet<&str> =
+                    site.hosts.iter().filter(|host| host.seeded).map(|host| host.host.as_str()).collect();
+                of_site.names_urls || !of_site.hosts.keys().all(|host| seeded.contains(host))
+            }
+            Some(Err(error)) => {
+                tracing::error!(site.name = name, %error, "nothing is added to a site whose row is damaged");
+                false
+            }
+            None => of_site.names_urls || !is_new,
+        };
         if brings_more {
             waking.push(*name);
         } else {
@@ -197,7 +230,8 @@ pub(crate) async fn sites_put_json(
         "UPDATE site SET priority = asked_priority
          FROM (SELECT value ->> 0 AS asked_name, CAST(value ->> 1 AS INTEGER) AS asked_priority FROM json_each($1))
               AS asked
-         WHERE name = asked_name AND (priority > asked_priority OR (priority >= $2 AND priority <> asked_priority))",
+         WHERE name = asked_name AND asked_priority <> 1
+           AND (priority = 1 OR priority > asked_priority OR (priority >= $2 AND priority <> asked_priority))",
     )
     .bind(&batch)
     .bind(ranking.follows_from())

@@ -1,6 +1,6 @@
 //! What is known of a site, loaded for a whole batch with one query for each table.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use manifest::SiteName;
 use serde_json::Value;
@@ -82,11 +82,53 @@ struct HostRow {
     robots: RobotsRow,
 }
 
-/// The states of the listed sites, by name.
+/// Sites by name, and what is wrong with those of which a row is damaged.
+#[derive(Default)]
+pub(crate) struct States {
+    whole: HashMap<String, SiteState>,
+    damaged: HashMap<String, StoreError>,
+}
+
+impl States {
+    fn add(&mut self, name: &str, state: Result<SiteState, StoreError>) {
+        match state {
+            Ok(state) => drop(self.whole.insert(name.to_owned(), state)),
+            Err(error) => self.damage(name, error),
+        }
+    }
+
+    /// Does something with a site that is whole so far.
+    fn change(&mut self, name: &str, change: impl FnOnce(&mut SiteState) -> Result<(), StoreError>) {
+        if let Some(Err(error)) = self.whole.get_mut(name).map(change) {
+            self.damage(name, error);
+        }
+    }
+
+    fn damage(&mut self, name: &str, error: StoreError) {
+        self.whole.remove(name);
+        self.damaged.insert(name.to_owned(), error);
+    }
+
+    /// Takes a site out.
+    ///
+    /// # Errors
+    ///
+    /// Where a row of it is damaged, or it has none.
+    pub(crate) fn take(&mut self, name: &str) -> Result<SiteState, StoreError> {
+        match (self.whole.remove(name), self.damaged.remove(name)) {
+            (Some(state), _) => Ok(state),
+            (None, Some(error)) => Err(error),
+            (None, None) => Err(Place::new("site", name).damaged("name", "site_state has no such row")),
+        }
+    }
+}
+
+/// The states of the listed sites, by name, each with at most so many hosts.
 pub(crate) async fn states_load(
     connection: &mut Connection,
     sites: &str,
-) -> Outcome<HashMap<String, SiteState>> {
+    hosts_max: Option<u32>,
+) -> Outcome<States> {
     let rows: Vec<StateRow> = sqlx::query_as(
         "SELECT name, status, visits, changes, first_visit_at_ms, last_visit_at_ms, last_end, failures_in_row,
                 negatives_in_row, paths_checked, parked_until_ms, parked_reason, parked_progress
@@ -95,58 +137,96 @@ pub(crate) async fn states_load(
     .bind(sites)
     .fetch_all(&mut *connection)
     .await?;
-    let mut states = HashMap::with_capacity(rows.len());
+    let mut states = States::default();
     for (name, packed) in rest::packed_of(connection, sites).await? {
-        states.insert(name.clone(), rest::state_at_rest(&name, &packed)?);
+        states.add(&name, rest::state_at_rest(&name, &packed));
     }
     for row in rows {
-        states.insert(row.name.clone(), SiteState::try_from(row)?);
+        let name = row.name.clone();
+        states.add(&name, SiteState::try_from(row));
     }
-    hosts_add(connection, sites, &mut states).await?;
+    hosts_add(connection, sites, hosts_max, &mut states).await?;
     for row in resources_of(connection, sites).await? {
-        let Some(state) = states.get_mut(&row.site) else { continue };
-        match Known::try_from(row)? {
-            Known::Fetched(resource) => state.resources.push(*resource),
-            Known::Hint(hint) => state.hints.push(hint),
-        }
+        let site = row.site.clone();
+        states.change(&site, |state| {
+            match Known::try_from(row)? {
+                Known::Fetched(resource) => state.resources.push(*resource),
+                Known::Hint(hint) => state.hints.push(hint),
+            }
+            Ok(())
+        });
     }
     Ok(states)
+}
+
+impl HostRow {
+    fn into_state(self, at_rest: Option<&HostState>) -> Result<HostState, StoreError> {
+        let name = self.robots.host.clone();
+        let place = Place::new("host", &name);
+        Ok(HostState {
+            host: place.parse("host", &name)?,
+            seeded: self.seeded == 1 || at_rest.is_some_and(|known| known.seeded),
+            robots: self.robots.into_record()?,
+            next_ok_at: place.time_of("next_ok_at_ms", self.next_ok_at_ms)?,
+            requests_today: counted(self.requests_today),
+            requests_day: self.requests_day,
+        })
+    }
 }
 
 async fn hosts_add(
     connection: &mut Connection,
     sites: &str,
-    states: &mut HashMap<String, SiteState>,
+    hosts_max: Option<u32>,
+    states: &mut States,
 ) -> Outcome<()> {
+    // the host that is called as the site, and those that were asked, come first where not all are wanted
     let rows: Vec<HostRow> = sqlx::query_as(
-        "SELECT host.host, host.site, seeded, next_ok_at_ms, not_before_ms, requests_today, requests_day,
+        "SELECT known.host, known.site, seeded, next_ok_at_ms, not_before_ms, requests_today, requests_day,
                 kind, cause, status, body, fetched_at_ms, expires_at_ms, failures_in_row, etag, last_modified
-         FROM host LEFT JOIN robots ON robots.host = host.host
-         WHERE host.site IN (SELECT value ->> 0 FROM json_each($1))
-         ORDER BY host.host",
+         FROM (SELECT * FROM host WHERE site IN (SELECT value ->> 0 FROM json_each($1))
+               ORDER BY CASE WHEN host = site THEN 0 WHEN next_ok_at_ms IS NOT NULL THEN 1 ELSE 2 END, host
+               LIMIT $2) AS known
+         LEFT JOIN robots ON robots.host = known.host
+         ORDER BY known.host",
     )
     .bind(sites)
+    .bind(hosts_max.map_or(i64::MAX, i64::from))
     .fetch_all(&mut *connection)
     .await?;
+    // A site at rest brings its hosts along; the row of one has its clock.
+    let mut at_rest: HashMap<String, BTreeMap<String, HostState>> = HashMap::new();
+    for (name, state) in states.whole.iter_mut().filter(|(_, state)| !state.hosts.is_empty()) {
+        let hosts = std::mem::take(&mut state.hosts).into_iter();
+        at_rest.insert(name.clone(), hosts.map(|host| (host.host.as_str().to_owned(), host)).collect());
+    }
     for row in rows {
-        let Some(state) = states.get_mut(&row.site) else { continue };
-        let name = row.robots.host.clone();
-        let place = Place::new("host", &name);
-        state.not_before = state.not_before.max(place.time_of("not_before_ms", row.not_before_ms)?);
-        // A site at rest brings its hosts along; the row of one has its clock.
-        let seeded = row.seeded == 1
-            || state.hosts.iter().any(|known| known.seeded && known.host.as_str() == name.as_str());
-        state.hosts.retain(|known| known.host.as_str() != name.as_str());
-        state.hosts.push(HostState {
-            host: place.parse("host", &name)?,
-            seeded,
-            robots: row.robots.into_record()?,
-            next_ok_at: place.time_of("next_ok_at_ms", row.next_ok_at_ms)?,
-            requests_today: counted(row.requests_today),
-            requests_day: row.requests_day,
+        let site = row.site.clone();
+        let known = at_rest.get_mut(&site).and_then(|hosts| hosts.remove(&row.robots.host));
+        states.change(&site, |state| {
+            let place = Place::new("host", &row.robots.host);
+            state.not_before = state.not_before.max(place.time_of("not_before_ms", row.not_before_ms)?);
+            state.hosts.push(row.into_state(known.as_ref())?);
+            Ok(())
+        });
+    }
+    for (site, hosts) in at_rest {
+        states.change(&site, |state| {
+            state.hosts.extend(hosts.into_values());
+            state.hosts.sort_unstable_by(|one, other| one.host.cmp(&other.host));
+            Ok(())
         });
     }
     Ok(())
+}
+
+/// How many hosts of a site have rows, and until when the latest of them asked for a pause.
+pub(crate) async fn hosts_count(connection: &mut Connection, site: &str) -> Outcome<(i64, Option<i64>)> {
+    let counted = sqlx::query_as("SELECT COUNT(*), MAX(not_before_ms) FROM host WHERE site = $1")
+        .bind(site)
+        .fetch_one(&mut *connection)
+        .await?;
+    Ok(counted)
 }
 
 /// Keeps a visit's progress and gives the lease back until the visit may go on.

@@ -166,12 +166,11 @@ fn summary_at_rest(name: String, next_visit_at_ms: i64, packed: &[u8]) -> Result
     .try_into()
 }
 
-/// Everything that a site's owner may want to know.
-pub(crate) async fn site_story(
+/// A site in one line.
+pub(crate) async fn site_summary(
     connection: &mut Connection,
     name: &SiteName,
-    visits_max: u32,
-) -> Outcome<Option<SiteStory>> {
+) -> Outcome<Option<SiteSummary>> {
     let row: Option<SummaryRow> = sqlx::query_as(concat!(
         summaries!(),
         "site_state JOIN site ON site.name = site_state.name WHERE site.name = $1"
@@ -179,23 +178,42 @@ pub(crate) async fn site_story(
     .bind(name.as_str())
     .fetch_optional(&mut *connection)
     .await?;
-    let summary = if let Some(row) = row {
-        row.try_into()?
-    } else {
-        let resting: Option<(i64, Vec<u8>)> = sqlx::query_as(
-            "SELECT next_visit_at_ms, packed FROM site WHERE name = $1 AND packed IS NOT NULL",
-        )
-        .bind(name.as_str())
-        .fetch_optional(&mut *connection)
-        .await?;
-        let Some((next_visit_at_ms, packed)) = resting else { return Ok(None) };
-        summary_at_rest(name.as_str().to_owned(), next_visit_at_ms, &packed)?
+    if let Some(row) = row {
+        return Ok(Some(row.try_into()?));
+    }
+    let resting: Option<(i64, Vec<u8>)> =
+        sqlx::query_as("SELECT next_visit_at_ms, packed FROM site WHERE name = $1 AND packed IS NOT NULL")
+            .bind(name.as_str())
+            .fetch_optional(&mut *connection)
+            .await?;
+    let at_rest = |(next_visit_at_ms, packed): (i64, Vec<u8>)| {
+        summary_at_rest(name.as_str().to_owned(), next_visit_at_ms, &packed)
     };
-    let mut states = site::states_load(connection, &names([name.as_str()])?).await?;
-    let Some(state) = states.remove(name.as_str()) else { return Ok(None) };
+    Ok(resting.map(at_rest).transpose()?)
+}
+
+/// Everything that a site's owner may want to know, with at most so many hosts.
+pub(crate) async fn site_story(
+    connection: &mut Connection,
+    name: &SiteName,
+    visits_max: u32,
+    hosts_max: Option<u32>,
+) -> Outcome<Option<SiteStory>> {
+    let Some(summary) = site_summary(connection, name).await? else { return Ok(None) };
+    let mut state =
+        site::states_load(connection, &names([name.as_str()])?, hosts_max).await?.take(name.as_str())?;
+    let (hosts_total, not_before_ms) = site::hosts_count(connection, name.as_str()).await?;
+    let not_before = Place::new("host", name.as_str()).time_of("not_before_ms", not_before_ms)?;
+    state.not_before = state.not_before.max(not_before);
+    let hosts_total = sized(hosts_total).max(state.hosts.len() as u64);
+    if let Some(max) = hosts_max.and_then(|max| usize::try_from(max).ok()) {
+        // those of a site at rest are in its one row
+        state.hosts.truncate(max);
+    }
     Ok(Some(SiteStory {
         summary,
         state,
+        hosts_total,
         blocked: block::block_find(connection, name.as_str()).await?,
         visits: visit_story::visits_of_site(connection, name.as_str(), i64::from(visits_max)).await?,
     }))

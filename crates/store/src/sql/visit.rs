@@ -12,7 +12,7 @@ use super::version::{InIndex, index_count, manifest_remove, manifests_known, ver
 use super::visit_rows::{
     Verdict, hosts_save, robots_put, robots_save, sites_unpack, states_save, visits_insert, visits_trim,
 };
-use super::{Connection, block, feed, lease, rest, seed};
+use super::{Connection, block, feed, lease, link, rest, seed};
 use crate::StoreError;
 use crate::fault::Outcome;
 use crate::model::seed::Ranking;
@@ -51,13 +51,21 @@ pub(crate) async fn visits_save(
     let states = states_save(connection, &held).await?;
     visits_insert(connection, &held).await?;
     sites_unpack(connection, &held).await?;
+    let mut links_refused = HashMap::new();
+    let first = states.iter().filter(|(_, (visits, _))| *visits == 1).map(|(site, _)| site.as_str());
+    let first: Vec<&str> = first.collect();
+    if !first.is_empty() {
+        link::links_close(connection, &names(first)?).await?;
+    }
     for held in held.values() {
         let visit = held.saving.visit;
         if states.get(visit.site.as_str()).is_some_and(|(visits, _)| i64::from(*visits) > VISITS_KEPT) {
             visits_trim(connection, visit).await?;
         }
         if !visit.new_seeds.is_empty() {
-            seed::seeds_add(connection, &visit.new_seeds, Ranking::Raise, millis(visit.ended_at)).await?;
+            let added =
+                seed::seeds_add(connection, &visit.new_seeds, Ranking::Raise, millis(visit.ended_at)).await?;
+            links_refused.insert(visit.site.as_str(), added.refused);
         }
     }
     let mut saved = Vec::with_capacity(visits.len());
@@ -69,6 +77,7 @@ pub(crate) async fn visits_save(
                 manifests_changed: held.plan.count(FeedChange::Changed),
                 manifests_removed: held.plan.count(FeedChange::Removed),
                 capabilities: counted(states.get(site).map_or(0, |(_, capabilities)| *capabilities)),
+                links_refused: links_refused.get(site).copied().unwrap_or_default(),
             }),
             None => Err(reason_lost(connection, saving.token).await?),
         });

@@ -9,10 +9,13 @@ use chrono::{DateTime, TimeDelta, Utc};
 use policy::RobotsKind;
 use serde_json::json;
 use store::{
-    ClockWrite, Housekeeping, LeaseRequest, ParkedVisit, RobotsRecord, Seed, StoreError, VisitProgress,
+    Backend, ClockWrite, Housekeeping, LeaseRequest, ParkedVisit, RobotsRecord, Seed, StoreError,
+    VisitProgress, VisitRecord,
 };
 
-use crate::build::{host, later, lease, leased, request, seed, site, start, visit, visited, worker};
+use crate::build::{
+    found, host, later, lease, leased, request, seed, site, start, url, visit, visited, worker,
+};
 use crate::harness::Db;
 
 const LEASE: Duration = Duration::from_mins(3);
@@ -320,5 +323,64 @@ pub(crate) async fn leases_end_together(Db { store, .. }: Db) -> Result<()> {
     assert!(store.leases_end(&ends).await?.is_empty());
     assert_eq!(store.sites_lease(&request("v", 40, later(1)), later(1)).await?.len(), 19);
     assert_eq!(store.stats(later(60)).await?.sites_due, 40);
+    Ok(())
+}
+
+pub(crate) async fn a_damaged_site_is_set_aside_and_the_others_are_leased(db: Db) -> Result<()> {
+    let store = &db.store;
+    let bytes = match store.backend() {
+        Backend::Postgres => "decode('00', 'hex')",
+        Backend::Sqlite => "x'00'",
+    };
+    let packed = format!("UPDATE site SET packed = {bytes} WHERE name = 'd5.example'");
+    let damages = [
+        "UPDATE site_state SET status = 'nonsense' WHERE name = 'd0.example'",
+        "UPDATE host SET host = 'no host' WHERE host = 'd1.example'",
+        "UPDATE robots SET kind = 'nonsense' WHERE host = 'd2.example'",
+        "UPDATE resource SET url = 'nonsense' WHERE site = 'd3.example'",
+        "UPDATE resource SET cache = 'nonsense' WHERE site = 'd4.example'",
+        &packed,
+    ];
+    for number in 0..damages.len() {
+        let name = format!("d{number}.example");
+        if number == 5 {
+            store.seeds_add(&[seed(&name)], start()).await?;
+            continue;
+        }
+        let token = leased(store, &name, start()).await?.token;
+        let robots = RobotsRecord {
+            host: host(&name),
+            kind: RobotsKind::Rules,
+            cause: None,
+            status: Some(200),
+            body: None,
+            fetched_at: start(),
+            expires_at: later(1),
+            failures_in_row: 0,
+            etag: None,
+            last_modified: None,
+        };
+        let manifest = found(&format!("https://{name}/agent.json"), "one", &["book"], start());
+        let record = VisitRecord { robots: vec![robots], ..visit(&name, start(), vec![manifest]) };
+        store.visit_save(&token, &record).await?;
+    }
+    for damage in damages {
+        db.execute(damage).await?;
+    }
+    let now = start() + TimeDelta::days(30);
+    let taken = async |places, now| -> Result<Vec<String>> {
+        let leased = store.sites_lease(&request("w", places, now), now).await?;
+        Ok(leased.into_iter().map(|leased| leased.token.site.to_string()).collect())
+    };
+    let linked =
+        |name: &str| Seed::linked(url(&format!("https://{name}/b.json")), url("https://from.example/"));
+    store.seeds_add(&[linked("d5.example"), seed("d5.example"), seed("whole.example")], now).await?;
+    let leased = taken(2, now + TimeDelta::minutes(1)).await?;
+    assert_eq!(leased, ["whole.example"], "what is damaged does not hide what is whole");
+    assert!(taken(2, now + TimeDelta::minutes(2)).await?.is_empty(), "it is not leased again at once");
+    assert_eq!(store.next_due_at().await?, Some(now + TimeDelta::days(1) + TimeDelta::minutes(1)));
+    db.execute("UPDATE site_state SET status = 'pending' WHERE name = 'd0.example'").await?;
+    let again = taken(9, now + TimeDelta::days(2)).await?;
+    assert!(again.contains(&"d0.example".to_owned()), "it is looked at again after a day: {again:?}");
     Ok(())
 }

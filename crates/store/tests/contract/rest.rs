@@ -164,7 +164,7 @@ pub(crate) async fn what_may_be_needed_does_not_rest(db: Db) -> Result<()> {
 pub(crate) async fn seeds_rest_until_they_bring_more(db: Db) -> Result<()> {
     let store = &db.store;
     let seeds = [seed("shop.example"), seed("www.shop.example"), seed("inn.example")];
-    let added = |added, known| SeedsAdded { added, known, blocked: 0 };
+    let added = |added, known| SeedsAdded { added, known, ..SeedsAdded::default() };
     assert_eq!(store.seeds_add(&seeds, start()).await?, added(3, 0));
     assert_eq!(store.seeds_add(&seeds, later(1)).await?, added(0, 3));
     assert_eq!(rows(&db).await?, 0, "a seed is one row");

@@ -1,15 +1,18 @@
 //! Seeds.
 
-use anyhow::Result;
-use chrono::TimeDelta;
-use serde_json::json;
-use store::{Hint, ParkedVisit, Seed, SeedOrigin, SeedsAdded};
+use std::time::Duration;
 
-use crate::build::{later, lease, request, seed, site, start, url, visited};
+use anyhow::{Context, Result};
+use chrono::TimeDelta;
+use policy::FetchOutcome;
+use serde_json::json;
+use store::{Hint, ParkedVisit, Seed, SeedOrigin, SeedsAdded, VisitRecord};
+
+use crate::build::{fetch, later, lease, leased, request, seed, site, start, url, visit, visited};
 use crate::harness::Db;
 
 fn added(added: u64, known: u64, blocked: u64) -> SeedsAdded {
-    SeedsAdded { added, known, blocked }
+    SeedsAdded { added, known, blocked, refused: 0 }
 }
 
 pub(crate) async fn the_same_seeds_change_nothing(Db { store, .. }: Db) -> Result<()> {
@@ -104,16 +107,36 @@ pub(crate) async fn ranks_decide_who_is_first(Db { store, .. }: Db) -> Result<()
     store.seeds_add(&[ranked("risen.example", 20_000)], start()).await?;
     let leased = store.sites_lease(&request("w", 9, later(1)), later(1)).await?;
     let mut names: Vec<&str> = leased.iter().map(|leased| leased.token.site.as_str()).collect();
-    names.get_mut(3..5).into_iter().for_each(<[&str]>::sort_unstable);
+    names.get_mut(2..4).into_iter().for_each(<[&str]>::sort_unstable);
     let expected = [
         "asked.example",
-        "linked.example",
         "first.example",
         "middle.example",
         "risen.example",
         "far.example",
+        "linked.example",
     ];
     assert_eq!(names, expected);
+    Ok(())
+}
+
+pub(crate) async fn long_links_are_refused_and_long_sources_left_out(db: Db) -> Result<()> {
+    let of_length = |site: &str, length: usize| {
+        let start = format!("https://{site}/?");
+        url(&format!("{start}{}", "a".repeat(length - start.len())))
+    };
+    let linked =
+        |to: usize, from: usize| Seed::linked(of_length("to.example", to), of_length("from.example", from));
+    let refused = SeedsAdded { refused: 2, ..added(0, 0, 0) };
+    assert_eq!(db.store.seeds_add(&[linked(2_049, 30), linked(30, 2_049)], start()).await?, refused);
+    assert_eq!(db.number("SELECT COUNT(*) FROM site").await?, 0);
+    assert_eq!(db.store.seeds_add(&[linked(2_048, 2_048)], start()).await?, added(1, 0, 0));
+    let mut part = fetch("https://shop.example/part.json", FetchOutcome::Found, start());
+    part.linked_from = Some(of_length("shop.example", 2_049));
+    visited(&db.store, "shop.example", start(), vec![part]).await?;
+    let longest = db.number("SELECT CAST(MAX(LENGTH(linked_from)) AS BIGINT) FROM resource").await?;
+    assert_eq!(longest, 2_048, "in the store too");
+    assert_eq!(db.number("SELECT COUNT(*) FROM resource WHERE site = 'shop.example'").await?, 1);
     Ok(())
 }
 
@@ -137,5 +160,127 @@ pub(crate) async fn neighbours_in_a_list_are_spread(Db { store, .. }: Db) -> Res
         let rest = store.sites_lease(&request(batch, 2_000, start()), start()).await?;
         assert_eq!(leased.len() + rest.len(), size, "all are due at once");
     }
+    Ok(())
+}
+
+fn linked(to: &str, from: &str) -> Seed {
+    Seed::linked(url(&format!("https://{to}/a.json")), url(&format!("https://{from}/catalog.json")))
+}
+
+pub(crate) async fn linked_sites_come_last_and_have_a_share(Db { store, .. }: Db) -> Result<()> {
+    let listed: Vec<Seed> = (0..200).map(|number| seed(&format!("listed{number}.example"))).collect();
+    let links: Vec<Seed> =
+        (0..200).map(|number| linked(&format!("linked{number}.example"), "from.example")).collect();
+    store.seeds_add(&links, start()).await?;
+    store.seeds_add(&listed, start()).await?;
+    let count = async |places: u32, now| -> Result<(usize, usize)> {
+        let leased = store.sites_lease(&request("w", places, now), now).await?;
+        let is_linked = leased.iter().map(|leased| leased.token.site.as_str().starts_with("linked"));
+        assert!(is_linked.clone().is_sorted(), "linked sites come after the listed ones");
+        let linked = is_linked.filter(|is_linked| *is_linked).count();
+        Ok((leased.len() - linked, linked))
+    };
+    assert_eq!(count(64, later(1)).await?, (56, 8), "one place in eight");
+    let mut singles = (0, 0);
+    for turn in 0..16 {
+        let (listed, linked) = count(1, later(1) + TimeDelta::milliseconds(turn)).await?;
+        singles = (singles.0 + listed, singles.1 + linked);
+    }
+    assert_eq!(singles, (14, 2), "batches of one take turns");
+    assert_eq!(count(400, later(1)).await?, (130, 190), "nobody waits while there is room");
+    Ok(())
+}
+
+pub(crate) async fn a_link_leaves_a_listed_site_where_its_list_puts_it(db: Db) -> Result<()> {
+    let store = &db.store;
+    let names = ["before.example", "after.example", "only.example"];
+    store.seeds_add(&[seed(names[0]), seed(names[2])], start()).await?;
+    let links = [linked(names[0], "from.example"), linked(names[1], "from.example")];
+    store.seeds_add(&links, later(1)).await?;
+    store.seeds_add(&[seed(names[1])], later(2)).await?;
+    let classes = "SELECT COUNT(*) FROM site WHERE priority = 2";
+    assert_eq!(db.number(classes).await?, 3, "linked before or after it was listed");
+    assert_eq!(store.sites_listed(None, 9).await?, [site("only.example")], "no list may forget the others");
+    // many rows take another way into the database
+    let many =
+        |prefix: &str| (0..1_500).map(|number| format!("{prefix}{number}.example")).collect::<Vec<_>>();
+    let (first, second) = (many("first"), many("second"));
+    store
+        .seeds_add(&first.iter().map(|name| linked(name, "from.example")).collect::<Vec<_>>(), later(3))
+        .await?;
+    store.seeds_add(&first.iter().map(|name| seed(name)).collect::<Vec<_>>(), later(4)).await?;
+    store.seeds_add(&second.iter().map(|name| seed(name)).collect::<Vec<_>>(), later(5)).await?;
+    let links: Vec<Seed> = second.iter().map(|name| linked(name, "from.example")).collect();
+    store.seeds_add(&links, later(6)).await?;
+    assert_eq!(db.number(classes).await?, 3_003);
+    assert_eq!(store.sites_listed(None, 9).await?, [site("only.example")]);
+    Ok(())
+}
+
+pub(crate) async fn one_site_makes_a_bounded_number_of_sites_known(db: Db) -> Result<()> {
+    let store = &db.store;
+    let links = |numbers: std::ops::Range<u32>| -> Vec<Seed> {
+        numbers
+            .map(|number| linked(&format!("n{number}.example"), &format!("h{}.evil.example", number % 7)))
+            .collect()
+    };
+    assert_eq!(store.seeds_add(&links(0..6_000), start()).await?, added(6_000, 0, 0));
+    let most = store.seeds_add(&links(5_000..11_000), start()).await?;
+    assert_eq!(most, SeedsAdded { refused: 1_000, ..added(4_000, 1_000, 0) });
+    assert_eq!(db.number("SELECT COUNT(*) FROM site").await?, 10_000);
+    assert_eq!(store.seeds_add(&[linked("other.example", "honest.example")], start()).await?, added(1, 0, 0));
+    let record =
+        VisitRecord { new_seeds: links(10_000..10_100), ..visit("evil.example", start(), Vec::new()) };
+    let token = leased(store, "evil.example", start()).await?.token;
+    assert_eq!(store.visit_save(&token, &record).await?.links_refused, 100, "they are counted");
+    visited(store, "n1.example", later(1), Vec::new()).await?;
+    store.site_block(&site("n2.example"), "asked by mail", later(1)).await?;
+    let room = store.seeds_add(&links(10_000..10_100), later(2)).await?;
+    assert_eq!(room, SeedsAdded { refused: 98, ..added(2, 0, 0) }, "one was visited, one is blocked");
+    Ok(())
+}
+
+pub(crate) async fn hosts_and_urls_of_a_site_are_bounded(db: Db) -> Result<()> {
+    let store = &db.store;
+    let hosts = |numbers: std::ops::Range<u32>| numbers.map(|number| format!("h{number}.shop.example"));
+    let links: Vec<Seed> = hosts(0..1_500).map(|host| linked(&host, "from.example")).collect();
+    assert_eq!(store.seeds_add(&links, start()).await?, SeedsAdded { refused: 500, ..added(1_000, 0, 0) });
+    let submitted = Seed { origin: SeedOrigin::Submitted, ..seed("asked.shop.example") };
+    assert_eq!(store.seeds_add(&[submitted], start()).await?, SeedsAdded { refused: 1, ..added(0, 0, 0) });
+    let listed: Vec<Seed> = hosts(0..10_500).map(|host| seed(&host)).collect();
+    let taken = store.seeds_add(&listed, start()).await?;
+    assert_eq!(taken, SeedsAdded { refused: 500, ..added(9_000, 1_000, 0) });
+    assert_eq!(db.number("SELECT COUNT(*) FROM host").await?, 10_000);
+    let new: Vec<Seed> = hosts(0..10_500).map(|host| seed(&host.replace("shop", "new"))).collect();
+    assert_eq!(store.seeds_add(&new, start()).await?, SeedsAdded { refused: 500, ..added(10_000, 0, 0) });
+    let url_of = |number: u32| url(&format!("https://inn.example/{number}.json"));
+    let urls: Vec<Seed> =
+        (0..1_500).map(|number| Seed::linked(url_of(number), url("https://from.example/"))).collect();
+    assert_eq!(store.seeds_add(&urls, start()).await?, SeedsAdded { refused: 500, ..added(1_000, 0, 0) });
+    assert_eq!(store.seeds_add(&urls, start()).await?, SeedsAdded { refused: 500, ..added(0, 1_000, 0) });
+    assert_eq!(lease(store, "inn.example", later(1)).await?.site.hints.len(), 1_000);
+    Ok(())
+}
+
+pub(crate) async fn a_site_with_very_many_hosts_is_leased_and_told_at_once(db: Db) -> Result<()> {
+    let store = &db.store;
+    visited(store, "shop.example", start(), Vec::new()).await?;
+    // as a database of an earlier version may hold them
+    db.execute(
+        "INSERT INTO host (host, site, seeded)
+         WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 60000)
+         SELECT 'h' || n || '.shop.example', 'shop.example', 1 FROM number",
+    )
+    .await?;
+    let name = site("shop.example");
+    let told = async {
+        assert_eq!(lease(store, "shop.example", later(1)).await?.site.hosts.len(), 60_001);
+        assert!(store.site_summary(&name).await?.is_some_and(|summary| summary.name == name));
+        store.site_story_brief(&name, 1, 200).await?.context("a story")
+    };
+    let told = tokio::time::timeout(Duration::from_secs(20), told).await.context("in linear time")??;
+    assert_eq!((told.state.hosts.len(), told.hosts_total), (200, 60_001));
+    assert!(told.state.hosts.iter().any(|host| host.host.as_str() == "shop.example"));
+    assert!(store.site_summary(&site("none.example")).await?.is_none());
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Saving visits.
 
 use anyhow::{Context, Result};
-use manifest::{CapabilityId, ContentHash, ManifestId};
+use manifest::{CapabilityId, ContentHash, ManifestId, ManifestUrl};
 use policy::{FetchOutcome, RobotsKind, Status, VisitEnd};
 use store::{FetchRecord, PathCheck, PathSlots, RobotsRecord, Seed, StoreError, VisitRecord, VisitSaved};
 
@@ -52,7 +52,7 @@ pub(crate) async fn a_visit_is_kept_with_all_it_found(Db { store, .. }: Db) -> R
     assert_eq!(store.manifests_of_site(&site("sky.example")).await?, [stored]);
     let hints = lease(&store, "other.example", later(1)).await?.site.hints;
     assert_eq!((hints.len(), &hints[0].url), (1, &url("https://other.example/a.json")));
-    assert_eq!(hints[0].linked_from.as_ref().map(|from| from.site()), Some(site("sky.example")));
+    assert_eq!(hints[0].linked_from.as_ref().map(ManifestUrl::site), Some(site("sky.example")));
 
     let story = store.site_story(&site("sky.example"), 10).await?.context("the story")?;
     assert_eq!(story.summary.formats, [manifest::Format::Awp]);
