@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use indexer::cli::SharedArguments;
+use indexer::cli::ReaderFlags;
 use indexer::snapshot::Place;
 
 /// Serves search, sites and manifests as JSON and as pages.
@@ -11,7 +11,7 @@ use indexer::snapshot::Place;
 #[command(name = "api", version, max_term_width = 100)]
 pub struct Arguments {
     #[command(flatten)]
-    pub shared: SharedArguments,
+    pub reader: ReaderFlags,
     /// Where to listen [default: 127.0.0.1:8080].
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<String>,

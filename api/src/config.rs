@@ -144,10 +144,12 @@ fn public_url(text: &str) -> Result<Url, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use indexer::cli::SharedArguments;
+    use indexer::cli::ReaderFlags;
+    use settings::SharedFlags;
 
     fn shared() -> Settings {
-        SharedArguments { data_dir: Some("/srv".into()), ..SharedArguments::default() }.settings().unwrap()
+        let shared = SharedFlags { data_dir: Some("/srv".into()), ..SharedFlags::default() };
+        ReaderFlags { shared, ..ReaderFlags::default() }.settings().unwrap()
     }
 
     #[test]

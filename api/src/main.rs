@@ -7,7 +7,7 @@ use anyhow::Context;
 use api::cli::Arguments;
 use api::{ApiConfig, ApiSettings, App};
 use clap::Parser;
-use indexer::cli::SharedArguments;
+use indexer::cli::ReaderFlags;
 use runtime::Shutdown;
 use settings::log::{Log, LogLevel};
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Ok(configured) => configured,
         Err(error) => return failed(&error, ExitCode::from(EXIT_USAGE)),
     };
-    match run(config, &arguments.shared) {
+    match run(config, &arguments.reader) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error, ExitCode::FAILURE),
     }
@@ -37,7 +37,7 @@ fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
 }
 
 fn configured(arguments: &Arguments) -> anyhow::Result<(ApiConfig, Log)> {
-    let shared = arguments.shared.settings()?;
+    let shared = arguments.reader.settings()?;
     let log = shared.start_logging("agentdex-api");
     let embedder = shared.open_embedder()?;
     let typed = ApiSettings {
@@ -49,11 +49,11 @@ fn configured(arguments: &Arguments) -> anyhow::Result<(ApiConfig, Log)> {
         feedback: arguments.feedback,
         ..ApiSettings::default()
     };
-    let config = typed.or_file(arguments.shared.config.as_deref())?.resolve(shared)?;
+    let config = typed.or_file(arguments.reader.shared.config.as_deref())?.resolve(shared)?;
     Ok((ApiConfig { embedder, ..config }, log))
 }
 
-fn run(config: ApiConfig, flags: &SharedArguments) -> anyhow::Result<()> {
+fn run(config: ApiConfig, flags: &ReaderFlags) -> anyhow::Result<()> {
     let shutdown = Shutdown::on_signals(api::STOP_MAX).context("signals cannot be heard")?;
     let (runtime, watchdog) =
         runtime::start().context("the threads of the interface could not be started")?;
@@ -68,10 +68,10 @@ fn run(config: ApiConfig, flags: &SharedArguments) -> anyhow::Result<()> {
 }
 
 /// Reads the settings again; only where all of them can be used, those that may change while the interface runs do.
-fn reload(flags: &SharedArguments, app: Option<&App>) -> anyhow::Result<LogLevel> {
+fn reload(flags: &ReaderFlags, app: Option<&App>) -> anyhow::Result<LogLevel> {
     let shared = flags.settings()?;
     let level = shared.log_level;
-    let config = ApiSettings::default().or_file(flags.config.as_deref())?.resolve(shared)?;
+    let config = ApiSettings::default().or_file(flags.shared.config.as_deref())?.resolve(shared)?;
     if let Some(app) = app {
         app.set_limits(config.limits);
     }

@@ -9,23 +9,20 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use serde::Deserialize;
-use settings::TracesUrl;
 use settings::log::{Log, LogFormat, LogLevel};
+use settings::{SharedFlags, TracesUrl};
 use store::{DatabaseUrl, SLOW_STATEMENT_DEFAULT, StoreConfig, StoreError};
 
 use crate::follow::{IndexConfig, Mode};
 use crate::snapshot::Place;
 use crate::vectors::{Embedder, EmbedderError, open_embedder};
 
-/// Where everything is kept unless told otherwise.
-const DATA_DIR_DEFAULT: &str = "./agentdex-data";
-
 /// Keeps the search index up to date with what the crawler found.
 #[derive(Debug, Parser)]
 #[command(name = "indexer", version, max_term_width = 100)]
 pub struct Arguments {
     #[command(flatten)]
-    pub shared: SharedArguments,
+    pub reader: ReaderFlags,
     /// Read the feed to its end, then stop (default: follow it).
     #[arg(long)]
     pub once: bool,
@@ -42,36 +39,20 @@ pub enum Command {
     Rebuild,
 }
 
-/// Flags of every program that reads the database and the index.
+/// Flags of every program that reads the index.
 #[derive(Debug, Clone, Default, Args)]
-pub struct SharedArguments {
-    /// Where the database, the index and everything else lies [default: ./agentdex-data].
-    #[arg(long, value_name = "DIR", global = true)]
-    pub data_dir: Option<PathBuf>,
-    /// `postgres://user:password@host/database`, or `sqlite:PATH` [default: a file in the data directory].
-    #[arg(long, value_name = "URL", env = "DATABASE_URL", hide_env_values = true, global = true)]
-    pub database_url: Option<String>,
-    /// Where the index lies [default: `index` in the data directory].
+pub struct ReaderFlags {
+    #[command(flatten)]
+    pub shared: SharedFlags,
+    /// Directory of the index [default: `index` in the data directory].
     #[arg(long, value_name = "DIR", global = true)]
     pub index_dir: Option<PathBuf>,
-    /// A directory with a sentence model, to find also what means alike in other words (needs the feature `embedder`).
+    /// Directory of a sentence model, to find also what means the same in other words (needs the feature `embedder`).
     #[arg(long, value_name = "DIR", global = true)]
     pub embedder: Option<PathBuf>,
-    /// A TOML file with the same settings, written with `_` for `-`; AGENTDEX_… variables override it, and flags both.
-    #[arg(long, value_name = "FILE", env = "AGENTDEX_CONFIG", global = true)]
-    pub config: Option<PathBuf>,
-    /// How log lines are written.
-    #[arg(long, value_name = "FORMAT", value_enum, global = true)]
-    pub log_format: Option<LogFormat>,
-    /// Say errors only.
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
-    pub quiet: bool,
-    /// Say more; twice says everything.
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
-    pub verbose: u8,
 }
 
-/// What the shared flags mean.
+/// The settings of every program that reads the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub data_dir: PathBuf,
@@ -123,25 +104,19 @@ struct IndexerTable {
     publish: Option<Place>,
 }
 
-impl SharedArguments {
+impl ReaderFlags {
     /// Reads the configuration file, when there is one, and settles every setting.
     pub fn settings(&self) -> Result<Settings, SettingsError> {
         let file = self.file()?;
         let log_level = self.level(&file);
-        let data_dir = self.data_dir.clone().or(file.data_dir);
-        let data_dir = data_dir.unwrap_or_else(|| PathBuf::from(DATA_DIR_DEFAULT));
-        let url = match (&self.database_url, &file.database_url_file) {
-            (Some(typed), _) => Some(typed.clone()),
-            (None, Some(path)) => Some(settings::secret("database_url_file", path)?),
-            (None, None) => file.database_url,
-        };
-        let url = match url.filter(|url| !url.is_empty()) {
+        let data_dir = self.shared.data_dir(file.data_dir);
+        let url = match self.shared.database_url(file.database_url, file.database_url_file.as_deref())? {
             Some(url) => DatabaseUrl::parse(&url)?,
             None => DatabaseUrl::in_data_dir(&data_dir),
         };
         let index_dir = self.index_dir.clone().or(file.indexer.index_dir);
         let index = index_dir.map_or_else(|| IndexConfig::in_data_dir(&data_dir), |dir| IndexConfig { dir });
-        let log_format = self.log_format.or(file.log_format).unwrap_or_default();
+        let log_format = self.shared.log_format.or(file.log_format).unwrap_or_default();
         let embedder = self.embedder.clone().or(file.indexer.embedder);
         let publish = file.indexer.publish;
         let slow_statement = file.slow_statement_ms.map_or(SLOW_STATEMENT_DEFAULT, Duration::from_millis);
@@ -156,16 +131,11 @@ impl SharedArguments {
     }
 
     fn file(&self) -> Result<ConfigFile, SettingsError> {
-        Ok(settings::load(self.config.as_deref(), &settings::variables())?)
+        Ok(settings::load(self.shared.config.as_deref(), &settings::variables())?)
     }
 
     fn level(&self, file: &ConfigFile) -> LogLevel {
-        match (self.quiet, self.verbose) {
-            (true, _) => LogLevel::Error,
-            (false, 0) => file.log_level.unwrap_or(LogLevel::Info),
-            (false, 1) => LogLevel::Debug,
-            (false, _) => LogLevel::Trace,
-        }
+        self.shared.log_level(file.log_level, LogLevel::Info)
     }
 }
 
@@ -207,14 +177,14 @@ mod tests {
         let config = file.to_str().unwrap();
         let settings = arguments(&["--once", "--config", config, "--data-dir", "/mine"]).unwrap();
         assert_eq!(settings.mode(), Mode::Once);
-        let settings = settings.shared.settings().unwrap();
+        let settings = settings.reader.settings().unwrap();
         assert_eq!(settings.data_dir, PathBuf::from("/mine"));
         assert_eq!(settings.index.dir, PathBuf::from("/i"));
         assert_eq!(settings.embedder, Some(PathBuf::from("/m")));
         assert_eq!(settings.log_format, LogFormat::Json);
         let plain = arguments(&["rebuild", "--data-dir", "/d"]).unwrap();
         assert_eq!(plain.command, Some(Command::Rebuild));
-        assert_eq!(plain.shared.settings().unwrap().index.dir, PathBuf::from("/d/index"));
+        assert_eq!(plain.reader.settings().unwrap().index.dir, PathBuf::from("/d/index"));
     }
 
     #[test]
@@ -222,8 +192,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("agentdex.toml");
         std::fs::write(&file, "\n[indexer]\nindexdir = \"/i\"\n").unwrap();
-        let shared = SharedArguments { config: Some(file), ..SharedArguments::default() };
-        let error = shared.settings().unwrap_err().to_string();
+        let shared = SharedFlags { config: Some(file), ..SharedFlags::default() };
+        let error = ReaderFlags { shared, ..ReaderFlags::default() }.settings().unwrap_err().to_string();
         assert!(error.contains("line 3") && error.contains("index_dir"), "{error}");
     }
 

@@ -26,7 +26,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let settings = match arguments.shared.settings() {
+    let settings = match arguments.reader.settings() {
         Ok(settings) => settings,
         Err(error) => return ended(&error, USAGE),
     };
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         runtime.block_on(async {
             tokio::select! {
                 done = run(&arguments, settings, embedder, &shutdown) => done,
-                never = settings::log::reload_on_hangup(|| arguments.shared.log_level()) => match never {},
+                never = settings::log::reload_on_hangup(|| arguments.reader.log_level()) => match never {},
             }
         })
     });

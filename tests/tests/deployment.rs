@@ -169,6 +169,19 @@ fn the_starter_seeds_are_read_without_a_complaint() {
 }
 
 #[test]
+fn documents_state_the_default_delay() {
+    let seconds = policy::delay::DELAY_DEFAULT.as_secs();
+    for (file, statement) in [
+        ("deploy/agentdex.toml", format!("\ndelay = \"{seconds}s\"\n")),
+        ("docs/POLITENESS.md", format!("the longest of {seconds} s, ")),
+        ("docs/SCALING.md", format!("{seconds} s apart")),
+        ("crawler/src/cli/flags.rs", format!("two requests to a host [default: {seconds}s]")),
+    ] {
+        assert!(text(file).contains(&statement), "{file} does not say {statement:?}");
+    }
+}
+
+#[test]
 fn actions_are_pinned_by_commit() {
     for file in files_below(".github/workflows") {
         let workflow = text(&format!(".github/workflows/{file}"));

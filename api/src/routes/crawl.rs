@@ -58,7 +58,7 @@ pub(crate) struct Queue {
 pub(crate) struct Hour {
     pub(crate) at: DateTime<Utc>,
     pub(crate) visits: u64,
-    /// Of these, visits that ended for a reason of the site: unreachable, refused, failing.
+    /// Of these, visits that failed: the site could not be reached or did not answer.
     pub(crate) troubled: u64,
 }
 
@@ -116,6 +116,6 @@ fn hour(at: DateTime<Utc>, ended: &[VisitsOfHour]) -> Hour {
     Hour {
         at,
         visits: of_hour().map(|visits| visits.count).sum(),
-        troubled: of_hour().filter(|visits| visits.end.is_trouble()).map(|visits| visits.count).sum(),
+        troubled: of_hour().filter(|visits| visits.end.is_failure()).map(|visits| visits.count).sum(),
     }
 }

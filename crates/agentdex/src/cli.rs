@@ -1,21 +1,23 @@
-//! What may be typed.
+//! The command line.
 
 use std::io::Write;
-use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use crawler::cli::{CrawlFlags, SHARED, SharedFlags, THE_WAY, show_only_used};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use crawler::cli::{CrawlFlags, REQUEST_FLAGS, show_only_used};
+use settings::SharedFlags;
 
+use crate::configuration::ConfigCommand;
 use crate::db::DbArgs;
 use crate::doctor::DoctorArgs;
 use crate::feedback::FeedbackArgs;
 use crate::manual::{CompletionsArgs, ManArgs};
 use crate::probe::ProbeArgs;
+use crate::serve::ServeFlags;
 use crate::validate::ValidateArgs;
 
-/// The discovery index of the agentic web on one machine: crawls, indexes and serves in one process.
+/// Crawls, indexes and serves the capabilities that web sites declare to AI agents, in one process.
 ///
-/// `agentdex demo` shows it on a small web of its own; `agentdex --seeds FILE` does the same for the real one.
+/// `agentdex demo` does so for a small local web; `agentdex --seeds FILE` for the real one.
 #[derive(Debug, Parser)]
 #[command(name = "agentdex", version, max_term_width = 100)]
 pub(crate) struct Flags {
@@ -29,30 +31,6 @@ pub(crate) struct Flags {
     pub(crate) crawl: CrawlFlags,
 }
 
-/// Flags of serving.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Serving")]
-pub(crate) struct ServeFlags {
-    /// Where the dashboard and the API listen [default: 127.0.0.1:8080]
-    #[arg(long, global = true, value_name = "ADDRESS:PORT")]
-    pub(crate) listen: Option<String>,
-    /// How the world reaches the API, where that differs from --listen
-    #[arg(long, global = true, value_name = "URL")]
-    pub(crate) public_url: Option<String>,
-    /// File with the hashes of the tokens of /admin; without it nobody administers
-    #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) admin_tokens: Option<PathBuf>,
-    /// Keep what people choose (POST /feedback); without it nothing is kept
-    #[arg(long, global = true)]
-    pub(crate) feedback: bool,
-    /// A directory with a sentence model, to find also what means alike in other words (needs the feature `embedder`)
-    #[arg(long, global = true, value_name = "DIR")]
-    pub(crate) embedder: Option<PathBuf>,
-    /// Open the dashboard in a browser
-    #[arg(long, global = true)]
-    pub(crate) open: bool,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Start a small local web, crawl it, index it and serve the result
@@ -60,33 +38,27 @@ pub(crate) enum Command {
     Validate(ValidateArgs),
     /// Serve the index to one MCP client over standard input and output
     Mcp,
-    /// Look after the database, and move it
+    /// Maintain, export and import the database
     Db(DbArgs),
-    /// What people said they chose: look at it, remove it, judge by it
+    /// List, remove, export or evaluate the feedback of clients
     Feedback(FeedbackArgs),
-    /// The configuration file and the environment
+    /// Check or print the settings
     #[command(subcommand)]
     Config(ConfigCommand),
     Doctor(DoctorArgs),
     Probe(ProbeArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
-    /// Read one document from standard input under limits of the operating system; the crawl calls this itself
+    /// Read one document from standard input under limits of the operating system; run by the crawler
     #[command(hide = true)]
     ReadDocument,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
-pub(crate) enum ConfigCommand {
-    /// Read the settings as every program would; end with 2 where one is wrong
-    Check,
-    /// Print every key with its value and where that comes from
-    Print,
-}
+const SHARED: &[&str] = SharedFlags::NAMES;
 
-/// What a subcommand makes of the flags that may be typed anywhere; those that are not named here use all of them.
+/// The global flags that each subcommand uses. Subcommands that are not listed use all of them.
 const USED: [(&str, &[&[&str]]); 10] = [
-    ("validate", &[&["config", "log_format", "quiet", "verbose"], THE_WAY]),
+    ("validate", &[&["config", "log_format", "quiet", "verbose"], REQUEST_FLAGS]),
     ("mcp", &[SHARED, &["public_url", "embedder"]]),
     ("db", &[SHARED]),
     ("feedback", &[SHARED]),
@@ -98,12 +70,12 @@ const USED: [(&str, &[&[&str]]); 10] = [
     ("read-document", &[]),
 ];
 
-/// The command line, where each subcommand shows the flags that do something there. The others may still be typed.
+/// The command line. Each subcommand shows only the flags that it uses, and accepts all of them.
 pub(crate) fn command() -> clap::Command {
     show_only_used(Flags::command(), &USED)
 }
 
-/// What was typed; ends the program where that cannot be meant.
+/// Parses the arguments of the program; exits if they are invalid.
 pub(crate) fn parse() -> Flags {
     let typed = Flags::from_arg_matches_mut(&mut command().get_matches());
     typed.unwrap_or_else(|error| error.format(&mut command()).exit())
@@ -123,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn each_subcommand_shows_the_flags_that_do_something_there() {
+    fn each_subcommand_shows_the_flags_that_it_uses() {
         let help = |words: &[&str]| {
             let words = ["agentdex"].iter().chain(words).chain(&["--help"]);
             command().try_get_matches_from(words).unwrap_err().to_string()
@@ -147,16 +119,16 @@ mod tests {
     }
 
     #[test]
-    fn flags_that_are_not_shown_arrive_all_the_same() {
+    fn flags_that_are_not_shown_are_accepted() {
         let words = ["agentdex", "validate", "x.json", "--format", "json", "--concurrency", "3"];
         let flags = Flags::from_arg_matches_mut(&mut command().get_matches_from(words)).unwrap();
         assert_eq!(flags.crawl.concurrency, Some(3));
         assert_eq!(flags.crawl.format, Some(crawler::output::OutputFormat::Json));
     }
 
-    /// Flags of the crawl are global, so a subcommand's own must not share their names.
+    /// Crawl flags are global, so the flags of a subcommand must have other names.
     #[test]
-    fn subcommands_are_read_with_the_flags_of_the_crawl() {
+    fn subcommands_accept_crawl_flags() {
         let flags = Flags::try_parse_from(["agentdex", "validate", "-", "--output", "sarif"]).unwrap();
         assert!(matches!(flags.command, Some(Command::Validate(_))));
         let words = [

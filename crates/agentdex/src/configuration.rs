@@ -1,19 +1,26 @@
-//! `agentdex config check|print`: what the file and the environment say, as every program would read it.
+//! `agentdex config check|print`: the settings of the file and the environment, as every program reads them.
 //!
-//! The documented file `deploy/agentdex.toml` is the list of keys: a test holds it against what the programs know.
+//! The documented file `deploy/agentdex.toml` is the list of keys; a test compares it with the keys of the programs.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 use api::ApiSettings;
-use crawler::cli::{CrawlFlags, SharedFlags};
-use indexer::cli::SharedArguments;
-use settings::{Key, keys};
+use clap::Subcommand;
+use crawler::cli::CrawlFlags;
+use indexer::cli::ReaderFlags;
+use settings::{Key, SharedFlags, keys};
 use store::DatabaseUrl;
 use toml::{Table, Value};
 
-use crate::cli::ConfigCommand;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Check the settings of every program; exit with 2 if one is invalid
+    Check,
+    /// Print every key with its value and source
+    Print,
+}
 
 pub(crate) fn run(
     command: ConfigCommand,
@@ -24,30 +31,22 @@ pub(crate) fn run(
     check(shared, crawl)?;
     let file = shared.config.as_deref();
     match command {
-        ConfigCommand::Check => writeln!(out, "{}: every program can use it", source(file))?,
+        ConfigCommand::Check => writeln!(out, "{}: valid for every program", source(file))?,
         ConfigCommand::Print => print(file, out)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads the settings as the programs do, one after the other.
+/// Reads the settings as each program does.
 pub(crate) fn check(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<(), crawler::UsageError> {
     let wrong = |error: &dyn std::fmt::Display| crawler::UsageError(error.to_string());
     crawler::cli::resolve(shared, crawl)?;
-    let read = shared_arguments(shared).settings().map_err(|error| wrong(&error))?;
+    let read = ReaderFlags { shared: shared.clone(), ..ReaderFlags::default() }
+        .settings()
+        .map_err(|error| wrong(&error))?;
     let file = shared.config.as_deref();
     let api = ApiSettings::default().or_file(file).map_err(|error| wrong(&error))?;
     api.resolve(read).map(drop).map_err(|error| wrong(&error))
-}
-
-/// The same flags as the readers of the index know them.
-pub(crate) fn shared_arguments(shared: &SharedFlags) -> SharedArguments {
-    SharedArguments {
-        data_dir: shared.data_dir.clone(),
-        database_url: shared.database_url.clone(),
-        config: shared.config.clone(),
-        ..SharedArguments::default()
-    }
 }
 
 fn source(file: Option<&Path>) -> String {
@@ -71,7 +70,7 @@ fn print(file: Option<&Path>, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A key as TOML with where its value comes from; without a value it is a comment.
+/// A key as TOML with the source of its value; a comment if it has no value.
 fn line(key: &Key, file: &Table, variables: &settings::Variables) -> String {
     let name = key.name;
     let variable = key.variable();
@@ -94,7 +93,7 @@ fn line(key: &Key, file: &Table, variables: &settings::Variables) -> String {
     }
 }
 
-/// A value as TOML writes it, which for texts, numbers and lists is what JSON writes; passwords are left out.
+/// A value as TOML, which for strings, numbers and lists is the same as JSON. Passwords are left out.
 fn shown(name: &str, value: &Value) -> String {
     let value = match (name, value) {
         ("database_url", Value::String(url)) => {
@@ -109,8 +108,9 @@ fn shown(name: &str, value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use settings::DOCUMENTED;
     use std::collections::BTreeSet;
+
+    const DOCUMENTED: &str = include_str!("../../../deploy/agentdex.toml");
 
     fn with_file(text: &str) -> (tempfile::TempDir, SharedFlags) {
         let dir = tempfile::tempdir().unwrap();
@@ -119,31 +119,34 @@ mod tests {
         (dir, SharedFlags { config: Some(path), ..SharedFlags::default() })
     }
 
-    fn complaint(text: &str) -> String {
+    fn error_of(text: &str) -> String {
         let (_dir, shared) = with_file(text);
         check(&shared, &CrawlFlags::default()).unwrap_err().to_string()
     }
 
-    /// What a program knows, by its own words about a key that nobody knows.
+    /// The keys that a program lists when it meets an unknown one.
     fn known(table: &str) -> BTreeSet<String> {
         let header = if table.is_empty() { String::new() } else { format!("[{table}]\n") };
-        let error = complaint(&format!("{header}zzzzzz = 1\n"));
+        let error = error_of(&format!("{header}zzzzzz = 1\n"));
         let (_, list) = error.split_once("known are ").unwrap_or_else(|| panic!("{error}"));
         let is_table = |key: &str| {
             let path = if table.is_empty() { key.to_owned() } else { format!("{table}.{key}") };
-            settings::TABLES.contains(&path.as_str())
+            tables().contains(path.as_str())
         };
         list.split(", ").filter(|key| !is_table(key)).map(str::to_owned).collect()
     }
 
+    fn tables() -> BTreeSet<&'static str> {
+        keys().iter().map(|key| key.table).collect()
+    }
+
     #[test]
-    fn the_documented_file_lists_exactly_the_keys_that_are_known() {
-        for table in [""].into_iter().chain(settings::TABLES) {
+    fn the_documented_file_lists_exactly_the_keys_of_the_programs() {
+        for table in tables() {
             let documented: BTreeSet<String> =
                 keys().iter().filter(|key| key.table == table).map(|key| key.name.to_owned()).collect();
             assert_eq!(documented, known(table), "[{table}]");
         }
-        assert_eq!(known(""), settings::SHARED_KEYS.map(str::to_owned).into());
     }
 
     #[test]
@@ -151,16 +154,16 @@ mod tests {
         let (_dir, documented) = with_file(DOCUMENTED);
         let resolved = |shared: &SharedFlags| {
             let settings = crawler::cli::resolve(shared, &CrawlFlags::default()).unwrap();
-            let read = shared_arguments(shared).settings().unwrap();
+            let read = ReaderFlags { shared: shared.clone(), ..ReaderFlags::default() }.settings().unwrap();
             let api = ApiSettings::default().or_file(shared.config.as_deref()).unwrap().resolve(read.clone());
             format!("{settings:#?} {:#?} {:#?}", (read.data_dir, read.store, read.index), api.unwrap())
         };
-        // The crawler and the others differ in how much they log by default, so the file leaves that to them.
+        // The default log level differs between the programs, so the file does not set it.
         assert_eq!(resolved(&documented), resolved(&SharedFlags::default()));
     }
 
     #[test]
-    fn the_examples_of_keys_without_a_default_are_taken() {
+    fn the_examples_of_keys_without_a_default_are_valid() {
         let text: String = DOCUMENTED
             .lines()
             .map(|line| {
@@ -176,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn every_program_judges_its_own_table() {
+    fn errors_name_the_key_or_its_table() {
         for (text, words) in [
             ("[crawler]\nconcurency = 5\n", "did you mean `concurrency`?"),
             ("[indexer]\nindexdir = \"i\"\n", "did you mean `index_dir`?"),
@@ -193,12 +196,12 @@ mod tests {
             ("[api.limits]\nreads_brust = 3\n", "did you mean `reads_burst`?"),
             ("database_url_file = \"/nowhere/url\"\n", "/nowhere/url"),
         ] {
-            assert!(complaint(text).contains(words), "{}", complaint(text));
+            assert!(error_of(text).contains(words), "{}", error_of(text));
         }
     }
 
     #[test]
-    fn values_are_printed_with_their_source_and_without_passwords() {
+    fn prints_values_with_their_source_and_without_passwords() {
         let file: Table = toml::from_str(
             "database_url = \"postgres://me:word@host/db\"\n[crawler]\nrate = 7\nseeds = [\"a\", \"b\"]\n",
         )

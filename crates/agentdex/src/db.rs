@@ -1,4 +1,4 @@
-//! `agentdex db`: looking after the database, and moving it.
+//! `agentdex db`: maintains, exports and imports the database.
 
 use std::io::{BufRead as _, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
-use crawler::cli::SharedFlags;
+use settings::SharedFlags;
 use store::{Retention, Store, StoreConfig, StoreError};
 use tokio::sync::mpsc;
 
 use crate::serve;
 
-/// Lines between the database and the file.
+/// Lines buffered between the database and the file.
 const LINES_AHEAD: usize = 1_000;
 const SECONDS_A_DAY: u64 = 24 * 60 * 60;
 
@@ -25,13 +25,13 @@ pub(crate) struct DbArgs {
 
 #[derive(Debug, Subcommand)]
 enum DbCommand {
-    /// Bring the schema up to date, as any program does when it starts
+    /// Migrate the schema, as every program does when it starts
     Migrate,
-    /// The schema, what takes how much space, the feed and its readers
+    /// Show the schema, the space of each table, the feed and its readers
     Status,
-    /// What vacuum left undone, as statements to run
+    /// Print VACUUM statements for tables that need them
     VacuumAdvice,
-    /// Write everything that is stored as lines of JSON
+    /// Write all data as lines of JSON
     Export {
         /// `-` for standard output
         file: PathBuf,
@@ -41,16 +41,16 @@ enum DbCommand {
         /// `-` for standard input
         file: PathBuf,
     },
-    /// Remove what is older than this; the feed is never cut before a registered reader
+    /// Remove old data; entries that a registered reader has not read are kept
     Retain {
-        /// Days for which entries of the change feed are kept
+        /// Keep entries of the change feed for this many days
         #[arg(long, value_name = "DAYS")]
         feed_days: Option<u64>,
-        /// Days for which versions are kept that are not the current one
+        /// Keep versions other than the current one for this many days
         #[arg(long, value_name = "DAYS")]
         versions_days: Option<u64>,
     },
-    /// Let retention pass a reader of the feed that will not come back
+    /// Unregister a reader of the feed, so that its entries can be removed
     ForgetReader { name: String },
 }
 
@@ -77,7 +77,7 @@ pub(crate) async fn run(
             let store = Store::open(config).await?;
             ensure!(
                 store.feed_reader_forget(name).await?,
-                "there is no reader {name}; see agentdex db status"
+                "there is no reader {name}: see agentdex db status"
             );
             store.close().await;
         }
@@ -147,7 +147,7 @@ async fn export(config: &StoreConfig, file: &Path) -> anyhow::Result<()> {
     let rows = store.export(&sender).await;
     drop(sender);
     writing.await?.with_context(|| format!("cannot write {}", file.display()))?;
-    // Standard output may be the export itself.
+    // Standard output may hold the export.
     writeln!(std::io::stderr(), "{} rows exported", rows?)?;
     store.close().await;
     Ok(())
@@ -163,7 +163,7 @@ async fn import(config: &StoreConfig, file: &Path, out: &mut impl Write) -> anyh
             _ => Box::new(std::fs::File::open(&source)?),
         };
         for line in BufReader::new(file).lines() {
-            // A receiver that is gone has met an error of its own.
+            // If the receiver is gone, it reports its own error.
             if sender.blocking_send(line?).is_err() {
                 break;
             }
@@ -172,9 +172,9 @@ async fn import(config: &StoreConfig, file: &Path, out: &mut impl Write) -> anyh
     });
     let rows = store.import(&mut lines).await;
     drop(lines);
-    // A file that cannot be read explains best why its lines ended.
+    // An error of the file explains why its lines ended.
     reading.await?.with_context(|| format!("cannot read {}", file.display()))?;
-    writeln!(out, "{} rows imported; build the index anew with indexer rebuild", rows?)?;
+    writeln!(out, "{} rows imported; rebuild the index with indexer rebuild", rows?)?;
     store.close().await;
     Ok(())
 }

@@ -1,21 +1,21 @@
-//! `agentdex demo`: a small web on this machine, and everything that agentdex does with a web.
+//! `agentdex demo`: starts a small web on this machine, crawls it, and serves the results.
 //!
-//! The demo changes nothing about how is crawled: it only says where the names of its web lead, which certificate
-//! authority signed for them, and that a pause of 50 ms is enough, since the addresses are its own.
+//! The crawl is the usual one. The demo only sets the addresses of its hosts, their certificate authority, and a delay of
+//! 50 ms, which is allowed since the addresses are its own.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use crawler::cli::{CrawlFlags, SharedFlags};
+use crawler::cli::CrawlFlags;
 use runtime::RuntimeHealth;
+use settings::SharedFlags;
 
-use crate::cli::ServeFlags;
-use crate::serve::{self, Afterwards, Door};
+use crate::serve::{self, AfterPass, Endpoint, ServeFlags};
 
-/// Pause between two requests to one of the demo's hosts.
+/// Delay between two requests to a host of the demo.
 const DELAY: &str = "50ms";
-/// Where site owners of the demo's web would complain.
+/// The contact page that the demo's crawler names in its requests.
 const CONTACT_URL: &str = "https://agentdex.example/about-the-crawler";
 
 /// Starts the demo's web, crawls it, and serves until Ctrl-C.
@@ -26,14 +26,14 @@ pub(crate) async fn run(
     health: RuntimeHealth,
 ) -> anyhow::Result<ExitCode> {
     let dir = data_dir(shared);
-    let door = Door::open(shared, serve, &dir, health).await?;
+    let endpoint = Endpoint::bind(shared, serve, &dir, health).await?;
     std::fs::create_dir_all(&dir).with_context(|| {
         format!("the data directory {} cannot be written; choose another with --data-dir", dir.display())
     })?;
     let web = testweb::demo::web().start().await.context("the demo's web cannot start")?;
     let seeds = testweb::demo::seeds();
     serve::say(&format!(
-        "A small web of {} sites is up on 127.0.0.1:{}; what is learned goes to {}.",
+        "A small web of {} sites runs on 127.0.0.1:{}. Results are stored in {}.",
         seeds.len(),
         web.port(),
         dir.display()
@@ -44,17 +44,17 @@ pub(crate) async fn run(
     let crawl = reach(&web, &dir, seeds_file, crawl)?;
     let shared = SharedFlags { data_dir: Some(dir), ..shared.clone() };
     let resolved = crawler::cli::resolve(&shared, &crawl)?;
-    let served = serve::behind(door, resolved, &shared, serve, Afterwards::FollowDueSites).await;
+    let served = serve::run_on(endpoint, resolved, &shared, serve, AfterPass::FollowDueSites).await;
     web.stop().await;
     served
 }
 
-/// The demo's own directory, so that its sites never mix with those of the real web.
+/// A directory of the demo's own, so that its sites do not mix with real ones.
 fn data_dir(shared: &SharedFlags) -> PathBuf {
     shared.data_dir.clone().unwrap_or_else(|| Path::new("agentdex-data").join("demo"))
 }
 
-/// The flags that lead to the demo's web; what was typed about pace is kept.
+/// The flags for crawling the demo's web. Flags about delays are kept.
 fn reach(
     web: &testweb::Web,
     dir: &Path,

@@ -1,5 +1,5 @@
-//! `agentdex feedback`: what people said they chose (`POST /feedback`), to be looked at, removed, taken elsewhere, and to
-//! judge the ranking by. It ranks nothing by itself.
+//! `agentdex feedback`: lists, removes, exports and evaluates what clients chose (`POST /feedback`). Feedback does not
+//! influence the ranking.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -7,17 +7,17 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand};
-use crawler::cli::SharedFlags;
 use indexer::{SearchRequest, Searcher};
 use manifest::{CapabilityId, SiteName};
+use settings::SharedFlags;
 use store::{FeedbackFilter, FeedbackPair, Store};
 
 use crate::serve;
 
-/// Pairs read at once.
+/// Pairs per page.
 const PAGE: u32 = 1_000;
-/// Results among which a choice is looked for, as a page shows them.
-const LOOKED_AT: usize = 10;
+/// Results among which a choice is searched for.
+const RESULTS_MAX: usize = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct FeedbackArgs {
@@ -27,32 +27,32 @@ pub(crate) struct FeedbackArgs {
 
 #[derive(Debug, Subcommand)]
 enum FeedbackCommand {
-    /// Print what was told, the newest first
+    /// Print feedback, newest first
     List {
         #[command(flatten)]
         filter: FilterArgs,
         #[arg(long, value_name = "N", default_value_t = 50)]
         limit: u32,
     },
-    /// Remove what was told about a site or a capability, or by a client of one day
+    /// Remove feedback about a site or a capability, or of a client
     Remove {
         #[command(flatten)]
         filter: FilterArgs,
-        /// Everything
+        /// All feedback
         #[arg(long, conflicts_with_all = ["site", "client", "capability"])]
         all: bool,
     },
-    /// Write requests with what was chosen for them as lines of JSON
+    /// Write queries with the chosen capabilities as lines of JSON
     Export {
         /// `-` for standard output
         file: PathBuf,
-        /// Only what at least so many clients chose
+        /// Only choices of at least this many clients
         #[arg(long, value_name = "N", default_value_t = 1)]
         clients: u32,
     },
-    /// Say how well the index ranks what was chosen
+    /// Report how well the index ranks the choices
     Judge {
-        /// Only what at least so many clients chose
+        /// Only choices of at least this many clients
         #[arg(long, value_name = "N", default_value_t = 2)]
         clients: u32,
     },
@@ -95,7 +95,7 @@ pub(crate) async fn run(
         FeedbackCommand::Remove { filter, all } => {
             let filter = filter.read()?;
             let is_named = filter != FeedbackFilter::default();
-            ensure!(is_named || *all, "say what to remove: --site, --client, --capability, or --all");
+            ensure!(is_named || *all, "name what to remove: --site, --client, --capability, or --all");
             writeln!(out, "{} removed", store.feedback_remove(&filter).await?)?;
         }
         FeedbackCommand::Export { file, clients } => {
@@ -115,7 +115,7 @@ pub(crate) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Every pair; the caps of the interface bound how many there are.
+/// Every pair; the caps of the API bound their number.
 async fn pairs(store: &Store, clients_min: u32) -> anyhow::Result<Vec<FeedbackPair>> {
     let mut pairs: Vec<FeedbackPair> = Vec::new();
     loop {
@@ -142,12 +142,12 @@ fn export(pairs: &[FeedbackPair], file: &Path) -> anyhow::Result<()> {
     Ok(file.flush()?)
 }
 
-/// Searches for every request again and says where the choices stand.
+/// Repeats every query and reports the ranks of the choices.
 fn judge(searcher: &Searcher, pairs: &[FeedbackPair]) -> anyhow::Result<String> {
     let (mut found, mut reciprocal) = (0_u32, 0.0);
     for pair in pairs {
         let phrasings = vec![pair.query.clone()];
-        let request = SearchRequest { phrasings, limit: LOOKED_AT, ..SearchRequest::default() };
+        let request = SearchRequest { phrasings, limit: RESULTS_MAX, ..SearchRequest::default() };
         let answer = searcher.search(&request).with_context(|| pair.query.clone())?;
         let place = (1_u32..).zip(&answer.hits).find(|(_, hit)| hit.id == pair.capability);
         if let Some((place, _)) = place {
@@ -157,11 +157,11 @@ fn judge(searcher: &Searcher, pairs: &[FeedbackPair]) -> anyhow::Result<String> 
     }
     let judged = u32::try_from(pairs.len()).unwrap_or(u32::MAX);
     if judged == 0 {
-        return Ok("nothing to judge by: no request with a choice that enough clients made".to_owned());
+        return Ok("nothing to evaluate: no query has a choice of enough clients".to_owned());
     }
     let mean = reciprocal / f64::from(judged);
     Ok(format!(
-        "{judged} requests with a choice: {found} of the choices among the first {LOOKED_AT}, mean reciprocal rank {mean:.3}"
+        "{judged} queries with a choice: {found} of the choices among the first {RESULTS_MAX}, mean reciprocal rank {mean:.3}"
     ))
 }
 
@@ -172,13 +172,13 @@ mod tests {
     use store::{DatabaseUrl, Feedback, FeedbackCaps, FeedbackOutcome, StoreConfig};
 
     #[tokio::test]
-    async fn what_was_told_is_listed_exported_and_removed() {
+    async fn lists_exports_and_removes_feedback() {
         let dir = tempfile::tempdir().unwrap();
         let shared = SharedFlags { data_dir: Some(dir.path().to_owned()), ..SharedFlags::default() };
         let store = Store::open(&StoreConfig::new(DatabaseUrl::in_data_dir(dir.path()))).await.unwrap();
         let caps = FeedbackCaps { of_client: 9, of_client_for_site: 9, of_site: 9, of_all: 9 };
         for (client, query) in [("a", "flight"), ("b", "flight"), ("a", "rain")] {
-            let said = Feedback {
+            let feedback = Feedback {
                 at: DateTime::UNIX_EPOCH,
                 query: query.into(),
                 capability: CapabilityId::of_key(query),
@@ -186,30 +186,31 @@ mod tests {
                 place: 1,
                 client: client.into(),
             };
-            assert_eq!(store.feedback_save(&said, caps).await.unwrap(), FeedbackOutcome::Kept);
+            assert_eq!(store.feedback_save(&feedback, caps).await.unwrap(), FeedbackOutcome::Kept);
         }
-        let told = async |command| {
+        let output_of = async |command| {
             let mut out = Vec::new();
             run(&FeedbackArgs { command }, &shared, &mut out).await.map(|_| String::from_utf8(out).unwrap())
         };
-        let nobody = || FilterArgs { site: None, client: None, capability: None };
-        let listed = told(FeedbackCommand::List { filter: nobody(), limit: 9 }).await.unwrap();
+        let no_filter = || FilterArgs { site: None, client: None, capability: None };
+        let listed = output_of(FeedbackCommand::List { filter: no_filter(), limit: 9 }).await.unwrap();
         assert_eq!(listed.lines().count(), 3);
-        let exported = told(FeedbackCommand::Export { file: "-".into(), clients: 2 }).await.unwrap();
+        let exported = output_of(FeedbackCommand::Export { file: "-".into(), clients: 2 }).await.unwrap();
         assert!(
             exported.contains(r#""query":"flight""#) && exported.contains(r#""clients":2"#),
             "{exported}"
         );
         assert_eq!(exported.lines().count(), 1);
-        let unclear = told(FeedbackCommand::Remove { filter: nobody(), all: false }).await.unwrap_err();
+        let unclear =
+            output_of(FeedbackCommand::Remove { filter: no_filter(), all: false }).await.unwrap_err();
         assert!(unclear.to_string().contains("--site"), "{unclear}");
-        let of_client = FilterArgs { client: Some("a".into()), ..nobody() };
-        let removed = told(FeedbackCommand::Remove { filter: of_client, all: false }).await.unwrap();
+        let of_client = FilterArgs { client: Some("a".into()), ..no_filter() };
+        let removed = output_of(FeedbackCommand::Remove { filter: of_client, all: false }).await.unwrap();
         assert_eq!(removed, "2 removed\n");
     }
 
     #[test]
-    fn choices_are_looked_for_again() {
+    fn reports_the_ranks_of_choices() {
         let dir = tempfile::tempdir().unwrap();
         let builder = indexer::IndexBuilder::begin(dir.path(), "test").unwrap();
         let url = manifest::ManifestUrl::parse("https://skyhop.example/agent.json").unwrap();
@@ -245,8 +246,8 @@ mod tests {
             site: SiteName::parse("skyhop.example").unwrap(),
             clients: 2,
         };
-        let said = judge(&searcher, &[pair("book flight"), pair("zzzz")]).unwrap();
-        assert!(said.contains("2 requests with a choice: 1 of") && said.ends_with("0.500"), "{said}");
-        assert!(judge(&searcher, &[]).unwrap().contains("nothing to judge"));
+        let report = judge(&searcher, &[pair("book flight"), pair("zzzz")]).unwrap();
+        assert!(report.contains("2 queries with a choice: 1 of") && report.ends_with("0.500"), "{report}");
+        assert!(judge(&searcher, &[]).unwrap().contains("nothing to evaluate"));
     }
 }

@@ -1,5 +1,5 @@
-//! The front door on one machine: crawler, indexer and interface in one process on embedded storage. Wiring only: what is
-//! typed is parsed here, everything that is done is done by the three libraries.
+//! All of agentdex in one process: crawler, indexer and API, on embedded storage by default. It parses the command line and
+//! connects the three libraries.
 
 mod cli;
 mod configuration;
@@ -28,8 +28,8 @@ fn main() -> ExitCode {
     match run(flags) {
         Ok(code) => code,
         Err(error) => {
-            // Nothing is left to do where even stderr is closed.
-            drop(writeln!(std::io::stderr(), "agentdex: {}", settings::escape::lines(&told(&error))));
+            // If stderr is closed, the error cannot be reported.
+            drop(writeln!(std::io::stderr(), "agentdex: {}", settings::escape::lines(&with_causes(&error))));
             ExitCode::from(if is_usage(&error) { 2 } else { 1 })
         }
     }
@@ -55,10 +55,10 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
         }
         Some(Command::Probe(args)) => probe::run(&args).map(|()| ExitCode::SUCCESS),
         Some(Command::Completions(args)) => {
-            manual::completions(&args, &mut out);
+            manual::completions(&args, &cli::command(), &mut out);
             Ok(ExitCode::SUCCESS)
         }
-        Some(Command::Man(args)) => manual::pages(&args).map(|()| ExitCode::SUCCESS),
+        Some(Command::Man(args)) => manual::pages(&args, &cli::command()).map(|()| ExitCode::SUCCESS),
         Some(Command::Db(args)) => block_on(|_| db::run(&args, &flags.shared, &mut out)),
         Some(Command::Feedback(args)) => block_on(|_| feedback::run(&args, &flags.shared, &mut out)),
         Some(Command::Demo) => {
@@ -77,20 +77,20 @@ fn run(flags: Flags) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Whether the one who typed or wrote it can mend it.
+/// Whether the command line or the settings are wrong.
 fn is_usage(error: &anyhow::Error) -> bool {
     error.is::<crawler::cli::UsageError>()
         || error.downcast_ref::<crawler::CrawlError>().is_some_and(crawler::CrawlError::is_usage)
 }
 
-/// An error with its causes. Many of our errors name their cause in their own sentence: nothing is said twice.
-fn told(error: &anyhow::Error) -> String {
-    error.chain().skip(1).map(ToString::to_string).fold(error.to_string(), |told, cause| {
-        if told.contains(&cause) { told } else { format!("{told}: {cause}") }
+/// An error with its causes. A cause that the message already quotes is left out.
+fn with_causes(error: &anyhow::Error) -> String {
+    error.chain().skip(1).map(ToString::to_string).fold(error.to_string(), |text, cause| {
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
     })
 }
 
-/// Runs to the end on a runtime of its own, with the watchdog beside it.
+/// Runs to completion on a new runtime with a watchdog.
 fn block_on<T, F>(work: impl FnOnce(RuntimeHealth) -> F) -> anyhow::Result<T>
 where
     F: Future<Output = anyhow::Result<T>>,
@@ -104,14 +104,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_are_told_once() {
+    fn quotes_each_cause_once() {
         let io = || std::io::Error::other("in use");
         let address = "127.0.0.1:8080".parse().unwrap();
         let listen = anyhow::Error::new(api::ApiError::Listen { address, source: io() });
         assert_eq!(
-            told(&listen),
+            with_causes(&listen),
             "cannot listen on 127.0.0.1:8080: in use; choose another with --listen, or stop the program that uses it"
         );
-        assert_eq!(told(&anyhow::Error::new(io()).context("cannot write x")), "cannot write x: in use");
+        assert_eq!(
+            with_causes(&anyhow::Error::new(io()).context("cannot write x")),
+            "cannot write x: in use"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! `agentdex completions` and `agentdex man`: what packages install, made from the definitions of the command lines.
+//! `agentdex completions` and `agentdex man`: shell completions and manual pages for packages.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,20 +18,23 @@ pub(crate) enum Program {
 impl Program {
     const ALL: [Self; 4] = [Self::Agentdex, Self::Crawler, Self::Indexer, Self::Api];
 
-    fn command(self) -> clap::Command {
+    /// `agentdex` is the command line of this program.
+    fn command(self, agentdex: &clap::Command) -> clap::Command {
         match self {
-            Self::Agentdex => crate::cli::command(),
+            Self::Agentdex => agentdex.clone(),
             Self::Crawler => crawler::cli::command(),
             Self::Indexer => indexer::cli::Arguments::command(),
             Self::Api => api::cli::Arguments::command(),
         }
     }
 
-    /// The name as packages install it: three of the four are too general for everybody's path.
+    /// The name under which packages install the program. Three of the four names are too general for a shared path.
     fn installed(self, prefix: &str) -> String {
         match self {
             Self::Agentdex => "agentdex".to_owned(),
-            other => format!("{prefix}{}", other.command().get_name()),
+            Self::Crawler => format!("{prefix}crawler"),
+            Self::Indexer => format!("{prefix}indexer"),
+            Self::Api => format!("{prefix}api"),
         }
     }
 }
@@ -40,10 +43,10 @@ impl Program {
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionsArgs {
     shell: Shell,
-    /// Of which program
+    /// The program to complete
     #[arg(long, value_enum, default_value_t = Program::Agentdex)]
     program: Program,
-    /// Put before the names of the three other programs, where a package did
+    /// Prefix of the names of the other three programs, as the package installs them
     #[arg(long, default_value = "")]
     prefix: String,
 }
@@ -52,28 +55,28 @@ pub(crate) struct CompletionsArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManArgs {
     directory: PathBuf,
-    /// Put before the names of the three other programs, where a package did
+    /// Prefix of the names of the other three programs, as the package installs them
     #[arg(long, default_value = "")]
     prefix: String,
 }
 
-pub(crate) fn completions(args: &CompletionsArgs, out: &mut impl Write) {
+pub(crate) fn completions(args: &CompletionsArgs, agentdex: &clap::Command, out: &mut impl Write) {
     let name = args.program.installed(&args.prefix);
-    clap_complete::generate(args.shell, &mut args.program.command(), name, out);
+    clap_complete::generate(args.shell, &mut args.program.command(agentdex), name, out);
 }
 
-pub(crate) fn pages(args: &ManArgs) -> anyhow::Result<()> {
+pub(crate) fn pages(args: &ManArgs, agentdex: &clap::Command) -> anyhow::Result<()> {
     let dir = &args.directory;
-    std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
     for program in Program::ALL {
-        let command = named(program.command(), program.installed(&args.prefix));
+        let command = named(program.command(agentdex), program.installed(&args.prefix));
         clap_mangen::generate_to(command, dir)
             .with_context(|| format!("cannot write to {}", dir.display()))?;
     }
     Ok(())
 }
 
-/// The same command under the name that it is installed by.
+/// The command under its installed name.
 fn named(command: clap::Command, name: String) -> clap::Command {
     command.display_name(name.clone()).bin_name(name)
 }
@@ -88,7 +91,7 @@ mod tests {
             for shell in Shell::value_variants() {
                 let args = CompletionsArgs { shell: *shell, program, prefix: "agentdex-".to_owned() };
                 let mut out = Vec::new();
-                completions(&args, &mut out);
+                completions(&args, &crate::cli::command(), &mut out);
                 let text = String::from_utf8(out).unwrap();
                 assert!(text.contains(&program.installed("agentdex-")), "{shell}: {program:?}");
                 assert!(text.contains("database-url"), "{shell}: {program:?}");
@@ -100,7 +103,7 @@ mod tests {
     fn every_command_has_a_page() {
         let dir = tempfile::tempdir().unwrap();
         let args = ManArgs { directory: dir.path().to_owned(), prefix: "agentdex-".to_owned() };
-        pages(&args).unwrap();
+        pages(&args, &crate::cli::command()).unwrap();
         for page in [
             "agentdex.1",
             "agentdex-doctor.1",

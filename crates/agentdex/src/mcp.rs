@@ -5,11 +5,10 @@
 use std::process::ExitCode;
 
 use api::{ApiConfig, App};
-use crawler::cli::SharedFlags;
 use runtime::Shutdown;
+use settings::SharedFlags;
 
-use crate::cli::ServeFlags;
-use crate::serve;
+use crate::serve::{self, ServeFlags};
 
 /// Serves until the client leaves or Ctrl-C.
 pub(crate) async fn run(shared: &SharedFlags, serve: &ServeFlags) -> anyhow::Result<ExitCode> {

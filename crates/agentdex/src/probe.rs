@@ -1,4 +1,4 @@
-//! `agentdex probe`: whether an interface on this machine answers, for health checks in images that hold no other client.
+//! `agentdex probe`: checks whether an API answers, for health checks in images without another HTTP client.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
@@ -7,15 +7,15 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use crawler::cli::UsageError;
 
-/// A health check that takes longer is one that failed.
+/// Timeout of the health check.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// The status line is within the first octets.
+/// Bytes read of the response, enough for the status line.
 const ANSWER_BYTES_MAX: u64 = 1024;
 
-/// Ask an interface of agentdex by HTTP; end with 0 where it answers 200
+/// Check an API of agentdex by HTTP; exit with 0 if it answers 200
 #[derive(Debug, clap::Args)]
 pub(crate) struct ProbeArgs {
-    /// Such as 127.0.0.1:8080/readyz, with or without http:// before it
+    /// Such as 127.0.0.1:8080/readyz, with or without http://
     #[arg(value_name = "ADDRESS:PORT[/PATH]", default_value = "127.0.0.1:8080/healthz")]
     target: String,
 }
@@ -27,15 +27,15 @@ pub(crate) fn run(args: &ProbeArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where to ask, and for which path.
+/// The authority and the path.
 fn target(typed: &str) -> Result<(String, &str), UsageError> {
     let (rest, port) = match typed.split_once("://") {
         None => (typed, ""),
         Some(("http", rest)) => (rest, ":80"),
         Some((scheme, rest)) => {
             return Err(UsageError(format!(
-                "{scheme}:// is not asked: interfaces speak plain HTTP, and what does TLS before them is no part of their \
-                 health; write http:// and the address that --listen names, not {rest}"
+                "{scheme}:// is not supported: the API serves plain HTTP, and a proxy in front of it is not checked; use \
+                 http:// and the address of --listen instead of {rest}"
             )));
         }
     };
@@ -49,7 +49,7 @@ fn ask(authority: &str, path: &str) -> anyhow::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
-    // in one piece
+    // Written at once, so that it is one packet.
     let request = format!("GET /{path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
@@ -57,7 +57,7 @@ fn ask(authority: &str, path: &str) -> anyhow::Result<String> {
     let answer = String::from_utf8_lossy(&answer);
     match answer.strip_prefix("HTTP/1.").and_then(|rest| rest.split_whitespace().nth(1)) {
         Some(status) => Ok(status.to_owned()),
-        None => bail!("the answer is not HTTP"),
+        None => bail!("the response is not HTTP"),
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn a_scheme_may_stand_before_the_address() {
+    fn accepts_an_address_with_a_scheme() {
         let read = |typed| target(typed).map(|(authority, path)| format!("{authority} {path}"));
         for (typed, meant) in [
             ("127.0.0.1:8080", "127.0.0.1:8080 healthz"),
@@ -77,7 +77,7 @@ mod tests {
             assert_eq!(read(typed).unwrap(), meant);
         }
         let refused = read("https://agentdex.example/").unwrap_err().to_string();
-        assert!(refused.starts_with("https:// is not asked") && refused.contains("http://"), "{refused}");
+        assert!(refused.starts_with("https:// is not supported") && refused.contains("http://"), "{refused}");
     }
 
     fn probed(scheme: &str, answer: &'static [u8]) -> anyhow::Result<()> {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_at_home_is_said() {
+    fn reports_an_address_that_does_not_answer() {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let error = run(&ProbeArgs { target: free.to_string() }).unwrap_err().to_string();
         assert_eq!(error, format!("{free} does not answer"));

@@ -1,51 +1,73 @@
-//! Crawler, indexer and interface in one process: the pass over the seeds in the foreground, the index following the feed,
-//! and the interface answering from the first moment on.
+//! Crawler, indexer and API in one process: the crawl runs in the foreground, the index follows the feed, and the API
+//! answers from the start.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use api::{ApiConfig, ApiSettings, App};
-use crawler::cli::{CrawlFlags, Settings, SharedFlags, UsageError, Watch};
+use clap::Args;
+use crawler::cli::{CrawlFlags, Settings, UsageError, Watch};
 use crawler::{Cancel, CrawlConfig, Mode, STOP_MAX};
+use indexer::cli::ReaderFlags;
 use indexer::follow::IndexConfig;
 use indexer::{Embedder, Searcher};
 use runtime::RuntimeHealth;
+use settings::SharedFlags;
 use settings::log::LogLevel;
 use store::Store;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::ServeFlags;
-use crate::configuration::shared_arguments;
+/// Flags of serving.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Serving")]
+pub(crate) struct ServeFlags {
+    /// Address of the dashboard and the API [default: 127.0.0.1:8080]
+    #[arg(long, global = true, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<String>,
+    /// URL under which clients reach the API, if it differs from --listen
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) public_url: Option<String>,
+    /// File with the token hashes of /admin; without it /admin is disabled
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) admin_tokens: Option<PathBuf>,
+    /// Store the feedback of clients (POST /feedback)
+    #[arg(long, global = true)]
+    pub(crate) feedback: bool,
+    /// Directory of a sentence model, to find also what means the same in other words (needs the feature `embedder`)
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) embedder: Option<PathBuf>,
+    /// Open the dashboard in a browser
+    #[arg(long, global = true)]
+    pub(crate) open: bool,
+}
 
-/// How often is looked whether the index has caught up with the pass.
+/// Poll interval while the index catches up with the crawl.
 const CATCH_UP_POLL: Duration = Duration::from_millis(50);
 
-/// What the crawler does after the pass.
+/// What the crawler does after the pass over the seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Afterwards {
-    /// Nothing; the next start goes on.
-    Rest,
-    /// Visits sites as they fall due.
+pub(crate) enum AfterPass {
+    Stop,
+    /// Visits sites when they are due.
     FollowDueSites,
 }
 
-/// Where the interface will answer. Opened before anything else is done: whoever finds the port taken should not have to
-/// wait for a crawl to hear so.
-pub(crate) struct Door {
+/// The bound port and the settings of the API. Bound before anything else is done, so that a port in use is reported
+/// before the crawl.
+pub(crate) struct Endpoint {
     listener: TcpListener,
     config: ApiConfig,
     embedder: Option<Arc<dyn Embedder>>,
 }
 
-impl Door {
-    /// Takes the port, with everything that the interface will answer from.
-    pub(crate) async fn open(
+impl Endpoint {
+    pub(crate) async fn bind(
         shared: &SharedFlags,
         serve: &ServeFlags,
         data_dir: &Path,
@@ -65,27 +87,27 @@ pub(crate) async fn run(
     health: RuntimeHealth,
 ) -> anyhow::Result<ExitCode> {
     let resolved = crawler::cli::resolve(shared, crawl)?;
-    let door = Door::open(shared, serve, &resolved.shared.data_dir, health).await?;
-    behind(door, resolved, shared, serve, Afterwards::Rest).await
+    let endpoint = Endpoint::bind(shared, serve, &resolved.shared.data_dir, health).await?;
+    run_on(endpoint, resolved, shared, serve, AfterPass::Stop).await
 }
 
-/// The same behind a door that is open.
-pub(crate) async fn behind(
-    door: Door,
+/// Crawls, indexes and serves on a bound port until Ctrl-C.
+pub(crate) async fn run_on(
+    endpoint: Endpoint,
     resolved: Settings,
     shared: &SharedFlags,
     serve: &ServeFlags,
-    afterwards: Afterwards,
+    after_pass: AfterPass,
 ) -> anyhow::Result<ExitCode> {
     let _log = resolved.shared.start_logging("agentdex");
-    let Door { listener, config, embedder } = door;
+    let Endpoint { listener, config, embedder } = endpoint;
     let url = format!("http://{}", listener.local_addr()?);
     if resolved.dry_run {
-        let why = "--dry-run is for crawler alone: here everything else would still be done";
+        let why = "--dry-run is not supported here: use it with crawler";
         return Err(UsageError(why.to_owned()).into());
     }
     if resolved.metrics.is_some() {
-        let why = "--metrics is for crawler alone: here the interface serves all of them under /metrics";
+        let why = "--metrics is not supported here: the API serves all metrics under /metrics";
         return Err(UsageError(why.to_owned()).into());
     }
     let cancel = Cancel::on_signals(STOP_MAX)?;
@@ -110,29 +132,29 @@ pub(crate) async fn behind(
         });
     }
     let app = App::with_store(config, store.clone());
-    let (flags, typed, limited) = (shared.clone(), serve.clone(), app.clone());
+    let (flags, serve_flags, reloaded) = (shared.clone(), serve.clone(), app.clone());
     signals.spawn(async move {
-        match settings::log::reload_on_hangup(|| reload(&flags, &typed, &limited)).await {}
+        match settings::log::reload_on_hangup(|| reload(&flags, &serve_flags, &reloaded)).await {}
     });
     let until = stop.clone();
-    services.spawn(async move { api::serve(listener, app, until).await.context("the interface stopped") });
+    services.spawn(async move { api::serve(listener, app, until).await.context("the API stopped") });
 
-    say(&format!("Dashboard and API: {url}, filling while the crawl goes on."))?;
+    say(&format!("Dashboard and API: {url}. Results appear while the crawl runs."))?;
     let data_dir = resolved.shared.data_dir.display().to_string();
     let node = Node { store: store.clone(), index, url, data_dir, open: serve.open };
     let worked = tokio::select! {
-        worked = node.work(resolved.crawl, &cancel, Watch::new(resolved.shared.verbosity), afterwards) => worked,
-        Some(ended) = services.join_next() => ended.context("a part of agentdex broke off").flatten(),
+        worked = node.work(resolved.crawl, &cancel, Watch::new(resolved.shared.verbosity), after_pass) => worked,
+        Some(ended) = services.join_next() => ended.context("a task of agentdex failed").flatten(),
     };
     stop.cancel();
     while let Some(ended) = services.join_next().await {
-        ended.context("a part of agentdex broke off").flatten()?;
+        ended.context("a task of agentdex failed").flatten()?;
     }
     store.close().await;
     worked.map(|()| ExitCode::SUCCESS)
 }
 
-/// Reads the settings again; only where all of them can be used, those that may change meanwhile do.
+/// Reads the settings again and applies those that may change at run time, if all of them are valid.
 fn reload(flags: &SharedFlags, serve: &ServeFlags, app: &App) -> anyhow::Result<LogLevel> {
     let level = crawler::cli::log_level(flags)?;
     let config = api_settings(flags, serve)?
@@ -142,7 +164,7 @@ fn reload(flags: &SharedFlags, serve: &ServeFlags, app: &App) -> anyhow::Result<
     Ok(level)
 }
 
-/// The interface's settings; the index lies where the indexer would put it. The model is read once for both.
+/// The settings of the API, and the sentence model, which indexer and API share.
 fn api_config(
     flags: &SharedFlags,
     serve: &ServeFlags,
@@ -154,7 +176,7 @@ fn api_config(
     Ok((ApiConfig { embedder: embedder.clone(), ..config }, embedder))
 }
 
-/// The model that was typed, or that the file names.
+/// The sentence model of the flags or the file.
 pub(crate) fn open_embedder(
     settings: &indexer::cli::Settings,
     serve: &ServeFlags,
@@ -164,34 +186,33 @@ pub(crate) fn open_embedder(
     Ok(opened.map_err(usage)?)
 }
 
-/// Where database and index lie.
+/// The settings for reading the database and the index.
 pub(crate) fn reader_settings(
     flags: &SharedFlags,
     data_dir: Option<&Path>,
 ) -> anyhow::Result<indexer::cli::Settings> {
-    let mut shared = shared_arguments(flags);
-    shared.data_dir = data_dir.map(ToOwned::to_owned);
-    Ok(shared.settings().map_err(usage)?)
+    let shared = SharedFlags { data_dir: data_dir.map(ToOwned::to_owned), ..flags.clone() };
+    Ok(ReaderFlags { shared, ..ReaderFlags::default() }.settings().map_err(usage)?)
 }
 
-/// What was typed of the interface, or stands in the file.
+/// The settings of the API from the flags and the file.
 pub(crate) fn api_settings(flags: &SharedFlags, serve: &ServeFlags) -> anyhow::Result<ApiSettings> {
-    let typed = ApiSettings {
+    let settings = ApiSettings {
         listen: serve.listen.clone(),
         public_url: serve.public_url.clone(),
         admin_tokens: serve.admin_tokens.clone(),
         feedback: serve.feedback,
         ..ApiSettings::default()
     };
-    Ok(typed.or_file(flags.config.as_deref()).map_err(usage)?)
+    Ok(settings.or_file(flags.config.as_deref()).map_err(usage)?)
 }
 
-/// What is wrong with settings is a mistake of the one who wrote them, wherever it is found.
+/// Invalid settings are usage errors.
 pub(crate) fn usage(error: impl std::fmt::Display) -> UsageError {
     UsageError(error.to_string())
 }
 
-/// What the foreground needs.
+/// The state of the foreground task.
 struct Node {
     store: Store,
     index: IndexConfig,
@@ -206,7 +227,7 @@ impl Node {
         config: CrawlConfig,
         cancel: &Cancel,
         watch: Watch,
-        afterwards: Afterwards,
+        after_pass: AfterPass,
     ) -> anyhow::Result<()> {
         if config.mode == Mode::Daemon {
             crawler::run(config, self.store.clone(), cancel.clone(), |news| watch.show(&news)).await?;
@@ -224,16 +245,16 @@ impl Node {
         }
         self.caught_up().await?;
         self.announce()?;
-        match afterwards {
-            Afterwards::Rest => cancel.soft.cancelled().await,
-            Afterwards::FollowDueSites => {
+        match after_pass {
+            AfterPass::Stop => cancel.soft.cancelled().await,
+            AfterPass::FollowDueSites => {
                 crawler::run(again, self.store.clone(), cancel.clone(), |_| ()).await?;
             }
         }
         Ok(())
     }
 
-    /// Waits until the index shows everything that the pass found.
+    /// Waits until the index holds everything that the crawl found.
     async fn caught_up(&self) -> anyhow::Result<()> {
         let head = self.store.feed_head().await?;
         loop {
@@ -247,8 +268,8 @@ impl Node {
     }
 
     fn announce(&self) -> anyhow::Result<()> {
-        let typed = std::env::args_os().next().unwrap_or_else(|| env!("CARGO_BIN_NAME").into());
-        say(&last_words(&self.url, &typed.to_string_lossy(), &self.data_dir))?;
+        let program = std::env::args_os().next().unwrap_or_else(|| env!("CARGO_BIN_NAME").into());
+        say(&next_steps(&self.url, &program.to_string_lossy(), &self.data_dir))?;
         if self.open {
             open::that(&self.url)
                 .with_context(|| format!("cannot open a browser; the dashboard is at {}", self.url))?;
@@ -257,24 +278,24 @@ impl Node {
     }
 }
 
-/// What the reader can do next. This program is named as it was when it was started, so that it can be typed as it stands.
-fn last_words(url: &str, program: &str, data_dir: &str) -> String {
-    let (program, data_dir) = (word(program), word(data_dir));
+/// What to do next. Commands name this program as it was started, so that they can be copied.
+fn next_steps(url: &str, program: &str, data_dir: &str) -> String {
+    let (program, data_dir) = (quoted(program), quoted(data_dir));
     format!(
         "\nEverything found is in the index. Open {url} or try\n  curl '{url}/search?q=book+flight'\n\
-         How the crawl stands is shown on {url}/crawl. Look further, now or later, with\n  \
+         {url}/crawl shows the state of the crawl. Look further with\n  \
          {program} db status --data-dir {data_dir}\n  {program} doctor --data-dir {data_dir}\n\
-         Ctrl-C ends it; everything is kept."
+         Press Ctrl-C to stop; everything is kept."
     )
 }
 
-/// A word as a shell reads it back.
-fn word(text: &str) -> String {
+/// Quotes a word for a shell.
+fn quoted(text: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+:@,=".contains(letter);
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
-/// A line for whoever started the program.
+/// Prints a line to standard output.
 pub(crate) fn say(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{text}")?;
@@ -284,18 +305,17 @@ pub(crate) fn say(text: &str) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli;
 
     #[test]
-    fn the_last_words_can_be_typed_as_they_stand() {
-        let words = last_words("http://127.0.0.1:8080", "target/release/agentdex", "agentdex-data/demo");
+    fn the_commands_of_the_next_steps_are_valid() {
+        let text = next_steps("http://127.0.0.1:8080", "target/release/agentdex", "agentdex-data/demo");
         let mut commands = 0;
-        for line in words.lines().filter_map(|line| line.strip_prefix("  target/release/")) {
-            cli::command().try_get_matches_from(line.split(' ')).unwrap();
+        for line in text.lines().filter_map(|line| line.strip_prefix("  target/release/")) {
+            crate::cli::command().try_get_matches_from(line.split(' ')).unwrap();
             commands += 1;
         }
-        assert_eq!(commands, 2, "{words}");
-        let words = last_words("http://127.0.0.1:8080", "./agentdex", "Ann's data");
-        assert!(words.contains(r"  ./agentdex doctor --data-dir 'Ann'\''s data'"), "{words}");
+        assert_eq!(commands, 2, "{text}");
+        let text = next_steps("http://127.0.0.1:8080", "./agentdex", "Ann's data");
+        assert!(text.contains(r"  ./agentdex doctor --data-dir 'Ann'\''s data'"), "{text}");
     }
 }

@@ -6,8 +6,19 @@
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz;
 
+#[path = "support/damage.rs"]
+mod damage;
+
 use std::fs;
 use std::path::Path;
+
+use damage::damaged;
+
+/// Pieces of the formats, which replace bytes of a document.
+const TOKENS: &[&str] = &[
+    "{", "}", "[", "]", "\"", ":", ",", "\\u0000", "null", "-1e999", "\u{202e}", "<b>", "](", "\n\t", "#/",
+    "&a *a",
+];
 
 /// Damaged copies of each fixture for each target.
 const COPIES: u64 = 2;
@@ -24,7 +35,7 @@ fn every_target_holds_over_fixtures_and_seeded_damage() {
             target(document);
             for copy in 0..COPIES {
                 let seed = (at * fuzz::TARGETS.len() + number) as u64 * COPIES + copy;
-                target(&damaged(document, &mut Seeded(seed)));
+                target(&damaged(document, TOKENS, seed));
             }
         }
     }
@@ -40,7 +51,7 @@ fn every_target_holds_over_the_regressions() {
         let bytes = fs::read(path).unwrap();
         for (number, (_, target)) in fuzz::TARGETS.iter().enumerate() {
             target(&bytes);
-            target(&damaged(&bytes, &mut Seeded((at * fuzz::TARGETS.len() + number) as u64)));
+            target(&damaged(&bytes, TOKENS, (at * fuzz::TARGETS.len() + number) as u64));
         }
     }
 }
@@ -57,40 +68,4 @@ fn collect(folder: &Path, documents: &mut Vec<Vec<u8>>) {
                 .extend(Some(fs::read(&path).unwrap()).filter(|bytes| bytes.len() <= DOCUMENT_BYTES_MAX));
         }
     }
-}
-
-/// Numbers from a seed (`SplitMix64`).
-struct Seeded(u64);
-
-impl Seeded {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end.max(1) as u64).unwrap()
-    }
-}
-
-/// Bytes changed, cut out, doubled and swapped for what means something to a parser.
-fn damaged(bytes: &[u8], seeded: &mut Seeded) -> Vec<u8> {
-    const TOKENS: &[&str] = &[
-        "{", "}", "[", "]", "\"", ":", ",", "\\u0000", "null", "-1e999", "\u{202e}", "<b>", "](", "\n\t",
-        "#/", "&a *a",
-    ];
-    let mut damaged = bytes.to_vec();
-    for _ in 0..=seeded.below(4) {
-        let at = seeded.below(damaged.len() + 1);
-        let end = (at + seeded.below(24)).min(damaged.len());
-        match seeded.below(4) {
-            0 => damaged.drain(at..end).for_each(drop),
-            1 => damaged.splice(at..at, bytes.iter().copied().skip(at).take(end - at)).for_each(drop),
-            2 => damaged.splice(at..end, TOKENS[seeded.below(TOKENS.len())].bytes()).for_each(drop),
-            _ => damaged[at..end].iter_mut().for_each(|byte| *byte ^= 1 << (seeded.0 % 8)),
-        }
-    }
-    damaged
 }

@@ -1,9 +1,9 @@
 //! Which IP addresses may be connected to.
 //!
-//! Refuses every range that is not globally reachable (RFC 6890 and the IANA registries after it), also when it is
-//! wrapped in an IPv6 address that leads to IPv4: mapped, 6to4, Teredo, NAT64. Everything in IPv6 outside `2000::/3` is
-//! refused, so a range assigned tomorrow is refused until it is looked at. Only networks that the operator names are
-//! exempt. Ask this in the connector, on the address that was resolved, for every hop and every retry.
+//! Refuses every range that is not globally reachable (RFC 6890 and the IANA registries), also when it is embedded in an
+//! IPv6 address: mapped, 6to4, Teredo, NAT64. All of IPv6 outside `2000::/3` is refused, ranges assigned in the future
+//! included. Only networks that the operator names are exempt. The connector checks every resolved address, for every hop
+//! and every retry.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -23,7 +23,7 @@ closed! {
         Private = "private",
         /// 100.64.0.0/10, carrier-grade NAT.
         Shared = "shared",
-        /// 169.254.0.0/16, fe80::/10; where clouds keep their metadata.
+        /// 169.254.0.0/16, fe80::/10; includes the metadata services of clouds.
         LinkLocal = "link_local",
         /// IETF protocol assignments and deprecated anycast.
         ProtocolAssignment = "protocol_assignment",
@@ -40,12 +40,12 @@ closed! {
     }
 }
 
-/// What may be done with an address.
+/// Whether an address may be connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressVerdict {
-    /// Globally reachable: may be connected to, under every rule of politeness.
+    /// Globally reachable; every politeness rule applies.
     Global,
-    /// In a network that the operator named as their own: exempt from budgets and from the floor of delays.
+    /// In a network of the operator; exempt from budgets and from the minimum delay.
     Own(IpNet),
     /// Never connected to.
     Refused(AddressRefusal),
@@ -61,7 +61,7 @@ impl OwnNetworks {
         Self(networks.into_iter().collect())
     }
 
-    /// Which names the operator's own seeds may have: addresses of private networks come with names of private networks.
+    /// Which host names the operator's seeds may have. Own networks may have private names.
     pub const fn site_scope(&self) -> SiteScope {
         if self.0.is_empty() { SiteScope::Public } else { SiteScope::WithPrivateNames }
     }
@@ -70,7 +70,7 @@ impl OwnNetworks {
         self.0.iter().copied().find(|network| network.contains(&address))
     }
 
-    /// Judges an address that a name was resolved to.
+    /// The verdict on a resolved address.
     pub fn judge(&self, address: IpAddr) -> AddressVerdict {
         let inner = unwrap_mapped(address);
         if let Some(network) = self.holding(address).or_else(|| self.holding(inner)) {
@@ -135,7 +135,7 @@ fn refusal_v6(address: Ipv6Addr) -> Option<AddressRefusal> {
     listed.or(if global_unicast { None } else { Some(AddressRefusal::NotGlobalUnicast) })
 }
 
-/// IPv4 in IPv6 notation is an IPv4 address to the operating system; it is treated as one.
+/// The operating system treats a mapped IPv4 address as IPv4, and so does this.
 fn unwrap_mapped(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
@@ -155,17 +155,17 @@ fn embedded_v4(address: Ipv6Addr) -> Option<[Option<Ipv4Addr>; 2]> {
     }
 }
 
-/// How many groups the addresses of the world are split into; a worker of a fleet owns whole groups.
+/// The number of address groups. A worker of a fleet owns whole groups.
 pub const ADDRESS_GROUPS: u16 = 4_096;
 
-/// The group an address belongs to: a hash of its /24 or /48, so that one hoster's neighbours stay together.
+/// The group of an address: a hash of its /24 or /48, so that neighbouring addresses of a hoster are in one group.
 pub fn address_group(address: IpAddr) -> u16 {
     let network = shorten(unwrap_mapped(address), 24, 48);
     let group = Seed::of(&network.to_string()).below(u64::from(ADDRESS_GROUPS));
     u16::try_from(group).unwrap_or_default()
 }
 
-/// What shares one budget: a single IPv4 address, or an IPv6 /56, the usual assignment to one customer.
+/// The unit of a budget: one IPv4 address, or an IPv6 /56, which is the usual assignment to one customer.
 pub fn budget_network(address: IpAddr) -> IpNet {
     shorten(unwrap_mapped(address), 32, 56)
 }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrapped_is_judged_by_what_is_inside() {
+    fn embedded_addresses_of_tunnels_decide() {
         let table = [
             ("::ffff:127.0.0.1", Some(AddressRefusal::Loopback)),
             ("::ffff:169.254.169.254", Some(AddressRefusal::LinkLocal)),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn only_networks_that_were_named_are_exempt() {
+    fn only_named_networks_are_exempt() {
         let own = OwnNetworks::new(["127.0.0.0/16".parse().unwrap(), "fd00::/8".parse().unwrap()]);
         assert_eq!(
             own.judge("127.0.5.6".parse().unwrap()),

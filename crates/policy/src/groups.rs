@@ -1,8 +1,8 @@
-//! Which worker of a fleet speaks to an address.
+//! Which worker of a fleet sends requests to an address.
 //!
-//! Addresses are split into groups, and each group has one owner, so that the limits of an address are kept by one process
-//! however many there are. Who should own a group follows from the names of the workers alone (rendezvous hashing): a
-//! worker that joins or leaves moves its own share and nothing else. Who does own it is the store's to say.
+//! Each group of addresses has one owner, so that one process keeps the limits of an address. The preferred owner follows
+//! from the names of the workers (rendezvous hashing): a worker that joins or leaves moves only its own share. The store
+//! records the actual owner.
 
 use std::net::IpAddr;
 
@@ -10,32 +10,32 @@ use crate::address::{ADDRESS_GROUPS, address_group};
 use crate::delay::platform_of;
 use crate::spread::Seed;
 
-/// The group of an address. A platform's addresses are one group, since they are paced together.
-pub fn group_of(address: IpAddr) -> u16 {
+/// The group of an address. The addresses of a platform are one group, since they share one rate.
+fn group_of(address: IpAddr) -> u16 {
     platform_of(address).map_or_else(
         || address_group(address),
         |platform| u16::try_from(Seed::of(platform).below(ADDRESS_GROUPS.into())).unwrap_or_default(),
     )
 }
 
-/// The place among `workers` of the one that should own a group: the one whose name and the group give the highest number.
+/// The index in `workers` of the preferred owner: the one with the highest hash of name and group.
 pub fn worker_for(group: u16, workers: &[Seed]) -> Option<usize> {
-    let highest = |worker: &Seed| worker.turn(group.into()).below(u64::MAX);
-    (0..workers.len()).max_by_key(|place| workers.get(*place).map(highest))
+    let hash = |worker: &Seed| worker.turn(group.into()).below(u64::MAX);
+    (0..workers.len()).max_by_key(|place| workers.get(*place).map(hash))
 }
 
-/// Where a visit speaks to a host.
+/// The addresses that a visit uses for a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// The address that is spoken to, and the others that may stand in for it.
+    /// The chosen address, and others to fall back to.
     pub addresses: Vec<IpAddr>,
     /// The group of the first.
     pub group: u16,
 }
 
-/// Chooses among the addresses of a host: one in a group of ours, or else the one that every worker would choose, so
-/// that they do not hand a site back and forth. IPv4 goes first, since not every machine has a way to IPv6. Only
-/// addresses in groups of ours may stand in for the first.
+/// Chooses among the addresses of a host: one in an owned group, or else the one that every worker would choose, so that
+/// they do not pass a site back and forth. IPv4 comes first, since not every machine has IPv6. Fallbacks are in owned groups
+/// only.
 pub fn choose(addresses: &[IpAddr], is_ours: impl Fn(u16) -> bool) -> Option<Choice> {
     let first_family = |address: &&IpAddr| address.is_ipv4() || addresses.iter().all(IpAddr::is_ipv6);
     let ours = |address: &IpAddr| is_ours(group_of(*address));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_spread_evenly_and_a_newcomer_takes_its_share_alone() {
+    fn spreads_groups_evenly_and_moves_few_to_a_new_worker() {
         let (three, four) = (workers(3), workers(4));
         let mut counts = [0_u32; 4];
         for group in 0..ADDRESS_GROUPS {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_ours_is_preferred_and_strangers_agree_otherwise() {
+    fn prefers_an_owned_address_and_otherwise_the_same_for_all() {
         let all = addresses(&["9.9.9.9", "8.8.8.8", "2a00:1::1", "2a00:1::2"]);
         let ours = group_of(all[1]);
         let choice = choose(&all, |group| group == ours).unwrap();
@@ -98,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_ours_is_chosen_whenever_there_is_any_in_the_family(bits: Vec<u32>, ours: u16) {
+        fn chooses_an_owned_address_of_the_family_if_there_is_one(bits: Vec<u32>, ours: u16) {
             let all: Vec<IpAddr> = bits.iter().map(|bits| IpAddr::from(bits.to_be_bytes())).collect();
             let is_ours = |group: u16| group % 3 == ours % 3;
             let choice = choose(&all, is_ours);

@@ -1,8 +1,8 @@
 //! Decides what a polite crawler may do and when.
 //!
-//! Pure: no clock, no randomness, no network. `now` is an argument, and where chance is wanted (jitter, spreading) the
-//! caller gives a hash. Every decision is an enum whose variants carry the reason; the reasons have stable slugs,
-//! since they are stored, shown to the site owner and counted in metrics.
+//! Pure: no clock, no randomness, no network. `now` is an argument, and jitter comes from a hash. Every decision is an enum
+//! whose variants carry the reason. Reasons have stable slugs, since they are stored, shown to site owners and counted in
+//! metrics.
 
 #![warn(missing_docs)]
 
@@ -27,7 +27,7 @@ pub use freshness::{CacheRecord, Freshness};
 pub use outcome::{FetchOutcome, RobotsKind, Status, VisitEnd};
 pub use plan::{BodyKind, PathClass, PlannedPath, Standing};
 pub use redirect::{RedirectDecision, RedirectRefusal};
-pub use retry::{Ladder, RetryAfter};
+pub use retry::RetryAfter;
 pub use robots::{RobotsAnswer, RobotsCause, RobotsDecision, RobotsFile, RobotsVerdict};
 pub use schedule::{NextVisit, NextVisitReason, SiteHistory};
 pub use spread::Seed;

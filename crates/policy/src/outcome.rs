@@ -1,35 +1,35 @@
-//! What a fetch came to, why a visit ended, how a site or a manifest stands.
+//! The outcome of a fetch, the end of a visit, and the status of a site or a manifest.
 //!
-//! These words are stored in the database, shown to the site owner and used as labels of metrics, so a slug never
-//! changes its meaning; a new reason is a new variant.
+//! The slugs are stored in the database, shown to site owners and used as labels of metrics, so they never change their
+//! meaning; a new reason is a new variant.
 
 use http::HeaderMap;
 use manifest::closed;
 
-/// Headers by which bot walls announce a challenge: Cloudflare's and AWS WAF's documented ones. A challenge is never
-/// solved; it is a refusal.
+/// Headers that mark a challenge of a bot wall, as documented by Cloudflare and AWS WAF. A challenge is never solved; it
+/// counts as a denial.
 const WALLS: [(&str, &[&str]); 2] =
     [("cf-mitigated", &["challenge"]), ("x-amzn-waf-action", &["challenge", "captcha"])];
 
-/// Denials (401, 403, 451, and bot walls, which answer with any status) after which the site is taken at its word.
-pub const BLOCKS_MAX: u32 = 3;
+/// Denials (401, 403, 451, and bot walls with any status) after which a visit ends.
+pub(crate) const BLOCKS_MAX: u32 = 3;
 
 closed! {
-    /// What one fetch came to.
+    /// The outcome of one fetch.
     FetchOutcome, "fetch outcome" {
         /// A manifest was read.
         Found = "found",
-        /// 304: the copy that is kept is still current.
+        /// 304: the stored copy is current.
         NotModified = "not_modified",
-        /// Not requested, since the copy that is kept is fresh (RFC 9111 §4.2).
+        /// Not requested, since the stored copy is fresh (RFC 9111 §4.2).
         Fresh = "fresh",
         /// 404.
         NotFound = "not_found",
         /// 410.
         Gone = "gone",
-        /// 401, 403, 451, or a bot wall: the site does not want this to be read.
+        /// 401, 403, 451, or a bot wall: the site denies access.
         Blocked = "blocked",
-        /// 429 or 503: the site asks for a pause.
+        /// 429 or 503: the site asks to wait.
         RateLimited = "rate_limited",
         /// Any other 5xx.
         ServerError = "server_error",
@@ -41,11 +41,11 @@ closed! {
         NotAManifest = "not_a_manifest",
         /// The body passed its cap, on the wire or decoded.
         TooLarge = "too_large",
-        /// A redirect to another site, which becomes a job of its own under its own robots.txt.
+        /// A redirect to another site, which becomes a seed.
         RedirectedAway = "redirected_away",
         /// A redirect that is not followed: to http, an IP address, another port, another scheme, or one too many.
         RedirectRefused = "redirect_refused",
-        /// A redirect to where the chain had been before.
+        /// A redirect to a URL that was already requested.
         RedirectLoop = "redirect_loop",
         /// robots.txt forbids this path, or its server refuses to show it (RFC 9309 §2.2.2).
         RobotsDenied = "robots_denied",
@@ -65,17 +65,17 @@ closed! {
         ProtocolError = "protocol_error",
         /// The body is encoded in a way that is refused: nested, unknown, broken, or a bomb.
         BadEncoding = "bad_encoding",
-        /// The document ended or stalled a reader; it is skipped until it or the reader changes.
+        /// The document crashed or stalled a reader; it is skipped until it or the reader changes.
         Quarantined = "quarantined",
         /// The budget of the authority, the site or the address is used up for today.
         OverBudget = "over_budget",
-        /// The visit ended before this path was asked.
+        /// The visit ended before this path was requested.
         NotReached = "not_reached",
     }
 }
 
 impl FetchOutcome {
-    /// What a status says by itself; `None` for 200, 304 and redirects, where body or headers decide.
+    /// The outcome by status; `None` for 200, 304 and redirects, where body or headers decide.
     pub const fn of_status(status: u16) -> Option<Self> {
         match status {
             401 | 403 | 451 => Some(Self::Blocked),
@@ -90,12 +90,12 @@ impl FetchOutcome {
         }
     }
 
-    /// What status and headers say together: a bot wall answers with any status, and says so in a header.
+    /// The outcome by status and headers. A bot wall answers with any status, and is recognised by a header.
     pub fn of_answer(status: u16, headers: &HeaderMap) -> Option<Self> {
         if wall_of(headers).is_some() { Some(Self::Blocked) } else { Self::of_status(status) }
     }
 
-    /// Whether a request was sent to the path itself and an HTTP answer came back.
+    /// Whether a request to the path was answered by HTTP.
     pub const fn is_answer(self) -> bool {
         matches!(
             self,
@@ -118,7 +118,7 @@ impl FetchOutcome {
         )
     }
 
-    /// Whether the network failed rather than the site answered.
+    /// Whether the connection failed.
     pub const fn is_transport_error(self) -> bool {
         matches!(
             self,
@@ -131,13 +131,13 @@ impl FetchOutcome {
         matches!(self, Self::Found | Self::NotModified | Self::Fresh)
     }
 
-    /// Whether the answer says, for now, that there is no manifest under this path.
+    /// Whether the response means that there is no manifest at this path now.
     pub const fn is_absent(self) -> bool {
         matches!(self, Self::NotFound | Self::Gone | Self::ClientError | Self::Html | Self::NotAManifest)
     }
 }
 
-/// The header by which an answer says that it is a bot wall's.
+/// The header by which a response is recognised as a bot wall.
 pub fn wall_of(headers: &HeaderMap) -> Option<&'static str> {
     let announced = WALLS.iter().find(|(name, values)| {
         let says = |value: &http::HeaderValue| {
@@ -152,9 +152,9 @@ pub fn wall_of(headers: &HeaderMap) -> Option<&'static str> {
 closed! {
     /// Why a visit stopped.
     VisitEnd, "visit end" {
-        /// Everything planned was asked.
+        /// All planned paths were fetched.
         Completed = "completed",
-        /// Everything known was fresh: nothing was asked.
+        /// All known resources were fresh; nothing was requested.
         NothingNew = "nothing_new",
         /// The name does not exist (NXDOMAIN or no address records).
         DnsDead = "dns_dead",
@@ -164,13 +164,13 @@ closed! {
         Unreachable = "unreachable",
         /// The handshake failed or the certificate is not valid.
         TlsFailed = "tls_failed",
-        /// robots.txt forbids everything we would ask, or is refused to us.
+        /// robots.txt forbids every planned path, or access to it is denied.
         RobotsDenied = "robots_denied",
         /// robots.txt could not be read.
         RobotsUnreachable = "robots_unreachable",
-        /// 429 or 503: the site asked for a pause.
+        /// 429 or 503: the site asked to wait.
         RateLimited = "rate_limited",
-        /// Three refusals or bot walls.
+        /// Three denials or bot walls.
         Blocked = "blocked",
         /// Two server errors.
         ServerErrors = "server_errors",
@@ -182,13 +182,13 @@ closed! {
         OutOfTime = "out_of_time",
         /// A budget of requests is used up for today.
         OverBudget = "over_budget",
-        /// Waiting for a long Crawl-delay; goes on at the next path.
+        /// Waiting for a long Crawl-delay; resumed at the next path.
         Parked = "parked",
-        /// The crawler was stopped; goes on at the next path.
+        /// The crawler was stopped; resumed at the next path.
         Interrupted = "interrupted",
         /// The owner opted out, before or during the visit.
         OptedOut = "opted_out",
-        /// Another worker has taken the site over.
+        /// Another worker holds the lease.
         LeaseLost = "lease_lost",
         /// The name resolves to addresses that are refused.
         AddressRefused = "address_refused",
@@ -196,21 +196,17 @@ closed! {
 }
 
 impl VisitEnd {
-    /// Whether the visit will go on after the last path that was completed, rather than begin anew.
-    pub const fn is_resumed(self) -> bool {
-        matches!(self, Self::Parked | Self::Interrupted | Self::LeaseLost | Self::OverBudget)
-    }
-
-    /// Whether the visit ended because the site could not be reached, refused us, or failed.
-    pub const fn is_trouble(self) -> bool {
+    /// Whether the site could not be reached or failed to answer, so that the visit says nothing of what it publishes.
+    /// A denial is an answer, not a failure.
+    pub const fn is_failure(self) -> bool {
         matches!(
             self,
-            Self::DnsFailed
+            Self::DnsDead
+                | Self::DnsFailed
                 | Self::Unreachable
                 | Self::TlsFailed
                 | Self::RobotsUnreachable
                 | Self::RateLimited
-                | Self::Blocked
                 | Self::ServerErrors
                 | Self::TransportErrors
                 | Self::OutOfTime
@@ -220,7 +216,7 @@ impl VisitEnd {
 }
 
 closed! {
-    /// The standing of a site, a manifest or a capability.
+    /// The status of a site, a manifest or a capability.
     Status, "status" {
         /// Known, never visited (sites only).
         Pending = "pending",
@@ -244,13 +240,13 @@ closed! {
 }
 
 closed! {
-    /// What robots.txt came to.
+    /// The kind of a robots.txt verdict.
     RobotsKind, "robots kind" {
         /// A file; its rules decide.
         Rules = "rules",
         /// No file (404, 410 and other 4xx): everything is allowed.
         NoFile = "no_file",
-        /// The file is refused to us (401, 403, 451) or lies behind too many redirects: nothing is allowed.
+        /// Access is denied (401, 403, 451), or there are too many redirects: nothing is allowed.
         Denied = "denied",
         /// The file could not be read (5xx, 429, network): nothing is allowed (RFC 9309 §2.3.1.4).
         Unreachable = "unreachable",
@@ -282,7 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn a_status_says_what_it_can() {
+    fn unanswered_visits_are_failures_and_denials_are_not() {
+        assert!(VisitEnd::RateLimited.is_failure() && VisitEnd::DnsDead.is_failure());
+        assert!(!VisitEnd::Completed.is_failure() && !VisitEnd::RobotsDenied.is_failure());
+        assert!(!VisitEnd::Blocked.is_failure());
+    }
+
+    #[test]
+    fn outcomes_of_statuses() {
         let table = [
             (200, None),
             (204, Some(FetchOutcome::NotAManifest)),
@@ -305,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_is_a_refusal_whatever_its_status() {
+    fn a_bot_wall_is_a_denial_with_any_status() {
         let of = |status, name: &'static str, value: &'static str| {
             let headers = HeaderMap::from_iter([(
                 http::HeaderName::from_static(name),

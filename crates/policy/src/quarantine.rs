@@ -1,43 +1,42 @@
-//! Whether a document may be read in this process, given an earlier attempt that did not end.
+//! Whether a document may be read in this process after an attempt that did not finish.
 //!
-//! The attempt is written before a document is read and removed afterwards. One that stands says that a reader ended in
-//! the middle: because of the document, or because its process was killed meanwhile. A process of its own tells the two
-//! apart.
+//! An attempt is recorded before a document is read and removed afterwards. A record that is left means that a reader
+//! crashed: because of the document, or because its process was killed. Reading it in a separate process tells which.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// Longest time between the begin of an attempt and its removal: the deadlines of both readers and the longest wait for a
+/// Longest time between the start of an attempt and its removal: the deadlines of both readers and the longest wait for a
 /// batch of writes.
 const READING_MAX: TimeDelta = TimeDelta::minutes(2);
 
 /// An attempt of the same document by the same version of the reader, or a newer one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt<'a> {
-    /// Whether it is the one that was just written, whose answer was lost on the way.
+    /// Whether it is the attempt that was just recorded, and only the confirmation was lost.
     pub is_own: bool,
-    /// Whether it was made in a visit of the same site. A site has one visit at a time, so that visit is over.
+    /// Whether it belongs to an earlier visit of the same site. A site has one visit at a time, so that visit is over.
     pub is_of_same_site: bool,
-    /// When it began.
+    /// When it started.
     pub began_at: DateTime<Utc>,
-    /// Why the document is quarantined, where a reader said so.
+    /// Why the document is quarantined, if it is.
     pub quarantined: Option<&'a str>,
 }
 
-/// What becomes of a document.
+/// How a document is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadDecision {
-    /// It is read in this process.
+    /// In this process.
     Read,
-    /// The same bytes are being read for another site: it is read in this process, and the attempt is left to the other.
+    /// In this process, while the same bytes are being read for another site, which keeps the attempt.
     ReadBeside,
-    /// A reader has not ended: it is read in a process with limits of the operating system.
+    /// In a process with limits of the operating system, since a reader did not finish.
     Verify,
-    /// It is not read, for this reason.
+    /// Not at all, for this reason.
     Skip(String),
 }
 
-/// Decides by the earlier attempt, if there is one. An attempt from before this process began is never taken for one that is
-/// under way, so that a document that ends its readers ends each process once at most.
+/// Decides by the earlier attempt, if there is one. An attempt from before the start of this process never counts as running,
+/// so that a document crashes each process at most once.
 pub fn decide(
     earlier: Option<Attempt<'_>>,
     process_began_at: DateTime<Utc>,
@@ -59,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_attempt_that_did_not_end_is_verified_and_a_quarantined_document_is_skipped() {
+    fn an_unfinished_attempt_is_isolated_and_a_quarantined_document_skipped() {
         let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         let process_began_at = now - TimeDelta::seconds(100);
         let attempt = |is_of_same_site, seconds, quarantined| Attempt {

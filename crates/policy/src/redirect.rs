@@ -1,30 +1,29 @@
 //! Whether a redirect is followed.
 //!
-//! A redirect to another site is never followed, for robots.txt neither: limits belong to the host that is asked, and a
-//! visit knows those of its own site alone. The other site becomes a job of its own, under its own robots.txt. Within the
-//! registrable domain a manifest's redirect is followed three times, and that of robots.txt five times (RFC 9309
-//! §2.3.1.2). A redirect of robots.txt to another host of the site leads to that host's own robots.txt or nowhere, since
-//! any other path there is subject to rules that are not known yet. Never to http, to an IP address, with user
-//! information, or to a port other than 443 and the one the chain began with.
+//! A redirect to another site is never followed, not even for robots.txt: a visit knows the limits of its own site only.
+//! The other site becomes a seed and is visited under its own robots.txt. Within the site a manifest may redirect three
+//! times and robots.txt five times (RFC 9309 §2.3.1.2). robots.txt may redirect to another host of the site only if the
+//! target is that host's robots.txt, since the rules for other paths there are not known yet. Redirects to http, to an IP
+//! address, with user information, or to a port other than 443 and the first one are refused.
 
 use manifest::{ManifestUrl, NameError, closed};
 
 use crate::outcome::FetchOutcome;
 use crate::plan::ROBOTS_PATH;
 
-/// Hops followed for a manifest: http habits such as apex → www → /en/… need two.
-pub const RESOURCE_HOPS_MAX: usize = 3;
-/// Hops followed for robots.txt: "at least five consecutive redirects" (RFC 9309 §2.3.1.2).
-pub const ROBOTS_HOPS_MAX: usize = 5;
+/// Redirects followed for a manifest. Usual chains such as apex → www → /en/… need two.
+const RESOURCE_HOPS_MAX: usize = 3;
+/// Redirects followed for robots.txt: "at least five consecutive redirects" (RFC 9309 §2.3.1.2).
+const ROBOTS_HOPS_MAX: usize = 5;
 /// The port of https.
 const HTTPS_PORT: u16 = 443;
 
-/// What is being fetched.
+/// The kind of the file that is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// A manifest or another document.
     Resource,
-    /// robots.txt: may be kept on another host of the site, as the robots.txt of that host.
+    /// robots.txt.
     Robots,
 }
 
@@ -33,7 +32,7 @@ closed! {
     RedirectRefusal, "redirect refusal" {
         /// No Location, or more than one that differ.
         NoLocation = "no_location",
-        /// The Location is no URL, or one without a host name.
+        /// The Location is not a URL, or has no host name.
         NotAUrl = "not_a_url",
         /// To http or another scheme.
         NotHttps = "not_https",
@@ -43,9 +42,9 @@ closed! {
         UserInfo = "user_info",
         /// To a port that is neither 443 nor the one the chain began with.
         Port = "port",
-        /// To where the chain had been before.
+        /// To a URL that was already requested.
         Loop = "loop",
-        /// More hops than are followed.
+        /// Too many redirects.
         TooManyHops = "too_many_hops",
         /// robots.txt redirects to a path of another host that is not that host's robots.txt.
         NotRobots = "not_robots",
@@ -65,15 +64,15 @@ impl RedirectRefusal {
 /// What to do with a redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RedirectDecision {
-    /// Ask this next, under every rule of politeness and after its address was judged.
+    /// Request this URL next, under the same limits and address checks.
     Follow(ManifestUrl),
-    /// Another site: record it, and make it a job of that site.
+    /// Another site: record it as a seed.
     OtherSite(ManifestUrl),
-    /// Stop here.
+    /// Do not follow.
     Refuse(RedirectRefusal),
 }
 
-/// Decides on a redirect. `chain` holds every URL asked so far, the first one first and the one that answered last.
+/// Decides on a redirect. `chain` holds every URL that was requested so far, in order.
 pub fn decide(chain: &[ManifestUrl], location: Option<&str>, purpose: Purpose) -> RedirectDecision {
     match target(chain, location) {
         Err(reason) => RedirectDecision::Refuse(reason),
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn one_hop_is_judged_by_its_target() {
+    fn decides_on_a_redirect_by_its_target() {
         let chain = [url("https://example.org/agent.json")];
         let follow = |text: &str| RedirectDecision::Follow(url(text));
         let table = [
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_on_another_port_may_stay_there() {
+    fn follows_redirects_on_the_port_of_the_first_url() {
         let chain = [url("https://example.org:8443/a")];
         for (location, followed) in [
             ("/b", true),
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_end() {
+    fn refuses_too_many_redirects_and_loops() {
         for (purpose, hops_max) in
             [(Purpose::Resource, RESOURCE_HOPS_MAX), (Purpose::Robots, ROBOTS_HOPS_MAX)]
         {
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn robots_is_never_followed_to_another_site() {
+    fn does_not_follow_robots_to_another_site() {
         let chain = [url("https://example.org/robots.txt")];
         for target in
             ["https://cdn.example/robots.txt", "https://victim.example/any", "https://org/robots.txt"]
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn robots_leads_to_the_robots_of_another_host_of_the_site_or_stays_on_its_own() {
+    fn follows_robots_to_another_host_only_to_its_robots() {
         let apex = url("https://example.org/robots.txt");
         let www = url("https://www.example.org/robots.txt");
         for (chain, location, wanted) in [

@@ -1,9 +1,8 @@
-//! When to come back after something went wrong.
+//! When to retry after a failure.
 //!
-//! Retry-After is honoured in both forms (RFC 9110 §10.2.3), up to a week, on every answer that carries it: a redirect, a
-//! bot wall or a file may ask for a pause as well as a 429. The RFC gives it a meaning for 503, 429 and 3xx; on other
-//! answers it can mean nothing else. A value that cannot be read still means that the site wants a pause. Ladders grow
-//! with each failure in a row and stay on their last step.
+//! Retry-After is honoured in both forms (RFC 9110 §10.2.3), up to a week, on every response that carries it. The RFC
+//! defines it for 503, 429 and 3xx; other responses are treated alike. An invalid value counts as a request for the default
+//! delay. The delays of a ladder grow with each failure in a row up to the last step.
 
 use std::time::Duration;
 
@@ -14,20 +13,20 @@ use http::header::RETRY_AFTER;
 use crate::outcome::FetchOutcome;
 use crate::time::{DAY, HOUR, later, until};
 
-/// Shortest pause that a 429 or 503 leads to: a second or two is asked for by limiters that count per second, but a
-/// visit that was refused is over anyway.
-pub const RETRY_AFTER_MIN: Duration = Duration::from_mins(1);
-/// Longest pause that is believed; a year is a mistake of the server, and the usual ladders take over after a week.
-pub const RETRY_AFTER_MAX: Duration = Duration::from_hours(7 * 24);
-/// The pause when none was named, or none that can be read.
-pub const RETRY_AFTER_DEFAULT: Duration = HOUR;
+/// Shortest delay after a 429 or 503. Limiters that count per second ask for a second or two, but the visit has ended
+/// anyway.
+const RETRY_AFTER_MIN: Duration = Duration::from_mins(1);
+/// Longest delay that is honoured. Longer values are mistakes of the server; the usual ladders apply after a week.
+pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_hours(7 * 24);
+/// The delay if none was given, or an invalid one.
+pub(crate) const RETRY_AFTER_DEFAULT: Duration = HOUR;
 
-/// What Retry-After asks for.
+/// The time until which Retry-After asks to wait, and how it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryAfter {
-    /// As asked.
+    /// As given.
     Asked(DateTime<Utc>),
-    /// Asked for more than a week, or by a 429 or 503 for less than a minute or for a time that has passed.
+    /// More than a week; or, in a 429 or 503, less than a minute or a time in the past.
     Clamped(DateTime<Utc>),
     /// Neither a number of seconds nor a date.
     Garbled(DateTime<Utc>),
@@ -36,8 +35,8 @@ pub enum RetryAfter {
 }
 
 impl RetryAfter {
-    /// The pause that an answer received at `now` asks for, by its headers and what it was otherwise
-    /// ([`FetchOutcome::of_answer`]). Of several values the longest counts.
+    /// The delay that a response received at `now` asks for. `outcome` is that of [`FetchOutcome::of_answer`]. Of several
+    /// values the longest counts.
     pub fn of_answer(headers: &HeaderMap, outcome: Option<FetchOutcome>, now: DateTime<Utc>) -> Option<Self> {
         let is_limited = outcome == Some(FetchOutcome::RateLimited);
         let default = later(now, RETRY_AFTER_DEFAULT);
@@ -54,14 +53,14 @@ impl RetryAfter {
         longest.or_else(|| is_limited.then_some(Self::Absent(default)))
     }
 
-    /// Nothing is asked of the site before this.
+    /// No request is sent to the site before this.
     pub const fn not_before(self) -> DateTime<Utc> {
         match self {
             Self::Asked(at) | Self::Clamped(at) | Self::Garbled(at) | Self::Absent(at) => at,
         }
     }
 
-    /// The stable word for how the header was read.
+    /// The slug of the variant, which does not change.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Asked(_) => "asked",
@@ -80,32 +79,27 @@ fn read_wait(text: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some(until(now, DateTime::<Utc>::from(date)))
 }
 
-/// Waits that grow with each failure in a row; after the last step they stay there.
+/// Delays by the number of failures in a row. The last one holds for all further failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ladder(&'static [Duration]);
+pub(crate) struct Ladder(&'static [Duration]);
 
 impl Ladder {
-    /// robots.txt that cannot be read: soon, since it may be a restart; then weekly, and never forgotten.
-    pub const ROBOTS: Self = Self(&[HOUR, hours(6), DAY, days(7)]);
-    /// Names that do not exist; parked domains come back, most never do.
-    pub const DNS_DEAD: Self = Self(&[DAY, days(3), days(7), days(30), days(90), days(180)]);
-    /// No connection, broken TLS, name servers that fail: usually passing.
-    pub const TRANSPORT: Self = Self(&[hours(6), DAY, days(3), days(7), days(30), days(90)]);
+    /// For a robots.txt that cannot be read: soon at first, since it may be a restart, then weekly.
+    pub(crate) const ROBOTS: Self = Self(&[HOUR, hours(6), DAY, days(7)]);
+    /// For names that do not exist. Few of them come back.
+    pub(crate) const DNS_DEAD: Self = Self(&[DAY, days(3), days(7), days(30), days(90), days(180)]);
+    /// For failed connections, TLS handshakes and name servers, which usually recover.
+    pub(crate) const TRANSPORT: Self = Self(&[hours(6), DAY, days(3), days(7), days(30), days(90)]);
 
-    /// The wait after this many failures in a row; the first failure is 1.
-    pub fn wait(self, failures_in_row: u32) -> Duration {
+    /// The delay after this many failures in a row, counted from 1.
+    pub(crate) fn wait(self, failures_in_row: u32) -> Duration {
         let step = usize::try_from(failures_in_row.saturating_sub(1)).unwrap_or(usize::MAX);
         self.0.get(step).or_else(|| self.0.last()).copied().unwrap_or(DAY)
-    }
-
-    /// The last and longest wait.
-    pub fn longest(self) -> Duration {
-        self.0.last().copied().unwrap_or(DAY)
     }
 }
 
 /// `base`, doubled for each failure after the first, at most `cap`.
-pub fn backoff(base: Duration, failures_in_row: u32, cap: Duration) -> Duration {
+pub(crate) fn backoff(base: Duration, failures_in_row: u32, cap: Duration) -> Duration {
     let doublings = failures_in_row.saturating_sub(1);
     2_u32.checked_pow(doublings).map_or(cap, |factor| base.saturating_mul(factor)).min(cap)
 }
@@ -136,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_are_read_and_clamped() {
+    fn reads_and_clamps_both_forms() {
         let after = |wait: u64| now() + Duration::from_secs(wait);
         let table = [
             (Some("120"), RetryAfter::Asked(after(120))),
@@ -196,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn ladders_climb_and_stay() {
+    fn ladders_grow_to_their_last_step() {
         let hours_of = |ladder: Ladder| (0..8).map(|n| ladder.wait(n).as_secs() / 3_600).collect::<Vec<_>>();
         assert_eq!(hours_of(Ladder::ROBOTS), [1, 1, 6, 24, 168, 168, 168, 168]);
         assert_eq!(hours_of(Ladder::DNS_DEAD), [24, 24, 72, 168, 720, 2_160, 4_320, 4_320]);
@@ -223,7 +217,7 @@ mod tests {
         fn ladders_are_monotone_and_capped(failures: u32) {
             for ladder in [Ladder::ROBOTS, Ladder::DNS_DEAD, Ladder::TRANSPORT] {
                 prop_assert!(ladder.wait(failures) <= ladder.wait(failures.saturating_add(1)));
-                prop_assert!(ladder.wait(failures) <= ladder.longest());
+                prop_assert!(Some(&ladder.wait(failures)) <= ladder.0.last());
             }
         }
     }

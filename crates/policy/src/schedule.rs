@@ -1,8 +1,8 @@
-//! When a site is visited next, and how it stands after a visit.
+//! When a site is visited next, and its status after a visit.
 //!
-//! Sites with manifests are visited as often as they were seen to change, between a day and a month, and never before
-//! their freshness ends. Sites with nothing are visited ever more rarely. Failures climb ladders. What a site asked for
-//! by Retry-After always holds.
+//! Sites with manifests are visited at the rate at which they change, between once a day and once a month, and not before
+//! their freshness ends. Sites without manifests are visited less and less often. Failures follow ladders. Retry-After is
+//! always honoured.
 
 use std::time::Duration;
 
@@ -15,29 +15,29 @@ use crate::retry::{Ladder, RETRY_AFTER_DEFAULT, RETRY_AFTER_MAX, backoff, days};
 use crate::spread::Seed;
 use crate::time::{DAY, later, until};
 
-/// Shortest and longest time between visits to a site with manifests.
-pub const POSITIVE_MIN: Duration = DAY;
-/// See [`POSITIVE_MIN`].
-pub const POSITIVE_MAX: Duration = days(30);
-/// First and longest time between visits to a site with nothing.
-pub const NEGATIVE_FIRST: Duration = days(14);
-/// See [`NEGATIVE_FIRST`].
-pub const NEGATIVE_MAX: Duration = days(90);
-/// A negative site's time is spread by this much to both sides.
-pub const NEGATIVE_SPREAD_PERCENT: u32 = 20;
-/// Dead names in a row after which a site counts as gone: by then the ladder has waited for 41 days.
-pub const TOMBSTONE_AFTER: u32 = 5;
-/// Over how much time the first visits of listed sites are spread; later seeds wait no longer than this behind them.
+/// Shortest interval between visits to a site with manifests.
+const POSITIVE_MIN: Duration = DAY;
+/// Longest interval between visits to a site with manifests.
+const POSITIVE_MAX: Duration = days(30);
+/// First interval between visits to a site without manifests.
+const NEGATIVE_FIRST: Duration = days(14);
+/// Longest interval between visits to a site without manifests.
+const NEGATIVE_MAX: Duration = days(90);
+/// The interval of a site without manifests varies by this much in both directions.
+const NEGATIVE_SPREAD_PERCENT: u32 = 20;
+/// Visits in a row without a DNS name after which a site counts as gone; these take at least 41 days.
+const TOMBSTONE_AFTER: u32 = 5;
+/// The first visits of listed sites are spread over this time.
 const FIRST_VISIT_SPREAD_MS: u64 = 60_000;
-/// How often a hint may bring a visit forward.
-pub const HINT_EVERY: Duration = DAY;
-/// How far away the visit of a site that opted out is put; it is not leased while the block stands.
+/// Links from other sites bring the visit of a site forward at most once in this interval.
+pub const HINT_INTERVAL: TimeDelta = TimeDelta::days(1);
+/// Delay of the next visit of a site that opted out. The site is not leased while it is blocked.
 const OPTED_OUT_WAIT: Duration = days(365);
 
 closed! {
-    /// Why the next visit is when it is.
+    /// Why the next visit is at its time.
     NextVisitReason, "next visit reason" {
-        /// As often as its manifests were seen to change.
+        /// The rate at which its manifests change.
         ChangeRate = "change_rate",
         /// When the first of its manifests is no longer fresh.
         FreshUntil = "fresh_until",
@@ -53,27 +53,27 @@ closed! {
         Transport = "transport",
         /// robots.txt could not be read.
         RobotsUnreachable = "robots_unreachable",
-        /// robots.txt forbids everything we would ask.
+        /// robots.txt forbids every planned path.
         RobotsDenied = "robots_denied",
-        /// The site refuses us.
+        /// The site denies access.
         Blocked = "blocked",
-        /// The site asked for a pause.
+        /// Retry-After of the site.
         RetryAfter = "retry_after",
-        /// The day's budget is spent.
+        /// The daily budget is used up.
         OverBudget = "over_budget",
-        /// The visit goes on where it was.
+        /// The visit is resumed.
         Resumed = "resumed",
         /// The owner opted out.
         OptedOut = "opted_out",
     }
 }
 
-/// When and why.
+/// The time of the next visit, and the reason for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NextVisit {
-    /// Not before this.
+    /// The earliest time.
     pub at: DateTime<Utc>,
-    /// What decided.
+    /// Why.
     pub reason: NextVisitReason,
 }
 
@@ -86,16 +86,16 @@ pub enum Holdings {
     Nothing,
 }
 
-/// What the next visit depends on; counts include the visit that has just ended.
+/// What the next visit depends on. Counts include the visit that has just ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SiteHistory {
     /// How the visit ended.
     pub end: VisitEnd,
-    /// What the site has, as known after the visit.
+    /// Whether the site has manifests, as known after the visit.
     pub holdings: Holdings,
-    /// Visits that saw the site's manifests.
+    /// Visits that found the site's manifests.
     pub visits: u32,
-    /// Those of them that saw a change.
+    /// Visits among these that found a change.
     pub changes: u32,
     /// When the first of these visits was.
     pub first_visit_at: Option<DateTime<Utc>>,
@@ -107,12 +107,12 @@ pub struct SiteHistory {
     pub negatives_in_row: u32,
     /// When the first of the site's answers is no longer fresh.
     pub fresh_until: Option<DateTime<Utc>>,
-    /// What Retry-After asked for.
+    /// The time given by Retry-After.
     pub not_before: Option<DateTime<Utc>>,
 }
 
 impl SiteHistory {
-    /// A first visit that ended so.
+    /// A first visit with this end.
     pub const fn first(end: VisitEnd, holdings: Holdings) -> Self {
         Self {
             end,
@@ -207,7 +207,7 @@ fn rate_limited(history: &SiteHistory, now: DateTime<Utc>) -> DateTime<Utc> {
 /// The expected time between two changes, by Cho and Garcia-Molina's bias-reduced estimate for polling: with X changes
 /// seen in n looks an interval I apart, the rate is −ln((n − X + 0.5) / (n + 0.5)) / I. Where too little was seen to
 /// say, the interval grows to twice the last one at most.
-pub fn change_interval(history: &SiteHistory, now: DateTime<Utc>) -> Duration {
+fn change_interval(history: &SiteHistory, now: DateTime<Utc>) -> Duration {
     let looks = history.visits.saturating_sub(1);
     let (Some(first), Some(previous)) = (history.first_visit_at, history.previous_visit_at) else {
         return POSITIVE_MIN;
@@ -252,36 +252,6 @@ pub fn status_after(history: &SiteHistory, before: Status) -> Status {
 pub fn first_visit_at(site: Seed, now: DateTime<Utc>) -> DateTime<Utc> {
     let ahead = TimeDelta::milliseconds(i64::try_from(site.below(FIRST_VISIT_SPREAD_MS)).unwrap_or(0));
     now.checked_sub_signed(ahead).unwrap_or(now)
-}
-
-/// Whether a hint (a submission, a link seen elsewhere) brings the next visit forward to now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HintDecision {
-    /// Visit now.
-    VisitNow,
-    /// It is due anyway.
-    AlreadyDue,
-    /// Another hint did so less than a day ago.
-    TooSoon {
-        /// When a hint counts again.
-        until: DateTime<Utc>,
-    },
-}
-
-/// Decides on a hint.
-pub fn on_hint(
-    last_hint_at: Option<DateTime<Utc>>,
-    next_visit_at: DateTime<Utc>,
-    now: DateTime<Utc>,
-) -> HintDecision {
-    let counts_at = last_hint_at.map_or(now, |at| later(at, HINT_EVERY));
-    if next_visit_at <= now {
-        HintDecision::AlreadyDue
-    } else if counts_at <= now {
-        HintDecision::VisitNow
-    } else {
-        HintDecision::TooSoon { until: counts_at }
-    }
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ fn positive(visits: u32, changes: u32, first_days_ago: i64, previous_days_ago: i
 }
 
 #[test]
-fn sites_with_manifests_are_visited_as_they_change() {
+fn visits_sites_at_their_rate_of_change() {
     assert_eq!(hours(&SiteHistory::first(VisitEnd::Completed, Holdings::Manifests)), 24);
     // twenty looks, two days apart: 20, 10, 2 and no changes
     assert_eq!(hours(&positive(21, 20, 40, 2)), 24);
@@ -49,7 +49,7 @@ fn sites_with_manifests_are_visited_as_they_change() {
 }
 
 #[test]
-fn freshness_and_retry_after_hold_visits_back() {
+fn freshness_and_retry_after_delay_visits() {
     let at = now() + TimeDelta::days(3);
     let fresh = SiteHistory { fresh_until: Some(at), ..positive(1, 0, 0, 0) };
     assert_eq!(next(&fresh), NextVisit { at, reason: NextVisitReason::FreshUntil });
@@ -58,7 +58,7 @@ fn freshness_and_retry_after_hold_visits_back() {
 }
 
 #[test]
-fn retry_after_is_kept_to_the_second_and_doubled_when_it_repeats() {
+fn honours_retry_after_and_doubles_it_if_it_repeats() {
     let asked = now() + TimeDelta::seconds(120);
     let limited = |failures_in_row| SiteHistory {
         failures_in_row,
@@ -71,7 +71,7 @@ fn retry_after_is_kept_to_the_second_and_doubled_when_it_repeats() {
 }
 
 #[test]
-fn failures_climb_their_ladders() {
+fn failures_follow_their_ladders() {
     let table = [
         (VisitEnd::DnsDead, 1, 24, NextVisitReason::DnsDead),
         (VisitEnd::DnsDead, 3, 7 * 24, NextVisitReason::DnsDead),
@@ -98,7 +98,7 @@ fn failures_climb_their_ladders() {
 }
 
 #[test]
-fn sites_with_nothing_are_visited_ever_more_rarely() {
+fn visits_sites_without_manifests_less_and_less_often() {
     for (end, reason) in [
         (VisitEnd::Completed, NextVisitReason::Negative),
         (VisitEnd::CatchAll, NextVisitReason::CatchAll),
@@ -118,7 +118,7 @@ fn sites_with_nothing_are_visited_ever_more_rarely() {
 }
 
 #[test]
-fn the_operator_decides_for_sites_that_answer_only() {
+fn the_operators_interval_holds_only_for_sites_that_answer() {
     let revisit = Some(Duration::from_mins(5));
     let at = |history: &SiteHistory| next_visit(history, revisit, seed(), now());
     for holdings in [Holdings::Manifests, Holdings::Nothing] {
@@ -135,7 +135,7 @@ fn the_operator_decides_for_sites_that_answer_only() {
 }
 
 #[test]
-fn standings_follow_the_end_of_the_visit() {
+fn the_status_follows_from_the_end_of_the_visit() {
     let table = [
         (VisitEnd::Completed, 0, Status::Pending, Status::Fresh),
         (VisitEnd::NothingNew, 0, Status::Stale, Status::Fresh),
@@ -156,20 +156,7 @@ fn standings_follow_the_end_of_the_visit() {
 }
 
 #[test]
-fn hints_count_once_a_day() {
-    let far = now() + TimeDelta::days(50);
-    let hour_ago = now() - TimeDelta::hours(1);
-    assert_eq!(on_hint(None, far, now()), HintDecision::VisitNow);
-    assert_eq!(on_hint(Some(ago(1)), far, now()), HintDecision::VisitNow);
-    assert_eq!(
-        on_hint(Some(hour_ago), far, now()),
-        HintDecision::TooSoon { until: now() + TimeDelta::hours(23) }
-    );
-    assert_eq!(on_hint(None, hour_ago, now()), HintDecision::AlreadyDue);
-}
-
-#[test]
-fn neighbours_in_a_list_are_not_neighbours_in_the_queue() {
+fn spreads_the_first_visits_of_a_list() {
     let mut queue: Vec<_> = (0..4_000)
         .map(|index| {
             // a sorted list: a thousand sites of each of four hosters
@@ -219,7 +206,7 @@ proptest! {
     /// No visit is before Retry-After, in the past, or further away than a year; none of a site that answered is before
     /// its freshness ends.
     #[test]
-    fn next_visits_keep_every_promise(history in any_history()) {
+    fn next_visits_honour_every_bound(history in any_history()) {
         let next = next(&history);
         prop_assert!(next.at >= now());
         prop_assert!(next.at <= now() + TimeDelta::days(366));
@@ -232,7 +219,7 @@ proptest! {
 
     /// The more often a site was seen to change, the sooner it is visited.
     #[test]
-    fn more_change_means_sooner(visits in 2_u32..1_000, changes in 0_u32..1_000, days in 1_i64..1_000) {
+    fn more_changes_bring_the_visit_forward(visits in 2_u32..1_000, changes in 0_u32..1_000, days in 1_i64..1_000) {
         let less = positive(visits, changes, days, days);
         let more = positive(visits, changes.saturating_add(1), days, days);
         prop_assert!(change_interval(&more, now()) <= change_interval(&less, now()));
@@ -240,7 +227,7 @@ proptest! {
 
     /// More failures in a row never bring a visit forward.
     #[test]
-    fn failures_never_hurry(history in any_history()) {
+    fn failures_never_bring_a_visit_forward(history in any_history()) {
         let worse = SiteHistory { failures_in_row: history.failures_in_row.saturating_add(1), ..history };
         prop_assert!(next(&worse).at >= next(&history).at);
     }

@@ -1,11 +1,11 @@
-//! Chance without a random number generator: a stable hash of a name decides jitter and spreading.
+//! Pseudo-random numbers from a stable hash of a name, for jitter and spreading.
 //!
-//! The same name gives the same number on every machine and in every version, so a schedule can be explained
-//! afterwards. Not for secrets: anyone can compute it.
+//! The same name gives the same number on every machine and in every version, so that schedules are reproducible. Not for
+//! secrets.
 
 use std::time::Duration;
 
-/// A number that a name gives by FNV-1a and a final mix; stands in for chance.
+/// The hash of a name (FNV-1a and a final mix).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Seed(u64);
 
@@ -15,7 +15,7 @@ impl Seed {
         Self::of_bytes(name.as_bytes())
     }
 
-    /// The seed of a name and a counter, for chance that differs each time: the second request, the third visit.
+    /// The seed of a name and a counter, which differs for each request or visit.
     #[must_use]
     pub fn turn(self, count: u64) -> Self {
         Self(mix(self.0 ^ mix(count)))
@@ -34,7 +34,7 @@ impl Seed {
     }
 
     /// Between nothing and `percent_max` per cent of `base`.
-    pub fn share_of(self, base: Duration, percent_max: u32) -> Duration {
+    pub(crate) fn share_of(self, base: Duration, percent_max: u32) -> Duration {
         let steps = u32::try_from(self.below(1_001)).unwrap_or(0);
         base.saturating_mul(percent_max).checked_div(100_000).unwrap_or_default().saturating_mul(steps)
     }

@@ -1,7 +1,7 @@
 //! When a visit ends early.
 //!
-//! A small state machine without IO: it is told what each step came to and says whether to go on. It can be stored with a
-//! parked visit and goes on where it was. A site that says "not now" or "not you" is left alone at once.
+//! A state machine without IO: it takes the outcome of each request and decides whether to continue. It is stored with a
+//! parked visit. A 429 or 503, an unreachable host or a robots.txt that forbids everything ends the visit at once.
 
 use std::time::Duration;
 
@@ -12,26 +12,26 @@ use crate::outcome::{BLOCKS_MAX, FetchOutcome, RobotsKind, VisitEnd};
 use crate::plan::BodyKind;
 use crate::robots::{RobotsDecision, RobotsVerdict};
 
-/// Wall time of a visit without the waits in which it is parked.
-pub const VISIT_WALL_MAX: Duration = Duration::from_mins(2);
-/// Server errors after which the site is spared.
-pub const SERVER_ERRORS_MAX: u32 = 2;
-/// Failures of the network in a row after which the site counts as down.
-pub const TRANSPORT_ERRORS_MAX: u32 = 2;
-/// Paths answered with a page after which the host is taken to answer everything so.
-pub const PAGES_MAX: u32 = 2;
-/// Paths with one and the same document after which the host is asked for a path that cannot exist. Two are usual:
-/// many publish the same card at the old and at the new place.
-pub const SAME_DOCUMENT_MAX: usize = 3;
+/// Wall time of a visit, without the time for which it is parked.
+const VISIT_WALL_MAX: Duration = Duration::from_mins(2);
+/// Server errors after which the visit ends.
+const SERVER_ERRORS_MAX: u32 = 2;
+/// Transport errors in a row after which the visit ends.
+const TRANSPORT_ERRORS_MAX: u32 = 2;
+/// Paths answered with a page after which the host counts as a catch-all.
+const PAGES_MAX: u32 = 2;
+/// Paths with the same document after which a path that cannot exist is requested. Two are usual: many hosts publish the
+/// same card at the old and the new path.
+const SAME_DOCUMENT_MAX: usize = 3;
 
-/// What comes next.
+/// The next step of a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextStep {
     /// The next path of the plan.
     Continue,
-    /// The canary path; then tell [`VisitRules::observe_canary`].
+    /// Request the canary path, and pass its outcome to [`VisitRules::observe_canary`].
     AskCanary,
-    /// Nothing more.
+    /// End the visit.
     Stop(VisitEnd),
 }
 
@@ -44,7 +44,7 @@ enum Canary {
     Quiet,
 }
 
-/// The rules of early termination, with what was seen so far on one host.
+/// The state of the rules for one host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VisitRules {
     blocks: u32,
@@ -56,13 +56,13 @@ pub struct VisitRules {
 }
 
 impl VisitRules {
-    /// A visit at its beginning.
+    /// The state at the start of a visit.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// After robots.txt: stops when it was refused or unreachable, or when it forbids every path of the plan. `planned` are its
-    /// decisions on these.
+    /// After robots.txt: stops if access to it is denied, if it is unreachable, or if it forbids every planned path. `planned`
+    /// holds its decisions on them.
     pub fn observe_robots(&self, verdict: &RobotsVerdict, planned: &[RobotsDecision]) -> NextStep {
         let stop = match verdict.kind() {
             RobotsKind::NoFile => false,
@@ -72,7 +72,7 @@ impl VisitRules {
         if stop { NextStep::Stop(verdict.visit_end()) } else { NextStep::Continue }
     }
 
-    /// After a path. `document` is the hash of what was found, if anything was.
+    /// After a request. `document` is the hash of the document, if one was found.
     pub fn observe(
         &mut self,
         outcome: FetchOutcome,
@@ -103,7 +103,7 @@ impl VisitRules {
         }
     }
 
-    /// A page in place of a manifest says little on a host that has served manifests: it may be how this one says 404.
+    /// On a host that has served manifests, a page may be its way to answer 404.
     fn observe_page(&mut self) -> NextStep {
         let step = count(&mut self.pages, PAGES_MAX, VisitEnd::CatchAll);
         if self.documents.is_empty() { step } else { NextStep::Continue }
@@ -120,7 +120,7 @@ impl VisitRules {
         NextStep::Continue
     }
 
-    /// After the canary path: a host that has something there has it everywhere.
+    /// After the canary path: a host that serves something there answers every path.
     pub fn observe_canary(&mut self, outcome: FetchOutcome) -> NextStep {
         self.canary = Canary::Quiet;
         match outcome {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn series_of_outcomes_end_where_they_should() {
+    fn series_of_outcomes_end_a_visit() {
         use FetchOutcome as O;
         type Row<'a> = (&'a [FetchOutcome], Option<(usize, VisitEnd)>);
         let table: [Row<'_>; 14] = [
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_mean_nothing_where_manifests_were_found_or_on_the_homepage() {
+    fn ignores_pages_after_a_manifest_and_on_the_homepage() {
         let mut rules = VisitRules::new();
         let document = ContentHash::of(b"{}");
         assert_eq!(
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_document_everywhere_calls_for_the_canary_once() {
+    fn requests_the_canary_once_if_documents_are_equal() {
         let document = ContentHash::of(b"{\"name\":\"x\"}");
         let mut rules = VisitRules::new();
         let mut found = || rules.observe(FetchOutcome::Found, BodyKind::Manifest, Some(&document));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn robots_ends_a_visit_only_when_nothing_is_left() {
+    fn robots_ends_a_visit_only_if_it_forbids_every_path() {
         let verdict = |status, body: &str| {
             RobotsVerdict::of(RobotsAnswer::Answered { status, body: Some(body.as_bytes()) }, PRODUCT_TOKEN)
         };
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_visit_has_two_minutes_and_survives_being_stored() {
+    fn a_visit_has_two_minutes_and_can_be_stored() {
         let mut rules = VisitRules::new();
         assert_eq!(rules.observe_time(Duration::from_secs(119)), NextStep::Continue);
         assert_eq!(rules.observe_time(VISIT_WALL_MAX), NextStep::Stop(VisitEnd::OutOfTime));
@@ -256,13 +256,13 @@ mod tests {
     }
 
     proptest! {
-        /// However a site behaves, it is asked at most so many times after it began to fail.
+        /// A site that fails in any way gets few further requests.
         #[test]
-        fn trouble_ends_a_visit_soon(picks in proptest::collection::vec(0_usize..4, 10..30)) {
+        fn failures_end_a_visit_after_few_requests(picks in proptest::collection::vec(0_usize..4, 10..30)) {
             let trouble = [FetchOutcome::Blocked, FetchOutcome::ServerError, FetchOutcome::Timeout, FetchOutcome::Html];
             let outcomes: Vec<_> = picks.iter().filter_map(|pick| trouble.get(*pick).copied()).collect();
             let end = run(&outcomes);
-            // at worst each answer below its limit (2 refusals, 1 error, 1 page) stands between two time-outs
+            // At worst each outcome below its limit (2 denials, 1 error, 1 page) stands between two timeouts.
             prop_assert!(end.is_some_and(|(count, _)| count <= 2 * (2 + 1 + 1) + 2), "{:?}", end);
         }
     }

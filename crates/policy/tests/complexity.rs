@@ -15,8 +15,7 @@ use policy::robots::{BODY_BYTES_MAX, SHORT_BYTES_MAX};
 const FACTOR_TENTHS_MAX: u64 = 23;
 const SLACK_BYTES: u64 = 64 * 1_024;
 const SLACK_BLOCKS: u64 = 500;
-/// Memory for the largest robots.txt: each rule is kept in normal form and as it was written, and half a thousand of them
-/// once more by the second parser.
+/// Memory for the largest robots.txt: each rule is kept in normal form, as it was written, and by the matcher.
 const PEAK_BYTES_MAX: u64 = 48 * 1_024 * 1_024;
 
 /// The same for a file that is short enough to be parsed on the async runtime.
@@ -78,8 +77,6 @@ fn assert_linear(name: &str, single: &AllocationInfo, double: &AllocationInfo) {
 
 #[test]
 fn robots_files_cost_a_few_times_their_length() {
-    // Both rounds are either asked of the second parser or not: it is asked about five hundred rules, and about fifty that
-    // end with a dollar.
     for (name, make) in ROBOTS {
         for units in [20, 200, 1_000] {
             let cost = |text: String| measure(|| drop(RobotsFile::parse(text.as_bytes(), "agentdex")));
@@ -120,16 +117,6 @@ fn a_short_robots_file_takes_a_few_megabytes_and_milliseconds() {
         assert!(spent.bytes_max <= SHORT_PEAK_BYTES_MAX, "{name}: {} KiB", spent.bytes_max / 1_024);
         assert!(cfg!(debug_assertions) || time <= SHORT_TIME_MAX, "{name}: {time:?}");
     }
-}
-
-#[test]
-fn the_second_parser_is_asked_no_more_than_it_can_bear() {
-    let anchored =
-        |n| format!("User-agent: *\n{}", numbered(n, |at| format!("Disallow: /{at}{}$\n", "a*".repeat(400))));
-    let most = measure(|| drop(RobotsFile::parse(anchored(50).as_bytes(), "agentdex")));
-    assert!(most.bytes_max < 32 * 1_024 * 1_024, "{} bytes", most.bytes_max);
-    let more = measure(|| drop(RobotsFile::parse(anchored(51).as_bytes(), "agentdex")));
-    assert!(more.bytes_max < most.bytes_max, "{} {}", more.bytes_max, most.bytes_max);
 }
 
 #[test]

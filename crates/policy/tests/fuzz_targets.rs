@@ -1,13 +1,33 @@
 //! The fuzz targets without a fuzzer: over the regressions, and over each of them damaged in ways that a seed decides.
 
-#![expect(clippy::unwrap_used, reason = "a regression that cannot be read has to fail the test")]
-
 #[expect(unreachable_pub, reason = "a crate of its own where a fuzzer is built")]
 #[path = "../fuzz/src/lib.rs"]
 mod fuzz;
 
+#[path = "../../manifest/tests/support/damage.rs"]
+mod damage;
+
 use std::fs;
 use std::path::Path;
+
+use damage::damaged;
+
+/// Pieces of the formats, which replace bytes of a document.
+const TOKENS: &[&str] = &[
+    "User-agent: *",
+    "Disallow: ",
+    "Allow: /",
+    "Crawl-delay: ",
+    "$",
+    "*",
+    "%",
+    ":",
+    "#",
+    "\r",
+    "\n",
+    "\0",
+    "\u{feff}",
+];
 
 /// Damaged copies of each regression.
 const COPIES: u64 = 50;
@@ -23,55 +43,8 @@ fn every_target_holds_over_the_regressions_and_seeded_damage() {
         for (_, target) in fuzz::TARGETS {
             target(&bytes);
             for copy in 0..COPIES {
-                target(&damaged(&bytes, &mut Seeded(at as u64 * COPIES + copy)));
+                target(&damaged(&bytes, TOKENS, at as u64 * COPIES + copy));
             }
         }
     }
-}
-
-/// Numbers from a seed (`SplitMix64`).
-struct Seeded(u64);
-
-impl Seeded {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end.max(1) as u64).unwrap()
-    }
-}
-
-/// Bytes changed, cut out, doubled and swapped for what means something to a parser.
-fn damaged(bytes: &[u8], seeded: &mut Seeded) -> Vec<u8> {
-    const TOKENS: &[&str] = &[
-        "User-agent: *",
-        "Disallow: ",
-        "Allow: /",
-        "Crawl-delay: ",
-        "$",
-        "*",
-        "%",
-        ":",
-        "#",
-        "\r",
-        "\n",
-        "\0",
-        "\u{feff}",
-    ];
-    let mut damaged = bytes.to_vec();
-    for _ in 0..=seeded.below(4) {
-        let at = seeded.below(damaged.len() + 1);
-        let end = (at + seeded.below(24)).min(damaged.len());
-        match seeded.below(4) {
-            0 => damaged.drain(at..end).for_each(drop),
-            1 => damaged.splice(at..at, bytes.iter().copied().skip(at).take(end - at)).for_each(drop),
-            2 => damaged.splice(at..end, TOKENS[seeded.below(TOKENS.len())].bytes()).for_each(drop),
-            _ => damaged[at..end].iter_mut().for_each(|byte| *byte ^= 1 << (seeded.0 % 8)),
-        }
-    }
-    damaged
 }

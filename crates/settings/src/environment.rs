@@ -1,64 +1,68 @@
-//! Variables that override the file: `AGENTDEX_` and the key, `AGENTDEX_CRAWLER_` and a key of the table `[crawler]`.
+//! Environment variables that override the file: `AGENTDEX_` and the key, or `AGENTDEX_CRAWLER_` and a key of the table
+//! `[crawler]`.
 //!
-//! One that is a slip of the finger away from these is refused, since it would change nothing and nobody would know. Others
-//! that begin so are none of ours: tests, compose files and orchestrators have their own.
+//! A variable that looks like a misspelt setting is an error, since it would silently have no effect. Other variables with
+//! this prefix belong to tests, compose files and orchestrators.
 
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-use crate::{SHARED_KEYS, SettingsError, TABLES};
+use crate::{SettingsError, keys};
 
 const PREFIX: &str = "AGENTDEX_";
 
 /// Names and values of variables.
 pub type Variables = Vec<(String, String)>;
 
-/// Letters that are missing, doubled, wrong or swapped in a name that is still taken for another; names of settings differ
-/// from those of orchestrators (`AGENTDEX_SERVICE_HOST`) by more.
-const SLIPS_MAX: usize = 2;
+/// Edit distance up to which a name counts as a misspelt setting. Variables of orchestrators (`AGENTDEX_SERVICE_HOST`) differ
+/// by more.
+const DISTANCE_MAX: usize = 2;
 
-/// The variables of this process that are settings, or meant to be.
+/// The variables of this process that are settings or misspelt settings.
 pub fn variables() -> Variables {
     let mut variables: Variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| place(name).is_some() || meant(name).is_some())
+        .filter(|(name, _)| place(name).is_some() || misspelt(name).is_some())
         .collect();
     variables.sort();
     variables
 }
 
-/// The table and the key that a variable sets; no table for what all programs share.
+/// The table and the key that a variable sets; no table for keys that all programs share.
 pub(crate) fn place(name: &str) -> Option<(Option<&'static str>, String)> {
     let key = name.strip_prefix(PREFIX)?.to_ascii_lowercase();
-    if SHARED_KEYS.contains(&key.as_str()) {
+    let known = keys();
+    if known.iter().any(|known| known.table.is_empty() && known.name == key) {
         return Some((None, key));
     }
-    TABLES.into_iter().find_map(|table| {
-        let key = key.strip_prefix(&table.replace('.', "_"))?.strip_prefix('_')?;
-        Some((Some(table), key.to_owned()))
-    })
+    let in_table = known.iter().filter(|known| !known.table.is_empty()).filter_map(|known| {
+        let key = key.strip_prefix(&known.table.replace('.', "_"))?.strip_prefix('_')?;
+        Some((Some(known.table), key.to_owned()))
+    });
+    // `api.limits` before `api`
+    in_table.min_by_key(|(_, key)| key.len())
 }
 
-/// The setting that a variable without a place was meant for.
-pub(crate) fn meant(name: &str) -> Option<String> {
+/// The setting of which a variable is a misspelling.
+pub(crate) fn misspelt(name: &str) -> Option<String> {
     let rest = name.strip_prefix(PREFIX)?;
-    let known = crate::keys().into_iter().map(|key| key.variable());
-    let slips = |known: String| {
-        let slips = strsim::damerau_levenshtein(rest, known.strip_prefix(PREFIX)?);
-        (slips <= SLIPS_MAX).then_some((slips, known))
+    let known = keys().into_iter().map(|key| key.variable());
+    let near = |known: String| {
+        let distance = strsim::damerau_levenshtein(rest, known.strip_prefix(PREFIX)?);
+        (distance <= DISTANCE_MAX).then_some((distance, known))
     };
-    known.filter_map(slips).min_by_key(|(slips, _)| *slips).map(|(_, known)| known)
+    known.filter_map(near).min_by_key(|(distance, _)| *distance).map(|(_, known)| known)
 }
 
-/// Puts a variable over what the file says. A variable has no type: what fits the key is taken, a text first, then what
-/// TOML would read, then a list of texts between commas.
+/// Sets the value of a variable in the file's table. A variable has no type: it is tried as a string, then as a TOML value,
+/// then as a comma-separated list of strings.
 pub(crate) fn overlay<T: DeserializeOwned>(
     file: &Table,
     name: &str,
     text: &str,
 ) -> Result<(Table, T), SettingsError> {
     let mut first_error = None;
-    for value in readings(text) {
+    for value in values(text) {
         let with = set(file, name, value);
         match T::deserialize(with.clone()) {
             Ok(settings) => return Ok((with, settings)),
@@ -73,7 +77,7 @@ pub(crate) fn overlay<T: DeserializeOwned>(
     }
 }
 
-fn readings(text: &str) -> impl Iterator<Item = Value> {
+fn values(text: &str) -> impl Iterator<Item = Value> {
     let literal = toml::from_str::<Table>(&format!("value = {text}")).ok();
     let list = text.split(',').map(|part| Value::String(part.trim().to_owned())).collect();
     [
@@ -93,7 +97,7 @@ fn set(file: &Table, name: &str, value: Value) -> Table {
         let entry = inner.entry(part).or_insert_with(|| Value::Table(Table::new()));
         match entry {
             Value::Table(table) => inner = table,
-            // another error says that this is no table
+            // Deserialising reports that this is not a table.
             _ => return with,
         }
     }
@@ -106,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_have_their_place() {
+    fn variables_are_mapped_to_tables_and_keys() {
         for (name, place_of) in [
             ("AGENTDEX_DATA_DIR", Some((None, "data_dir"))),
             ("AGENTDEX_CRAWLER_CONTACT_EMAIL", Some((Some("crawler"), "contact_email"))),
@@ -122,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_of_the_finger_is_told_from_the_variables_of_others() {
+    fn misspelt_settings_differ_from_other_variables() {
         for (name, setting) in [
             ("AGENTDEX_DATADIR", Some("AGENTDEX_DATA_DIR")),
             ("AGENTDEX_DATABASE_ULR", Some("AGENTDEX_DATABASE_URL")),
@@ -136,7 +140,7 @@ mod tests {
             ("AGENTDEX_SERVICE_PORT", None),
             ("AGENTDEX_PORT_8080_TCP_ADDR", None),
         ] {
-            assert_eq!(meant(name).as_deref(), setting, "{name}");
+            assert_eq!(misspelt(name).as_deref(), setting, "{name}");
         }
     }
 }

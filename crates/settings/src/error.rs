@@ -1,12 +1,12 @@
-//! What can be wrong with settings, in one sentence that says what would be right.
+//! Errors in settings, each with a sentence on how to correct it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Names alike enough to be a slip of the finger; 0.8 takes a missing or doubled letter and refuses another word.
-const LIKENESS_MIN: f64 = 0.8;
+/// Similarity from which on a name counts as a misspelling: 0.8 accepts a missing or doubled letter, but no other word.
+const SIMILARITY_MIN: f64 = 0.8;
 
-/// Why the settings cannot be used; a mistake of the one who wrote them.
+/// Why the settings are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     #[error("the configuration file {} cannot be read: {source}", path.display())]
@@ -42,8 +42,8 @@ impl SettingsError {
     }
 }
 
-/// The message of a parser; an unknown key is answered with its right place where it has one, with the nearest known one,
-/// or with all where none is near.
+/// The message of a parser. For an unknown key it names the table where the key belongs, the most similar known key, or all
+/// known keys.
 fn in_words(message: &str) -> String {
     let Some(("unknown field ", rest)) = message.split_once('`').map(|(before, _)| (before, message)) else {
         return message.to_owned();
@@ -51,14 +51,14 @@ fn in_words(message: &str) -> String {
     let mut names = rest.split('`').skip(1).step_by(2);
     let Some(unknown) = names.next() else { return message.to_owned() };
     let known: Vec<&str> = names.collect();
-    let likeness = |name: &&str| strsim::jaro_winkler(unknown, name);
-    let nearest = known.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let similarity = |name: &&str| strsim::jaro_winkler(unknown, name);
+    let nearest = known.iter().copied().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
     let places: Vec<String> =
         crate::keys().iter().filter(|key| key.name == unknown).map(crate::Key::place).collect();
     if !places.is_empty() {
         return format!("unknown key `{unknown}` here: it belongs {}", places.join(" or "));
     }
-    match nearest.filter(|name| likeness(name) >= LIKENESS_MIN) {
+    match nearest.filter(|name| similarity(name) >= SIMILARITY_MIN) {
         Some(name) => format!("unknown key `{unknown}`: did you mean `{name}`?"),
         None => format!("unknown key `{unknown}`: known are {}", known.join(", ")),
     }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_key_is_answered_with_the_nearest() {
+    fn an_unknown_key_is_reported_with_the_most_similar_one() {
         for (message, words) in [
             (
                 "unknown field `concurency`, expected one of `seeds`, `concurrency`, `rate`",

@@ -1,14 +1,13 @@
-//! Text from outside, made safe for log lines and terminals: what could begin a line, steer a terminal or reorder a line
-//! is written as an escape, and long values are cut.
+//! Escapes text from outside for log lines and terminals: line breaks, terminal controls and characters that reorder text.
+//! Long values are cut.
 //!
-//! The log formatters apply this to every field, and the command lines to every line that they print, so that no call
-//! site can forget it.
+//! The log formatters apply this to every field, and the command lines to every line that they print.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// Stands where a value was cut.
-pub const CUT_MARK: &str = "…[cut]";
+/// Marks the place where a value was cut.
+pub(crate) const CUT_MARK: &str = "…[cut]";
 
 /// Whether a character is escaped: control characters (C0, DEL, C1), line and paragraph separators, marks that reorder
 /// text (bidi), byte order marks, annotation marks and tags, which are invisible.
@@ -33,13 +32,13 @@ pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, is_unsafe)
 }
 
-/// Lines of ours that quote others: as [`line()`], but line ends stay.
+/// Several lines: as [`line()`], but line breaks stay.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |letter| letter != '\n' && is_unsafe(letter))
 }
 
-/// JSON, which escapes line ends in strings by itself, with the other unsafe characters escaped too: whoever parses it
-/// gets the same. Line ends between values stay.
+/// JSON with unsafe characters escaped; a parser gets the same values. JSON itself escapes line breaks in strings, and those
+/// between values stay.
 pub fn json(text: &str) -> Cow<'_, str> {
     let is_unsafe = |letter| letter != '\n' && is_unsafe(letter);
     if !text.chars().any(is_unsafe) {
@@ -68,7 +67,7 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Escapes what is written through it, and cuts it after so many characters.
+/// A writer that escapes and cuts what is written through it.
 #[derive(Debug)]
 pub(crate) struct Escaping<W> {
     inner: W,

@@ -1,17 +1,17 @@
-//! Reads the file and puts the environment over it.
+//! Reads the configuration file, overridden by the environment.
 
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use toml::Table;
 
-use crate::environment::{meant, overlay, place};
+use crate::environment::{misspelt, overlay, place};
 use crate::{SettingsError, Variables};
 
-/// Longest file that is read: the documented one has about 8 KiB.
+/// Longest file that is read; the documented one has about 8 KiB.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// What the file says, with the variables over it; nothing of both leaves every setting at its default.
+/// The settings of the file, overridden by the variables. Without both, every setting has its default.
 pub fn load<T: DeserializeOwned + Default>(
     path: Option<&Path>,
     variables: &Variables,
@@ -21,7 +21,7 @@ pub fn load<T: DeserializeOwned + Default>(
         None => (Table::new(), T::default()),
     };
     for (name, text) in variables {
-        if let (None, Some(setting)) = (place(name), meant(name)) {
+        if let (None, Some(setting)) = (place(name), misspelt(name)) {
             let reason = format!("no setting has this name: did you mean {setting}?");
             return Err(SettingsError::Variable { name: name.clone(), reason });
         }
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_win_over_the_file_whatever_their_type() {
+    fn variables_of_any_type_override_the_file() {
         let file = loaded(
             "data_dir = \"a\"\n[crawler]\ndelay = \"5s\"\nrate = 1\n",
             &[
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_place() {
+    fn errors_name_the_line_or_the_variable() {
         let error = loaded("\n[crawler]\ndelai = \"5s\"\n", &[]).unwrap_err();
         assert!(error.contains("line 3") && error.contains("did you mean `delay`?"), "{error}");
         let error = loaded("", &[("AGENTDEX_CRAWLER_RATES", "1")]).unwrap_err();

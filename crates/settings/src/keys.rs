@@ -1,27 +1,27 @@
-//! The keys that there are, read from the documented file: the programs know their own, and this list tells where a key
-//! belongs that stands somewhere else. A test of `agentdex` holds the file against what the programs know.
+//! All keys, read from the documented file. Each program knows its own; this list serves the environment variables, and
+//! tells where a misplaced key belongs. A test of `agentdex` compares the file with the keys of the programs.
 
 /// Every key with its default and why.
-pub const DOCUMENTED: &str = include_str!("../../../deploy/agentdex.toml");
+const DOCUMENTED: &str = include_str!("../../../deploy/agentdex.toml");
 
 /// One line of the documented file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Empty for what all programs share.
+    /// Empty for keys that all programs share.
     pub table: &'static str,
     pub name: &'static str,
-    /// As TOML; nothing where the key has no default.
+    /// As TOML; `None` if the key has no default.
     pub default: Option<&'static str>,
 }
 
 impl Key {
-    /// The environment variable that overrides it.
+    /// The environment variable that overrides the key.
     pub fn variable(&self) -> String {
         let table = if self.table.is_empty() { String::new() } else { format!("{}_", self.table) };
         format!("AGENTDEX_{}{}", table.replace('.', "_"), self.name).to_ascii_uppercase()
     }
 
-    /// Where it stands in a file, in words.
+    /// The place of the key in a file, for messages.
     pub(crate) fn place(&self) -> String {
         if self.table.is_empty() { "above the tables".to_owned() } else { format!("in `[{}]`", self.table) }
     }

@@ -1,10 +1,12 @@
-//! How one log line is written: as text or JSON, with every value escaped and cut.
+//! The format of a log line: text or JSON, with every value escaped and cut.
 //!
-//! Values in log lines come from strangers: addresses, ids, headers, error texts that quote them. Escaping happens here,
-//! where fields are formatted, so that it holds for every call site and for the lines of libraries too.
+//! Values in log lines come from sites and clients: addresses, ids, headers, error texts that quote them. They are escaped
+//! where fields are formatted, which covers every call site and the lines of libraries.
 
 use std::fmt::{self, Write as _};
 
+use clap::ValueEnum;
+use serde::Deserialize;
 use serde_json::Value;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
@@ -15,11 +17,10 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter}
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::escape::{self, CUT_MARK, Escaping};
-use crate::log::LogFormat;
 
-/// Characters of one value; enough for a URL and an error, and a flood of requests cannot fill a disk with them.
+/// Characters of one value: enough for a URL and an error, and too few to fill a disk by a flood of requests.
 const FIELD_CHARS_MAX: usize = 256;
-/// Characters of a message: ours are sentences, those of libraries may quote what they were given.
+/// Characters of a message: ours are sentences, those of libraries may quote their input.
 const MESSAGE_CHARS_MAX: usize = 1_024;
 
 /// The name under which `tracing` passes the message of an event.
@@ -29,11 +30,20 @@ const fn chars_max(is_message: bool) -> usize {
     if is_message { MESSAGE_CHARS_MAX } else { FIELD_CHARS_MAX }
 }
 
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
 /// Whether a line has colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Colours {
     Shown,
-    Left,
+    Hidden,
 }
 
 /// Writes the lines of a log.
@@ -91,7 +101,7 @@ impl TextVisitor<'_> {
     }
 
     fn record(&mut self, name: &str, value: fmt::Arguments<'_>) {
-        // what `log` records say about themselves is in the line already
+        // The metadata of `log` records is in the line already.
         if self.result.is_ok() && !name.starts_with("log.") {
             self.result = self.write(name.strip_prefix("r#").unwrap_or(name), value);
         }
@@ -133,8 +143,8 @@ impl VisitFmt for TextVisitor<'_> {
     }
 }
 
-/// A line of JSON, its values cut. JSON escapes line ends by itself; here the other unsafe characters are escaped too,
-/// so that a line may be shown as it stands. Whoever parses it gets the value unchanged.
+/// A line of JSON with its values cut. JSON escapes line ends; the other unsafe characters are escaped here, so that a line
+/// is safe on a terminal. A parser gets the value unchanged.
 #[derive(Debug)]
 struct JsonLine<F>(F);
 
@@ -184,7 +194,7 @@ mod tests {
     use super::*;
     use crate::escape::is_unsafe;
 
-    /// What a stranger sends to forge a line, to steer a terminal and to reorder what is read.
+    /// A value that forges a log line, controls a terminal and reorders text.
     const HOSTILE: &str = "1\n2026-01-01T00:00:00Z ERROR forged\r\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}31m\u{2028}x\u{2029}\u{202e}\u{2066}";
 
     #[derive(Clone, Default)]
@@ -224,19 +234,19 @@ mod tests {
     }
 
     #[test]
-    fn no_value_begins_a_line_or_steers_a_terminal() {
+    fn escapes_line_breaks_and_terminal_controls_in_values() {
         for format in [LogFormat::Text, LogFormat::Json] {
-            let log = written(format, Colours::Left, log_hostile_values);
+            let log = written(format, Colours::Hidden, log_hostile_values);
             assert_eq!(log.lines().count(), 3, "{log}");
             assert_eq!(log.matches('\n').count(), 3, "{log}");
             assert!(!log.chars().any(|letter| letter != '\n' && is_unsafe(letter)), "{log:?}");
-            assert!(log.contains("forged"), "values are told, escaped: {log}");
+            assert!(log.contains("forged"), "the escaped value is logged: {log}");
         }
     }
 
     #[test]
-    fn json_values_arrive_unchanged() {
-        let log = written(LogFormat::Json, Colours::Left, || tracing::info!(id = %HOSTILE, "one sentence"));
+    fn a_json_parser_gets_values_unchanged() {
+        let log = written(LogFormat::Json, Colours::Hidden, || tracing::info!(id = %HOSTILE, "one sentence"));
         let line: Value = serde_json::from_str(&log).unwrap();
         assert_eq!(line["fields"]["id"], HOSTILE);
         assert_eq!(line["fields"]["message"], "one sentence");
@@ -244,10 +254,10 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_cut_in_both_formats() {
+    fn cuts_long_values_in_both_formats() {
         let value = "x".repeat(20 * 1024);
         for format in [LogFormat::Text, LogFormat::Json] {
-            let log = written(format, Colours::Left, || {
+            let log = written(format, Colours::Hidden, || {
                 let span = tracing::error_span!("request", request.id = value);
                 let _entered = span.enter();
                 tracing::info!(id = %value, debug = ?value, "one sentence");
@@ -255,19 +265,19 @@ mod tests {
             assert!(log.contains(CUT_MARK) && log.contains("one sentence"), "{log}");
             // JSON names the span twice, as the current one and in the list
             assert!(log.len() < 5 * (FIELD_CHARS_MAX + 64), "{} bytes", log.len());
-            let message = written(format, Colours::Left, || tracing::info!("quotes {value}"));
+            let message = written(format, Colours::Hidden, || tracing::info!("quotes {value}"));
             assert!(message.len() < MESSAGE_CHARS_MAX + 256, "{} bytes", message.len());
         }
     }
 
     #[test]
-    fn our_own_words_and_plain_values_stay_as_they_are() {
+    fn leaves_messages_and_plain_values_unchanged() {
         let error = Outer("of ours".to_owned(), io::Error::other("below"));
         let log = || {
             tracing::warn!(site.name = %"bücher.example", count = 3, "waiting for the database");
             tracing::warn!(error = &error as &dyn std::error::Error, "failed");
         };
-        let text = written(LogFormat::Text, Colours::Left, log);
+        let text = written(LogFormat::Text, Colours::Hidden, log);
         assert!(text.contains(" WARN waiting for the database site.name=bücher.example count=3\n"), "{text}");
         assert!(text.ends_with("failed error=outer of ours error.sources=[\"below\"]\n"), "{text}");
         let coloured = written(LogFormat::Text, Colours::Shown, log);

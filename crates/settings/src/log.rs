@@ -1,5 +1,5 @@
-//! Where log lines go: to stderr, as text or JSON, at a level that SIGHUP may change while the program runs. Where spans
-//! go: into the lines that are written within them, and to a collector where the operator names one.
+//! The log: lines of text or JSON on stderr, at a level that SIGHUP may change. Spans are part of the lines within them,
+//! and are sent to a collector if the operator names one.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -18,27 +18,19 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
 use crate::TracesUrl;
+pub use crate::lines::LogFormat;
 use crate::lines::{self, Colours};
 
-/// Our own crates, which speak at the level that was asked for; others at `warn` unless everything was.
+/// Our own crates, which log at the level that is set. Others log at `warn`, unless it is `trace`.
 const OUR_CRATES: [&str; 6] = ["agentdex", "api", "crawler", "indexer", "settings", "store"];
-/// The MCP server warns about every mistake of a client, and about nothing that an operator could mend. What fails on our
-/// side is logged by the tools.
+/// The MCP library warns about mistakes of clients only, which operators cannot correct. Our own failures are logged by the
+/// tools.
 const SILENCED: &str = "rmcp=off";
 
 type Reload = Box<dyn Fn(LogLevel) -> Result<(), String> + Send + Sync>;
 static RELOAD: OnceLock<Reload> = OnceLock::new();
 
-/// How log lines are written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    #[default]
-    Text,
-    Json,
-}
-
-/// How much is said.
+/// How much is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
@@ -60,6 +52,16 @@ impl LogLevel {
         }
     }
 
+    /// The level that logs more, if there is one.
+    pub(crate) const fn next(self) -> Self {
+        match self {
+            Self::Error => Self::Warn,
+            Self::Warn => Self::Info,
+            Self::Info => Self::Debug,
+            Self::Debug | Self::Trace => Self::Trace,
+        }
+    }
+
     fn filter(self) -> EnvFilter {
         let level = self.as_str();
         EnvFilter::new(match self {
@@ -72,9 +74,9 @@ impl LogLevel {
     }
 }
 
-/// What a program that ends has still to send. Keep it until then.
+/// Keeps the log open. Sends the remaining spans when it is dropped, so keep it until the program ends.
 #[derive(Debug)]
-#[must_use = "spans that were not sent are lost when it is dropped"]
+#[must_use = "dropping it ends the sending of spans"]
 pub struct Log(Option<SdkTracerProvider>);
 
 impl Drop for Log {
@@ -85,8 +87,8 @@ impl Drop for Log {
     }
 }
 
-/// Starts the log of a program, and the sending of its spans where there is a collector; a second call in one process
-/// changes nothing.
+/// Starts the log of a program, and the sending of its spans if there is a collector. Later calls in the same process have
+/// no effect.
 pub fn start(program: &'static str, format: LogFormat, level: LogLevel, traces: Option<&TracesUrl>) -> Log {
     let (filter, handle) = tracing_subscriber::reload::Layer::new(level.filter());
     let colours = colours(std::io::stderr().is_terminal(), std::env::var_os("NO_COLOR"));
@@ -96,7 +98,7 @@ pub fn start(program: &'static str, format: LogFormat, level: LogLevel, traces: 
         Some(Err(error)) => (None, Some(error)),
         None => (None, None),
     };
-    // the exporter's own client has spans too, which must not be sent in turn
+    // The exporter's own HTTP client makes spans too, which must not be sent in turn.
     let ours = || Targets::new().with_targets(OUR_CRATES.map(|name| (name, Level::DEBUG)));
     let spans = provider.as_ref().map(|provider| {
         tracing_opentelemetry::layer().with_tracer(provider.tracer(program)).with_filter(ours())
@@ -116,8 +118,7 @@ pub fn start(program: &'static str, format: LogFormat, level: LogLevel, traces: 
     Log(provider)
 }
 
-/// Logs a panic as one line like any other. The hook of the standard library prints the message as it stands, and messages
-/// quote what was read: line ends and escapes of terminals included.
+/// Logs a panic as one line. The default hook prints the message without escapes, although messages quote documents.
 fn log_panic(info: &PanicHookInfo<'_>) {
     let message = info.payload_as_str().unwrap_or("the panic has no message");
     let location = info.location().map(ToString::to_string).unwrap_or_default();
@@ -131,14 +132,14 @@ fn log_panic(info: &PanicHookInfo<'_>) {
     );
 }
 
-/// Colours are for terminals, and for those who did not set `NO_COLOR` (no-color.org: any value but an empty one).
+/// Colours are used on terminals, unless `NO_COLOR` has a value that is not empty (no-color.org).
 fn colours(is_terminal: bool, no_color: Option<OsString>) -> Colours {
     let is_wanted = no_color.is_none_or(|value| value.is_empty());
-    if is_terminal && is_wanted { Colours::Shown } else { Colours::Left }
+    if is_terminal && is_wanted { Colours::Shown } else { Colours::Hidden }
 }
 
-/// Changes how much is said from now on.
-pub fn set_level(level: LogLevel) {
+/// Changes the level of the running program.
+fn set_level(level: LogLevel) {
     let Some(reload) = RELOAD.get() else { return };
     match reload(level) {
         Ok(()) => tracing::warn!(level = level.as_str(), "the log level is set"),
@@ -146,15 +147,15 @@ pub fn set_level(level: LogLevel) {
     }
 }
 
-/// Reads the settings again at every SIGHUP and takes the level from them; what is wrong then changes nothing. Other
-/// settings wait for the next start.
+/// Reads the settings at every SIGHUP and sets the level from them. Invalid settings change nothing, and other settings
+/// need a restart.
 pub async fn reload_on_hangup<E: std::fmt::Display>(read: impl Fn() -> Result<LogLevel, E>) -> Infallible {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut hangup) = signal(SignalKind::hangup()) else { return std::future::pending().await };
     while hangup.recv().await.is_some() {
         match read() {
             Ok(level) => set_level(level),
-            Err(error) => tracing::error!(%error, "the settings cannot be used; everything stays as it is"),
+            Err(error) => tracing::error!(%error, "the settings are invalid; nothing was changed"),
         }
     }
     std::future::pending().await
@@ -165,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_for_terminals_that_want_them() {
+    fn colours_need_a_terminal_and_no_no_color() {
         for (is_terminal, no_color, coloured) in
             [(true, None, true), (true, Some(""), true), (true, Some("1"), false), (false, None, false)]
         {
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_stay_quiet_until_everything_is_asked_for() {
+    fn libraries_log_warnings_only_below_trace() {
         assert!(LogLevel::Error.filter().to_string().contains("error"));
         assert_eq!(LogLevel::Trace.filter().to_string(), "trace");
         let debug = LogLevel::Debug.filter().to_string();

@@ -1,4 +1,4 @@
-//! Secrets lie in files of their own, as orchestrators and service managers hand them over.
+//! Secrets are read from files of their own, as orchestrators and service managers provide them.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use crate::SettingsError;
 /// Longest secret: a database URL with certificates' paths has a few hundred bytes.
 const SECRET_BYTES_MAX: usize = 64 * 1024;
 
-/// The content of the file that `key` names, without the line's end.
-pub fn secret(key: &'static str, path: &Path) -> Result<String, SettingsError> {
+/// The content of the file that `key` names, without the line break.
+pub(crate) fn secret(key: &'static str, path: &Path) -> Result<String, SettingsError> {
     let text = std::fs::read_to_string(path).map_err(|source| SettingsError::Secret {
         key,
         path: path.to_owned(),
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_one_line_and_never_shown() {
+    fn a_secret_is_one_line_and_not_in_errors() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("url");
         std::fs::write(&path, "postgres://me:word@host/db\n").unwrap();

@@ -1,7 +1,7 @@
-//! Spans sent to an OpenTelemetry collector: OTLP over HTTP, in batches, by a thread of its own.
+//! Sends spans to an OpenTelemetry collector: OTLP over HTTP, in batches, on a thread of its own.
 //!
-//! `OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_RESOURCE_ATTRIBUTES` mean what the OpenTelemetry
-//! specification says. A collector that is away costs spans and nothing else.
+//! `OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_RESOURCE_ATTRIBUTES` work as the OpenTelemetry
+//! specification says. While a collector is unavailable, spans are lost and nothing else.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde::Deserialize;
 use url::Url;
 
-/// How long one batch may take to be sent.
+/// Timeout for sending one batch.
 const EXPORT_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Where a collector takes spans: `http://127.0.0.1:4318/v1/traces`.
+/// The URL of a collector, such as `http://127.0.0.1:4318/v1/traces`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct TracesUrl(Url);
@@ -34,9 +34,9 @@ impl TryFrom<String> for TracesUrl {
     }
 }
 
-/// Begins to send the spans of a program.
+/// Starts to send the spans of a program.
 pub(crate) fn provider(program: &'static str, url: &TracesUrl) -> Result<SdkTracerProvider, String> {
-    // the exporter's client asks for the process's own; the crawler brings its own to each connection
+    // The exporter's HTTP client uses the default provider of the process; the crawler passes its own to each connection.
     drop(rustls::crypto::ring::default_provider().install_default());
     let exporter = SpanExporter::builder()
         .with_http()
@@ -56,10 +56,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_url_is_told_with_a_right_one() {
+    fn an_invalid_url_is_reported_with_an_example() {
         for (text, why) in [("collector:4318", "neither http nor https"), ("/v1/traces", "is no URL")] {
-            let told = TracesUrl::try_from(text.to_owned()).unwrap_err();
-            assert!(told.contains(why) && told.contains("http://127.0.0.1:4318/v1/traces"), "{told}");
+            let error = TracesUrl::try_from(text.to_owned()).unwrap_err();
+            assert!(error.contains(why) && error.contains("http://127.0.0.1:4318/v1/traces"), "{error}");
         }
         assert!(TracesUrl::try_from("https://collector.example/v1/traces".to_owned()).is_ok());
     }

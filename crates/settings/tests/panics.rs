@@ -1,4 +1,4 @@
-//! Panics of a program whose log was started: each is one line of the log, whatever its message holds.
+//! Panics of a program whose log is started are one line of the log each, whatever their message holds.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 

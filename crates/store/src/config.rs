@@ -12,7 +12,7 @@ use crate::StoreError;
 const SQLITE_FILE: &str = "agentdex.db";
 /// Connections of one process by default: a crawler needs one for each of its batched statements in flight, not one a
 /// visit, and a small PostgreSQL accepts 100 in all.
-pub const CONNECTIONS_DEFAULT: u32 = 8;
+const CONNECTIONS_DEFAULT: u32 = 8;
 /// Statements that a connection keeps prepared: a batch of each length is one of its own.
 pub(crate) const STATEMENTS_PREPARED: usize = 300;
 /// How long a statement may take by default before the log names it: everything but the statistics takes milliseconds.

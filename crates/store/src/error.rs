@@ -186,7 +186,7 @@ impl StoreError {
     }
 
     /// Whether the server is away, so that a program that starts waits for it.
-    pub const fn is_away(&self) -> bool {
+    pub(crate) const fn is_away(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::Unreachable { .. })
     }
 

@@ -24,7 +24,7 @@ mod schema;
 mod sqlite;
 mod waiting;
 
-pub use config::{Backend, CONNECTIONS_DEFAULT, DatabaseUrl, SLOW_STATEMENT_DEFAULT, StoreConfig};
+pub use config::{Backend, DatabaseUrl, SLOW_STATEMENT_DEFAULT, StoreConfig};
 pub use contract::Store;
 pub use error::StoreError;
 pub use model::*;

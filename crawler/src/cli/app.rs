@@ -5,11 +5,12 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
+use ::settings::SharedFlags;
 use anyhow::Context;
 use store::Store;
 use tokio_util::task::TaskTracker;
 
-use super::flags::{Command, SharedFlags};
+use super::flags::Command;
 use super::report::{self, Audience};
 use super::settings::{Settings, Verbosity, log_level, resolve};
 use super::watch::Watch;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use ::settings::log::LogFormat;
+use ::settings::SharedFlags;
 
 use crate::output::OutputFormat;
 
@@ -20,30 +20,6 @@ pub struct Flags {
     pub shared: SharedFlags,
     #[command(flatten)]
     pub crawl: CrawlFlags,
-}
-
-/// Flags of every agentdex program.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Shared options")]
-pub struct SharedFlags {
-    /// Directory for everything that is kept [default: ./agentdex-data]
-    #[arg(long, global = true, value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
-    /// Database, as `postgres://user:password@host/name` [default: SQLite in the data directory]
-    #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
-    pub database_url: Option<String>,
-    /// TOML file with the same settings; AGENTDEX_… variables override it, and flags both
-    #[arg(long, global = true, value_name = "FILE", env = "AGENTDEX_CONFIG")]
-    pub config: Option<PathBuf>,
-    /// How logs are written to stderr [default: text]
-    #[arg(long, global = true, value_name = "FORMAT")]
-    pub log_format: Option<LogFormat>,
-    /// Say less: no progress, errors only
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
-    pub quiet: bool,
-    /// Say more; twice for everything
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
-    pub verbose: u8,
 }
 
 /// Flags of crawling.

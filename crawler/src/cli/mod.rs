@@ -14,8 +14,8 @@ mod status;
 mod watch;
 
 pub use app::main;
-pub use flags::{Command, CrawlFlags, Flags, OperatorFlags, SharedFlags};
+pub use flags::{Command, CrawlFlags, Flags, OperatorFlags};
 pub use report::summary_text;
 pub use settings::{Settings, SharedSettings, UsageError, Verbosity, log_level, resolve};
-pub use shown::{SHARED, THE_WAY, command, show_only_used};
+pub use shown::{REQUEST_FLAGS, command, show_only_used};
 pub use watch::Watch;

@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ::settings::log::{Log, LogFormat, LogLevel};
-use ::settings::{SettingsError, TracesUrl};
+use ::settings::{SettingsError, SharedFlags, TracesUrl};
 use ipnet::IpNet;
 use manifest::ManifestUrl;
 use policy::OwnNetworks;
+use policy::delay::DELAY_DEFAULT;
 use store::{DatabaseUrl, LEASE_DURATION_DEFAULT, Retention, SLOW_STATEMENT_DEFAULT, StoreConfig};
 
 use super::duration;
 use super::file::ConfigFile;
-use super::flags::{CrawlFlags, SharedFlags};
+use super::flags::CrawlFlags;
 use crate::config::{
     CONCURRENCY_DEFAULT, CrawlConfig, Mode, PARK_WAIT_DEFAULT, RATE_DEFAULT, SeedLists, SeedSource,
     TextRecords, worker_id,
@@ -31,9 +32,6 @@ use crate::reading::ReaderProgram;
 const HOUSEKEEPING_DEFAULT: &str = "23 * * * *";
 /// Whoever reads the feed by polling comes by once a day.
 const RETAINED_MIN: Duration = Duration::from_hours(24);
-const DATA_DIR_DEFAULT: &str = "./agentdex-data";
-/// The gap that an authority gets unless told otherwise.
-const DELAY_DEFAULT: Duration = Duration::from_secs(3);
 /// The subcommand of `crawler` and `agentdex` that reads one document.
 const READ_DOCUMENT: &str = "read-document";
 /// Where name servers listen unless told otherwise.
@@ -132,23 +130,13 @@ fn verbosity(flags: &SharedFlags) -> Verbosity {
 }
 
 fn level(flags: &SharedFlags, file: &ConfigFile) -> LogLevel {
-    match verbosity(flags) {
-        Verbosity::Quiet => LogLevel::Error,
-        Verbosity::Normal => file.log_level.unwrap_or(LogLevel::Warn),
-        Verbosity::Verbose => LogLevel::Info,
-        Verbosity::Everything => LogLevel::Debug,
-    }
+    flags.log_level(file.log_level, LogLevel::Warn)
 }
 
 fn shared_settings(flags: &SharedFlags, file: &ConfigFile) -> Result<SharedSettings, UsageError> {
-    let data_dir =
-        first(flags.data_dir.as_ref(), file.data_dir.as_ref()).unwrap_or_else(|| DATA_DIR_DEFAULT.into());
-    let url = match (&flags.database_url, &file.database_url_file) {
-        (Some(typed), _) => Some(typed.clone()),
-        (None, Some(path)) => Some(::settings::secret("database_url_file", path)?),
-        (None, None) => file.database_url.clone(),
-    };
-    let url = match url.filter(|url| !url.is_empty()) {
+    let data_dir = flags.data_dir(file.data_dir.clone());
+    let url = flags.database_url(file.database_url.clone(), file.database_url_file.as_deref())?;
+    let url = match url {
         Some(text) => DatabaseUrl::parse(&text).map_err(|error| UsageError(error.to_string()))?,
         None => DatabaseUrl::in_data_dir(&data_dir),
     };
@@ -403,7 +391,7 @@ mod tests {
     #[test]
     fn defaults_are_polite() {
         let settings = resolved(&CrawlFlags::default()).unwrap();
-        assert_eq!(settings.crawl.delay, Duration::from_secs(3));
+        assert_eq!(settings.crawl.delay, DELAY_DEFAULT);
         assert_eq!(settings.crawl.mode, Mode::Once { park_wait: PARK_WAIT_DEFAULT });
         assert_eq!(settings.shared.store.url, DatabaseUrl::in_data_dir(Path::new("d")));
     }

@@ -2,12 +2,13 @@
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 
+use ::settings::SharedFlags;
+
 use super::flags::Flags;
 
-/// Flags of every program, by the names of their fields.
-pub const SHARED: &[&str] = &["data_dir", "database_url", "config", "log_format", "quiet", "verbose"];
-/// Flags about the way to an address.
-pub const THE_WAY: &[&str] = &[
+const SHARED: &[&str] = SharedFlags::NAMES;
+/// Flags that decide how requests are sent.
+pub const REQUEST_FLAGS: &[&str] = &[
     "delay",
     "hosts",
     "ca_file",
@@ -23,7 +24,7 @@ pub const THE_WAY: &[&str] = &[
 /// What each subcommand makes of the flags that may be typed anywhere.
 const USED: [(&str, &[&[&str]]); 8] = [
     ("explain", &[SHARED, &["format"]]),
-    ("check", &[SHARED, THE_WAY, &["format", "rate", "lease", "text_records", "events"]]),
+    ("check", &[SHARED, REQUEST_FLAGS, &["format", "rate", "lease", "text_records", "events"]]),
     ("block", &[SHARED]),
     ("unblock", &[SHARED]),
     ("status", &[SHARED, &["format"]]),

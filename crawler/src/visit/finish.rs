@@ -50,7 +50,7 @@ impl Visit<'_> {
 
     fn history(&self, end: VisitEnd) -> SiteHistory {
         let holdings = self.holdings();
-        let failed = is_failure(end);
+        let failed = end.is_failure();
         let found_nothing = !failed && holdings == Holdings::Nothing;
         SiteHistory {
             end,
@@ -111,22 +111,6 @@ impl Visit<'_> {
     }
 }
 
-const fn is_failure(end: VisitEnd) -> bool {
-    matches!(
-        end,
-        VisitEnd::DnsDead
-            | VisitEnd::DnsFailed
-            | VisitEnd::Unreachable
-            | VisitEnd::TlsFailed
-            | VisitEnd::RobotsUnreachable
-            | VisitEnd::RateLimited
-            | VisitEnd::ServerErrors
-            | VisitEnd::TransportErrors
-            | VisitEnd::OutOfTime
-            | VisitEnd::AddressRefused
-    )
-}
-
 /// On a host that answers everything, nothing that was found means anything.
 fn disown(progress: &mut Progress) {
     let (ended, fetched) = (&progress.ended, &mut progress.fetched);
@@ -159,15 +143,4 @@ fn in_words(next: &NextVisit) -> String {
         Reason::OptedOut => "the owner asked to be left out",
     }
     .to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ends_that_say_nothing_of_the_site_are_failures() {
-        assert!(is_failure(VisitEnd::RateLimited) && is_failure(VisitEnd::DnsDead));
-        assert!(!is_failure(VisitEnd::Completed) && !is_failure(VisitEnd::RobotsDenied));
-    }
 }

@@ -44,14 +44,15 @@ pub(crate) enum Sight {
 
 /// Judges a final answer as far as that is possible without reading its document.
 pub(crate) fn sight(task: &Task, reply: &Reply) -> Sight {
-    if let Some(wall) = wall_of(&reply.head.headers) {
-        let reason = format!("a bot wall answered {} ({wall})", reply.head.status);
-        return Sight::Judged(Judged::of(FetchOutcome::Blocked, reason));
-    }
     let outcome = FetchOutcome::of_answer(reply.head.status.as_u16(), &reply.head.headers);
     let (None, Some(body)) = (outcome, &reply.body) else {
         let outcome = outcome.unwrap_or(FetchOutcome::ProtocolError);
-        return Sight::Judged(Judged::of(outcome, format!("the server answered {}", reply.head.status)));
+        let status = reply.head.status;
+        let reason = match wall_of(&reply.head.headers) {
+            Some(wall) => format!("a bot wall answered {status} ({wall})"),
+            None => format!("the server answered {status}"),
+        };
+        return Sight::Judged(Judged::of(outcome, reason));
     };
     let bytes = body.bytes.as_slice();
     let plain = |outcome| Sight::Judged(Judged { outcome, reason: None, manifest: None });

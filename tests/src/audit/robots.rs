@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use policy::{RobotsFile, robots::FileDecision, robots::PRODUCT_TOKEN};
+use policy::{RobotsFile, robots::PRODUCT_TOKEN};
 use robotxt::Robots;
 use testweb::Hit;
 
@@ -75,7 +75,7 @@ fn check_one(hit: &Hit, hits: &[&Hit], rounds: &[Round]) -> Option<Violation> {
             broken(Rule::RobotsStale, Measure::us(age_us), Measure::us(COPY_AGE_MAX_US))
         }
         Verdict::Rules { ours, second } => {
-            let by_ours = !matches!(ours.decide(&hit.path), FileDecision::Allowed(_));
+            let by_ours = !ours.decide(&hit.path).is_allowed();
             let by_second = !second.is_allowed(&hit.path);
             let who = match (by_ours, by_second) {
                 (false, false) => return None,

@@ -1,4 +1,4 @@
-//! The checks, each a question and a verdict. Verdicts take values, so that they are tested without a database.
+//! The checks. Each verdict is a function of values, so that it is tested without a database.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,26 +13,26 @@ use tokio::time::{Instant, timeout};
 use super::machine::{self, OpenFiles};
 use super::{Finding, Subject};
 
-/// A database that takes longer is as good as away: a crawler asks it several times a visit.
+/// Timeout of the database: a crawler queries it several times in a visit.
 const DATABASE_WAIT: Duration = Duration::from_secs(10);
-/// A round trip above this slows every visit down noticeably.
+/// A longer round trip slows down every visit.
 const ROUND_TRIP_FAIR: Duration = Duration::from_millis(50);
-/// Clocks this far apart make pauses and leases wrong by as much; a lease lasts three minutes.
+/// Delays and leases are wrong by the difference of the clocks; a lease lasts three minutes.
 const CLOCK_APART_FAIR: TimeDelta = TimeDelta::seconds(2);
 const CLOCK_APART_MAX: TimeDelta = TimeDelta::seconds(30);
-/// No machine that runs this was set before it was written.
+/// An earlier time means that the clock is not set.
 const CLOCK_MIN: DateTime<Utc> =
     DateTime::from_timestamp(1_767_225_600, 0).expect("the first of January 2026");
-/// A name that is sure to be known to the root.
+/// A name that always exists.
 const NAME_KNOWN: &str = "iana.org";
 const NAME_WAIT: Duration = Duration::from_secs(12);
-/// 256 visits hold a connection each at the most, the database and the index some dozens.
+/// 256 visits hold at most a connection each; the database and the index need some dozens.
 const OPEN_FILES_FAIR: u64 = 4_096;
 const OPEN_FILES_MIN: u64 = 1_024;
-/// A rebuild of the index needs its size once more; SQLite's log and logs need room.
+/// A rebuild of the index needs its size again; SQLite's log and the logs need space.
 const FREE_BYTES_FAIR: u64 = 5 * 1024 * 1024 * 1024;
 const FREE_BYTES_MIN: u64 = 512 * 1024 * 1024;
-/// Changes that an index may lag by before somebody should look; the indexer reads thousands a second.
+/// Changes by which an index may lag; the indexer reads thousands a second.
 const LAG_FAIR: i64 = 10_000;
 
 pub(super) async fn all(settings: &Settings, is_wanted: impl Fn(Subject) -> bool) -> Vec<Finding> {
@@ -49,7 +49,7 @@ pub(super) async fn all(settings: &Settings, is_wanted: impl Fn(Subject) -> bool
         findings.push(files(machine::open_files()));
     }
     if is_wanted(Subject::Disk) {
-        findings.push(disk(&settings.data_dir, machine::room(&settings.data_dir)));
+        findings.push(disk(&settings.data_dir, machine::free_bytes(&settings.data_dir)));
     }
     if is_wanted(Subject::Index) {
         findings.push(index(&settings.index.dir, store.as_ref()).await);
@@ -65,7 +65,7 @@ async fn open(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Store>
     if let DatabaseUrl::Sqlite(path) = url
         && !path.exists()
     {
-        let advice = "the first crawl makes it: crawler --seeds FILE";
+        let advice = "the first crawl creates it: crawler --seeds FILE";
         findings.push(Finding::doubtful(Subject::Database, format!("{url} does not exist yet"), advice));
         return None;
     }
@@ -91,7 +91,7 @@ fn round_trip(url: &DatabaseUrl, took: Duration) -> Finding {
     if took <= ROUND_TRIP_FAIR {
         return Finding::good(Subject::Database, found);
     }
-    let advice = "every visit asks it several times: move it nearer, or look for what keeps it busy";
+    let advice = "every visit queries it several times: move it nearer, or check its load";
     Finding::doubtful(Subject::Database, found, advice)
 }
 
@@ -103,14 +103,14 @@ async fn clock(store: Option<&Store>) -> Finding {
     clocks(machine::now(), theirs)
 }
 
-/// The database tells whole seconds, so up to one of them is no difference.
+/// The database returns whole seconds, so a difference of up to one second is ignored.
 fn clocks(ours: DateTime<Utc>, theirs: Option<DateTime<Utc>>) -> Finding {
-    let advice = "set the clocks by a time server (systemd-timesyncd, chrony): pauses and leases go by them";
+    let advice = "synchronise the clocks with a time server (systemd-timesyncd, chrony): delays and leases depend on them";
     if ours < CLOCK_MIN {
-        return Finding::bad(Subject::Clock, format!("it says {}", ours.format("%Y-%m-%d")), advice);
+        return Finding::bad(Subject::Clock, format!("it is set to {}", ours.format("%Y-%m-%d")), advice);
     }
     let Some(theirs) = theirs else {
-        return Finding::good(Subject::Clock, "plausible; there is no database's clock to compare it with");
+        return Finding::good(Subject::Clock, "plausible; there is no database clock to compare it with");
     };
     let apart = (ours - theirs).abs();
     let found = format!("{} s from the database's clock", apart.num_seconds());
@@ -122,22 +122,21 @@ fn clocks(ours: DateTime<Utc>, theirs: Option<DateTime<Utc>>) -> Finding {
 }
 
 async fn dns() -> Finding {
-    let advice =
-        "the crawler asks the name servers of /etc/resolv.conf directly: check them and the way to port 53";
+    let advice = "the crawler queries the name servers of /etc/resolv.conf directly: check them and the route to port 53";
     let Ok(host) = Host::parse(NAME_KNOWN) else {
         return Finding::bad(Subject::Dns, format!("{NAME_KNOWN} is not a name"), advice);
     };
     match timeout(NAME_WAIT, crawler::egress::name_servers_answer(&host)).await {
         Ok(Ok(())) => Finding::good(Subject::Dns, "the name servers answer"),
         Ok(Err(reason)) => Finding::bad(Subject::Dns, reason, advice),
-        Err(_) => Finding::bad(Subject::Dns, "the name servers are silent", advice),
+        Err(_) => Finding::bad(Subject::Dns, "the name servers do not answer", advice),
     }
 }
 
 fn files(limit: OpenFiles) -> Finding {
     let advice = "raise it: LimitNOFILE=65536 in the unit, or ulimit -n 65536 before the start";
     match limit {
-        OpenFiles::Unknown => Finding::good(Subject::Files, "this system does not tell a limit"),
+        OpenFiles::Unknown => Finding::good(Subject::Files, "this system does not report a limit"),
         OpenFiles::Unlimited => Finding::good(Subject::Files, "no limit"),
         OpenFiles::AtMost(count) => {
             let found = format!("{count} may be open at once");
@@ -152,11 +151,11 @@ fn files(limit: OpenFiles) -> Finding {
 
 fn disk(dir: &Path, room: std::io::Result<u64>) -> Finding {
     let advice =
-        "make room, or choose another disk with --data-dir; the index can be removed and is built anew";
+        "free some space, or choose another disk with --data-dir; the index can be removed and rebuilt";
     let free = match room {
         Ok(free) => free,
         Err(error) => {
-            let advice = "make the directory, or let the user that agentdex runs as write to it";
+            let advice = "create the directory, or make it writable for the user that runs agentdex";
             return Finding::bad(Subject::Disk, format!("{}: {error}", dir.display()), advice);
         }
     };
@@ -212,7 +211,7 @@ fn lag(capabilities: u64, behind: i64) -> Finding {
     if behind <= LAG_FAIR {
         return Finding::good(Subject::Index, found);
     }
-    Finding::doubtful(Subject::Index, found, "look whether the indexer runs, and what it logs")
+    Finding::doubtful(Subject::Index, found, "check whether the indexer runs, and its log")
 }
 
 #[cfg(test)]
@@ -221,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn verdicts_follow_the_numbers() {
+    fn verdicts_depend_on_thresholds() {
         let now = DateTime::from_timestamp(1_780_000_000, 0).unwrap();
         let at = |seconds| Some(now + TimeDelta::seconds(seconds));
         let url = DatabaseUrl::parse("postgres://me:word@host/db").unwrap();
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_index_is_followed_from_missing_to_current() {
+    async fn an_index_is_doubtful_if_missing_and_bad_for_another_feed() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open_in_data_dir(dir.path()).await.unwrap();
         let index_dir = dir.path().join("index");

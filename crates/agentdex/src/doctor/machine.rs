@@ -1,4 +1,4 @@
-//! What the machine says: the time, limits, room on a disk.
+//! Facts about the machine: the time, limits, free disk space.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ pub(super) enum OpenFiles {
     Unknown,
 }
 
-#[expect(clippy::disallowed_methods, reason = "the edge of the program, where time comes in")]
+#[expect(clippy::disallowed_methods, reason = "the clock of a command that a person runs")]
 pub(super) fn now() -> DateTime<Utc> {
     Utc::now()
 }
 
-/// The soft limit of this process, which the programs inherit when they are started the same way.
+/// The soft limit of this process, which programs started the same way inherit.
 pub(super) fn open_files() -> OpenFiles {
     read_open_files(&std::fs::read_to_string("/proc/self/limits").unwrap_or_default())
 }
@@ -31,11 +31,11 @@ fn read_open_files(limits: &str) -> OpenFiles {
     }
 }
 
-/// Bytes that may still be written below a directory, or below the nearest one above it that exists.
-pub(super) fn room(dir: &Path) -> std::io::Result<u64> {
+/// Free bytes for a directory, or for its nearest ancestor that exists.
+pub(super) fn free_bytes(dir: &Path) -> std::io::Result<u64> {
     let dir = std::path::absolute(dir)?;
     let existing = dir.ancestors().find(|dir| dir.exists()).unwrap_or_else(|| Path::new("/"));
-    // A file that is never named proves that the directory can be written to, and leaves nothing behind.
+    // An unnamed file proves that the directory is writable, and is removed by itself.
     tempfile::tempfile_in(existing)?;
     let disk = rustix::fs::statvfs(existing)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_is_read_from_the_systems_words() {
+    fn reads_the_limit_from_the_system() {
         let text = "Limit                     Soft Limit           Hard Limit           Units\nMax open files            1024                 524288               files\n";
         assert_eq!(read_open_files(text), OpenFiles::AtMost(1_024));
         assert_eq!(read_open_files("Max open files   unlimited unlimited files"), OpenFiles::Unlimited);
@@ -54,10 +54,10 @@ mod tests {
     }
 
     #[test]
-    fn room_is_measured_where_the_directory_will_be() {
+    fn measures_free_space_for_a_directory_that_does_not_exist() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(room(&dir.path().join("not/made/yet")).unwrap() > 0);
+        assert!(free_bytes(&dir.path().join("not/made/yet")).unwrap() > 0);
         assert!(!dir.path().join("not").exists());
-        assert!(room(Path::new("/proc/1")).is_err());
+        assert!(free_bytes(Path::new("/proc/1")).is_err());
     }
 }

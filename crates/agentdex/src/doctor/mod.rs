@@ -1,7 +1,7 @@
-//! `agentdex doctor`: looks at everything that agentdex needs, and says what to do about what is missing.
+//! `agentdex doctor`: checks everything that agentdex needs, and says how to correct problems.
 //!
-//! A check reads and measures; it mends nothing. The database is opened as every program opens it, which brings an older
-//! schema up to date; an embedded database that does not exist yet is not made.
+//! Checks change nothing, except that opening the database migrates an older schema. A SQLite database that does not exist
+//! is not created.
 
 mod checks;
 mod machine;
@@ -13,34 +13,33 @@ use std::process::ExitCode;
 
 use api::ApiSettings;
 use clap::ValueEnum;
-use crawler::cli::{CrawlFlags, SharedFlags};
+use crawler::cli::CrawlFlags;
 use crawler::output::OutputFormat;
-use indexer::cli::Settings;
+use indexer::cli::{ReaderFlags, Settings};
 use indexer::snapshot::Place;
 use serde::Serialize;
-use settings::escape;
+use settings::{SharedFlags, escape};
 
 use self::snapshots::Places;
-use crate::configuration::shared_arguments;
 
-/// Look at the database, the clock, name servers, limits, the disk, the index and its snapshots, and say what to do
+/// Check the database, the clock, name servers, limits, the disk, the index and its snapshots
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorArgs {
-    /// Only these
+    /// Run only these checks
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Subject>,
-    /// Where the index lies, where that is not in the data directory
+    /// Directory of the index, if it is not in the data directory
     #[arg(long, value_name = "DIR")]
     index_dir: Option<PathBuf>,
-    /// Where the indexer publishes snapshots, where the configuration does not say so
+    /// Where the indexer publishes snapshots, if the configuration does not name it
     #[arg(long, value_name = "PLACE")]
     publish: Option<Place>,
-    /// Where the interface fetches snapshots, where the configuration does not say so
+    /// Where the API fetches snapshots, if the configuration does not name it
     #[arg(long, value_name = "PLACE")]
     index_from: Option<Place>,
 }
 
-/// What is looked at.
+/// What a check is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Subject {
@@ -58,18 +57,18 @@ pub(crate) enum Subject {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Health {
     Good,
-    /// It works, and will not for long or not for much.
+    /// It works, but is close to a limit or incomplete.
     Doubtful,
     Bad,
 }
 
-/// What was found about one subject.
+/// The result of a check.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
     subject: Subject,
     health: Health,
     found: String,
-    /// What to do; nothing where all is well.
+    /// How to correct it; `None` if it is good.
     advice: Option<String>,
 }
 
@@ -87,7 +86,7 @@ impl Finding {
     }
 }
 
-/// Ends with 1 where something is bad.
+/// The exit code is 1 if a result is bad.
 pub(crate) async fn run(
     args: &DoctorArgs,
     shared: &SharedFlags,
@@ -95,9 +94,9 @@ pub(crate) async fn run(
     out: &mut impl Write,
 ) -> anyhow::Result<ExitCode> {
     let mut findings = Vec::new();
-    match settled(args, shared, crawl) {
+    match resolve(args, shared, crawl) {
         Ok((settings, places)) => {
-            findings.push(Finding::good(Subject::Settings, "every program can use them"));
+            findings.push(Finding::good(Subject::Settings, "valid for every program"));
             findings.extend(checks::all(&settings, |subject| is_wanted(args, subject)).await);
             if is_wanted(args, Subject::Snapshots) {
                 findings.extend(snapshots::all(&places).await);
@@ -106,7 +105,7 @@ pub(crate) async fn run(
         Err(error) => findings.push(Finding::bad(
             Subject::Settings,
             error.to_string(),
-            "mend that first: nothing else can be looked at without settings",
+            "correct this first: the other checks need valid settings",
         )),
     }
     let is_bad = findings.iter().any(|finding| finding.health == Health::Bad);
@@ -122,15 +121,15 @@ fn is_wanted(args: &DoctorArgs, subject: Subject) -> bool {
     args.only.is_empty() || args.only.contains(&subject)
 }
 
-fn settled(
+fn resolve(
     args: &DoctorArgs,
     shared: &SharedFlags,
     crawl: &CrawlFlags,
 ) -> anyhow::Result<(Settings, Places)> {
     crate::configuration::check(shared, crawl)?;
-    let mut arguments = shared_arguments(shared);
-    arguments.index_dir.clone_from(&args.index_dir);
-    let settings = arguments.settings()?;
+    let (shared_flags, index_dir) = (shared.clone(), args.index_dir.clone());
+    let reader = ReaderFlags { shared: shared_flags, index_dir, ..ReaderFlags::default() };
+    let settings = reader.settings()?;
     let api = ApiSettings { index_from: args.index_from.clone(), ..ApiSettings::default() };
     let places = Places {
         publish: args.publish.clone().or_else(|| settings.publish.clone()),

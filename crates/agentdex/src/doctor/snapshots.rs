@@ -1,5 +1,5 @@
-//! Whether the places of snapshots can be used as the settings want: the one that is published to written, the one that is
-//! fetched from read. A directory and a bucket are looked at alike.
+//! Checks the locations of snapshots: whether the one of the indexer can be written, and the one of the API read. The same
+//! for directories and buckets.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Finding, Subject};
 
-/// Some small requests to a bucket, each with its retries.
+/// Time for some small requests to a bucket, with retries.
 const PLACE_WAIT: Duration = Duration::from_secs(30);
 
-/// Where snapshots lie.
+/// The locations of snapshots.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// What the indexer publishes to.
@@ -21,7 +21,7 @@ pub(super) struct Places {
     pub(super) index_from: Option<Place>,
 }
 
-/// What a place is for.
+/// How a location is used.
 #[derive(Debug, Clone, Copy)]
 enum Use {
     Published,
@@ -57,7 +57,7 @@ async fn look(place: &Place, usage: Use) -> Finding {
         Err(_) => Finding::bad(
             Subject::Snapshots,
             format!("{place} does not answer within {} s", PLACE_WAIT.as_secs()),
-            "look whether it is mounted, or whether the store at AWS_ENDPOINT_URL answers",
+            "check whether it is mounted, or whether the store at AWS_ENDPOINT_URL answers",
         ),
     }
 }
@@ -84,7 +84,7 @@ fn judge(shelf: &dyn Shelf, usage: Use) -> Finding {
     }
 }
 
-/// A place that nothing was published to can be published to, and so can one with a manifest of no use: it is replaced.
+/// A location without a snapshot can be published to, and so can one with an invalid manifest, which is replaced.
 fn none_yet(error: SnapshotError) -> Result<Option<Snapshot>, SnapshotError> {
     match error {
         SnapshotError::Missing { .. } | SnapshotError::Wrong { .. } => Ok(None),
@@ -94,7 +94,7 @@ fn none_yet(error: SnapshotError) -> Result<Option<Snapshot>, SnapshotError> {
 
 fn holds(snapshot: Option<&Snapshot>) -> String {
     snapshot.map_or_else(
-        || "it holds no snapshot that can be used".to_owned(),
+        || "it holds no usable snapshot".to_owned(),
         |snapshot| format!("it holds that of {}", snapshot.published_at.format("%Y-%m-%d %H:%M:%S UTC")),
     )
 }
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_directory_is_followed_from_nothing_to_what_serves() {
+    async fn a_directory_is_good_once_a_snapshot_is_published() {
         let folder = tempfile::tempdir().unwrap();
         let place: Place = folder.path().join("snapshots").to_str().unwrap().parse().unwrap();
         let both = Places { publish: Some(place.clone()), index_from: Some(place.clone()) };
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_used_is_named_with_what_to_do() {
+    async fn an_unusable_location_is_reported_with_advice() {
         let publish = Some("/proc/1/snapshots".parse().unwrap());
         let told = all(&Places { publish, index_from: None }).await;
         assert_eq!((told.len(), told[0].health), (1, Health::Bad), "{told:?}");

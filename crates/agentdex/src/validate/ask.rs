@@ -1,14 +1,15 @@
-//! A document from its site, by the crawler's way: what may be asked is decided there.
+//! Fetches a document from its site with the crawler, which applies robots.txt and all limits.
 
 use anyhow::{Context as _, bail};
 use crawler::Look;
-use crawler::cli::{CrawlFlags, SharedFlags, UsageError};
+use crawler::cli::{CrawlFlags, UsageError};
 use manifest::ManifestUrl;
+use settings::SharedFlags;
 use store::{FetchRecord, Store};
 
 use super::Source;
 
-/// Asks for a document and the parts that complete it.
+/// Fetches a document and the parts that complete it.
 pub(crate) async fn ask(
     url: &ManifestUrl,
     shared: &SharedFlags,
@@ -18,23 +19,23 @@ pub(crate) async fn ask(
     let _log = resolved.shared.start_logging("agentdex-validate");
     let scope = resolved.crawl.egress.own_networks.site_scope();
     scope.check_host(&url.host()).map_err(|error| UsageError(error.to_string()))?;
-    let folder = tempfile::tempdir().context("cannot make a folder for the visit")?;
+    let folder = tempfile::tempdir().context("cannot create a directory for the visit")?;
     let store = Store::open_in_data_dir(folder.path()).await?;
     let looked = crawler::look(&resolved.crawl, &store, url).await;
     store.close().await;
     match looked? {
         Look::Ended { end, fetches } => match source(url, fetches) {
             Some(source) => source,
-            None => bail!("{url} was not asked for: {}", crawler::end_in_words(end)),
+            None => bail!("{url} was not fetched: {}", crawler::end_in_words(end)),
         },
         Look::Waits { until, reason } => {
-            bail!("{url} was not asked for: {reason}; it may be asked at {}", until.format("%H:%M:%S UTC"))
+            bail!("{url} was not fetched: {reason}; it may be fetched at {}", until.format("%H:%M:%S UTC"))
         }
-        Look::Taken => bail!("{url} was not asked for: another visit is under way"),
+        Look::Taken => bail!("{url} was not fetched: another visit is running"),
     }
 }
 
-/// What came of the document; `None` where it was not even asked for.
+/// The fetched document; `None` if it was not requested.
 fn source(url: &ManifestUrl, fetches: Vec<FetchRecord>) -> Option<anyhow::Result<Source>> {
     let (mut document, mut parts) = (None, Vec::new());
     for fetch in fetches {
@@ -47,7 +48,7 @@ fn source(url: &ManifestUrl, fetches: Vec<FetchRecord>) -> Option<anyhow::Result
     let FetchRecord { body, final_url, manifest, outcome, reason, .. } = document?;
     let (Some(bytes), Some(manifest)) = (body, manifest) else {
         let reason = reason.unwrap_or_else(|| outcome.to_string());
-        return Some(Err(anyhow::anyhow!("{url} brought nothing to validate: {reason}")));
+        return Some(Err(anyhow::anyhow!("{url} has nothing to validate: {reason}")));
     };
     let served = Some(manifest.served);
     Some(Ok(Source { bytes, url: url.clone(), final_url, served, parts }))

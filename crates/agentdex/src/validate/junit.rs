@@ -1,4 +1,4 @@
-//! Findings as a `JUnit` XML report, which build servers show as failed tests: one test case a finding code.
+//! Findings as a `JUnit` XML report, which build servers show as failed tests: one test case for each finding code.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,7 +16,7 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
     let failures = cases.values().filter(|findings| is_failure(findings)).count();
     let format = checked.manifest.detection.format;
     writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
-    // The detection itself is a test that passes, so that a document without findings reports one test and no failure.
+    // The detection is a test that passes, so that a document without findings has one test and no failure.
     writeln!(
         out,
         r#"<testsuite name="{}" tests="{}" failures="{failures}">"#,
@@ -43,9 +43,9 @@ fn print_case(
     writeln!(out, "    <{element}>")?;
     for finding in findings {
         let (line, column) = checked.place(finding);
-        let told =
+        let text =
             format!("{}:{line}:{column}: {}. {} ({})", checked.name, finding.text, finding.fix, finding.spec);
-        writeln!(out, "{}", escaped(&told))?;
+        writeln!(out, "{}", escaped(&text))?;
     }
     writeln!(out, "    </{element}>")?;
     writeln!(out, "  </testcase>")?;
@@ -56,7 +56,7 @@ fn is_failure(findings: &[&Finding]) -> bool {
     findings.iter().any(|finding| finding.severity >= Severity::Should)
 }
 
-/// Text for XML 1.0: markup escaped, characters that XML cannot carry left out.
+/// Text for XML 1.0: markup is escaped, and characters that XML does not allow are left out.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -65,7 +65,7 @@ fn escaped(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            // as a number, which XML 1.0 can carry
+            // XML 1.0 allows them as character references.
             unsafe_letter if is_unsafe(unsafe_letter) && unsafe_letter >= '\u{7f}' => {
                 for part in ["&#", &u32::from(unsafe_letter).to_string(), ";"] {
                     escaped.push_str(part);

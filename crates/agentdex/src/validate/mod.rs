@@ -1,6 +1,6 @@
-//! `agentdex validate`: reads one document as the crawler would, and says what it is, where it deviates from its
-//! specification, and how to mend that. Nothing is stored. Of a site nothing is asked but its robots.txt, the document and
-//! the parts that complete it; how it was served is checked too.
+//! `agentdex validate`: reads one document as the crawler does, and reports its format, its deviations from the
+//! specification and how to fix them. Nothing is stored. From a site it requests only robots.txt, the document and the parts
+//! that complete it, and checks how they are served.
 
 mod ask;
 mod junit;
@@ -22,25 +22,25 @@ pub(crate) use ask::ask;
 /// Longest document that is read from a file or standard input: what the crawler reads at most.
 const DOCUMENT_BYTES_MAX: u64 = manifest::DOCUMENT_BYTES_MAX as u64;
 
-/// Checks a document: its dialect with the evidence, and every deviation with how to mend it.
+/// Check a document: its format, and every deviation from the specification with a fix
 #[derive(Debug, clap::Args)]
 pub(crate) struct ValidateArgs {
-    /// A file, an https address, or `-` for standard input
+    /// A file, an https URL, or `-` for standard input
     ///
-    /// An address is asked for as the crawler asks: robots.txt first, and only where it allows it. The options below that
-    /// concern the way there (--hosts, --ca-file, --allow-addresses, --delay, --contact-url) hold for it.
+    /// A URL is fetched as the crawler does: robots.txt first, and only if it allows the path. The options about requests
+    /// (--hosts, --ca-file, --allow-addresses, --delay, --contact-url) apply.
     #[arg(value_name = "FILE|URL|-")]
     document: String,
-    /// Read it as this format, whatever it looks like
+    /// Read the document as this format
     #[arg(long = "as", value_name = "FORMAT")]
     force: Option<Format>,
-    /// Where a file is (to be) published; relative addresses are resolved against it
+    /// URL at which a file is (to be) published; relative URLs are resolved against it
     #[arg(long, value_name = "URL")]
     url: Option<ManifestUrl>,
     /// How to print the findings [default: text]
     #[arg(long, value_enum)]
     output: Option<Output>,
-    /// End with 1 when a finding is at least this severe
+    /// Exit with 1 if a finding is at least this severe
     #[arg(long, value_enum, default_value_t = FailOn::Must)]
     fail_on: FailOn,
 }
@@ -77,24 +77,24 @@ impl FailOn {
 
 /// A document that was read, with what the printers need.
 struct Checked<'a> {
-    /// As it was named on the command line.
+    /// The name on the command line.
     name: &'a str,
     manifest: &'a Manifest,
-    /// Where each finding of the manifest stands, in their order.
+    /// The positions of the findings, in their order.
     places: Vec<Option<(usize, usize)>>,
     /// `None`: how the document is served was not checked.
     served: Option<&'a Served>,
 }
 
 impl Checked<'_> {
-    /// 1-based line and column of a finding; the start of the document where the place cannot be told.
+    /// 1-based line and column of a finding; the start of the document if the position is unknown.
     fn place(&self, finding: &Finding) -> (usize, usize) {
         let index = self.manifest.findings.iter().position(|known| std::ptr::eq(known, finding));
         index.and_then(|index| self.places.get(index).copied().flatten()).unwrap_or((1, 1))
     }
 }
 
-/// A document as it came, from a file or from a site.
+/// A document from a file or a site.
 pub(crate) struct Source {
     bytes: Vec<u8>,
     url: ManifestUrl,
@@ -105,7 +105,7 @@ pub(crate) struct Source {
 }
 
 impl ValidateArgs {
-    /// Takes `--format`, by which other commands say it, where `--output` says nothing.
+    /// Uses `--format`, the flag of other commands, if `--output` is not given.
     pub(crate) fn take_format(&mut self, format: Option<OutputFormat>) {
         let named = format.map(|format| match format {
             OutputFormat::Text => Output::Text,
@@ -114,15 +114,13 @@ impl ValidateArgs {
         self.output = self.output.or(named);
     }
 
-    /// The address to ask, where one was typed in place of a file.
+    /// The URL, if one was given instead of a file.
     pub(crate) fn address(&self) -> Result<Option<ManifestUrl>, UsageError> {
         if !self.document.contains("://") {
             return Ok(None);
         }
         if self.url.is_some() {
-            return Err(UsageError(
-                "--url says where a file is published; an address says so itself".to_owned(),
-            ));
+            return Err(UsageError("--url is for files only: a URL is given already".to_owned()));
         }
         ManifestUrl::parse(&self.document).map(Some).map_err(|error| UsageError(error.to_string()))
     }
@@ -138,7 +136,7 @@ impl ValidateArgs {
 /// Stands for the host of a document that is given as a file (RFC 6761 §6.4).
 const ASSUMED_HOST: &str = "site.invalid";
 
-/// Validates and prints; whether the document passes.
+/// Validates and prints. Returns whether the document passes.
 pub(crate) fn run(args: &ValidateArgs, source: &Source, out: &mut impl Write) -> anyhow::Result<bool> {
     let linked: Vec<LinkedDocument<'_>> =
         source.parts.iter().map(|(url, bytes)| LinkedDocument { url, bytes }).collect();
@@ -153,7 +151,7 @@ pub(crate) fn run(args: &ValidateArgs, source: &Source, out: &mut impl Write) ->
     };
     let mut manifest = manifest::read(&document);
     if source.url.host().as_str() == ASSUMED_HOST {
-        // where the document is served is not known, and so nothing is to be compared with it
+        // The origin is unknown, so findings about it do not apply.
         manifest.findings.retain(|finding| !finding.code.starts_with("origin."));
     }
     let checked = Checked {
@@ -192,7 +190,7 @@ fn read_document(name: &str) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The URL a file would have if its folder were the root of a site: the path is weak evidence for the dialect.
+/// The URL of a file whose folder is the root of a site: the path is weak evidence for the format.
 fn assumed_url(name: &str) -> anyhow::Result<ManifestUrl> {
     let file =
         Path::new(name).file_name().map_or_else(|| "document.json".into(), |file| file.to_string_lossy());

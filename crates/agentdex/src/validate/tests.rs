@@ -11,7 +11,7 @@ struct Typed {
     args: ValidateArgs,
 }
 
-/// Validates text in a file of this name; whether it passes and what was printed.
+/// Validates text in a file of this name. Returns whether it passes, and the output.
 fn validate(name: &str, text: &str, flags: &[&str]) -> (bool, String) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);
@@ -29,40 +29,40 @@ const SOUND: &str = r#"{"awp_version": "0.1", "domain": "site.invalid", "intent"
                "outputs": {"papers": "array[string]"}, "endpoint": "/api/papers", "method": "GET"}]}"#;
 
 #[test]
-fn text_names_the_dialect_the_place_and_the_cure() {
-    let (passes, said) = validate("agent.json", BROKEN, &[]);
+fn text_names_the_dialect_the_position_and_the_fix() {
+    let (passes, output) = validate("agent.json", BROKEN, &[]);
     assert!(!passes);
-    assert!(said.contains("awp 0.1 (strong)"), "{said}");
-    assert!(said.contains("awp.intent.missing"), "{said}");
-    assert!(said.contains("agent.json:5:5: must"), "{said}");
+    assert!(output.contains("awp 0.1 (strong)"), "{output}");
+    assert!(output.contains("awp.intent.missing"), "{output}");
+    assert!(output.contains("agent.json:5:5: must"), "{output}");
 }
 
-/// A document whose words clear a screen and pretend to be lines of ours.
+/// A document whose strings clear a screen and forge lines of output.
 #[test]
-fn words_of_a_document_steer_no_terminal_and_begin_no_line() {
+fn escapes_terminal_controls_and_line_breaks_of_documents() {
     let hostile = "\\u001b[2J\\u009b31m\\u202e\\nagent.json:1:1: must: forged";
     let text =
         BROKEN.replace("<buy>", hostile).replace("\"actions\"", &format!("\"{hostile}\": 1, \"actions\""));
     for format in ["text", "json", "sarif", "junit"] {
-        let (_, said) = validate("agent.json", &text, &["--output", format]);
+        let (_, output) = validate("agent.json", &text, &["--output", format]);
         assert!(
-            !said.chars().any(|letter| letter != '\n' && settings::escape::is_unsafe(letter)),
-            "{said:?}"
+            !output.chars().any(|letter| letter != '\n' && settings::escape::is_unsafe(letter)),
+            "{output:?}"
         );
         if format == "text" {
-            assert!(!said.lines().any(|line| line.starts_with("agent.json:1:1: must: forged")), "{said}");
+            assert!(!output.lines().any(|line| line.starts_with("agent.json:1:1: must: forged")), "{output}");
         }
     }
 }
 
 #[test]
-fn a_sound_document_passes_and_the_threshold_counts() {
+fn exits_by_the_severity_threshold() {
     assert!(validate("agent.json", SOUND, &[]).0);
     assert!(validate("agent.json", BROKEN, &["--fail-on", "never"]).0);
 }
 
 #[test]
-fn where_a_file_is_served_is_not_judged_unless_it_is_said() {
+fn checks_the_origin_only_with_a_url() {
     assert!(!validate("agent.json", BROKEN, &[]).1.contains("origin."));
     assert!(
         validate("agent.json", BROKEN, &["--url", "https://other.example/agent.json"])
@@ -72,20 +72,20 @@ fn where_a_file_is_served_is_not_judged_unless_it_is_said() {
 }
 
 #[test]
-fn what_no_reader_knows_is_said_to_be_so() {
-    let said = validate("notes.txt", "Milk, eggs, bread.\n", &[]).1;
-    assert!(said.contains("unrelated") && said.contains("--as names the one that is meant"), "{said}");
+fn names_an_unknown_format() {
+    let output = validate("notes.txt", "Milk, eggs, bread.\n", &[]).1;
+    assert!(output.contains("unrelated") && output.contains("--as names the format"), "{output}");
 }
 
 #[test]
-fn a_syntax_error_is_placed_where_the_parser_stopped() {
-    let said =
+fn locates_a_syntax_error_where_the_parser_stopped() {
+    let output =
         validate("agent.json", "{\n  \"awp_version\": \"0.1\",\n  \"domain\" \"kiosk.example\"\n}\n", &[]).1;
-    assert!(said.contains("agent.json:3:12: must: expected `:` at byte"), "{said}");
+    assert!(output.contains("agent.json:3:12: must: expected `:` at byte"), "{output}");
 }
 
 #[test]
-fn the_format_that_other_commands_take_is_taken() {
+fn accepts_format_as_other_commands_do() {
     let mut args = Typed::parse_from(["validate", "x.json"]).args;
     args.take_format(Some(OutputFormat::Json));
     assert!(matches!(args.output, Some(Output::Json)));
@@ -96,20 +96,20 @@ fn the_format_that_other_commands_take_is_taken() {
 
 #[test]
 fn json_has_lines_and_columns() {
-    let (_, said) = validate("agent.json", BROKEN, &["--output", "json"]);
-    let report: Value = serde_json::from_str(&said).unwrap();
+    let (_, output) = validate("agent.json", BROKEN, &["--output", "json"]);
+    let report: Value = serde_json::from_str(&output).unwrap();
     assert_eq!(report["detection"]["format"], "awp");
     let findings = report["findings"].as_array().unwrap();
     assert!(
         findings.iter().any(|finding| finding["pointer"] == "/actions/0" && finding["line"] == 5),
-        "{said}"
+        "{output}"
     );
 }
 
 #[test]
 fn sarif_lists_each_rule_once_and_every_result() {
-    let (_, said) = validate("agent.json", BROKEN, &["--output", "sarif"]);
-    let log: Value = serde_json::from_str(&said).unwrap();
+    let (_, output) = validate("agent.json", BROKEN, &["--output", "sarif"]);
+    let log: Value = serde_json::from_str(&output).unwrap();
     let run = &log["runs"][0];
     let rules: Vec<&Value> =
         run["tool"]["driver"]["rules"].as_array().unwrap().iter().map(|rule| &rule["id"]).collect();
@@ -121,26 +121,26 @@ fn sarif_lists_each_rule_once_and_every_result() {
 
 #[test]
 fn junit_is_escaped_and_counts_failures() {
-    let (_, said) = validate("agent.json", BROKEN, &["--output", "junit"]);
-    assert!(said.starts_with("<?xml") && said.trim_end().ends_with("</testsuite>"), "{said}");
-    assert!(!said.contains("<buy>"));
+    let (_, output) = validate("agent.json", BROKEN, &["--output", "junit"]);
+    assert!(output.starts_with("<?xml") && output.trim_end().ends_with("</testsuite>"), "{output}");
+    assert!(!output.contains("<buy>"));
     assert_eq!(
-        said.matches("<testcase").count(),
-        said.matches("tests=\"").count()
-            * said.split("tests=\"").nth(1).unwrap().split('"').next().unwrap().parse::<usize>().unwrap()
+        output.matches("<testcase").count(),
+        output.matches("tests=\"").count()
+            * output.split("tests=\"").nth(1).unwrap().split('"').next().unwrap().parse::<usize>().unwrap()
     );
 }
 
 #[test]
-fn how_a_file_is_served_is_not_checked_and_that_is_said() {
-    let (_, said) = validate("agent.json", SOUND, &[]);
-    assert!(said.contains("how it is served is not checked"), "{said}");
-    let (_, said) = validate("agent.json", SOUND, &["--output", "json"]);
-    assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["served"], Value::Null);
+fn says_that_serving_of_a_file_is_not_checked() {
+    let (_, output) = validate("agent.json", SOUND, &[]);
+    assert!(output.contains("how it is served is not checked"), "{output}");
+    let (_, output) = validate("agent.json", SOUND, &["--output", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&output).unwrap()["served"], Value::Null);
 }
 
 #[test]
-fn an_address_is_told_from_a_file() {
+fn tells_urls_from_files() {
     let address = |words: &[&str]| Typed::parse_from(["validate"].iter().chain(words)).args.address();
     assert!(address(&["agent.json"]).unwrap().is_none());
     assert_eq!(address(&["https://a.example/x"]).unwrap().unwrap().as_str(), "https://a.example/x");
@@ -149,7 +149,7 @@ fn an_address_is_told_from_a_file() {
 }
 
 #[test]
-fn a_forced_format_is_obeyed() {
-    let (_, said) = validate("agent.json", SOUND, &["--as", "atp"]);
-    assert!(said.contains(": atp"), "{said}");
+fn reads_as_the_forced_format() {
+    let (_, output) = validate("agent.json", SOUND, &["--as", "atp"]);
+    assert!(output.contains(": atp"), "{output}");
 }

@@ -1,4 +1,4 @@
-//! Findings for a person at a terminal.
+//! Findings as text for a terminal.
 
 use std::io::Write;
 
@@ -11,44 +11,47 @@ pub(super) fn print(checked: &Checked<'_>, out: &mut impl Write) -> anyhow::Resu
     let manifest = checked.manifest;
     let detection = &manifest.detection;
     let version = detection.version.as_deref().map_or_else(String::new, |version| format!(" {version}"));
-    say(out, &format!("{}: {}{version} ({})", checked.name, detection.format, detection.strength))?;
+    write_line(out, &format!("{}: {}{version} ({})", checked.name, detection.format, detection.strength))?;
     for evidence in &detection.evidence {
-        say(out, &format!("  because {evidence}"))?;
+        write_line(out, &format!("  because {evidence}"))?;
     }
     if !detection.format.is_indexable() {
-        say(
+        write_line(
             out,
-            "  which is no dialect that declares anything: --as names the one that is meant, --url where it is served",
+            "  which is not a format that declares capabilities: --as names the format, --url the address of the file",
         )?;
     }
     for conformance in &manifest.conformance {
-        say(out, &format!("  {}: {}", conformance.spec, conformance.level.as_str()))?;
+        write_line(out, &format!("  {}: {}", conformance.spec, conformance.level.as_str()))?;
     }
-    say(out, &format!("  {} capabilities", manifest.capabilities.len()))?;
+    write_line(out, &format!("  {} capabilities", manifest.capabilities.len()))?;
     match checked.served {
         Some(served) => {
             let media_type = served.content_type.as_deref().unwrap_or("no content type");
-            say(out, &format!("  served with {}, {} bytes, as {media_type}", served.status, served.bytes))?;
+            write_line(
+                out,
+                &format!("  served with {}, {} bytes, as {media_type}", served.status, served.bytes),
+            )?;
         }
-        None => say(out, "  how it is served is not checked: give its address for that")?,
+        None => write_line(out, "  how it is served is not checked: pass its URL to check that")?,
     }
     for finding in &manifest.findings {
         let (line, column) = checked.place(finding);
         writeln!(out)?;
-        say(
+        write_line(
             out,
             &format!("{}:{line}:{column}: {}: {}", checked.name, finding.severity.as_str(), finding.text),
         )?;
-        say(out, &format!("  {} ({}) at {}", finding.code, finding.spec, shown(&finding.pointer)))?;
-        say(out, &format!("  {}", finding.fix))?;
+        write_line(out, &format!("  {} ({}) at {}", finding.code, finding.spec, shown(&finding.pointer)))?;
+        write_line(out, &format!("  {}", finding.fix))?;
     }
     writeln!(out)?;
-    say(out, &tally(checked))?;
+    write_line(out, &tally(checked))?;
     Ok(())
 }
 
-/// One line; names, pointers and texts of the document can neither begin another one nor steer the terminal.
-fn say(out: &mut impl Write, text: &str) -> std::io::Result<()> {
+/// Writes one line, with strings of the document escaped.
+fn write_line(out: &mut impl Write, text: &str) -> std::io::Result<()> {
     writeln!(out, "{}", escape::line(text))
 }
 
@@ -61,10 +64,10 @@ fn tally(checked: &Checked<'_>) -> String {
         |severity| checked.manifest.findings.iter().filter(|finding| finding.severity == severity).count();
     let counts = [Severity::Must, Severity::Should, Severity::May, Severity::Note]
         .map(|severity| (severity.as_str(), count(severity)));
-    let told: Vec<String> = counts
+    let shown: Vec<String> = counts
         .iter()
         .filter(|(_, count)| *count > 0)
         .map(|(severity, count)| format!("{count} {severity}"))
         .collect();
-    if told.is_empty() { "no findings".to_owned() } else { format!("findings: {}", told.join(", ")) }
+    if shown.is_empty() { "no findings".to_owned() } else { format!("findings: {}", shown.join(", ")) }
 }

@@ -1,7 +1,7 @@
-//! Platforms that are known to serve very many sites from few addresses.
+//! Platforms that serve very many sites from few addresses.
 //!
-//! Only networks that their owners publish as front ends for other people's sites are listed; a platform that is not
-//! here is treated address by address, which is slower and never wrong. Sources: cloudflare.com/ips,
+//! Lists only networks that their owners publish as front ends for sites of customers. Other platforms are limited by
+//! address, which is slower but safe. Sources: cloudflare.com/ips,
 //! api.fastly.com/public-ip-list, api.github.com/meta (`pages`).
 
 use std::net::IpAddr;
@@ -49,7 +49,7 @@ static NETWORKS: LazyLock<Vec<(IpNet, &'static str)>> = LazyLock::new(|| {
     PLATFORMS.iter().flat_map(of).collect()
 });
 
-/// The platform that an address belongs to; its sites are paced together by [`super::PlatformRate`].
+/// The platform of an address. Its sites share one rate, [`super::PlatformRate`].
 pub fn platform_of(address: IpAddr) -> Option<&'static str> {
     let address = address.to_canonical();
     NETWORKS.iter().find(|(network, _)| network.contains(&address)).map(|(_, name)| *name)

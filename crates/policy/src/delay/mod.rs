@@ -21,26 +21,26 @@ use crate::address::AddressVerdict;
 use crate::spread::Seed;
 use crate::time::{DAY, later, until};
 
-/// The gap between two requests to one authority unless configured otherwise; three times what crawlers of news keep.
+/// Default delay between two requests to one authority. Crawlers of news use a third of it.
 pub const DELAY_DEFAULT: Duration = Duration::from_secs(3);
-/// The smallest gap on a global address, whatever is configured.
-pub const DELAY_FLOOR: Duration = Duration::from_secs(1);
-/// A slow server is given this many times what it took to answer.
-pub const LATENCY_FACTOR: u32 = 5;
-/// Up to this much is added to a gap, so that visits that began together drift apart.
-pub const JITTER_PERCENT_MAX: u32 = 20;
-/// Longer waits close the connection and park the visit: 5 s, the shortest Crawl-delay that is usual, with all its jitter still
-/// keep the connection, which costs both sides less than nine handshakes.
-pub const PARK_AFTER: Duration = Duration::from_secs(6);
+/// Minimum delay on global addresses, whatever is configured.
+const DELAY_FLOOR: Duration = Duration::from_secs(1);
+/// The delay is at least the last response time multiplied by this.
+const LATENCY_FACTOR: u32 = 5;
+/// Jitter added to a delay, so that visits that start together spread out.
+const JITTER_PERCENT_MAX: u32 = 20;
+/// Longer delays close the connection and park the visit. The usual Crawl-delay of 5 s keeps the connection, jitter included,
+/// which costs both sides less than a handshake for each request.
+const PARK_AFTER: Duration = Duration::from_secs(6);
 
 closed! {
-    /// What a request waits for.
+    /// What a limit applies to.
     Scope, "scope" {
         /// Scheme, host and port.
         Authority = "authority",
         /// The registrable domain.
         Site = "site",
-        /// A suffix below which strangers live: github.io.
+        /// A public suffix, such as github.io.
         PublicSuffix = "public_suffix",
         /// An address of an unknown owner: an IPv4 address or an IPv6 /56.
         Address = "address",
@@ -94,7 +94,7 @@ const fn limits(in_flight_max: u32, gap: Duration, requests_per_day_max: Option<
 /// Whose network an address is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// Somebody's: every rule applies.
+    /// A public network: every rule applies.
     Global,
     /// The operator's own, named by `--allow-addresses`.
     Own,
@@ -160,7 +160,7 @@ impl AuthorityPace {
             }
         };
         let reasons = asked.into_iter().chain(polite.into_iter().flatten());
-        // of equal waits the first named decides
+        // Of equal delays the first one named decides.
         let (wait, reason) = reasons.fold((self.configured, GapReason::Configured), |longest, next| {
             if next.0 > longest.0 { next } else { longest }
         });
@@ -172,7 +172,7 @@ impl AuthorityPace {
     }
 }
 
-/// Where one scope of a request stands.
+/// The state of one scope of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScopeState {
     /// Which scope.
@@ -199,7 +199,7 @@ impl ScopeState {
 
     fn is_spent(&self, now: DateTime<Utc>) -> bool {
         let limits = self.scope.limits();
-        // a day ahead of the clock was counted before the clock was set back
+        // A day in the future was counted before the clock was set back.
         let sent = if self.day >= day_of(now) { self.requests_today } else { 0 };
         limits.requests_per_day_max.is_some_and(|budget| sent >= budget)
     }
@@ -210,14 +210,14 @@ impl ScopeState {
 pub enum Pace {
     /// Now.
     Go,
-    /// After a wait that the connection survives.
+    /// After a delay during which the connection is kept.
     Wait {
         /// Until when.
         until: DateTime<Utc>,
         /// For what.
         scope: Scope,
     },
-    /// After a longer wait: close the connection, park the visit.
+    /// After a longer delay: close the connection and park the visit.
     Park {
         /// Until when.
         until: DateTime<Utc>,

@@ -1,8 +1,7 @@
-//! The rate at which a shared platform is asked: raised step by step while all is well, halved at the first sign of
-//! strain.
+//! The request rate of a shared platform: additive increase, halved on errors or slow responses.
 //!
-//! Millions of sites live behind a few addresses; at the gap of an ordinary address a pass over them would take months.
-//! The rate starts where an ordinary address is and grows only as long as the platform answers as fast as before.
+//! Millions of sites share a few addresses; at the delay of an ordinary address a pass over them would take months. The rate
+//! starts at that of an ordinary address and grows only while the platform responds as fast as before.
 
 use std::time::Duration;
 
@@ -11,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 /// Requests in a thousand seconds at the start: 2 a second, as for any address.
 const RATE_START: u32 = 2_000;
-/// 20 a second: below what a single browser tab of a busy page does.
+/// 20 a second: fewer than one browser tab of a busy page sends.
 const RATE_MAX: u32 = 20_000;
-/// One in two seconds; below this something is wrong that a rate does not mend.
+/// One in two seconds. A lower rate would not help a platform that still fails.
 const RATE_MIN: u32 = 500;
-/// What a good window adds.
+/// Increase after a good window.
 const RATE_STEP: u32 = 1_000;
-/// Answers that are judged together: enough for two in a hundred to mean something.
+/// Responses in a window: enough for two per cent to be significant.
 const WINDOW_ANSWERS: usize = 100;
 /// Answers of 429 or 5xx in a window, in per cent, beyond which the rate is halved.
 const TROUBLE_PERCENT_MAX: usize = 2;
@@ -34,7 +33,7 @@ pub enum Sample {
 }
 
 closed! {
-    /// What became of the rate.
+    /// How the rate changed.
     RateChange, "rate change" {
         /// The window is not full yet.
         Kept = "kept",

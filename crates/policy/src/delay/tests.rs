@@ -96,7 +96,7 @@ fn a_request_waits_for_every_scope() {
 }
 
 #[test]
-fn own_networks_know_only_the_authority_and_retry_after() {
+fn own_networks_are_limited_by_authority_and_retry_after_only() {
     let go = |scopes: &[ScopeState]| next_request_at(scopes, Network::Own, now());
     assert_eq!(
         go(&[waiting(Scope::Address, 60), waiting(Scope::Site, 60), spent(Scope::Authority, 99, 0)]),
@@ -131,7 +131,7 @@ fn any_scope() -> impl Strategy<Value = ScopeState> {
 proptest! {
     /// The gap is never below Crawl-delay, the configured delay, or the floor of global addresses.
     #[test]
-    fn gaps_keep_every_promise(
+    fn delays_honour_every_bound(
         configured_ms in 0_u64..100_000,
         crawl_delay_ms in proptest::option::of(0_u64..86_400_000),
         latency_ms in proptest::option::of(0_u64..60_000),
@@ -176,7 +176,7 @@ proptest! {
 
     /// One more scope never makes a request earlier.
     #[test]
-    fn another_scope_never_hurries(scopes in proptest::collection::vec(any_scope(), 0..5), more in any_scope()) {
+    fn another_scope_never_shortens_the_delay(scopes in proptest::collection::vec(any_scope(), 0..5), more in any_scope()) {
         let before = next_request_at(&scopes, Network::Global, now());
         let all: Vec<_> = scopes.iter().copied().chain([more]).collect();
         if before != Pace::Go {

@@ -1,8 +1,8 @@
-//! Response headers in the form that freshness is computed from.
+//! Response headers in the form from which freshness is computed.
 //!
-//! `http-cache-semantics` computes lifetimes but reads headers loosely: names of directives by case, quoted strings as
-//! lists, dates in one of HTTP's three forms. What it is given is therefore rewritten here first, always towards the
-//! earlier expiry: what cannot be read counts as expired (RFC 9111 §4.2.1, §5.3). What is stored stays as it was sent.
+//! `http-cache-semantics` parses headers loosely: directive names by case, quoted strings as lists, dates in one of HTTP's
+//! three forms. Its input is therefore rewritten here, always towards the earlier expiry: invalid values count as expired
+//! (RFC 9111 §4.2.1, §5.3). Headers are stored as they were sent.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};

@@ -1,8 +1,8 @@
 //! HTTP caching from the view of a private cache that revalidates (RFC 9111).
 //!
-//! What is fresh is not requested, even when it is due. What is stale is asked for with both validators, byte for byte as
-//! they were sent. `no-store` keeps nothing but a hash; `no-cache` and `Vary: *` are always revalidated. Lifetimes are
-//! computed by `http-cache-semantics` from headers that were read strictly, and are never longer than a year.
+//! A fresh response is not requested again, even when a visit is due. A stale one is requested with both validators, byte for
+//! byte as they were sent. Of `no-store` only a hash is kept; `no-cache` and `Vary: *` are always revalidated. Lifetimes are
+//! computed by `http-cache-semantics` from strictly parsed headers, and are at most a year.
 
 mod header;
 #[cfg(test)]
@@ -24,28 +24,28 @@ use serde::{Deserialize, Serialize};
 use self::header::Directives;
 use crate::time::{DAY, later};
 
-/// Longest lifetime that is believed: RFC 2616 §14.21 told servers to name no more than a year.
-pub const LIFETIME_MAX: Duration = Duration::from_hours(365 * 24);
-/// Longest lifetime that is guessed from Last-Modified (RFC 9111 §4.2.2).
-pub const HEURISTIC_MAX: Duration = DAY;
-/// The part of an answer's age since its last change that is guessed to be its lifetime (RFC 9111 §4.2.2 suggests it).
+/// Longest lifetime that is honoured. RFC 2616 §14.21 limited it to a year.
+const LIFETIME_MAX: Duration = Duration::from_hours(365 * 24);
+/// Longest heuristic lifetime from Last-Modified (RFC 9111 §4.2.2).
+const HEURISTIC_MAX: Duration = DAY;
+/// The heuristic lifetime as a part of the time since the last change, as RFC 9111 §4.2.2 suggests.
 const HEURISTIC_SHARE: f32 = 0.1;
-/// Longest header value that is kept; a longer one is no validator, and no statement on caching worth trusting.
+/// Longest header value that is kept. A longer one is ignored as a validator, and ends the freshness.
 const VALUE_BYTES_MAX: usize = 2_048;
 
 /// The headers that freshness and revalidation depend on.
 const KEPT: [HeaderName; 8] = [AGE, CACHE_CONTROL, DATE, ETAG, EXPIRES, LAST_MODIFIED, PRAGMA, VARY];
 
-/// What is remembered of an answer to decide whether and how to ask again. Serialised, it is what the store keeps.
+/// What is stored of a response to decide whether and how to request it again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheRecord {
     status: u16,
     received_at: DateTime<Utc>,
-    /// Values as sent; every octet is one character, so that nothing is lost.
+    /// Values as sent, each byte as one character.
     headers: Vec<(String, String)>,
 }
 
-/// Whether a stored answer may stand without asking.
+/// Whether a stored response may be used without a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
     /// Not to be requested before this.
@@ -53,16 +53,16 @@ pub enum Freshness {
         /// When it becomes stale.
         until: DateTime<Utc>,
     },
-    /// To be asked for with validators.
+    /// Request it with validators.
     Stale,
-    /// To be asked for with validators, however recent it is.
+    /// Request it with validators, however recent it is.
     MustRevalidate(RevalidateReason),
-    /// Nothing was kept that could stand or be validated.
+    /// Nothing was kept that could be used or validated.
     NoStore,
 }
 
 closed! {
-    /// Why an answer is never used without asking.
+    /// Why a response is never used without a request.
     RevalidateReason, "reason to revalidate" {
         /// `no-cache`.
         NoCache = "no_cache",
@@ -93,9 +93,9 @@ pub enum Asked {
 /// What to do with a 304.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotModified {
-    /// The stored answer stands, with these headers.
+    /// The stored response is current, with these headers.
     Stands(CacheRecord),
-    /// Ask once more, without validators.
+    /// Repeat the request without validators.
     AskPlainly(NotModifiedTrouble),
 }
 
@@ -104,15 +104,15 @@ closed! {
     NotModifiedTrouble, "trouble with a 304" {
         /// The request carried no validators.
         NotAsked = "not_asked",
-        /// There is no stored answer it could confirm.
+        /// There is no stored response.
         NothingStored = "nothing_stored",
-        /// It confirms something else than what is stored.
+        /// Its validators differ from those of the stored response.
         OtherValidator = "other_validator",
     }
 }
 
 impl CacheRecord {
-    /// Remembers what matters of an answer's headers. Under `no-store` no validator is kept.
+    /// The record of a response. Under `no-store` it has no validators.
     pub fn of(status: u16, headers: &HeaderMap, received_at: DateTime<Utc>) -> Self {
         let mut kept = Vec::new();
         for name in &KEPT {
@@ -141,7 +141,7 @@ impl CacheRecord {
         if self.directives().has("no-store") { Keeping::HashOnly } else { Keeping::Everything }
     }
 
-    /// Whether the answer may stand at `now` without asking.
+    /// Whether the response may be used at `now` without a request.
     pub fn freshness(&self, now: DateTime<Utc>) -> Freshness {
         let directives = self.directives();
         if directives.has("no-store") {
@@ -183,7 +183,7 @@ impl CacheRecord {
         conditional_headers(self.etag(), self.last_modified())
     }
 
-    /// The ETag as sent; octets beyond ASCII appear as Latin-1.
+    /// The ETag as sent; bytes beyond ASCII appear as Latin-1.
     pub fn etag(&self) -> Option<&str> {
         self.value(&ETAG)
     }
@@ -193,7 +193,7 @@ impl CacheRecord {
         self.value(&LAST_MODIFIED)
     }
 
-    /// The headers that were kept, for showing what decided.
+    /// The headers that were kept, for display.
     pub fn headers(&self) -> &[(String, String)] {
         &self.headers
     }

@@ -158,7 +158,7 @@ fn answers_of_every_status() {
 }
 
 #[test]
-fn what_must_be_asked_again_is() {
+fn revalidates_what_must_be_revalidated() {
     check(&[
         ("cache-control: no-store, max-age=3600", 0),
         ("cache-control: No-StOrE, max-age=3600", 0),
@@ -185,7 +185,7 @@ fn what_must_be_asked_again_is() {
 
 /// Nothing stale is served, whatever the answer would allow: it is asked for again.
 #[test]
-fn nothing_stale_stands() {
+fn stale_responses_are_not_used() {
     for extension in
         ["stale-while-revalidate=3600", "stale-if-error=3600", "must-revalidate", "proxy-revalidate"]
     {
@@ -196,7 +196,7 @@ fn nothing_stale_stands() {
 }
 
 #[test]
-fn both_validators_are_sent_as_they_came() {
+fn both_validators_are_sent_back_unchanged() {
     let modified = at(-HOUR_S);
     for etag in ["\"a\"", "W/\"a\"", "w/\"a\"", "W\\\"a\"", "W\"a\"", "a", "\"a, b\"", "\"\""] {
         let lines = format!("etag: {etag}\nlast-modified: {modified}\ncache-control: max-age=1");

@@ -99,7 +99,7 @@ fn age_counts() {
 }
 
 #[test]
-fn lifetimes_are_guessed_for_a_day_at_most() {
+fn heuristic_lifetimes_are_at_most_a_day() {
     let modified = |days: i64| at(-days * 86_400);
     let table = [
         (200, modified(5), Some(43_200)),
@@ -129,7 +129,7 @@ fn negative_answers_keep_the_publishers_lifetime() {
 }
 
 #[test]
-fn some_answers_never_stand_unasked() {
+fn some_responses_are_always_revalidated() {
     use RevalidateReason as Reason;
     let table = [
         (vec![("cache-control", "no-store, max-age=60")], Freshness::NoStore),
@@ -158,7 +158,7 @@ fn freshness_ends_to_the_second_and_survives_a_clock_set_back() {
 }
 
 #[test]
-fn validators_go_back_byte_for_byte() {
+fn validators_are_sent_back_byte_for_byte() {
     let date = "Tue,  1 Jul 2025 00:00:00 gmt (roughly)";
     for etag in ["\"abc\"", "W/\"abc\"", "abc", "\"a,b\"", "\"\"", "w/'x'"] {
         let sent = record(200, &[("etag", etag), ("last-modified", date)]).conditional_headers();
@@ -221,7 +221,7 @@ fn a_304_renews_what_is_stored() {
 }
 
 #[test]
-fn a_304_that_cannot_be_used_is_asked_again_plainly() {
+fn repeats_the_request_without_validators_after_an_unusable_304() {
     let stored = record(200, &[("etag", "\"v1\"")]);
     let dated = record(200, &[("last-modified", &at(-60))]);
     let modified = at(-30);
@@ -243,7 +243,7 @@ fn a_304_that_cannot_be_used_is_asked_again_plainly() {
 }
 
 #[test]
-fn stated_lifetimes_are_told_apart_from_guesses() {
+fn stated_lifetimes_differ_from_heuristic_ones() {
     let table = [
         (vec![("cache-control", "max-age=600")], Some(600)),
         (vec![("cache-control", "max-age=600"), ("age", "100")], Some(500)),
@@ -304,7 +304,7 @@ proptest! {
 
     /// What is stored comes back the same, and validators survive every octet that a header may hold.
     #[test]
-    fn records_survive_being_stored(headers in any_headers()) {
+    fn records_can_be_stored(headers in any_headers()) {
         let record = CacheRecord::of(200, &headers, now());
         let back: CacheRecord = serde_json::from_str(&serde_json::to_string(&record).unwrap()).unwrap();
         prop_assert_eq!(&back, &record);

@@ -1,9 +1,8 @@
-//! Which paths are asked on a visit, in which order, and how much of an answer is read.
+//! Which paths a visit requests, in which order, and how much of a response is read.
 //!
-//! The path table is data in one place (`table`). A first visit asks all of it, best prior first and the homepage last; a
-//! site where nothing was found is asked a few paths each time, those not asked for longest, so that all are covered
-//! every few visits; a site with manifests is asked for these and for one more. Rarer paths are asked only when
-//! something links to them.
+//! The path table is data in one place (`table`). A first visit requests all of it, in the order of the priors and with the
+//! homepage last. Visits to a site without manifests request a few paths each, those checked longest ago. Visits to a site
+//! with manifests request these and one more path. Rarer paths are requested only if something links to them.
 
 mod table;
 #[cfg(test)]
@@ -14,26 +13,26 @@ use std::cmp::Reverse;
 use chrono::{DateTime, Utc};
 use manifest::closed;
 
-pub use self::table::{BodyKind, ERROR_BODY_BYTES_MAX, MANIFEST_BYTES_ADVISED, PATHS, PlannedPath, find};
+pub use self::table::{BodyKind, ERROR_BODY_BYTES_MAX, PATHS, PlannedPath, find};
 use crate::outcome::FetchOutcome;
 use crate::spread::Seed;
 
-/// The one Accept header of every request; constant, so that answers that vary by it stay comparable.
+/// The Accept header of every request, constant so that responses that vary by it stay comparable.
 pub const ACCEPT: &str = "application/json, application/woa+json, application/linkset+json, \
                           application/a2a-agent-card+json, text/plain;q=0.8, */*;q=0.1";
-/// The one Accept-Encoding header of every request. Brotli is left out: each of its decoders may need 16 MiB.
+/// The Accept-Encoding header of every request. Brotli is left out, since each decoder may need 16 MiB.
 pub const ACCEPT_ENCODING: &str = "gzip";
-/// Where robots.txt is (RFC 9309 §2.3); always first, never part of the table.
+/// The path of robots.txt (RFC 9309 §2.3). It is requested first and is not in the table.
 pub const ROBOTS_PATH: &str = "/robots.txt";
-/// Paths asked again of a site where nothing was found: with these the table is covered in seven visits.
-pub const PROBES_OF_NEGATIVE: usize = 3;
-/// Paths asked beside the known ones of a site with manifests.
-pub const PROBES_OF_POSITIVE: usize = 1;
-/// Paths asked beside the homepage of a host that answers everything with a page.
-pub const PROBES_OF_CATCH_ALL: usize = 1;
+/// Paths per visit of a site without manifests. Seven visits cover the table.
+const PROBES_OF_NEGATIVE: usize = 3;
+/// Paths per visit of a site with manifests, in addition to the known ones.
+const PROBES_OF_POSITIVE: usize = 1;
+/// Paths per visit of a catch-all host, in addition to the homepage.
+const PROBES_OF_CATCH_ALL: usize = 1;
 
 closed! {
-    /// What the last check of a path came to, as kept in a packed record.
+    /// The outcome of the last check of a path, as stored in a packed record.
     PathClass, "path class" {
         /// Nothing there.
         Absent = "absent",
@@ -49,7 +48,7 @@ closed! {
 }
 
 impl PathClass {
-    /// The class of an outcome; `None` when the path was not asked.
+    /// The class of an outcome; `None` if the path was not requested.
     pub const fn of(outcome: FetchOutcome) -> Option<Self> {
         match outcome {
             FetchOutcome::Found | FetchOutcome::NotModified => Some(Self::Present),
@@ -67,7 +66,7 @@ impl PathClass {
         }
     }
 
-    /// The number in a packed record; 0 stands for never checked.
+    /// The number in a packed record; 0 means never checked.
     pub const fn code(self) -> u8 {
         match self {
             Self::Absent => 1,
@@ -78,7 +77,7 @@ impl PathClass {
         }
     }
 
-    /// The class with this number; a number of a later version is taken for a failure.
+    /// The class with this number. Numbers of later versions count as failures.
     pub const fn from_code(code: u8) -> Option<Self> {
         match code {
             0 => None,
@@ -94,13 +93,13 @@ impl PathClass {
 /// The last check of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastCheck {
-    /// What it came to.
+    /// The outcome.
     pub class: PathClass,
     /// The day, as [`day_number`] counts.
     pub day: u16,
 }
 
-/// Days since 1970-01-01, as packed records keep them; good until 2149.
+/// Days since 1970-01-01, as packed records store them, up to the year 2149.
 pub fn day_number(now: DateTime<Utc>) -> u16 {
     u16::try_from(now.timestamp().div_euclid(86_400).max(0)).unwrap_or(u16::MAX)
 }
@@ -114,12 +113,11 @@ pub enum Standing {
     Negative,
     /// Answers every path with a page.
     CatchAll,
-    /// Has manifests, which are asked for beside what is planned here.
+    /// Has manifests, which are requested in addition to the planned paths.
     Positive,
 }
 
-/// The paths to ask of a host, in the order of asking, without robots.txt and without resources that are known already.
-/// `last` tells the last check of a slot.
+/// The paths to request from a host, in order, without robots.txt and known resources. `last` gives the last check of a slot.
 pub fn paths(
     standing: Standing,
     priors: &Priors,
@@ -128,31 +126,34 @@ pub fn paths(
     let is_homepage = |row: &&PlannedPath| row.body == BodyKind::Homepage;
     let mut chosen: Vec<&'static PlannedPath> = match standing {
         Standing::Unknown => PATHS.iter().collect(),
-        Standing::Negative => longest_unasked(PATHS.iter(), priors, &last, PROBES_OF_NEGATIVE),
+        Standing::Negative => checked_longest_ago(PATHS.iter(), priors, &last, PROBES_OF_NEGATIVE),
         Standing::CatchAll => {
             let probes = PATHS.iter().filter(|row| !is_homepage(row));
             let homepage = PATHS.iter().filter(is_homepage);
-            longest_unasked(probes, priors, &last, PROBES_OF_CATCH_ALL).into_iter().chain(homepage).collect()
+            checked_longest_ago(probes, priors, &last, PROBES_OF_CATCH_ALL)
+                .into_iter()
+                .chain(homepage)
+                .collect()
         }
         Standing::Positive => {
             let present =
                 |row: &&PlannedPath| last(row.slot).is_some_and(|check| check.class == PathClass::Present);
             let unknown = PATHS.iter().filter(|row| !present(row));
-            longest_unasked(unknown, priors, &last, PROBES_OF_POSITIVE)
+            checked_longest_ago(unknown, priors, &last, PROBES_OF_POSITIVE)
         }
     };
     chosen.sort_by_key(|row| (is_homepage(row), Reverse(priors.of(row)), row.slot));
     chosen
 }
 
-fn longest_unasked(
+fn checked_longest_ago(
     rows: impl Iterator<Item = &'static PlannedPath>,
     priors: &Priors,
     last: impl Fn(u8) -> Option<LastCheck>,
     count: usize,
 ) -> Vec<&'static PlannedPath> {
     let mut rows: Vec<_> = rows.collect();
-    // never asked comes before any day
+    // Never checked sorts before any day.
     rows.sort_by_key(|row| (last(row.slot).map(|check| check.day), Reverse(priors.of(row)), row.slot));
     rows.truncate(count);
     rows
@@ -165,13 +166,13 @@ pub struct Priors([u16; PATHS.len()]);
 /// What was found under one path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PathCount {
-    /// Sites that were asked and have any manifest.
+    /// Sites with any manifest from which the path was requested.
     pub asked: u64,
-    /// Those of them that have one here.
+    /// Sites among these that have a manifest at the path.
     pub found: u64,
 }
 
-/// Sites that the assumed priors weigh as much as: a few hundred observations move them, a dozen do not.
+/// The weight of the assumed priors, in sites: a few hundred observations move them, a dozen do not.
 const PRIOR_WEIGHT: u64 = 500;
 
 impl Default for Priors {
@@ -205,7 +206,7 @@ impl Priors {
     }
 }
 
-/// A path that no site has: whoever answers it with a page or a manifest answers everything so.
+/// A path that no site has. A host that answers it with a page or a manifest answers every path so.
 pub fn canary_path(seed: Seed) -> String {
     format!("/.well-known/agentdex-canary-{:08x}.json", seed.below(1 << 32))
 }

@@ -1,17 +1,15 @@
-//! The path table: every path that is asked without a link to it, as data in one place.
+//! The path table: every path that is requested without a link to it.
 //!
-//! The order is that of the assumed priors; slots are places in packed records and never change. What is expected of a
+//! The order is that of the assumed priors. Slots are positions in packed records and never change. The expected kind of
 //! body decides how much of it is read.
 
 use manifest::{Format, closed};
 
-/// Bytes read of an answer that is not 2xx, to keep the connection usable; beyond that it is closed.
+/// Bytes read of a response other than 2xx, so that the connection can be reused. Longer ones close it.
 pub const ERROR_BODY_BYTES_MAX: usize = 16 * 1024;
-/// A manifest above this is read but reported: clients of agents give up on such files.
-pub const MANIFEST_BYTES_ADVISED: usize = 256 * 1024;
 
 closed! {
-    /// What kind of body is expected, which decides how much of it is read.
+    /// The expected kind of a body, which decides how much of it is read.
     BodyKind, "body kind" {
         /// A manifest of any dialect.
         Manifest = "manifest",
@@ -21,7 +19,7 @@ closed! {
         Robots = "robots",
         /// llms.txt.
         LlmsTxt = "llms_txt",
-        /// The homepage: only its links are of interest, and these stand in its head.
+        /// The homepage, of which only the links in its head are read.
         Homepage = "homepage",
         /// Anything else.
         Other = "other",
@@ -35,7 +33,7 @@ impl BodyKind {
         match self {
             Self::Manifest => 4 * 1024 * 1024,
             Self::OpenApi => 16 * 1024 * 1024,
-            Self::Robots => crate::robots::BODY_BYTES_MAX,
+            Self::Robots => 512 * 1024,
             Self::LlmsTxt => 1024 * 1024,
             Self::Homepage => 64 * 1024,
             Self::Other => ERROR_BODY_BYTES_MAX,
@@ -46,15 +44,15 @@ impl BodyKind {
 /// One row of the path table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PlannedPath {
-    /// Its place in packed records of what was asked; never reused for another path.
+    /// Its position in packed records; never reused for another path.
     pub slot: u8,
     /// The path.
     pub path: &'static str,
-    /// What is expected there.
+    /// The expected kind of body.
     pub body: BodyKind,
-    /// Of 10,000 sites that publish anything, how many are assumed to publish here until counts say better.
+    /// Of 10,000 sites that publish anything, how many are assumed to publish at the path, until counts are available.
     pub prior: u16,
-    /// The dialects that claim the path, most usual first; a hint, since only the body tells.
+    /// The dialects that specify the path, most usual first. Only the body decides.
     pub formats: &'static [Format],
 }
 
@@ -68,7 +66,7 @@ const fn row(
     PlannedPath { slot, path, body, prior, formats }
 }
 
-/// Every path that is asked without a link to it.
+/// Every path that is requested without a link to it.
 pub const PATHS: &[PlannedPath] = &[
     row(0, "/.well-known/agent-card.json", 1_900, BodyKind::Manifest, &[Format::A2a, Format::Erc8004]),
     row(

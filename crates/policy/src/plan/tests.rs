@@ -21,7 +21,7 @@ fn slots_are_places_in_the_table_and_paths_are_distinct() {
 }
 
 #[test]
-fn a_first_visit_asks_everything_the_homepage_last() {
+fn a_first_visit_requests_every_path_and_the_homepage_last() {
     let asked = names(&paths(Standing::Unknown, &Priors::default(), |_| None));
     assert_eq!(asked.len(), PATHS.len());
     assert_eq!(asked.first(), Some(&"/.well-known/agent-card.json"));
@@ -44,13 +44,13 @@ fn a_negative_site_is_covered_every_seven_visits() {
 }
 
 #[test]
-fn a_site_with_manifests_is_asked_one_path_that_it_has_not() {
+fn a_site_with_manifests_is_probed_at_one_other_path() {
     let last = |slot| (slot == 0).then_some(LastCheck { class: PathClass::Present, day: 1 });
     assert_eq!(names(&paths(Standing::Positive, &Priors::default(), last)), ["/.well-known/agent.json"]);
 }
 
 #[test]
-fn a_catch_all_host_is_asked_one_path_and_the_homepage() {
+fn a_catch_all_host_is_probed_at_one_path_and_the_homepage() {
     let asked = names(&paths(Standing::CatchAll, &Priors::default(), |_| None));
     assert_eq!(asked, ["/.well-known/agent-card.json", "/"]);
 }

@@ -5,8 +5,10 @@
 
 use std::borrow::Cow;
 
-/// Bytes of robots.txt that are read; RFC 9309 §2.5 demands at least 500 KiB.
-pub const BODY_BYTES_MAX: usize = 512 * 1024;
+use crate::plan::BodyKind;
+
+/// Bytes of robots.txt that are read.
+pub const BODY_BYTES_MAX: usize = BodyKind::Robots.bytes_max();
 
 /// The meaning of a field name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

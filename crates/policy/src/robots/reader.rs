@@ -1,57 +1,50 @@
-//! Reads robots.txt record by record and keeps what concerns one crawler.
+//! Parses robots.txt record by record and keeps what applies to one crawler.
 //!
-//! Groups that name the crawler are combined and hide those of `*`; rules before the first User-agent line apply to
-//! nobody; other fields, Crawl-delay and Sitemap among them, do not end a group (RFC 9309 §2.2.1, §2.2.4). Names are
+//! Groups that name the crawler are combined and hide those of `*`; rules before the first User-agent line apply
+//! to no crawler; other fields, Crawl-delay and Sitemap among them, do not end a group (RFC 9309 §2.2.1, §2.2.4). Names are
 //! compared without a version or further words: `agentdex/1.0 (x)` is agentdex.
 
 use std::time::Duration;
 
-use super::file::{CRAWL_DELAY_MAX, CrawlDelay, RobotsNote, RobotsNoteKind, Rule, RuleKind};
+use super::file::{CRAWL_DELAY_MAX, CrawlDelay, RobotsFile, RobotsNote, RobotsNoteKind};
 use super::line::{self, Field, Record, Spelling};
 use super::pattern::Pattern;
+use super::rule::{Rule, RuleKind, Rules};
 
-/// Notes kept of one file: enough to explain it, whatever it says.
+/// Most notes kept of one file.
 const NOTES_MAX: usize = 50;
-/// URLs kept of Sitemap and of Agentmap lines each.
-const URLS_MAX: usize = 100;
-/// Characters of a line that are shown back.
-const SHOWN_CHARS_MAX: usize = 200;
+/// Most Agentmap lines kept of one file.
+const AGENTMAPS_MAX: usize = 100;
+/// Characters of a value that are reported.
+const TEXT_CHARS_MAX: usize = 200;
 
-/// What a file says to one crawler.
-#[derive(Debug, Clone)]
-pub(super) struct Said {
-    pub(super) rules: Vec<Rule>,
-    pub(super) crawl_delay: Option<CrawlDelay>,
-    pub(super) sitemaps: Vec<String>,
-    pub(super) agentmaps: Vec<String>,
-    pub(super) notes: Vec<RobotsNote>,
+impl RobotsFile {
+    /// Parses a body for the crawler with this product token. Never fails: every parseable line is used (§2.3.1.5).
+    pub fn parse(body: &[u8], product_token: &str) -> Self {
+        let text = line::text(body);
+        let mut reader = Reader::new(product_token);
+        if looks_like_html(&text.bytes) {
+            reader.note(RobotsNoteKind::Html, None, b"");
+        }
+        if text.bytes_cut > 0 {
+            reader.note(RobotsNoteKind::Cut, None, format!("{} bytes", text.bytes_cut).as_bytes());
+        }
+        for record in line::records(&text.bytes) {
+            reader.read(&record);
+        }
+        reader.finish()
+    }
 }
 
-/// Reads a body for the crawler with this product token. Never fails: every parseable line is used (§2.3.1.5).
-pub(super) fn read(body: &[u8], product_token: &str) -> Said {
-    let text = line::text(body);
-    let mut reader = Reader::new(product_token);
-    if looks_like_html(&text.bytes) {
-        reader.note(RobotsNoteKind::Html, None, b"");
-    }
-    if text.bytes_cut > 0 {
-        reader.note(RobotsNoteKind::Cut, None, format!("{} bytes", text.bytes_cut).as_bytes());
-    }
-    for record in line::records(&text.bytes) {
-        reader.read(&record);
-    }
-    reader.finish()
-}
-
-/// What applies to one of the two kinds of group.
+/// The combined groups that name the crawler, or those of `*`.
 #[derive(Debug, Default)]
-struct Collected {
+struct Group {
     present: bool,
     rules: Vec<Rule>,
     delay: Option<CrawlDelay>,
 }
 
-impl Collected {
+impl Group {
     fn delay_at_least(&mut self, delay: Option<CrawlDelay>) {
         self.delay = longer(self.delay, delay);
     }
@@ -61,14 +54,14 @@ fn longer(one: Option<CrawlDelay>, other: Option<CrawlDelay>) -> Option<CrawlDel
     one.into_iter().chain(other).max_by_key(|delay| (delay.wait, std::cmp::Reverse(delay.line)))
 }
 
-/// A page where a file was asked for: it begins with a tag.
+/// Whether an HTML page was served instead of a file: it begins with a tag.
 fn looks_like_html(text: &[u8]) -> bool {
     text.trim_ascii_start().starts_with(b"<")
 }
 
-/// Which groups the lines being read belong to.
+/// Where in the file the reader is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     BeforeGroups,
     InAgents,
     InRules,
@@ -76,15 +69,14 @@ enum Place {
 
 struct Reader<'t> {
     token: &'t str,
-    place: Place,
-    /// Whether the current group names us, and whether it names everyone.
+    position: Position,
+    /// Whether the current group names this crawler, and whether it names `*`.
     names_us: bool,
     names_all: bool,
     group_delay: Option<CrawlDelay>,
     ungrouped_delay: Option<CrawlDelay>,
-    own: Collected,
-    all: Collected,
-    sitemaps: Vec<String>,
+    own: Group,
+    all: Group,
     agentmaps: Vec<String>,
     notes: Vec<RobotsNote>,
 }
@@ -93,14 +85,13 @@ impl<'t> Reader<'t> {
     fn new(token: &'t str) -> Self {
         Self {
             token,
-            place: Place::BeforeGroups,
+            position: Position::BeforeGroups,
             names_us: false,
             names_all: false,
             group_delay: None,
             ungrouped_delay: None,
-            own: Collected::default(),
-            all: Collected::default(),
-            sitemaps: Vec::new(),
+            own: Group::default(),
+            all: Group::default(),
             agentmaps: Vec::new(),
             notes: Vec::new(),
         }
@@ -108,7 +99,7 @@ impl<'t> Reader<'t> {
 
     fn note(&mut self, kind: RobotsNoteKind, line: Option<u32>, value: &[u8]) {
         if self.notes.len() < NOTES_MAX {
-            self.notes.push(RobotsNote { kind, line, text: shown(value) });
+            self.notes.push(RobotsNote { kind, line, text: shortened(value) });
         }
     }
 
@@ -117,21 +108,20 @@ impl<'t> Reader<'t> {
             self.note(RobotsNoteKind::Misspelt, Some(record.line), record.value);
         }
         match record.field {
-            Field::UserAgent => self.read_agent(record.value),
-            Field::Allow => self.read_rule(record, RuleKind::Allow),
-            Field::Disallow => self.read_rule(record, RuleKind::Disallow),
-            Field::CrawlDelay => self.read_delay(record),
-            Field::Sitemap => push_url(&mut self.sitemaps, record.value),
-            Field::Agentmap => push_url(&mut self.agentmaps, record.value),
+            Field::UserAgent => self.parse_agent(record.value),
+            Field::Allow => self.parse_rule(record, RuleKind::Allow),
+            Field::Disallow => self.parse_rule(record, RuleKind::Disallow),
+            Field::CrawlDelay => self.parse_delay(record),
+            Field::Agentmap => self.parse_agentmap(record.value),
             Field::ContentSignal => self.note(RobotsNoteKind::ContentSignal, Some(record.line), record.value),
-            Field::Unknown => {}
+            Field::Sitemap | Field::Unknown => {}
         }
     }
 
-    fn read_agent(&mut self, value: &[u8]) {
-        if self.place != Place::InAgents {
+    fn parse_agent(&mut self, value: &[u8]) {
+        if self.position != Position::InAgents {
             self.close_group();
-            self.place = Place::InAgents;
+            self.position = Position::InAgents;
         }
         let word = value.split(|byte| byte.is_ascii_whitespace() || *byte == b'/').next().unwrap_or_default();
         if word == b"*" {
@@ -143,23 +133,23 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn read_rule(&mut self, record: &Record<'_>, kind: RuleKind) {
-        if self.place == Place::BeforeGroups {
+    fn parse_rule(&mut self, record: &Record<'_>, kind: RuleKind) {
+        if self.position == Position::BeforeGroups {
             self.note(RobotsNoteKind::Ungrouped, Some(record.line), record.value);
             return;
         }
-        self.place = Place::InRules;
-        let concerns_us = self.names_us || self.names_all;
-        if record.value.is_empty() || !concerns_us {
+        self.position = Position::InRules;
+        let applies = self.names_us || self.names_all;
+        if record.value.is_empty() || !applies {
             return; // an empty rule matches nothing
         }
         let mut pattern = Pattern::parse(record.value);
         if kind == RuleKind::Disallow && !pattern.as_str().starts_with(['/', '*']) {
-            // Such a rule could match nothing; whoever wrote it meant to forbid something.
+            // As written the rule matches nothing, but its author meant to forbid something.
             self.note(RobotsNoteKind::NoSlash, Some(record.line), record.value);
             pattern = pattern.rooted();
         }
-        let rule = Rule { kind, pattern, line: record.line, written: shown(record.value).into() };
+        let rule = Rule { kind, pattern, line: record.line, written: shortened(record.value).into() };
         if self.names_us {
             self.own.rules.push(rule.clone());
         }
@@ -168,8 +158,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn read_delay(&mut self, record: &Record<'_>) {
-        let wait = match read_seconds(record.value) {
+    fn parse_delay(&mut self, record: &Record<'_>) {
+        let wait = match parse_seconds(record.value) {
             Seconds::Usable(wait) => wait,
             Seconds::Clamped => {
                 self.note(RobotsNoteKind::CrawlDelayClamped, Some(record.line), record.value);
@@ -181,10 +171,19 @@ impl<'t> Reader<'t> {
             }
         };
         let delay = Some(CrawlDelay { wait, line: record.line });
-        if self.place == Place::BeforeGroups {
+        if self.position == Position::BeforeGroups {
             self.ungrouped_delay = longer(self.ungrouped_delay, delay);
         } else {
             self.group_delay = longer(self.group_delay, delay);
+        }
+    }
+
+    fn parse_agentmap(&mut self, value: &[u8]) {
+        if self.agentmaps.len() < AGENTMAPS_MAX
+            && let Ok(url) = std::str::from_utf8(value)
+            && !url.is_empty()
+        {
+            self.agentmaps.push(url.to_owned());
         }
     }
 
@@ -200,14 +199,13 @@ impl<'t> Reader<'t> {
         self.names_all = false;
     }
 
-    fn finish(mut self) -> Said {
+    fn finish(mut self) -> RobotsFile {
         self.close_group();
         let chosen = if self.own.present { self.own } else { self.all };
-        Said {
-            rules: chosen.rules,
-            // One at the top of the file, before any group, is meant for everyone.
+        RobotsFile {
+            rules: Rules::new(chosen.rules),
+            // A Crawl-delay before any group is meant for every crawler.
             crawl_delay: chosen.delay.or(self.ungrouped_delay),
-            sitemaps: self.sitemaps,
             agentmaps: self.agentmaps,
             notes: self.notes,
         }
@@ -222,8 +220,8 @@ enum Seconds {
     Garbled,
 }
 
-/// Reads seconds, with a fraction if there is one; a unit behind the number is tolerated.
-fn read_seconds(value: &[u8]) -> Seconds {
+/// Parses seconds with an optional fraction. A unit after the number is ignored.
+fn parse_seconds(value: &[u8]) -> Seconds {
     let text = String::from_utf8_lossy(value);
     let number = text.parse::<f64>().ok().or_else(|| {
         let digits: String =
@@ -239,15 +237,6 @@ fn read_seconds(value: &[u8]) -> Seconds {
     }
 }
 
-fn push_url(urls: &mut Vec<String>, value: &[u8]) {
-    if urls.len() < URLS_MAX
-        && let Ok(text) = std::str::from_utf8(value)
-        && !text.is_empty()
-    {
-        urls.push(text.to_owned());
-    }
-}
-
-fn shown(value: &[u8]) -> String {
-    String::from_utf8_lossy(value).chars().filter(|c| !c.is_control()).take(SHOWN_CHARS_MAX).collect()
+fn shortened(value: &[u8]) -> String {
+    String::from_utf8_lossy(value).chars().filter(|c| !c.is_control()).take(TEXT_CHARS_MAX).collect()
 }

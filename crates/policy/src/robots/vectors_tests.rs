@@ -1,13 +1,13 @@
-//! The situations of google/robotstxt's own tests, as tables of ours: a file, whom it is read for, a path, the verdict.
+//! The cases of google/robotstxt's own tests, as tables: a file, a product token, a path, the decision.
 //!
-//! Rows that google/robotstxt answers otherwise stand in a table of their own; docs/POLITENESS.md says why.
+//! Cases that google/robotstxt decides otherwise have a table of their own; docs/POLITENESS.md gives the reasons.
 
 use super::line::records;
 use super::*;
 
 /// Whether a file allows a path to a crawler of this name.
 fn allows(body: &[u8], token: &str, path: &str) -> bool {
-    matches!(RobotsFile::parse(body, token).decide(path), FileDecision::Allowed(_))
+    RobotsFile::parse(body, token).decide(path).is_allowed()
 }
 
 #[track_caller]
@@ -70,7 +70,7 @@ fn groups_of_several_crawlers() {
 }
 
 #[test]
-fn whom_a_group_is_for() {
+fn groups_match_the_product_token() {
     for name in ["WALKER ON FOOT", "walker on foot", "WaLkEr oN fOoT"] {
         let body = format!("User-agent: {name}\nAllow: /in/\nDisallow: /\n");
         for token in ["walker", "Walker", "WALKER"] {
@@ -91,7 +91,7 @@ fn whom_a_group_is_for() {
 
 /// Our own name is one that other parsers would obey too: letters, underscores and hyphens alone (§2.2.1).
 #[test]
-fn our_name_is_a_valid_one() {
+fn the_product_token_is_valid() {
     assert!(PRODUCT_TOKEN.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-')));
 }
 
@@ -192,23 +192,23 @@ fn line_ends_are_counted_and_marks_skipped() {
 }
 
 #[test]
-fn sitemaps_stand_anywhere() {
+fn agentmaps_stand_anywhere() {
     let groups = "User-Agent: one\nAllow: /a\nUser-Agent: two\n\n\n";
-    let map = "Sitemap: https://a.example/sitemap.xml\n";
+    let map = "Agentmap: https://a.example/ard.json\n";
     for body in [format!("{groups}{map}"), format!("{map}{groups}")] {
         let file = RobotsFile::parse(body.as_bytes(), "walker");
-        assert_eq!(file.sitemaps(), ["https://a.example/sitemap.xml"]);
+        assert_eq!(file.agentmaps(), ["https://a.example/ard.json"]);
     }
 }
 
 /// Where we answer otherwise than google/robotstxt: the last column is its answer.
 #[test]
-fn what_google_answers_otherwise() {
+fn differences_from_google_robotstxt() {
     let cut = "b".repeat(2_083 * 8);
     let long = format!("disallow: /a/{cut}/c\n");
     let beyond_its_cut = format!("/a/{cut}/d");
     let rows: [(&str, &str, bool, bool); 5] = [
-        // RFC 9309 §2.2.2 compares octets that need no escape as they are, on both sides
+        // RFC 9309 §2.2.2 compares bytes that need no escape as they are, on both sides
         ("disallow: /\nallow: /a/%62%61%7A\n", "/a/baz", true, false),
         // a path is escaped before it is compared, whoever asks
         ("disallow: /\nallow: /a/ツ\n", "/a/ツ", true, false),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use chrono::DateTime;
 use manifest::{Discovery, ManifestId, SiteName};
-use policy::schedule::first_visit_at;
+use policy::schedule::{HINT_INTERVAL, first_visit_at};
 
 use super::link::{self, Asked};
 use super::{Connection, block, rest, sites_put, unhex};
@@ -14,8 +14,6 @@ use crate::model::{Seed, SeedOrigin, SeedsAdded};
 use crate::pack::{NEVER_MS, UNPLANNED_MS, hex, json, millis, names};
 use crate::rest::{self as at_rest, SiteAtRest};
 
-/// A link from another site makes a site due at most once in this time.
-const HINT_INTERVAL_MS: i64 = 24 * 60 * 60 * 1_000;
 /// What a batch asks of one site: its class, its hosts, each with whether a list names it.
 #[derive(Default)]
 struct AskedOf<'a> {
@@ -297,7 +295,7 @@ async fn due_once_a_day(connection: &mut Connection, sites: &str, now_ms: i64) -
     )
     .bind(sites)
     .bind(now_ms)
-    .bind(now_ms - HINT_INTERVAL_MS)
+    .bind(now_ms - HINT_INTERVAL.num_milliseconds())
     .fetch_all(&mut *connection)
     .await?;
     due_now(connection, &names(hinted.iter().map(String::as_str))?, now_ms).await

@@ -1,0 +1,118 @@
+//! What robots.txt means for one request, and why.
+
+use std::fmt;
+
+use manifest::closed;
+
+use crate::outcome::FetchOutcome;
+
+closed! {
+    /// Why a verdict is `denied` or `unreachable`.
+    RobotsCause, "robots cause" {
+        /// 401.
+        Unauthorized = "unauthorized",
+        /// 403.
+        Forbidden = "forbidden",
+        /// 451.
+        Legal = "legal",
+        /// More than five redirects.
+        TooManyRedirects = "too_many_redirects",
+        /// A redirect to a URL that was already requested.
+        RedirectLoop = "redirect_loop",
+        /// A redirect that is not followed: to http, an IP address, another port, another host's other file.
+        RedirectRefused = "redirect_refused",
+        /// 429 or 503.
+        RateLimited = "rate_limited",
+        /// Any other 5xx.
+        ServerError = "server_error",
+        /// A status outside the classes of RFC 9110.
+        UnexpectedStatus = "unexpected_status",
+        /// The name could not be resolved.
+        DnsFailed = "dns_failed",
+        /// No connection.
+        ConnectFailed = "connect_failed",
+        /// The handshake failed, or the certificate is not valid.
+        TlsFailed = "tls_failed",
+        /// A phase took longer than its limit.
+        Timeout = "timeout",
+        /// The name resolves to an address that is refused.
+        AddressRefused = "address_refused",
+        /// Not HTTP, or cut short.
+        ProtocolError = "protocol_error",
+        /// A content encoding that is refused.
+        BadEncoding = "bad_encoding",
+        /// No request could be made within the budget.
+        OverBudget = "over_budget",
+        /// A redirect to another site, which is not followed.
+        RedirectsToOtherSite = "redirects_to_other_site",
+        /// A bot wall answered, with whatever status.
+        BotWall = "bot_wall",
+        /// 206 or 226: not the whole file.
+        PartialAnswer = "partial_answer",
+        /// A 2xx whose body was not read.
+        BodyNotRead = "body_not_read",
+    }
+}
+
+/// The rule that decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleLine {
+    /// Counted from 1.
+    pub line: u32,
+    /// The rule as written: `Disallow: /private`.
+    pub text: String,
+}
+
+impl fmt::Display for RuleLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.text)
+    }
+}
+
+/// What robots.txt means for one request.
+///
+/// Records keep the text of a decision. Old ones may hold a text that is no longer produced, such as "disallowed, since
+/// two readings of robots.txt disagree".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RobotsDecision {
+    /// Allowed by this rule, or because no rule matches.
+    Allowed(Option<RuleLine>),
+    /// Allowed: the site has no robots.txt.
+    NoFile,
+    /// Disallowed by this rule; by the whole file where it could not be parsed.
+    Disallowed(Option<RuleLine>),
+    /// Disallowed: the server denies access to robots.txt.
+    Denied(RobotsCause),
+    /// Disallowed: robots.txt could not be read.
+    Unreachable(RobotsCause),
+}
+
+impl RobotsDecision {
+    /// Whether the request may be sent.
+    pub const fn is_allowed(&self) -> bool {
+        matches!(self, Self::Allowed(_) | Self::NoFile)
+    }
+
+    /// The outcome of a path that is not fetched for this reason; `None` when it may be fetched.
+    pub const fn outcome(&self) -> Option<FetchOutcome> {
+        match self {
+            Self::Allowed(_) | Self::NoFile => None,
+            Self::Disallowed(_) | Self::Denied(_) => Some(FetchOutcome::RobotsDenied),
+            Self::Unreachable(_) => Some(FetchOutcome::RobotsUnreachable),
+        }
+    }
+}
+
+impl fmt::Display for RobotsDecision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Allowed(Some(rule)) => write!(f, "allowed by {rule}"),
+            Self::Allowed(None) => f.write_str("allowed, no rule matches"),
+            Self::NoFile => f.write_str("allowed, there is no robots.txt"),
+            Self::Disallowed(Some(rule)) => write!(f, "disallowed by {rule}"),
+            Self::Disallowed(None) => f.write_str("disallowed, since robots.txt cannot be parsed"),
+            Self::Denied(cause) => write!(f, "disallowed, since robots.txt is refused to us ({cause})"),
+            Self::Unreachable(cause) => write!(f, "disallowed, since robots.txt could not be read ({cause})"),
+        }
+    }
+}

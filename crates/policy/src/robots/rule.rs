@@ -1,0 +1,106 @@
+//! The rules that apply to one crawler, matched by `texting_robots`.
+//!
+//! That crate matches and ranks rules as RFC 9309 §2.2.2 says, but compares percent-encodings as written, compiles a
+//! regular expression for each rule with `$` (10 KiB each), and does not tell which rule decided. Here rules and paths
+//! are compared in normal form, the end of a path is a character of its own, and the deciding rule is found by halving.
+
+use std::cmp::Reverse;
+
+use texting_robots::Robot;
+
+use super::decision::{RobotsDecision, RuleLine};
+use super::pattern::{NormalPath, Pattern};
+
+/// Rules that are matched at once while the deciding one is searched for, which bounds the memory that takes.
+const BATCH_RULES: usize = 64;
+
+/// The field of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RuleKind {
+    Allow,
+    Disallow,
+}
+
+impl RuleKind {
+    const fn field(self) -> &'static str {
+        match self {
+            Self::Allow => "Allow",
+            Self::Disallow => "Disallow",
+        }
+    }
+}
+
+/// One Allow or Disallow line.
+#[derive(Debug, Clone)]
+pub(super) struct Rule {
+    pub(super) kind: RuleKind,
+    pub(super) pattern: Pattern,
+    pub(super) line: u32,
+    pub(super) written: Box<str>,
+}
+
+impl Rule {
+    fn line(&self) -> RuleLine {
+        RuleLine { line: self.line, text: format!("{}: {}", self.kind.field(), self.written) }
+    }
+}
+
+/// Rules that apply together.
+#[derive(Debug)]
+pub(super) struct Rules {
+    /// Longest pattern first.
+    allows: Vec<Rule>,
+    disallows: Vec<Rule>,
+    /// `None` if the rules cannot be parsed, which forbids everything.
+    robot: Option<Robot>,
+}
+
+impl Rules {
+    pub(super) fn new(mut rules: Vec<Rule>) -> Self {
+        let robot = robot(rules.iter().map(|rule| (rule.kind, &rule.pattern)));
+        rules.sort_by_key(|rule| Reverse(rule.pattern.bytes()));
+        let (allows, disallows) = rules.into_iter().partition(|rule| rule.kind == RuleKind::Allow);
+        Self { allows, disallows, robot }
+    }
+
+    pub(super) const fn count(&self) -> usize {
+        self.allows.len() + self.disallows.len()
+    }
+
+    pub(super) fn pattern_bytes(&self) -> usize {
+        self.allows.iter().chain(&self.disallows).map(|rule| rule.pattern.bytes()).sum()
+    }
+
+    /// Decides on a path, and names the rule that decided.
+    pub(super) fn decide(&self, path: &NormalPath) -> RobotsDecision {
+        if self.robot.as_ref().is_some_and(|robot| robot.allowed(path.as_str())) {
+            RobotsDecision::Allowed(longest_match(&self.allows, path).map(Rule::line))
+        } else {
+            RobotsDecision::Disallowed(longest_match(&self.disallows, path).map(Rule::line))
+        }
+    }
+}
+
+/// The first rule that matches: the first batch with a match, halved until one rule is left.
+fn longest_match<'r>(rules: &'r [Rule], path: &NormalPath) -> Option<&'r Rule> {
+    let mut batch = rules.chunks(BATCH_RULES).find(|batch| any_matches(batch, path))?;
+    while batch.len() > 1 {
+        let (first, second) = batch.split_at(batch.len() / 2);
+        batch = if any_matches(first, path) { first } else { second };
+    }
+    batch.first()
+}
+
+fn any_matches(rules: &[Rule], path: &NormalPath) -> bool {
+    let as_disallow = rules.iter().map(|rule| (RuleKind::Disallow, &rule.pattern));
+    robot(as_disallow).is_some_and(|robot| !robot.allowed(path.as_str()))
+}
+
+/// Rules before any User-agent line apply to every crawler by the reading of `texting_robots`.
+fn robot<'r>(rules: impl Iterator<Item = (RuleKind, &'r Pattern)>) -> Option<Robot> {
+    let mut text = String::new();
+    for (kind, pattern) in rules {
+        text.extend([kind.field(), ":", pattern.as_str(), "\n"]);
+    }
+    Robot::new("*", text.as_bytes()).ok()
+}

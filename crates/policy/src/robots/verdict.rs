@@ -1,0 +1,246 @@
+//! The verdict on a robots.txt, from the answer to the request for it.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use http::HeaderMap;
+
+use super::decision::{RobotsCause, RobotsDecision};
+use super::file::{CrawlDelay, RobotsFile};
+use crate::outcome::{BLOCKS_MAX, FetchOutcome, RobotsKind, VisitEnd, wall_of};
+use crate::redirect::RedirectRefusal;
+use crate::retry::Ladder;
+use crate::time::{DAY, HOUR, later};
+
+/// Bytes of a file, or of its rules, up to which an async task may parse the file or decide on a path itself. Both take a few
+/// megabytes and milliseconds then, whatever the file says. A few per cent of real files are longer.
+pub const SHORT_BYTES_MAX: usize = 16 * 1024;
+/// Shortest time for which a copy is used, whatever its max-age says, so that a visit fetches it once.
+const COPY_AGE_MIN: Duration = HOUR;
+/// Longest time for which a copy is used (RFC 9309 §2.4).
+const COPY_AGE_MAX: Duration = DAY;
+
+/// The result of a request for robots.txt, after redirects.
+#[derive(Debug, Clone, Copy)]
+pub enum RobotsAnswer<'a> {
+    /// A final answer, neither a redirect nor a 304.
+    Answered {
+        /// The HTTP status.
+        status: u16,
+        /// The decoded body, which may be cut at its cap. `None`: it was not read.
+        body: Option<&'a [u8]>,
+    },
+    /// A bot wall, recognised by its headers.
+    Wall,
+    /// A redirect that is not followed.
+    Redirect(RedirectRefusal),
+    /// A redirect to another site, which is not followed either.
+    OtherSite,
+    /// No answer.
+    Failed(FetchOutcome),
+}
+
+impl<'a> RobotsAnswer<'a> {
+    /// A final answer, by its status, its headers, and its body if that was read.
+    pub fn answered(status: u16, headers: &HeaderMap, body: Option<&'a [u8]>) -> Self {
+        if wall_of(headers).is_some() { Self::Wall } else { Self::Answered { status, body } }
+    }
+}
+
+/// The verdict on the robots.txt of one scheme, host and port; never shared with another.
+#[derive(Debug)]
+pub enum RobotsVerdict {
+    /// A file; its rules decide.
+    Rules(RobotsFile),
+    /// No file: everything is allowed.
+    NoFile {
+        /// The 4xx.
+        status: u16,
+    },
+    /// Access denied: nothing is allowed.
+    Denied(RobotsCause),
+    /// Not readable: nothing is allowed.
+    Unreachable(RobotsCause),
+}
+
+impl RobotsVerdict {
+    /// The verdict for the crawler with this product token.
+    pub fn of(answer: RobotsAnswer<'_>, product_token: &str) -> Self {
+        match answer {
+            RobotsAnswer::Answered { status, body } => Self::of_status(status, body, product_token),
+            RobotsAnswer::Redirect(RedirectRefusal::TooManyHops) => {
+                Self::Denied(RobotsCause::TooManyRedirects)
+            }
+            RobotsAnswer::Redirect(RedirectRefusal::Loop) => Self::Denied(RobotsCause::RedirectLoop),
+            RobotsAnswer::Redirect(_) => Self::Denied(RobotsCause::RedirectRefused),
+            RobotsAnswer::OtherSite => Self::Unreachable(RobotsCause::RedirectsToOtherSite),
+            RobotsAnswer::Wall => Self::Unreachable(RobotsCause::BotWall),
+            RobotsAnswer::Failed(outcome) => Self::Unreachable(cause_of(outcome)),
+        }
+    }
+
+    /// The verdict after this many bot walls in a row, this answer included. From the third on a wall counts as a denial.
+    /// Verdicts with another cause stay as they are.
+    #[must_use]
+    pub fn after_walls(self, walls_in_row: u32) -> Self {
+        match self {
+            Self::Unreachable(RobotsCause::BotWall) if walls_in_row >= BLOCKS_MAX => {
+                Self::Denied(RobotsCause::BotWall)
+            }
+            verdict => verdict,
+        }
+    }
+
+    fn of_status(status: u16, body: Option<&[u8]>, product_token: &str) -> Self {
+        match status {
+            206 | 226 => Self::Unreachable(RobotsCause::PartialAnswer),
+            200..=299 => body.map_or(Self::Unreachable(RobotsCause::BodyNotRead), |body| {
+                Self::Rules(RobotsFile::parse(body, product_token))
+            }),
+            401 => Self::Denied(RobotsCause::Unauthorized),
+            403 => Self::Denied(RobotsCause::Forbidden),
+            451 => Self::Denied(RobotsCause::Legal),
+            429 | 503 => Self::Unreachable(RobotsCause::RateLimited),
+            400..=499 => Self::NoFile { status },
+            500..=599 => Self::Unreachable(RobotsCause::ServerError),
+            _ => Self::Unreachable(RobotsCause::UnexpectedStatus),
+        }
+    }
+
+    /// The verdict of a stored copy. A record that lacks what its kind needs is treated as unreachable.
+    pub fn restore(stored: StoredVerdict<'_>, product_token: &str) -> Self {
+        let cause = stored.cause.unwrap_or(RobotsCause::ProtocolError);
+        match (stored.kind, stored.body) {
+            (RobotsKind::Rules, Some(body)) => Self::Rules(RobotsFile::parse(body, product_token)),
+            (RobotsKind::NoFile, _) => Self::NoFile { status: stored.status.unwrap_or(404) },
+            (RobotsKind::Denied, _) => Self::Denied(cause),
+            (RobotsKind::Unreachable | RobotsKind::Rules, _) => Self::Unreachable(cause),
+        }
+    }
+
+    /// The kind of the verdict, as it is stored.
+    pub const fn kind(&self) -> RobotsKind {
+        match self {
+            Self::Rules(_) => RobotsKind::Rules,
+            Self::NoFile { .. } => RobotsKind::NoFile,
+            Self::Denied(_) => RobotsKind::Denied,
+            Self::Unreachable(_) => RobotsKind::Unreachable,
+        }
+    }
+
+    /// Why it is denied or unreachable; `None` for the other kinds.
+    pub const fn cause(&self) -> Option<RobotsCause> {
+        match self {
+            Self::Denied(cause) | Self::Unreachable(cause) => Some(*cause),
+            Self::Rules(_) | Self::NoFile { .. } => None,
+        }
+    }
+
+    /// The file, if there is one.
+    pub const fn file(&self) -> Option<&RobotsFile> {
+        match self {
+            Self::Rules(file) => Some(file),
+            _ => None,
+        }
+    }
+
+    /// The delay between two requests that the file asks for.
+    pub const fn crawl_delay(&self) -> Option<CrawlDelay> {
+        match self {
+            Self::Rules(file) => file.crawl_delay(),
+            _ => None,
+        }
+    }
+
+    /// Decides on the path and query of a request to the authority this verdict belongs to.
+    pub fn decide(&self, path_and_query: &str) -> RobotsDecision {
+        match self {
+            Self::Rules(file) => file.decide(path_and_query),
+            Self::NoFile { .. } => RobotsDecision::NoFile,
+            Self::Denied(cause) => RobotsDecision::Denied(*cause),
+            Self::Unreachable(cause) => RobotsDecision::Unreachable(*cause),
+        }
+    }
+
+    /// Until when the verdict is used without a new request. `max_age` is the rest of the freshness lifetime;
+    /// `failures_in_row` counts unreachable answers, this one included.
+    pub fn expires_at(
+        &self,
+        fetched_at: DateTime<Utc>,
+        max_age: Option<Duration>,
+        failures_in_row: u32,
+    ) -> DateTime<Utc> {
+        let age = match self {
+            Self::Unreachable(_) => Ladder::ROBOTS.wait(failures_in_row),
+            Self::Denied(_) => COPY_AGE_MAX,
+            Self::Rules(_) | Self::NoFile { .. } => {
+                max_age.unwrap_or(COPY_AGE_MAX).clamp(COPY_AGE_MIN, COPY_AGE_MAX)
+            }
+        };
+        later(fetched_at, age)
+    }
+
+    /// How a visit ends when nothing may be fetched.
+    pub const fn visit_end(&self) -> VisitEnd {
+        match self.cause() {
+            Some(RobotsCause::RateLimited) => VisitEnd::RateLimited,
+            Some(RobotsCause::DnsFailed) => VisitEnd::DnsFailed,
+            Some(RobotsCause::ConnectFailed) => VisitEnd::Unreachable,
+            Some(RobotsCause::TlsFailed) => VisitEnd::TlsFailed,
+            Some(RobotsCause::AddressRefused) => VisitEnd::AddressRefused,
+            Some(RobotsCause::OverBudget) => VisitEnd::OverBudget,
+            _ => match self {
+                Self::Unreachable(_) => VisitEnd::RobotsUnreachable,
+                _ => VisitEnd::RobotsDenied,
+            },
+        }
+    }
+}
+
+/// A verdict as it is stored between visits.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredVerdict<'a> {
+    /// The kind.
+    pub kind: RobotsKind,
+    /// The cause, for denied and unreachable.
+    pub cause: Option<RobotsCause>,
+    /// The HTTP status, where there was one.
+    pub status: Option<u16>,
+    /// The file.
+    pub body: Option<&'a [u8]>,
+}
+
+/// How a stored copy may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CopyUse {
+    /// It decides without a new request.
+    Current,
+    /// It must be fetched again before anything else; until then it can only forbid.
+    DenyOnly,
+}
+
+impl CopyUse {
+    /// How a copy with this expiry may be used at `now`.
+    pub fn at(expires_at: DateTime<Utc>, now: DateTime<Utc>) -> Self {
+        if now < expires_at { Self::Current } else { Self::DenyOnly }
+    }
+}
+
+fn cause_of(outcome: FetchOutcome) -> RobotsCause {
+    match outcome {
+        FetchOutcome::DnsFailed => RobotsCause::DnsFailed,
+        FetchOutcome::ConnectFailed => RobotsCause::ConnectFailed,
+        FetchOutcome::TlsFailed => RobotsCause::TlsFailed,
+        FetchOutcome::Timeout => RobotsCause::Timeout,
+        FetchOutcome::AddressRefused => RobotsCause::AddressRefused,
+        FetchOutcome::BadEncoding => RobotsCause::BadEncoding,
+        FetchOutcome::OverBudget => RobotsCause::OverBudget,
+        FetchOutcome::RateLimited => RobotsCause::RateLimited,
+        FetchOutcome::ServerError => RobotsCause::ServerError,
+        FetchOutcome::RedirectLoop => RobotsCause::RedirectLoop,
+        FetchOutcome::RedirectRefused => RobotsCause::RedirectRefused,
+        FetchOutcome::RedirectedAway => RobotsCause::RedirectsToOtherSite,
+        FetchOutcome::Blocked => RobotsCause::BotWall,
+        _ => RobotsCause::ProtocolError,
+    }
+}

@@ -1,0 +1,112 @@
+//! The flags that every program shares, and what they mean together with the file.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::SettingsError;
+use crate::log::{LogFormat, LogLevel};
+use crate::secret::secret;
+
+const DATA_DIR_DEFAULT: &str = "./agentdex-data";
+
+/// Flags of every agentdex program.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Shared options")]
+pub struct SharedFlags {
+    /// Directory of the database, the index and everything else that is stored [default: ./agentdex-data]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Database, as `postgres://user:password@host/name` or `sqlite:PATH` [default: SQLite in the data directory]
+    #[arg(long, global = true, value_name = "URL", env = "DATABASE_URL", hide_env_values = true)]
+    pub database_url: Option<String>,
+    /// TOML file with the same settings; AGENTDEX_… variables override it, and flags override both
+    #[arg(long, global = true, value_name = "FILE", env = "AGENTDEX_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Format of the log on stderr [default: text]
+    #[arg(long, global = true, value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
+    /// Log errors only, and show no progress
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Log more; twice for even more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+impl SharedFlags {
+    /// The names of the fields, by which `clap` knows the flags.
+    pub const NAMES: &[&str] = &["data_dir", "database_url", "config", "log_format", "quiet", "verbose"];
+
+    /// The data directory; `in_file` is that of the file.
+    pub fn data_dir(&self, in_file: Option<PathBuf>) -> PathBuf {
+        self.data_dir.clone().or(in_file).unwrap_or_else(|| DATA_DIR_DEFAULT.into())
+    }
+
+    /// The URL of the database, if one is set. `in_file` is `database_url` of the file, and `url_file` its
+    /// `database_url_file`, which takes precedence.
+    pub fn database_url(
+        &self,
+        in_file: Option<String>,
+        url_file: Option<&Path>,
+    ) -> Result<Option<String>, SettingsError> {
+        let url = match (&self.database_url, url_file) {
+            (Some(url), _) => Some(url.clone()),
+            (None, Some(path)) => Some(secret("database_url_file", path)?),
+            (None, None) => in_file,
+        };
+        Ok(url.filter(|url| !url.is_empty()))
+    }
+
+    /// The log level. `default` holds where neither a flag nor the file sets one; each `-v` raises it by a step.
+    pub fn log_level(&self, in_file: Option<LogLevel>, default: LogLevel) -> LogLevel {
+        match (self.quiet, self.verbose) {
+            (true, _) => LogLevel::Error,
+            (false, 0) => in_file.unwrap_or(default),
+            (false, 1) => default.next(),
+            (false, _) => default.next().next(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_raise_and_lower_the_log_level() {
+        let level = |quiet, verbose, in_file| {
+            SharedFlags { quiet, verbose, ..SharedFlags::default() }.log_level(in_file, LogLevel::Warn)
+        };
+        assert_eq!(level(false, 0, None), LogLevel::Warn);
+        assert_eq!(level(false, 0, Some(LogLevel::Trace)), LogLevel::Trace);
+        assert_eq!(level(true, 0, Some(LogLevel::Trace)), LogLevel::Error);
+        assert_eq!(level(false, 1, None), LogLevel::Info);
+        assert_eq!([level(false, 2, None), level(false, 9, None)], [LogLevel::Debug; 2]);
+        let reader = SharedFlags { verbose: 2, ..SharedFlags::default() };
+        assert_eq!(reader.log_level(None, LogLevel::Info), LogLevel::Trace);
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_secret_file_and_that_over_the_key() {
+        let dir = tempfile::tempdir().unwrap();
+        let secret = dir.path().join("url");
+        std::fs::write(&secret, "postgres://from-file/db\n").unwrap();
+        let flag = SharedFlags { database_url: Some("postgres://flag/db".into()), ..SharedFlags::default() };
+        let none = SharedFlags::default();
+        let url = |flags: &SharedFlags, key: Option<&str>, file| {
+            flags.database_url(key.map(str::to_owned), file).unwrap()
+        };
+        assert_eq!(url(&flag, Some("key"), Some(&secret)).as_deref(), Some("postgres://flag/db"));
+        assert_eq!(url(&none, Some("key"), Some(&secret)).as_deref(), Some("postgres://from-file/db"));
+        assert_eq!(url(&none, Some("key"), None).as_deref(), Some("key"));
+        assert_eq!(url(&none, Some(""), None), None);
+    }
+
+    #[test]
+    fn the_names_are_those_of_the_flags() {
+        let command = SharedFlags::augment_args(clap::Command::new("test"));
+        let names: Vec<&str> = command.get_arguments().map(|flag| flag.get_id().as_str()).collect();
+        assert_eq!(names, SharedFlags::NAMES);
+    }
+}

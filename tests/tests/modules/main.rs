@@ -1,0 +1,224 @@
+//! The layers inside each crate: no circles between modules, no page that imports a route, no public function or constant
+//! that no other crate uses.
+//!
+//! Each exception has a reason, and fails once it is no longer needed.
+
+mod graph;
+mod source;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use graph::{Graph, circles, edges_within};
+use source::{Crate, Segments};
+
+/// Files that may depend on each other in a circle: a folder and its parts, documents inside documents.
+const CIRCLE_FILES_MAX: usize = 10;
+
+/// Crates by folder.
+const CRATES: [&str; 11] = [
+    "api",
+    "crates/agentdex",
+    "crates/embedder",
+    "crates/manifest",
+    "crates/policy",
+    "crates/runtime",
+    "crates/settings",
+    "crates/store",
+    "crates/testweb",
+    "crawler",
+    "indexer",
+];
+
+/// Crates whose public functions and constants other crates use.
+const LIBRARIES: [&str; 4] = ["crates/manifest", "crates/policy", "crates/settings", "crates/store"];
+
+/// Circles between the top-level modules of a crate.
+const MODULE_CIRCLES: [(&str, &[&str], &str); 4] = [
+    (
+        "api",
+        &[
+            "admin",
+            "app",
+            "ard",
+            "dashboard",
+            "guard",
+            "manifests",
+            "mcp",
+            "middleware",
+            "offer",
+            "openapi",
+            "origin",
+            "routes",
+            "self_description",
+            "server",
+            "validation",
+        ],
+        "queries stand among the routes, and the state names the types of their answers",
+    ),
+    (
+        "api",
+        &["client", "config", "limits", "names", "problem"],
+        "the limits name the client, and the client is found by the configuration",
+    ),
+    (
+        "crates/manifest",
+        &["budget", "detect", "draft", "format", "identity", "read", "reference", "served"],
+        "documents inside documents, and types that stand above the readers that use them",
+    ),
+    (
+        "crawler",
+        &["config", "daemon", "fleet", "harvest", "run", "seeding", "visit"],
+        "the configuration names the schedules of the daemon, and a visit its configuration",
+    ),
+];
+
+/// Circles of more than [`CIRCLE_FILES_MAX`] files: the crate, and how many files they may have.
+const FILE_CIRCLES: [(&str, usize, &str); 4] = [
+    ("api", 77, "as for its modules"),
+    ("crates/manifest", 67, "as for its modules"),
+    ("crawler", 11, "as for its modules"),
+    ("indexer", 18, "the columns of a segment, the filters and the candidates name each other"),
+];
+
+/// Pages that import a route.
+const PAGES_WITH_ROUTES: [&str; 9] =
+    ["capability", "crawl", "diff", "search", "semantic_types", "site", "sites", "stats", "validate"];
+const PAGES_REASON: &str = "the answers that the page renders stand among the routes";
+
+/// Public functions and constants that no other crate names.
+const UNUSED: [(&str, &[&str], &str); 2] = [
+    (
+        "crates/manifest",
+        &[
+            "catalogue",
+            "catalogue_markdown",
+            "types_markdown",
+            "CATALOG_MEDIA_TYPE",
+            "is_urn_air",
+            "is_registry",
+            "is_core",
+            "from_option",
+            "MANIFEST_BYTES_ADVISED",
+            "known_types",
+        ],
+        "an example prints the catalogue for docs/FORMATS.md; the others are used in the crate",
+    ),
+    (
+        "crates/store",
+        &["feed_sequence", "leases_end", "due_now"],
+        "the contract tests and the benchmark of the store call them",
+    ),
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the workspace")
+}
+
+fn read(name: &str) -> Crate {
+    Crate::read(&root().join(name).join("src"))
+}
+
+/// The dependencies between modules, as a graph of what `node` makes of their paths.
+fn graph(source: &Crate, node: impl Fn(&Segments) -> String) -> Graph {
+    let mut graph = Graph::new();
+    for path in source.modules.keys() {
+        let from = node(path);
+        let targets = source.dependencies(path).iter().map(&node).filter(|target| *target != from).collect();
+        graph.entry(from).or_default().extend::<BTreeSet<String>>(targets);
+    }
+    graph
+}
+
+/// The top-level module of a path; items of the root count as a module of their own.
+fn top_level(path: &Segments) -> String {
+    path.first().map_or_else(|| "lib".to_owned(), Clone::clone)
+}
+
+#[test]
+fn top_level_modules_form_no_circles() {
+    let mut needed = BTreeSet::new();
+    for name in CRATES {
+        let graph = graph(&read(name), top_level);
+        for circle in circles(&graph) {
+            let allowed = MODULE_CIRCLES.iter().position(|(of, modules, _)| {
+                *of == name && circle.iter().all(|module| modules.contains(&module.as_str()))
+            });
+            let edges = edges_within(&graph, &circle);
+            needed.insert(allowed.unwrap_or_else(|| panic!("{name}: modules in a circle: {edges:#?}")));
+        }
+    }
+    for (place, (name, modules, _)) in MODULE_CIRCLES.iter().enumerate() {
+        assert!(needed.contains(&place), "{name}: remove the exception for {modules:?}");
+    }
+}
+
+#[test]
+fn no_circle_of_files_is_large() {
+    for name in CRATES {
+        let source = read(name);
+        let file_of = |path: &Segments| source.modules[path].file.display().to_string();
+        let graph = graph(&source, file_of);
+        let largest = circles(&graph).first().map_or(0, BTreeSet::len);
+        let allowed = FILE_CIRCLES.iter().find(|(of, ..)| *of == name).map(|(_, files, _)| *files);
+        let files_max = allowed.unwrap_or(CIRCLE_FILES_MAX);
+        assert!(largest <= files_max, "{name}: {largest} files in a circle: {:#?}", circles(&graph).first());
+        let is_needed = allowed.is_none() || largest > CIRCLE_FILES_MAX;
+        assert!(is_needed, "{name}: remove the exception, its largest circle has {largest} files");
+    }
+}
+
+#[test]
+fn pages_import_no_routes() {
+    let source = read("api");
+    let imports_route = |path: &&Segments| {
+        let is_route = |target: &Segments| top_level(target) == "routes";
+        top_level(path) == "dashboard" && source.dependencies(path).iter().any(is_route)
+    };
+    let pages: BTreeSet<String> =
+        source.modules.keys().filter(imports_route).map(|path| path[1..].join("::")).collect();
+    let allowed = PAGES_WITH_ROUTES.map(str::to_owned).into();
+    let stray: Vec<_> = pages.difference(&allowed).collect();
+    assert!(stray.is_empty(), "these pages import a route: {stray:?}");
+    let stale: Vec<_> = allowed.difference(&pages).collect();
+    assert!(stale.is_empty(), "remove the exceptions for {stale:?} ({PAGES_REASON})");
+}
+
+#[test]
+fn other_crates_use_every_public_function_and_constant() {
+    let crates: BTreeMap<&str, Crate> = CRATES.into_iter().map(|name| (name, read(name))).collect();
+    for library in LIBRARIES {
+        let others = crates.iter().filter(|(name, _)| **name != library);
+        let words: BTreeSet<&String> =
+            others.flat_map(|(_, source)| source.modules.values().flat_map(|module| &module.words)).collect();
+        let public = crates[library].modules.values().flat_map(|module| &module.public);
+        let unused: BTreeSet<&str> =
+            public.filter(|name| !words.contains(name)).map(String::as_str).collect();
+        let exceptions = UNUSED.iter().filter(|(of, ..)| *of == library);
+        let allowed: BTreeSet<&str> = exceptions.flat_map(|(_, names, _)| names.iter().copied()).collect();
+        let stray: Vec<_> = unused.difference(&allowed).collect();
+        assert!(stray.is_empty(), "{library}: no other crate names {stray:?}: narrow or delete them");
+        let stale: Vec<_> = allowed.difference(&unused).collect();
+        assert!(stale.is_empty(), "{library}: remove the exceptions for {stale:?}");
+    }
+}
+
+/// The checks above find what they look for.
+#[test]
+fn circles_are_found_through_reexports_and_macros() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (file, text) in [
+        ("lib.rs", "mod a; mod b; mod c; mod d; pub use b::B; pub fn unused() {}"),
+        ("a.rs", "use crate::B; pub struct A(B);"),
+        ("b.rs", "pub struct B; fn f() { println!(\"{}\", super::c::TEXT); }"),
+        ("c.rs", "use super::a::A; pub const TEXT: &str = \"\"; pub fn of(_: A) {}"),
+        ("d.rs", "use crate::a::A; #[cfg(test)] mod tests { use crate::a; }"),
+    ] {
+        std::fs::write(folder.path().join(file), text).expect("a file");
+    }
+    let source = Crate::read(folder.path());
+    let graph = graph(&source, top_level);
+    let expected: BTreeSet<String> = ["a", "b", "c"].map(str::to_owned).into();
+    assert_eq!(circles(&graph), [expected]);
+    assert_eq!(source.modules[&Vec::new()].public, ["unused"]);
+}
