@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use store::StoredManifest;
 
-use crate::request::FacetKey;
+use crate::filter::FacetKey;
 
 /// One capability that matches. The order of the fields is the order of the public JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,20 +1,22 @@
 //! Turns text into terms, the same way for capabilities and for queries.
 //!
-//! Words are split as people read identifiers (`bookFlight`, `book_flight`, `book.flight`, `flight2` all hold two
-//! words), folded to lower case without Latin accents, and stemmed in their language. Every word keeps its place in the
-//! text, so that a snippet can mark it. Scripts that write no spaces are cut into overlapping pairs of characters.
+//! Identifiers are split into words (`bookFlight`, `book_flight`, `book.flight` and `flight2` have two each), folded to lower
+//! case without Latin accents, and stemmed in their language. A word keeps its offsets in the text, which snippets need.
+//! Text in scripts without spaces becomes overlapping pairs of characters.
 
 mod language;
 mod stop;
 mod tokenizer;
 mod words;
 
+use std::collections::BTreeSet;
+
 pub(crate) use language::{Stemming, detect, language_of};
 pub(crate) use stop::{is_chat_verb, is_stop_word};
 pub(crate) use tokenizer::CapabilityTokenizer;
 pub(crate) use words::{fold_exact, words};
 
-/// Longest word that becomes a term, in bytes; longer runs are keys and hashes that nobody types.
+/// Longest word that becomes a term, in bytes; longer ones are keys and hashes.
 pub(crate) const WORD_BYTES_MAX: usize = 40;
 
 /// The terms of a text without stop words, in order and with repeats.
@@ -23,6 +25,14 @@ pub(crate) fn terms(text: &str, stemming: Stemming) -> Vec<String> {
         .filter(|word| !is_stop_word(&word.text))
         .map(|word| stemming.stem(&word.text).into_owned())
         .collect()
+}
+
+/// The distinct terms of a request: what associations are learnt for.
+#[doc(hidden)]
+pub fn stems_of(request: &str) -> BTreeSet<String> {
+    let stemming = Stemming::for_language(&language_of(None, request));
+    let stems = terms(request, stemming).into_iter();
+    stems.filter(|stem| !stem.is_empty() && !stem.contains(' ') && !stem.starts_with('#')).collect()
 }
 
 /// Joins two neighbouring terms into the term of the bigram field.
@@ -34,7 +44,7 @@ pub(crate) fn bigram(first: &str, second: &str) -> String {
     joined
 }
 
-/// Width of the character grams that catch misspelt and compound words.
+/// Characters of a gram. Grams match misspelt and compound words.
 const GRAM_CHARS: usize = 4;
 
 /// The character grams of a word; none for words shorter than a gram.
@@ -52,13 +62,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn terms_are_stemmed_and_free_of_stop_words() {
+    fn terms_are_stemmed_without_stop_words() {
         assert_eq!(terms("Could you please cancel my bookings?", Stemming::English), ["cancel", "book"]);
         assert_eq!(terms("getFlightStatus_v2", Stemming::English), ["get", "flight", "status", "v", "2"]);
     }
 
     #[test]
-    fn grams_are_cut_at_characters() {
+    fn grams_respect_character_boundaries() {
         assert_eq!(grams("flüge").collect::<Vec<_>>(), ["flüg", "lüge"]);
         assert_eq!(grams("car").count(), 0);
     }

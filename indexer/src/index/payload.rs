@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use store::FeedPosition;
 use tantivy::Index;
 
-use super::SCHEMA_VERSION;
+use super::schema::SCHEMA_VERSION;
 use crate::error::IndexError;
 
 /// Written with every commit, as JSON.

@@ -12,7 +12,7 @@ use tantivy::indexer::LogMergePolicy;
 use tantivy::{Index, IndexSettings, IndexWriter, TantivyDocument, Term};
 
 use super::document::ManifestText;
-use super::{Fields, Generations, Payload, SchemaParts, register_tokenizers, schema};
+use super::{Fields, Generations, Payload, register_tokenizers, schema};
 use crate::error::IndexError;
 
 /// Memory for documents that are not yet on disk, over all threads of the writer.
@@ -52,7 +52,7 @@ pub(crate) fn open_for_writing(
     if let Some(file) = damaged.iter().next() {
         return Err(corrupt(format!("{} is damaged", file.display())));
     }
-    let fields = Fields::of(&index.schema()).ok_or_else(|| corrupt("a field is missing".to_owned()))?;
+    let fields = Fields::of(&index.schema()).map_err(|error| corrupt(error.to_string()))?;
     let writer = Writer::over(&index, fields, feed_id)?;
     Ok(Opened { writer, position: payload.position })
 }
@@ -67,7 +67,8 @@ pub(crate) struct Writer {
 impl Writer {
     /// Creates an empty index in an empty directory, committed at the beginning of the feed.
     pub(crate) fn create(dir: &Path, feed_id: &str) -> Result<Self, IndexError> {
-        let SchemaParts { schema, fields } = schema();
+        let schema = schema();
+        let fields = Fields::of(&schema).map_err(IndexError::engine("create itself"))?;
         let settings = IndexSettings { docstore_blocksize: ROW_BLOCK_BYTES, ..IndexSettings::default() };
         let builder = Index::builder().schema(schema).settings(settings);
         let index = builder.create_in_dir(dir).map_err(IndexError::engine("create itself"))?;
