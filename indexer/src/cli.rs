@@ -14,10 +14,9 @@ use settings::log::{Log, LogFormat, LogLevel};
 use store::{DatabaseUrl, SLOW_STATEMENT_DEFAULT, StoreConfig, StoreError};
 
 use crate::follow::{IndexConfig, Mode};
-use crate::snapshot::Place;
+use crate::snapshot::SnapshotLocation;
 use crate::vectors::{Embedder, EmbedderError, open_embedder};
 
-/// Where everything is kept unless told otherwise.
 const DATA_DIR_DEFAULT: &str = "./agentdex-data";
 
 /// Keeps the search index up to date with what the crawler found.
@@ -31,7 +30,7 @@ pub struct Arguments {
     pub once: bool,
     /// Publish snapshots of the index to this directory or `s3://bucket/prefix`, for replicas of the api that have no indexer.
     #[arg(long, value_name = "PLACE", global = true)]
-    pub publish: Option<Place>,
+    pub publish: Option<SnapshotLocation>,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -54,7 +53,7 @@ pub struct SharedArguments {
     /// Where the index lies [default: `index` in the data directory].
     #[arg(long, value_name = "DIR", global = true)]
     pub index_dir: Option<PathBuf>,
-    /// A directory with a sentence model, to find also what means alike in other words (needs the feature `embedder`).
+    /// A directory with a sentence model, to search by meaning too (needs the feature `embedder`).
     #[arg(long, value_name = "DIR", global = true)]
     pub embedder: Option<PathBuf>,
     /// A TOML file with the same settings, written with `_` for `-`; AGENTDEX_… variables override it, and flags both.
@@ -80,7 +79,7 @@ pub struct Settings {
     /// Where the model lies that vectors are made with.
     pub embedder: Option<PathBuf>,
     /// Where snapshots are published, as the file says.
-    pub publish: Option<Place>,
+    pub publish: Option<SnapshotLocation>,
     pub log_format: LogFormat,
     pub log_level: LogLevel,
     /// Where spans are sent, as the file says.
@@ -120,7 +119,7 @@ struct ConfigFile {
 struct IndexerTable {
     index_dir: Option<PathBuf>,
     embedder: Option<PathBuf>,
-    publish: Option<Place>,
+    publish: Option<SnapshotLocation>,
 }
 
 impl SharedArguments {

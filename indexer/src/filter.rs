@@ -100,7 +100,13 @@ macro_rules! filters {
             pub fn filter(self) -> &'static Filter {
                 match self {
                     $(Self::$variant => {
-                        const { &Filter { key: Self::$variant, $($member: $value,)+ ..Filter::DEFAULT } }
+                        const ROW: Filter = {
+                            let mut row = Filter::DEFAULT;
+                            row.key = FacetKey::$variant;
+                            $(row.$member = $value;)+
+                            row
+                        };
+                        &ROW
                     })+
                 }
             }

@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use futures::TryStreamExt as _;
-use indexer::snapshot::{Bucket, Directory, Fetched, Published, Shelf, SnapshotError, fetch, publish};
+use indexer::snapshot::{
+    Bucket, Directory, Fetched, Published, SnapshotError, SnapshotStorage, fetch, publish,
+};
 use indexer::{IndexBuilder, SearchRequest, Searcher};
 use object_store::memory::InMemory;
 use object_store::{ObjectStore as _, ObjectStoreExt as _};
@@ -47,7 +49,7 @@ impl World {
         self.folder.path().join(name)
     }
 
-    fn shelf(&self) -> Box<dyn Shelf> {
+    fn shelf(&self) -> Box<dyn SnapshotStorage> {
         match &self.holder {
             Holder::Directory => Box::new(Directory::new(self.path("snapshots"))),
             Holder::Bucket(store, runtime) => {

@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use frostem::{Algorithm, Stemmer};
 use whatlang::Lang;
 
-use super::{is_stop_word, words};
+use super::stop::is_stop_word;
+use super::words::words;
 
 /// How words are reduced to stems.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -14,9 +14,8 @@ use policy::Status;
 use store::StoredManifest;
 use tantivy::TantivyDocument;
 
-use super::Fields;
 use super::forward::{Part, encoded, gram_number, hash};
-use super::schema::SUGGESTION_MARK;
+use super::schema::{Fields, SUGGESTION_MARK};
 use crate::analysis::{Stemming, bigram, fold_exact, grams, is_stop_word, language_of, words};
 use crate::answer::{Hit, SuggestionKind};
 use crate::error::IndexError;

@@ -12,5 +12,7 @@ pub use document::terms_of;
 pub(crate) use forward::{Part as StemPart, decoded, gram_number, stem_number};
 pub(crate) use payload::Payload;
 pub use schema::SCHEMA_VERSION;
-pub(crate) use schema::{Fields, RANKING_VERSION, SUGGESTION_MARK, register_tokenizers, schema};
+#[cfg(test)]
+pub(crate) use schema::schema;
+pub(crate) use schema::{Fields, RANKING_VERSION, SUGGESTION_MARK, register_tokenizers};
 pub(crate) use writer::{Opened, Writer, open_for_writing};

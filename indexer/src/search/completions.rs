@@ -27,7 +27,7 @@ pub(super) type Entry = (Arc<str>, u32);
 #[derive(Debug, Default)]
 pub(crate) struct Suggestions {
     by_segment: HashMap<SegmentId, Arc<Lists>>,
-    /// Suggestions of the prefixes that were asked for since the commit.
+    /// Suggestions by prefix, since the commit.
     pub(super) cached: Mutex<HashMap<String, Vec<Suggestion>>>,
 }
 
@@ -83,13 +83,15 @@ struct PrefixStack {
     lists: Lists,
 }
 
+/// Count, index and text of an entry; the more frequent one is greater, the first one of equal ones.
+type RankedEntry = (u32, Reverse<usize>, Arc<str>);
+
 /// The most frequent entries of one prefix.
 #[derive(Default)]
 struct BestEntries {
     /// Of the prefix in all.
     entries: usize,
-    /// Count, index and text of an entry. The least frequent one is on top, the last one of equal ones.
-    heap: BinaryHeap<Reverse<(u32, Reverse<usize>, Arc<str>)>>,
+    heap: BinaryHeap<Reverse<RankedEntry>>,
 }
 
 impl PrefixStack {

@@ -34,6 +34,7 @@ const COVERAGE_MIN: f32 = 0.05;
 /// Characters of a capability's own text that similar ones are searched by.
 const SIMILAR_CHARS_MAX: usize = 600;
 
+#[expect(clippy::redundant_closure_for_method_calls, reason = "the method has one lifetime, the closure any")]
 pub(super) fn search(
     opened: &OpenedIndex,
     vectors: Option<&VectorSearch>,
@@ -63,6 +64,7 @@ pub(super) fn explore(
 }
 
 /// Searches by the name and description of a capability, and leaves it out.
+#[expect(clippy::redundant_closure_for_method_calls, reason = "the method has one lifetime, the closure any")]
 pub(super) fn similar(
     opened: &OpenedIndex,
     vectors: Option<&VectorSearch>,

@@ -58,7 +58,7 @@ pub(super) fn count_with_any<'a>(
     Ok(found.len() as u64)
 }
 
-/// Whether a document has the term; documents must be asked for in order.
+/// Whether a document has the term; documents must be passed in order.
 fn has(postings: &mut SegmentPostings, document: u32) -> bool {
     let at = if postings.doc() < document { postings.seek(document) } else { postings.doc() };
     at == document

@@ -16,7 +16,7 @@ use clap::ValueEnum;
 use crawler::cli::{CrawlFlags, SharedFlags};
 use crawler::output::OutputFormat;
 use indexer::cli::Settings;
-use indexer::snapshot::Place;
+use indexer::snapshot::SnapshotLocation;
 use serde::Serialize;
 use settings::escape;
 
@@ -34,10 +34,10 @@ pub(crate) struct DoctorArgs {
     index_dir: Option<PathBuf>,
     /// Where the indexer publishes snapshots, where the configuration does not say so
     #[arg(long, value_name = "PLACE")]
-    publish: Option<Place>,
+    publish: Option<SnapshotLocation>,
     /// Where the interface fetches snapshots, where the configuration does not say so
     #[arg(long, value_name = "PLACE")]
-    index_from: Option<Place>,
+    index_from: Option<SnapshotLocation>,
 }
 
 /// What is looked at.
