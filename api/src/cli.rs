@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use indexer::cli::ReaderFlags;
-use indexer::snapshot::Place;
+use indexer::snapshot::SnapshotLocation;
 
 /// Serves search, sites and manifests as JSON and as pages.
 #[derive(Debug, Parser)]
@@ -20,7 +20,7 @@ pub struct Arguments {
     pub public_url: Option<String>,
     /// Serve from snapshots that an indexer publishes to this directory or `s3://bucket/prefix`.
     #[arg(long, value_name = "PLACE")]
-    pub index_from: Option<Place>,
+    pub index_from: Option<SnapshotLocation>,
     /// Proxies that may say in whose name they ask (X-Forwarded-For), as addresses or ranges.
     #[arg(long, value_name = "CIDR,…", value_delimiter = ',')]
     pub trusted_proxies: Vec<String>,

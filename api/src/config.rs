@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use indexer::Embedder;
 use indexer::cli::Settings;
-use indexer::snapshot::Place;
+use indexer::snapshot::SnapshotLocation;
 use ipnet::IpNet;
 use runtime::RuntimeHealth;
 use serde::Deserialize;
@@ -47,7 +47,7 @@ pub struct ApiConfig {
     pub public_url: Option<Url>,
     pub index_dir: PathBuf,
     /// Where snapshots of the index are fetched from, instead of an indexer on this machine.
-    pub index_from: Option<Place>,
+    pub index_from: Option<SnapshotLocation>,
     /// What requests are given vectors with, opened by whoever starts the interface.
     pub embedder: Option<Arc<dyn Embedder>>,
     pub database: StoreConfig,
@@ -78,7 +78,7 @@ pub struct ApiSettings {
     pub feedback: bool,
     /// In the file only.
     pub limits: LimitsConfig,
-    pub index_from: Option<Place>,
+    pub index_from: Option<SnapshotLocation>,
 }
 
 /// The configuration file as far as it concerns the interface; the rest is checked where the shared flags are settled.

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use indexer::snapshot::{Fetched, Shelf, fetch};
+use indexer::snapshot::{Fetched, SnapshotStorage, fetch};
 use tokio_util::sync::CancellationToken;
 
 /// How often the manifest of the snapshots is looked at; it has a few kilobytes.
@@ -44,7 +44,7 @@ impl Replica {
 
 /// Fetches what is new until told to stop; what cannot be fetched leaves what serves as it is.
 pub(crate) async fn follow(
-    from: Arc<dyn Shelf>,
+    from: Arc<dyn SnapshotStorage>,
     index_dir: PathBuf,
     replica: Arc<Replica>,
     cancel: CancellationToken,

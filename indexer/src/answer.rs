@@ -1,4 +1,4 @@
-//! What the index answers: rows as the public JSON has them, with counts and the way to the next page.
+//! The responses of the index: rows as in the public JSON, counts, and the cursor of the next page.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use store::StoredManifest;
 
-use crate::request::FacetKey;
+use crate::filter::FacetKey;
 
 /// One capability that matches. The order of the fields is the order of the public JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,13 +53,13 @@ pub struct Hit {
     /// Part of the publisher's text as HTML: escaped, with the words that match inside `<mark>`.
     #[serde(default)]
     pub snippet: String,
-    /// How the score came about, when asked for.
+    /// The parts of the score, if the request wants them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Value>,
 }
 
 impl Hit {
-    /// The row of a capability as the store has it, without what belongs to one search.
+    /// The row of a stored capability; score, snippet and explanation are empty.
     pub fn of(stored: &StoredManifest, capability: &Capability) -> Self {
         let manifest = &stored.manifest;
         Self {
@@ -96,20 +96,20 @@ impl Hit {
     }
 }
 
-/// Four decimals: a score orders results, more digits would only be noise.
+/// Rounds to four decimals; more would be noise.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn rounded<S: Serializer>(score: &f32, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64((f64::from(*score) * 1e4).round() / 1e4)
 }
 
-/// How many results have a value.
+/// The number of results with a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FacetCount {
     pub value: String,
     pub count: u64,
 }
 
-/// The largest values of a facet, and the results that have one of the others.
+/// The most frequent values of a facet, and the sum of the counts of the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FacetBuckets {
     pub values: Vec<FacetCount>,
@@ -120,14 +120,14 @@ pub struct FacetBuckets {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SearchAnswer {
     pub hits: Vec<Hit>,
-    /// All results, on whatever page.
+    /// Results on all pages.
     pub total: u64,
-    /// How much of what was asked the best result speaks of, 0 to 1.
+    /// The share of the request that the best results cover, 0 to 1.
     pub coverage: f32,
-    /// Nothing in the index speaks of what was asked; the results are left out rather than padded.
+    /// No result is relevant, so there are none.
     pub nothing_good: bool,
     pub did_you_mean: Option<String>,
-    /// Each counted as if its own filter were not there.
+    /// Each counted as if its own filter were not set.
     pub facets: BTreeMap<FacetKey, Vec<FacetCount>>,
     pub next_cursor: Option<String>,
 }
@@ -142,11 +142,11 @@ manifest::closed! {
     }
 }
 
-/// A completion of what is being typed.
+/// A completion of a prefix.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suggestion {
     pub text: String,
     pub kind: SuggestionKind,
-    /// Capabilities behind it.
+    /// Capabilities that have it.
     pub count: u64,
 }

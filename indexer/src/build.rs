@@ -1,4 +1,4 @@
-//! Builds a whole index beside the one that serves, and swaps it in.
+//! Builds a new generation of the index, and swaps it in.
 
 use std::path::{Path, PathBuf};
 
@@ -8,11 +8,11 @@ use tantivy::TantivyDocument;
 use crate::error::IndexError;
 use crate::index::{Generations, Writer, WriterLock};
 
-/// Capabilities as the engine takes them.
+/// Analysed documents.
 #[doc(hidden)]
 pub struct PreparedDocuments(Vec<TantivyDocument>);
 
-/// An index in the making; nobody sees it before [`Self::finish`].
+/// A new generation, which is not served before [`Self::finish`].
 pub struct IndexBuilder {
     generations: Generations,
     path: PathBuf,
@@ -21,7 +21,7 @@ pub struct IndexBuilder {
 }
 
 impl IndexBuilder {
-    /// Begins an index below a directory, from the manifests of one feed. Nobody else may write there meanwhile.
+    /// Begins a generation below a directory, from the manifests of one feed. Locks the directory.
     pub fn begin(dir: &Path, feed_id: &str) -> Result<Self, IndexError> {
         let lock = Generations::new(dir).lock()?;
         Self::begin_locked(dir, feed_id, lock)
@@ -39,14 +39,14 @@ impl IndexBuilder {
         self.writer.replace(stored)
     }
 
-    /// The same documents with nothing left to do but the engine's work: for benchmarks.
+    /// Analyses manifests for [`Self::add_prepared`]: for benchmarks.
     #[doc(hidden)]
     pub fn prepare(&self, stored: &[StoredManifest]) -> Result<PreparedDocuments, IndexError> {
         let documents: Result<Vec<_>, _> = stored.iter().map(|of| self.writer.documents_of(of)).collect();
         Ok(PreparedDocuments(documents?.into_iter().flatten().collect()))
     }
 
-    /// Adds documents that are ready: for benchmarks.
+    /// Adds analysed documents: for benchmarks.
     #[doc(hidden)]
     pub fn add_prepared(&self, documents: PreparedDocuments) -> Result<(), IndexError> {
         self.writer.add(documents.0)
@@ -57,13 +57,13 @@ impl IndexBuilder {
         self.writer.replace_all(stored)
     }
 
-    /// Commits at a feed position and puts the index in the place of the one that served.
+    /// Commits at a feed position, and makes the generation the current one.
     pub fn finish(self, position: FeedPosition) -> Result<(), IndexError> {
         let (writer, _lock) = self.switch(position)?;
         writer.finish()
     }
 
-    /// Like [`Self::finish`], and hands the writer over to go on with.
+    /// [`Self::finish`], but returns the writer.
     pub(crate) fn switch(mut self, position: FeedPosition) -> Result<(Writer, WriterLock), IndexError> {
         self.writer.commit(position)?;
         self.generations.switch_to(&self.path)?;

@@ -14,7 +14,7 @@ use settings::{SharedFlags, TracesUrl};
 use store::{DatabaseUrl, SLOW_STATEMENT_DEFAULT, StoreConfig, StoreError};
 
 use crate::follow::{IndexConfig, Mode};
-use crate::snapshot::Place;
+use crate::snapshot::SnapshotLocation;
 use crate::vectors::{Embedder, EmbedderError, open_embedder};
 
 /// Keeps the search index up to date with what the crawler found.
@@ -28,7 +28,7 @@ pub struct Arguments {
     pub once: bool,
     /// Publish snapshots of the index to this directory or `s3://bucket/prefix`, for replicas of the api that have no indexer.
     #[arg(long, value_name = "PLACE", global = true)]
-    pub publish: Option<Place>,
+    pub publish: Option<SnapshotLocation>,
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -47,7 +47,7 @@ pub struct ReaderFlags {
     /// Directory of the index [default: `index` in the data directory].
     #[arg(long, value_name = "DIR", global = true)]
     pub index_dir: Option<PathBuf>,
-    /// Directory of a sentence model, to find also what means the same in other words (needs the feature `embedder`).
+    /// Directory of a sentence model, to search by meaning too (needs the feature `embedder`).
     #[arg(long, value_name = "DIR", global = true)]
     pub embedder: Option<PathBuf>,
 }
@@ -61,7 +61,7 @@ pub struct Settings {
     /// Where the model lies that vectors are made with.
     pub embedder: Option<PathBuf>,
     /// Where snapshots are published, as the file says.
-    pub publish: Option<Place>,
+    pub publish: Option<SnapshotLocation>,
     pub log_format: LogFormat,
     pub log_level: LogLevel,
     /// Where spans are sent, as the file says.
@@ -101,7 +101,7 @@ struct ConfigFile {
 struct IndexerTable {
     index_dir: Option<PathBuf>,
     embedder: Option<PathBuf>,
-    publish: Option<Place>,
+    publish: Option<SnapshotLocation>,
 }
 
 impl ReaderFlags {

@@ -1,10 +1,10 @@
-//! What can go wrong, said so that the reader knows what to do next.
+//! Errors of the index and of searches; their texts say what to do.
 
 use std::path::PathBuf;
 
 use manifest::model::UnknownValue;
 
-/// The index as a whole cannot be used.
+/// The index cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     #[error("there is no index in {}: run `indexer --once` to build it", dir.display())]
@@ -40,16 +40,16 @@ pub enum IndexError {
 }
 
 impl IndexError {
-    /// For `map_err`: names the operation that failed.
+    /// For `map_err`.
     pub(crate) fn engine(operation: &'static str) -> impl Fn(tantivy::TantivyError) -> Self {
         move |source| Self::Engine { operation, source }
     }
 }
 
-/// Why a cursor is not good (any more).
+/// Why a cursor cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CursorProblem {
-    /// Ranking or schema changed since: the walk must begin anew.
+    /// The version of ranking or schema has changed.
     #[error("the ranking has changed since this cursor was given: begin again without it")]
     Gone,
     #[error("this cursor belongs to another query: use it with the query that returned it")]
@@ -58,7 +58,7 @@ pub enum CursorProblem {
     Malformed,
 }
 
-/// One search cannot be answered.
+/// A search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     #[error(transparent)]
@@ -71,7 +71,7 @@ pub enum SearchError {
     TooManyPhrasings { found: usize, max: usize },
     #[error("a filter has {found} different values and the most is {max}")]
     TooManyValues { found: usize, max: usize },
-    /// An inline operator names a value outside its closed vocabulary.
+    /// An operator has a value outside its closed vocabulary.
     #[error(transparent)]
     UnknownValue(#[from] UnknownValue),
     #[error(transparent)]

@@ -1,8 +1,8 @@
 //! Keeps an index up to date with the store.
 //!
-//! It reads the change feed from where the last commit stands, loads the manifests that changed, and commits documents
-//! and position together: whatever happens in between is done again, with the same result. An index that cannot be gone
-//! on with (another version, damaged, from another database) is rebuilt beside the one that serves.
+//! It reads the change feed from the committed position, loads the manifests that changed, and commits documents and position
+//! together, so that uncommitted work is repeated with the same result. An index that cannot be continued (another version,
+//! damaged, from another database) is rebuilt while the old one is served.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,6 @@ use crate::error::IndexError;
 use crate::index::{Generations, Opened, Writer, WriterLock, open_for_writing};
 use crate::reader;
 
-/// Where the index is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexConfig {
     pub dir: PathBuf,
@@ -30,51 +29,48 @@ impl IndexConfig {
     }
 }
 
-/// When to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// When the feed has been read to its end.
+    /// Stops at the end of the feed.
     Once,
-    /// When told to.
+    /// Stops when it is cancelled.
     Follow,
 }
 
-/// Why following failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
     Index(#[from] IndexError),
-    /// A thread of the indexer ended without an answer.
-    #[error("indexing broke off: {0}")]
-    Broken(String),
+    /// A thread of the indexer panicked.
+    #[error("indexing failed: {0}")]
+    Panicked(String),
 }
 
-/// What was done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Manifests that were indexed or removed.
+    /// Indexed or removed.
     pub manifests: u64,
-    /// Capabilities that were indexed.
+    /// Indexed.
     pub capabilities: u64,
     pub position: FeedPosition,
     pub was_rebuilt: bool,
 }
 
-/// Entries read at once; their manifests are loaded in a handful of statements.
+/// Entries that are read at once; a few statements load their manifests.
 const ENTRIES_MAX: u32 = 500;
 /// Manifests loaded at once: a manifest may have thousands of capabilities.
 const MANIFESTS_MAX: u32 = 100;
-/// Capabilities after which is committed even while the feed goes on.
+/// Capabilities after which it commits before the end of the feed.
 const COMMIT_CAPABILITIES: u64 = 50_000;
-/// Longest time that changes wait for a commit while the feed goes on.
+/// Time after which it commits before the end of the feed.
 const COMMIT_INTERVAL: Duration = Duration::from_secs(5);
-/// How often the feed is looked at when it had nothing; the statement reads one indexed row.
+/// Poll interval at the end of the feed; the statement reads one indexed row.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The file by which another process asks for a rebuild.
+/// A file by which another process requests a rebuild.
 const REBUILD_FILE: &str = "rebuild-asked";
-/// Pauses after a failure of the database, doubled up to the longest.
+/// First and longest delay after a failure of the database, with exponential backoff.
 const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(30);
 
@@ -88,43 +84,43 @@ pub async fn run(
     let mut follower = Follower::open(store, &config).await?;
     let mut retry = RETRY_MIN;
     loop {
-        if rebuild_was_asked(&config) {
-            tracing::info!("building the index anew, as was asked");
-            follower = follower.anew(&config).await?;
+        if take_rebuild_request(&config) {
+            tracing::info!("rebuilding the index on request");
+            follower = follower.rebuild(&config).await?;
         }
-        let pause = match follower.catch_up(&cancel).await {
+        let delay = match follower.catch_up(&cancel).await {
             Ok(()) if mode == Mode::Once || cancel.is_cancelled() => break,
             Ok(()) => {
                 retry = RETRY_MIN;
                 POLL_INTERVAL
             }
             Err(FollowError::Store(error)) if mode == Mode::Follow && error.is_transient() => {
-                tracing::warn!(error = %error, retry_s = retry.as_secs(), "the feed cannot be read");
-                let pause = retry;
+                tracing::warn!(error = %error, retry_s = retry.as_secs(), "cannot read the feed");
+                let delay = retry;
                 retry = (retry * 2).min(RETRY_MAX);
-                pause
+                delay
             }
             Err(error) => return Err(error),
         };
-        if cancel.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+        if cancel.run_until_cancelled(tokio::time::sleep(delay)).await.is_none() {
             break;
         }
     }
     follower.finish().await
 }
 
-/// Asks whoever follows into an index to build it anew; a running indexer sees it within a second.
+/// Requests a rebuild from the indexer of an index; a running one notices within a second.
 pub fn ask_for_rebuild(config: &IndexConfig) -> Result<(), IndexError> {
     let path = config.dir.join(REBUILD_FILE);
     std::fs::write(&path, []).map_err(|source| IndexError::NotWritable { path, source })
 }
 
-/// Whether a rebuild was asked for; asking once brings one rebuild.
-fn rebuild_was_asked(config: &IndexConfig) -> bool {
+/// Whether a rebuild was requested; removes the request.
+fn take_rebuild_request(config: &IndexConfig) -> bool {
     std::fs::remove_file(config.dir.join(REBUILD_FILE)).is_ok()
 }
 
-/// Builds the index anew and swaps it in; searches go on meanwhile.
+/// Rebuilds the index and swaps it in; the old one is served in the meantime.
 pub async fn rebuild(store: Store, config: IndexConfig) -> Result<Summary, FollowError> {
     let lock = lock(&config).await?;
     let (follower, _) = Follower::rebuilt(store, &config, lock).await?;
@@ -140,7 +136,7 @@ struct Follower {
     store: Store,
     writer: Option<Writer>,
     lock: WriterLock,
-    /// By which name the store knows this reader of the feed.
+    /// Name of this reader of the feed in the store.
     reader: String,
     summary: Summary,
     /// Capabilities since the last commit.
@@ -165,9 +161,9 @@ impl Follower {
                     tracing::warn!(
                         feed.position = position.0,
                         feed.first = first.0,
-                        "the feed was cut behind this index: building it anew"
+                        "the feed no longer has the changes since the last commit: rebuilding the index"
                     );
-                    return follower.anew(config).await;
+                    return follower.rebuild(config).await;
                 }
                 Ok(follower)
             }
@@ -178,7 +174,7 @@ impl Follower {
                 | IndexError::Corrupt { .. }),
             )) => {
                 if !matches!(reason, IndexError::Missing { .. }) {
-                    tracing::warn!(reason = %reason, "building the index anew");
+                    tracing::warn!(reason = %reason, "rebuilding the index");
                 }
                 Ok(Self::rebuilt(store, config, lock).await?.0)
             }
@@ -186,8 +182,8 @@ impl Follower {
         }
     }
 
-    /// Gives the writer back and begins with an index built anew.
-    async fn anew(self, config: &IndexConfig) -> Result<Self, FollowError> {
+    /// Closes the writer and continues with a rebuilt index.
+    async fn rebuild(self, config: &IndexConfig) -> Result<Self, FollowError> {
         if let Some(writer) = self.writer {
             blocking(move || writer.finish()).await?;
         }
@@ -207,8 +203,7 @@ impl Follower {
         }
     }
 
-    /// Reads every manifest of the store. The position is taken before the first, so that what changes meanwhile is
-    /// read again from the feed.
+    /// Indexes every manifest of the store. The feed position is read first, so that later changes are read from the feed.
     async fn rebuilt(
         store: Store,
         config: &IndexConfig,
@@ -227,7 +222,7 @@ impl Follower {
                 let capabilities = builder.add_all(&page)?;
                 Ok((builder, capabilities as u64))
             });
-            // The next page is read while this one is worked on.
+            // Read the next page while this one is indexed.
             let (next, built) = tokio::join!(store.manifests_page(Some(&after), MANIFESTS_MAX), built);
             let (returned, capabilities) = built?;
             (builder, page) = (returned, next?);
@@ -240,7 +235,7 @@ impl Follower {
         Ok((Self::over(store, writer, lock, reader, summary), position))
     }
 
-    /// Reads the feed to its end, or until it is cancelled, and commits.
+    /// Reads the feed to its end or until it is cancelled, and commits.
     async fn catch_up(&mut self, cancel: &CancellationToken) -> Result<(), FollowError> {
         while !cancel.is_cancelled() {
             let entries = self.store.feed_read(self.summary.position, ENTRIES_MAX).await?;
@@ -265,7 +260,7 @@ impl Follower {
             .collect();
         self.summary.manifests += batch.len() as u64;
         self.with_writer(move |writer| {
-            // What is not in the store any more goes, whatever the entry said.
+            // Manifests that are no longer in the store are removed as well.
             for (id, _) in &batch {
                 writer.remove(id);
             }
@@ -291,7 +286,7 @@ impl Follower {
                 writer.documents()
             })
             .await?;
-        self.tell(began.elapsed(), documents).await?;
+        self.report(began.elapsed(), documents).await?;
         tracing::debug!(feed.position = position.0, capabilities = self.uncommitted, "committed");
         reader::register(&self.store, &self.reader, position).await;
         self.uncommitted = 0;
@@ -300,8 +295,8 @@ impl Follower {
         Ok(())
     }
 
-    /// Tells the metrics how the index stands after a commit.
-    async fn tell(&self, commit: Duration, documents: u64) -> Result<(), FollowError> {
+    /// Sets the metrics after a commit.
+    async fn report(&self, commit: Duration, documents: u64) -> Result<(), FollowError> {
         let behind = self.store.feed_head().await?.0 - self.summary.position.0;
         metrics::histogram!("agentdex_indexer_commit_seconds").record(commit);
         #[expect(clippy::cast_precision_loss, reason = "gauges are floats; counts are far below 2^52")]
@@ -312,13 +307,13 @@ impl Follower {
         Ok(())
     }
 
-    /// Runs something with the writer on a thread that may block.
+    /// Runs work with the writer on a thread that may block.
     async fn with_writer<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut Writer) -> Result<T, IndexError> + Send + 'static,
     ) -> Result<T, FollowError> {
         let Some(mut writer) = self.writer.take() else {
-            return Err(FollowError::Broken("the writer is gone".to_owned()));
+            return Err(FollowError::Panicked("the writer was lost".to_owned()));
         };
         let (writer, value) = blocking(move || {
             let value = work(&mut writer)?;
@@ -345,12 +340,11 @@ fn batches(entries: &[FeedEntry]) -> Vec<Vec<(ManifestId, FeedChange)>> {
     all.chunks(MANIFESTS_MAX as usize).map(<[_]>::to_vec).collect()
 }
 
-/// Runs what blocks on a thread where it may.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, IndexError> + Send + 'static,
 ) -> Result<T, FollowError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => Ok(result?),
-        Err(error) => Err(FollowError::Broken(error.to_string())),
+        Err(error) => Err(FollowError::Panicked(error.to_string())),
     }
 }

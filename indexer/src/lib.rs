@@ -1,17 +1,16 @@
 //! Follows the change feed into a tantivy index, and searches it.
 //!
-//! The index is disposable: everything in it is rebuilt from the store without fetching anything. One process writes
-//! (`follow`), any number of processes read (`Searcher`); a commit carries the feed position, so that the documents and
-//! the position move together.
+//! The index is disposable: it can be rebuilt from the store without fetching anything. One process writes (`follow`), any
+//! number of processes read (`Searcher`). A commit carries the feed position, so that documents and position never disagree.
 
 mod analysis;
 pub mod answer;
 mod build;
 pub mod cli;
 pub mod error;
+pub mod filter;
 pub mod follow;
 mod index;
-pub mod learning;
 mod query;
 mod reader;
 pub mod request;
@@ -19,16 +18,21 @@ mod search;
 pub mod snapshot;
 pub mod vectors;
 
+#[doc(hidden)]
+pub use analysis::stems_of;
 pub use answer::{FacetBuckets, FacetCount, Hit, SearchAnswer, Suggestion, SuggestionKind};
 pub use build::IndexBuilder;
 #[doc(hidden)]
 pub use build::PreparedDocuments;
 pub use error::{CursorProblem, IndexError, SearchError};
+pub use filter::{FacetKey, Filter, Filters, Method};
 pub use follow::IndexConfig;
 pub use index::SCHEMA_VERSION;
-pub use query::{Association, Associations};
-pub use request::{ExploreRequest, FacetKey, FacetWanted, Filters, Method, SearchRequest, Sort};
 #[doc(hidden)]
-pub use search::BareSearch;
+pub use index::terms_of;
+pub use query::{Association, Associations};
+pub use request::{ExploreRequest, FacetRequest, SearchRequest, Sort};
+#[doc(hidden)]
+pub use search::EngineQuery;
 pub use search::{IndexGeneration, Searcher};
 pub use vectors::{Embedder, EmbedderError};

@@ -1,4 +1,4 @@
-//! The program `indexer`: parses the command line, runs, and says in one sentence what went wrong.
+//! The program `indexer`: parses the command line, runs, and prints the error if it fails.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,14 +9,14 @@ use anyhow::Context;
 use clap::Parser;
 use indexer::cli::{Arguments, Command, Settings};
 use indexer::follow::{self, Mode, Summary};
-use indexer::snapshot::{self, Attempt, Shelf};
+use indexer::snapshot::{self, PublishOutcome, SnapshotStorage};
 use indexer::{Embedder, vectors};
 use runtime::Shutdown;
 use store::Store;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Longest time from the first signal to the end: the commit under way, and the snapshot that is published then.
+/// Longest time from the first signal to the end: the current commit, and the last snapshot.
 const STOP_MAX: Duration = Duration::from_secs(50);
 /// Exit code of a mistake on the command line or in the configuration file.
 const USAGE: u8 = 2;
@@ -63,9 +63,9 @@ async fn run(
     Shutdown { soft: cancel, hard }: &Shutdown,
 ) -> anyhow::Result<()> {
     let publish_to = arguments.publish.clone().or_else(|| settings.publish.clone());
-    // what is published when the program stops has to arrive, too
+    // The last snapshot is published after the signal, so its calls are not cancelled.
     let publish_to = publish_to.map(|place| place.open(CancellationToken::new())).transpose()?;
-    let publish_to: Option<Arc<dyn Shelf>> = publish_to.map(Arc::from);
+    let publish_to: Option<Arc<dyn SnapshotStorage>> = publish_to.map(Arc::from);
     let index_dir = settings.index.dir.clone();
     let store = tokio::select! {
         opened = Store::open_when_available(&settings.store) => opened?,
@@ -93,9 +93,9 @@ async fn run(
     let summary = tokio::select! {
         summary = &mut work => summary?,
         () = cancel.cancelled(), if arguments.command.is_some() => {
-            anyhow::bail!("stopped before the new index was complete; the old one still serves")
+            anyhow::bail!("stopped before the new index was complete; the old one is still served")
         }
-        // A second signal does not wait for the commit: nothing is lost, it will be done again.
+        // A second signal does not wait for the commit, which the next run repeats.
         () = hard.cancelled() => return Ok(()),
     };
     report(summary);
@@ -103,21 +103,21 @@ async fn run(
         Some(to) => Some(snapshot::publish_logged(index_dir.clone(), to).await),
         None => None,
     };
-    // Snapshots carry no vectors, and wait for none.
+    // Snapshots have no vectors.
     if let (Some(embedder), false) = (embedder, is_following) {
         embed_once(index_dir, embedder, cancel).await?;
     }
     cancel.cancel();
     beside.wait().await;
-    // One that follows has published until now, and will again when it is started anew.
+    // With `Follow` the next run publishes.
     anyhow::ensure!(
-        is_following || attempt != Some(Attempt::Failed),
-        "the index is up to date, and its snapshot was not published: the log says why"
+        is_following || attempt != Some(PublishOutcome::Failed),
+        "the index is up to date, but its snapshot was not published: see the log"
     );
     Ok(())
 }
 
-/// Gives vectors to what has none, until it is done or a signal comes; the next run goes on.
+/// Embeds the texts without vectors, until a signal; the next run continues.
 async fn embed_once(
     index_dir: PathBuf,
     embedder: Arc<dyn Embedder>,
@@ -125,7 +125,7 @@ async fn embed_once(
 ) -> anyhow::Result<()> {
     let until = cancel.clone();
     let pass = tokio::task::spawn_blocking(move || vectors::catch_up(&index_dir, &*embedder, &until));
-    pass.await.context("embedding broke off")??;
+    pass.await.context("embedding panicked")??;
     Ok(())
 }
 

@@ -1,11 +1,11 @@
-//! The index as a registered reader of the change feed: retention does not cut the feed before it.
+//! Registers the index as a reader of the change feed, so that retention keeps the entries that it has not read.
 
 use std::path::{Path, absolute};
 
 use chrono::{DateTime, Utc};
 use store::{FeedPosition, Store};
 
-/// Names this index among the readers of a fleet: its host and its folder.
+/// A unique name: the host and the folder of the index.
 pub(crate) fn name(dir: &Path) -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = if host.trim().is_empty() { "host" } else { host.trim() };
@@ -13,11 +13,11 @@ pub(crate) fn name(dir: &Path) -> String {
     format!("indexer {host} {}", dir.display())
 }
 
-/// Says how far the index has come. A replica takes no writes, so its readers are not registered; they notice by
-/// themselves when the feed was cut behind them.
+/// Saves the position. Fails on a database replica, which is read-only: its readers are not registered, and rebuild the index if
+/// entries are missing.
 pub(crate) async fn register(store: &Store, name: &str, position: FeedPosition) {
     if let Err(error) = store.feed_reader_save(name, position, now()).await {
-        tracing::debug!(%error, reader = name, "the reader is not registered");
+        tracing::debug!(%error, reader = name, "cannot register the reader");
     }
 }
 

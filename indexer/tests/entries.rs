@@ -6,7 +6,7 @@ mod support;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use indexer::{
-    ExploreRequest, FacetBuckets, FacetKey, FacetWanted, Filters, IndexBuilder, SearchRequest, Searcher,
+    ExploreRequest, FacetBuckets, FacetKey, FacetRequest, Filters, IndexBuilder, SearchRequest, Searcher,
 };
 use manifest::model::{CapabilityKind, Format};
 use store::{FeedPosition, StoredManifest};
@@ -50,16 +50,33 @@ fn found(searcher: &Searcher, filters: Filters) -> Vec<String> {
     names
 }
 
+fn filters<T: AsRef<str>>(key: FacetKey, values: impl IntoIterator<Item = T>) -> Filters {
+    Filters::default().with(key, values).unwrap()
+}
+
 #[test]
-fn entries_are_filtered_by_what_catalogs_know() {
+fn every_value_of_a_facet_filters_to_its_count() {
+    let (_dir, searcher) = searcher();
+    let request = SearchRequest { facets: FacetKey::ALL.to_vec(), ..SearchRequest::default() };
+    let facets = searcher.search(&request).unwrap().facets;
+    for key in FacetKey::ALL {
+        for count in &facets[key] {
+            let request =
+                SearchRequest { filters: filters(*key, [&count.value]), ..SearchRequest::default() };
+            assert_eq!(searcher.search(&request).unwrap().total, count.count, "{key}: {}", count.value);
+        }
+    }
+    assert!(FacetKey::ALL.iter().filter(|key| !facets[key].is_empty()).count() > 8);
+}
+
+#[test]
+fn filters_by_the_members_of_catalog_entries() {
     let (_dir, searcher) = searcher();
     let of = |filters| found(&searcher, filters);
-    let card = vec!["Application/A2A-agent-card+json".to_owned()];
-    assert_eq!(of(Filters { media_types: card, ..Filters::default() }), ["shoe-advice"]);
-    assert_eq!(of(Filters { publishers: vec!["SHOP.example".into()], ..Filters::default() }).len(), 2);
-    assert_eq!(of(Filters { tags: vec!["Shoes".into()], ..Filters::default() }).len(), 2);
-    let both =
-        Filters { tags: vec!["search".into()], kinds: vec![CapabilityKind::Skill], ..Filters::default() };
+    assert_eq!(of(filters(FacetKey::MediaType, ["Application/A2A-agent-card+json"])), ["shoe-advice"]);
+    assert_eq!(of(filters(FacetKey::Publisher, ["SHOP.example"])).len(), 2);
+    assert_eq!(of(filters(FacetKey::Tag, ["Shoes"])).len(), 2);
+    let both = filters(FacetKey::Tag, ["search"]).with(FacetKey::Kind, ["skill"]).unwrap();
     assert_eq!(of(both), ["shoe-advice"]);
     for stored in web() {
         for capability in &stored.manifest.capabilities {
@@ -76,10 +93,10 @@ fn entries_are_filtered_by_what_catalogs_know() {
 }
 
 #[test]
-fn an_exploration_counts_exactly_what_matches() {
+fn an_exploration_counts_exactly_the_matches() {
     let (_dir, searcher) = searcher();
     let explore = |text: &str, filters: Filters, values_max: usize| -> Vec<FacetBuckets> {
-        let facet = |key| FacetWanted { key, values_max, count_min: 1 };
+        let facet = |key| FacetRequest { key, values_max, count_min: 1 };
         let phrasings = if text.is_empty() { Vec::new() } else { vec![text.to_owned()] };
         let facets = vec![facet(FacetKey::Tag), facet(FacetKey::MediaType)];
         searcher.explore(&ExploreRequest { phrasings, filters, facets }).unwrap()
@@ -95,10 +112,10 @@ fn an_exploration_counts_exactly_what_matches() {
     let cut = explore("", Filters::default(), 1);
     assert_eq!((cut[1].values[0].count, cut[1].beyond), (2, 1));
 
-    let filtered = explore("", Filters { tags: vec!["shoes".into()], ..Filters::default() }, 20);
+    let filtered = explore("", filters(FacetKey::Tag, ["shoes"]), 20);
     assert_eq!(pairs(&filtered[0]), [("shoes".to_owned(), 2), ("search".to_owned(), 1)]);
 
-    let advice = explore("advice on shoes", Filters { formats: vec![Format::A2a], ..Filters::default() }, 20);
+    let advice = explore("advice on shoes", filters(FacetKey::Format, ["a2a"]), 20);
     assert_eq!(pairs(&advice[0]), [("search".to_owned(), 1)]);
     let nothing = explore("photosynthesis of seaweed", Filters::default(), 20);
     assert_eq!(nothing, [FacetBuckets::default(), FacetBuckets::default()]);

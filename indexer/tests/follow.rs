@@ -94,7 +94,7 @@ fn finds(dir: &Path, query: &str) -> bool {
 }
 
 #[tokio::test]
-async fn the_feed_is_followed_from_where_it_was_left() {
+async fn resumes_the_feed_at_the_committed_position() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_in_data_dir(dir.path()).await.unwrap();
     visit(&store, "one.example", Some("juggle"), day(0)).await;
@@ -119,7 +119,7 @@ async fn the_feed_is_followed_from_where_it_was_left() {
 }
 
 #[test]
-fn a_commit_tells_how_the_index_stands() {
+fn a_commit_sets_the_metrics() {
     let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     metrics::with_local_recorder(&recorder, || {
@@ -139,7 +139,7 @@ fn a_commit_tells_how_the_index_stands() {
 }
 
 #[tokio::test]
-async fn an_index_that_cannot_be_gone_on_with_is_rebuilt() {
+async fn rebuilds_an_index_that_cannot_be_continued() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_in_data_dir(dir.path()).await.unwrap();
     visit(&store, "one.example", Some("juggle"), day(0)).await;
@@ -169,7 +169,7 @@ fn generation(index: &Path) -> PathBuf {
 }
 
 #[tokio::test]
-async fn damage_that_is_found_at_the_start_is_mended_from_the_store() {
+async fn rebuilds_a_damaged_index_at_the_start() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_in_data_dir(dir.path()).await.unwrap();
     visit(&store, "one.example", Some("juggle"), day(0)).await;
@@ -203,7 +203,7 @@ fn files(generation: &Path, extension: &str) -> Vec<PathBuf> {
 }
 
 #[tokio::test]
-async fn an_index_of_another_schema_is_not_served_and_rebuilt() {
+async fn rebuilds_an_index_of_another_schema_version() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_in_data_dir(dir.path()).await.unwrap();
     visit(&store, "one.example", Some("juggle"), day(0)).await;
@@ -221,7 +221,7 @@ async fn an_index_of_another_schema_is_not_served_and_rebuilt() {
 }
 
 #[tokio::test]
-async fn a_follower_sees_what_comes_and_stops_when_told() {
+async fn follows_new_changes_until_cancelled() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_in_data_dir(dir.path()).await.unwrap();
     let config = IndexConfig::in_data_dir(dir.path());

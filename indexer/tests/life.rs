@@ -35,7 +35,7 @@ fn asked(query: &str) -> SearchRequest {
 /// first search is missing then.
 #[cfg(unix)]
 #[test]
-fn everything_that_a_search_reads_is_open_before_it_serves() {
+fn reads_ahead_before_it_serves() {
     let dir = tempfile::tempdir().unwrap();
     build(dir.path(), &["juggle", "yodel"], 1);
     let searcher = Searcher::open(dir.path()).unwrap();
@@ -48,7 +48,7 @@ fn everything_that_a_search_reads_is_open_before_it_serves() {
 }
 
 #[test]
-fn reloads_are_not_felt_by_those_who_search() {
+fn searches_do_not_wait_for_reloads() {
     let dir = tempfile::tempdir().unwrap();
     build(dir.path(), &["juggle"], 1);
     let searcher = Searcher::open(dir.path()).unwrap();
@@ -78,7 +78,7 @@ fn reloads_are_not_felt_by_those_who_search() {
 }
 
 #[test]
-fn an_index_that_breaks_under_a_searcher_leaves_the_old_one_answering() {
+fn keeps_serving_the_old_commit_when_the_index_breaks() {
     let dir = tempfile::tempdir().unwrap();
     build(dir.path(), &["juggle"], 1);
     let searcher = Searcher::open(dir.path()).unwrap();

@@ -27,7 +27,7 @@ const CONFIG: &str = r#"{"model_type": "bert", "vocab_size": 30522, "hidden_size
     "pad_token_id": 0}"#;
 
 #[test]
-fn a_directory_that_is_no_model_is_told_what_it_lacks() {
+fn the_error_names_the_missing_file_of_a_model() {
     let dir = tempfile::tempdir().unwrap();
     let error = complaint(dir.path());
     assert!(error.contains("config.json") && error.contains("model.safetensors"), "{error}");
@@ -56,7 +56,7 @@ fn a_directory_that_is_no_model_is_told_what_it_lacks() {
 }
 
 #[test]
-fn weights_that_are_damaged_are_named() {
+fn the_error_names_damaged_weights() {
     let model = model();
     let dir = tempfile::tempdir().unwrap();
     for name in ["config.json", "tokenizer.json"] {
@@ -68,7 +68,7 @@ fn weights_that_are_damaged_are_named() {
 }
 
 #[test]
-fn what_means_alike_lies_close_together() {
+fn similar_meanings_have_a_larger_cosine() {
     let model = model();
     let embedder = open_embedder(&model).unwrap();
     let long = "a seat on an aeroplane ".repeat(5_000);

@@ -60,7 +60,7 @@ fn web() -> Vec<StoredManifest> {
 }
 
 #[test]
-fn a_phrase_is_its_words_side_by_side_with_stop_words_and_in_one_text() {
+fn a_phrase_matches_adjacent_words_of_one_text() {
     let (_dir, searcher) = searcher(&web());
     assert_eq!(found(&searcher, "\"on time\" flight"), ["flight_status"]);
     assert_eq!(found(&searcher, "\"flight is on time\""), ["flight_status"]);
@@ -72,7 +72,7 @@ fn a_phrase_is_its_words_side_by_side_with_stop_words_and_in_one_text() {
 }
 
 #[test]
-fn an_exact_id_name_or_site_comes_first() {
+fn ranks_an_exact_id_name_or_site_first() {
     let (_dir, searcher) = searcher(&web());
     assert_eq!(found(&searcher, "bookings")[0], "bookings");
     assert_eq!(found(&searcher, "Flight Status")[0], "flight_status");
@@ -84,7 +84,7 @@ fn an_exact_id_name_or_site_comes_first() {
 }
 
 #[test]
-fn a_namespace_stands_for_its_types() {
+fn a_namespace_with_a_star_matches_all_its_types() {
     let (_dir, searcher) = searcher(&web());
     let mut names = found(&searcher, "type:commerce:*");
     names.sort();
@@ -94,7 +94,7 @@ fn a_namespace_stands_for_its_types() {
 }
 
 #[test]
-fn words_of_other_languages_have_their_own_stems() {
+fn stems_words_in_their_own_language() {
     let (_dir, searcher) = searcher(&web());
     assert_eq!(
         found(&searcher, "Ich suche einen freien Platz im Zug für zwei Reisende, bitte buchen")[0],
@@ -103,7 +103,7 @@ fn words_of_other_languages_have_their_own_stems() {
 }
 
 #[test]
-fn one_site_gives_way_while_there_are_others() {
+fn limits_the_results_of_one_site_while_there_are_others() {
     let mut crowd = support::manifest("crowd.example", "Crowd");
     for at in 0..30 {
         support::add(&mut crowd, &format!("tea_{at}"), &format!("Order tea, the best tea, number {at}."));
@@ -131,7 +131,7 @@ fn one_site_gives_way_while_there_are_others() {
 }
 
 #[test]
-fn a_search_ends_when_its_time_is_over() {
+fn fails_when_the_time_limit_is_over() {
     let (_dir, searcher) = searcher(&web());
     let error =
         searcher.search(&SearchRequest { time_max: Duration::ZERO, ..request("flight") }).unwrap_err();
@@ -139,7 +139,7 @@ fn a_search_ends_when_its_time_is_over() {
 }
 
 #[test]
-fn a_filter_has_so_many_different_values_at_most() {
+fn rejects_a_filter_with_too_many_values() {
     let (_dir, searcher) = searcher(&web());
     let sites = |count: usize| (0..count).map(|at| format!("s{at}.example")).collect::<Vec<_>>().join(",");
     let error = searcher.search(&request(&format!("order site:{}", sites(101)))).unwrap_err();
@@ -150,7 +150,7 @@ fn a_filter_has_so_many_different_values_at_most() {
 }
 
 #[test]
-fn several_phrasings_of_one_wish_are_better_than_the_worst() {
+fn several_phrasings_rank_better_than_the_worst_one() {
     let (_dir, searcher) = searcher(&web());
     let phrasings = vec!["aeroplane punctuality".to_owned(), "is the flight on time".to_owned()];
     let answer = searcher.search(&SearchRequest { phrasings, ..SearchRequest::default() }).unwrap();
@@ -171,7 +171,7 @@ impl Seeded {
 }
 
 /// A fifth of a hundred thousand texts, so that each run stays short.
-fn hostile_texts_are_answered_or_refused(seed: u64) {
+fn searches_hostile_texts(seed: u64) {
     const PIECES: [&str; 40] = [
         "\"",
         "'",
@@ -232,26 +232,26 @@ fn hostile_texts_are_answered_or_refused(seed: u64) {
 }
 
 #[test]
-fn hostile_texts_of_the_first_kind() {
-    hostile_texts_are_answered_or_refused(1);
+fn survives_hostile_texts_of_seed_1() {
+    searches_hostile_texts(1);
 }
 
 #[test]
-fn hostile_texts_of_the_second_kind() {
-    hostile_texts_are_answered_or_refused(2);
+fn survives_hostile_texts_of_seed_2() {
+    searches_hostile_texts(2);
 }
 
 #[test]
-fn hostile_texts_of_the_third_kind() {
-    hostile_texts_are_answered_or_refused(3);
+fn survives_hostile_texts_of_seed_3() {
+    searches_hostile_texts(3);
 }
 
 #[test]
-fn hostile_texts_of_the_fourth_kind() {
-    hostile_texts_are_answered_or_refused(4);
+fn survives_hostile_texts_of_seed_4() {
+    searches_hostile_texts(4);
 }
 
 #[test]
-fn hostile_texts_of_the_fifth_kind() {
-    hostile_texts_are_answered_or_refused(5);
+fn survives_hostile_texts_of_seed_5() {
+    searches_hostile_texts(5);
 }

@@ -77,7 +77,7 @@ fn names(answer: &SearchAnswer) -> Vec<&str> {
 }
 
 #[test]
-fn what_people_type_finds_the_right_capability_first() {
+fn ranks_the_right_capability_first() {
     let (_dir, searcher) = searcher(&web());
     for (query, first) in [
         ("book flight", "book_seat"),
@@ -97,7 +97,7 @@ fn what_people_type_finds_the_right_capability_first() {
 }
 
 #[test]
-fn nothing_good_is_said_and_not_padded() {
+fn returns_nothing_good_instead_of_irrelevant_results() {
     let (_dir, searcher) = searcher(&web());
     let answer = searcher.search(&request("photosynthesis of seaweed")).unwrap();
     assert!(answer.nothing_good);
@@ -105,7 +105,7 @@ fn nothing_good_is_said_and_not_padded() {
 }
 
 #[test]
-fn operators_phrases_and_exclusions_restrict() {
+fn operators_phrases_and_exclusions_restrict_results() {
     let (_dir, searcher) = searcher(&web());
     let found = |query: &str| -> HashSet<String> {
         let answer = searcher.search(&request(query)).unwrap();
@@ -123,32 +123,35 @@ fn operators_phrases_and_exclusions_restrict() {
     assert!(matches!(error, SearchError::UnknownValue(_)), "{error}");
 }
 
+fn filters<T: AsRef<str>>(key: FacetKey, values: impl IntoIterator<Item = T>) -> Filters {
+    Filters::default().with(key, values).unwrap()
+}
+
 #[test]
-fn filters_are_or_inside_and_and_across() {
+fn values_of_a_filter_mean_or_and_filters_mean_and() {
     let (_dir, searcher) = searcher(&web());
     let total = |filters: Filters| {
         let request = SearchRequest { filters, ..SearchRequest::default() };
         searcher.search(&request).unwrap().total
     };
     assert_eq!(total(Filters::default()), 6);
-    let safety = vec![SafetyClass::Read, SafetyClass::Write];
-    assert_eq!(total(Filters { safety: safety.clone(), ..Filters::default() }), 2);
-    let statuses = vec![Status::Stale];
-    assert_eq!(total(Filters { safety, statuses, ..Filters::default() }), 1);
-    assert_eq!(total(Filters { namespaces: vec!["travel".into()], ..Filters::default() }), 3);
-    assert_eq!(total(Filters { semantic_types: vec!["nowhere:*".into()], ..Filters::default() }), 0);
+    let safety = filters(FacetKey::Safety, ["read", "write"]);
+    assert_eq!(total(safety.clone()), 2);
+    assert_eq!(total(safety.with(FacetKey::Status, ["stale"]).unwrap()), 1);
+    assert_eq!(total(filters(FacetKey::Namespace, ["travel"])), 3);
+    assert_eq!(total(filters(FacetKey::SemanticType, ["nowhere:*"])), 0);
     let everything = total(Filters::default());
-    let of_one = total(Filters { sites: vec!["skyhop.example".into()], ..Filters::default() });
+    let of_one = total(filters(FacetKey::Site, ["skyhop.example"]));
     let without = total(Filters { without_sites: vec!["SKYHOP.example".into()], ..Filters::default() });
     assert!(of_one > 0);
     assert_eq!(without, everything - of_one);
-    // few values and many are looked up in different ways
+    // Few and many values are looked up in different ways.
     for others in [1, 5, 99] {
         let mut sites: Vec<String> = (0..others).map(|at| format!("no{at}.example")).collect();
-        assert_eq!(total(Filters { sites: sites.clone(), ..Filters::default() }), 0);
+        assert_eq!(total(filters(FacetKey::Site, &sites)), 0);
         assert_eq!(total(Filters { without_sites: sites.clone(), ..Filters::default() }), everything);
         sites.push("skyhop.example".into());
-        assert_eq!(total(Filters { sites: sites.clone(), ..Filters::default() }), of_one);
+        assert_eq!(total(filters(FacetKey::Site, &sites)), of_one);
         assert_eq!(total(Filters { without_sites: sites, ..Filters::default() }), without);
     }
     assert_eq!(total(Filters { invocable: Some(true), ..Filters::default() }), 1);
@@ -157,10 +160,10 @@ fn filters_are_or_inside_and_and_across() {
 }
 
 #[test]
-fn facets_count_as_if_their_own_filter_were_not_there() {
+fn counts_each_facet_as_if_its_own_filter_were_not_set() {
     let (_dir, searcher) = searcher(&web());
     let request = SearchRequest {
-        filters: Filters { formats: vec![Format::Woa], ..Filters::default() },
+        filters: filters(FacetKey::Format, ["woa"]),
         facets: vec![FacetKey::Format, FacetKey::Namespace],
         ..SearchRequest::default()
     };
@@ -174,7 +177,7 @@ fn facets_count_as_if_their_own_filter_were_not_there() {
 }
 
 #[test]
-fn snippets_are_escaped_and_marked_and_rows_are_the_public_ones() {
+fn escapes_and_marks_snippets_and_returns_public_rows() {
     let (_dir, searcher) = searcher(&web());
     let answer = searcher.search(&request("dentist")).unwrap();
     assert_eq!(
@@ -226,7 +229,7 @@ fn walk(searcher: &Searcher, mut request: SearchRequest, mut between: impl FnMut
 }
 
 #[test]
-fn a_walk_sees_every_hit_once_in_every_order() {
+fn paging_returns_every_hit_once_in_every_order() {
     let (_dir, searcher) = searcher(&many());
     for sort in Sort::ALL {
         for query in ["order tea", "please order some tea and a few biscuits from the best shop in town"] {
@@ -243,7 +246,7 @@ fn a_walk_sees_every_hit_once_in_every_order() {
 }
 
 #[test]
-fn a_walk_by_name_is_sorted() {
+fn paging_by_name_is_sorted() {
     let (_dir, searcher) = searcher(&web());
     let request = SearchRequest { sort: Sort::Name, limit: 2, ..SearchRequest::default() };
     let found = walk(&searcher, request, |_| {});
@@ -253,7 +256,7 @@ fn a_walk_by_name_is_sorted() {
 }
 
 #[test]
-fn pages_of_every_size_are_in_the_same_order() {
+fn pages_of_every_size_have_the_same_order() {
     let (_dir, searcher) = searcher(&many());
     for sort in [Sort::Name, Sort::Updated, Sort::FirstSeen] {
         let by = |limit| walk(&searcher, SearchRequest { sort, limit, ..SearchRequest::default() }, |_| {});
@@ -263,7 +266,7 @@ fn pages_of_every_size_are_in_the_same_order() {
 }
 
 #[test]
-fn a_walk_goes_on_over_a_commit_without_repeating() {
+fn paging_over_a_commit_repeats_nothing() {
     let (dir, searcher) = searcher(&many());
     let mut manifests = many();
     let mut swapped = false;
@@ -299,7 +302,7 @@ fn one_site_does_not_fill_the_page() {
 }
 
 #[test]
-fn an_index_is_swapped_while_it_is_searched() {
+fn swaps_the_index_while_it_is_searched() {
     let (dir, searcher) = searcher(&web());
     let before = searcher.generation();
     index(&dir, &web()[1..], 9);
@@ -314,7 +317,7 @@ fn an_index_is_swapped_while_it_is_searched() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn a_missing_index_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let error = Searcher::open(dir.path()).unwrap_err();
     assert!(matches!(error, IndexError::Missing { .. }), "{error}");
@@ -328,7 +331,7 @@ fn what_is_not_there_is_said() {
 }
 
 #[test]
-fn suggestions_complete_names_types_and_pairs() {
+fn suggests_names_types_and_bigrams() {
     let (_dir, searcher) = searcher(&web());
     let found = |typed: &str| -> Vec<(String, SuggestionKind)> {
         searcher.suggest(typed, 5).unwrap().into_iter().map(|of| (of.text, of.kind)).collect()
@@ -340,7 +343,7 @@ fn suggestions_complete_names_types_and_pairs() {
 }
 
 #[test]
-fn misspelt_words_are_pointed_out() {
+fn suggests_a_correction_of_misspelt_words() {
     let (_dir, searcher) = searcher(&web());
     let answer = searcher.search(&request("dentsit appointment")).unwrap();
     assert_eq!(answer.did_you_mean.as_deref(), Some("dentist appointment"));
@@ -348,7 +351,7 @@ fn misspelt_words_are_pointed_out() {
 }
 
 #[test]
-fn the_beginning_of_a_known_word_finds_it() {
+fn completes_the_beginning_of_a_known_word() {
     let mut trams = support::manifest("lines.example", "City Lines");
     support::add(&mut trams, "timetable", "Tells when the next tramway leaves.");
     support::add(&mut trams, "museum", "Opening hours of the tramcarriagehall.");
@@ -362,7 +365,7 @@ fn the_beginning_of_a_known_word_finds_it() {
 }
 
 #[test]
-fn similar_capabilities_are_others() {
+fn similar_capabilities_leave_out_the_capability_itself() {
     let (_dir, searcher) = searcher(&web());
     let id = searcher.search(&request("book flight")).unwrap().hits[0].id.clone();
     let similar = searcher.similar(&id, 3).unwrap().unwrap();
@@ -382,7 +385,7 @@ fn phrasings_are_fused_and_explained() {
 }
 
 #[test]
-fn too_long_is_refused() {
+fn rejects_queries_that_are_too_long() {
     let (_dir, searcher) = searcher(&web());
     let error = searcher.search(&request(&"a".repeat(100_000))).unwrap_err();
     assert!(matches!(error, SearchError::QueryTooLong { .. }), "{error}");
@@ -391,7 +394,7 @@ fn too_long_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     #[test]
-    fn hostile_queries_are_answered_or_refused(
+    fn survives_hostile_queries(
         query in "([-\"':*~^(){}\\[\\]+&|!\\\\/?a-zé漢字\u{202e}\u{0}  ]|site:|type:|flight|book){0,60}",
         limit in 0_usize..1_000,
         cursor in proptest::option::of("[A-Za-z0-9_-]{0,40}"),

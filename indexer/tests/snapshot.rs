@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use futures::TryStreamExt as _;
-use indexer::snapshot::{Bucket, Directory, Fetched, Published, Shelf, SnapshotError, fetch, publish};
+use indexer::snapshot::{
+    Bucket, Directory, Fetched, Published, SnapshotError, SnapshotStorage, fetch, publish,
+};
 use indexer::{IndexBuilder, SearchRequest, Searcher};
 use object_store::memory::InMemory;
 use object_store::{ObjectStore as _, ObjectStoreExt as _};
@@ -47,7 +49,7 @@ impl World {
         self.folder.path().join(name)
     }
 
-    fn shelf(&self) -> Box<dyn Shelf> {
+    fn shelf(&self) -> Box<dyn SnapshotStorage> {
         match &self.holder {
             Holder::Directory => Box::new(Directory::new(self.path("snapshots"))),
             Holder::Bucket(store, runtime) => {
@@ -137,7 +139,7 @@ fn found(searcher: &Searcher, word: &str) -> u64 {
 }
 
 #[test]
-fn a_replica_serves_what_was_published_and_swaps_while_it_searches() {
+fn a_replica_serves_the_published_index_and_swaps_while_searching() {
     everywhere(|world| {
         world.build(&["flight"], 5);
         let Published::New { snapshot, bytes_new } = world.publish() else { panic!("it is new") };
@@ -162,7 +164,7 @@ fn a_replica_serves_what_was_published_and_swaps_while_it_searches() {
 }
 
 #[test]
-fn what_was_fetched_before_is_not_copied_again() {
+fn copies_only_new_files() {
     everywhere(|world| {
         world.build(&["flight"], 5);
         let Published::New { snapshot, .. } = world.publish() else { panic!("it is new") };
@@ -180,7 +182,7 @@ fn what_was_fetched_before_is_not_copied_again() {
 }
 
 #[test]
-fn a_damaged_snapshot_leaves_what_serves_as_it_was() {
+fn a_damaged_snapshot_does_not_replace_the_index() {
     everywhere(|world| {
         world.build(&["flight"], 5);
         world.publish();
@@ -202,7 +204,7 @@ fn a_damaged_snapshot_leaves_what_serves_as_it_was() {
 }
 
 #[test]
-fn a_manifest_that_leads_elsewhere_or_is_of_another_version_is_refused() {
+fn rejects_a_manifest_with_foreign_paths_or_another_version() {
     everywhere(|world| {
         assert!(matches!(world.fetch(), Err(SnapshotError::Missing { .. })));
         world.build(&["flight"], 5);
@@ -225,7 +227,7 @@ fn a_manifest_that_leads_elsewhere_or_is_of_another_version_is_refused() {
 }
 
 #[test]
-fn old_files_go_but_those_of_the_snapshot_before_stay() {
+fn removes_old_files_except_those_of_the_previous_snapshot() {
     everywhere(|world| {
         world.build(&["one"], 1);
         world.publish();
@@ -245,7 +247,7 @@ fn old_files_go_but_those_of_the_snapshot_before_stay() {
 }
 
 #[test]
-fn only_one_of_two_publications_at_once_is_taken() {
+fn only_one_of_two_concurrent_publications_succeeds() {
     everywhere(|world| {
         world.build(&["one"], 1);
         let shelf = world.shelf();
@@ -267,7 +269,7 @@ fn only_one_of_two_publications_at_once_is_taken() {
 }
 
 #[test]
-fn a_place_proves_that_it_can_be_written_to_and_is_left_as_it_was() {
+fn the_write_check_leaves_nothing_behind() {
     everywhere(|world| {
         world.shelf().check_writable().unwrap();
         assert!(!world.path("snapshots").exists(), "what a publication would make is not made");
@@ -292,7 +294,7 @@ fn a_place_proves_that_it_can_be_written_to_and_is_left_as_it_was() {
 }
 
 #[test]
-fn files_of_strangers_below_a_prefix_stay() {
+fn keeps_foreign_files_below_a_prefix() {
     everywhere(|world| {
         if matches!(world.holder, Holder::Directory) {
             return; // a directory is agentdex's own
@@ -307,7 +309,7 @@ fn files_of_strangers_below_a_prefix_stay() {
 }
 
 #[test]
-fn large_files_go_and_come_in_parts() {
+fn transfers_large_files_in_parts() {
     let bytes: Vec<u8> = (0..20_000_000_u32).map(|at| at.to_le_bytes()[(at % 3) as usize]).collect();
     everywhere(|world| {
         let from = world.path("large");
@@ -329,7 +331,7 @@ fn large_files_go_and_come_in_parts() {
 }
 
 #[test]
-fn a_stop_ends_what_waits_for_a_bucket() {
+fn cancellation_ends_calls_to_a_bucket() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let _entered = runtime.enter();
     let cancel = CancellationToken::new();

@@ -11,9 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use indexer::vectors::{Kept, catch_up, keep_current};
+use indexer::vectors::{VectorUpdate, catch_up, keep_current};
 use indexer::{
-    Associations, Embedder, EmbedderError, Filters, IndexBuilder, SearchAnswer, SearchRequest, Searcher,
+    Associations, Embedder, EmbedderError, FacetKey, Filters, IndexBuilder, SearchAnswer, SearchRequest,
+    Searcher,
 };
 use store::{FeedPosition, StoredManifest};
 use tempfile::TempDir;
@@ -96,7 +97,7 @@ fn index(dir: &Path, manifests: &[StoredManifest], position: i64) {
     builder.finish(FeedPosition(position)).unwrap();
 }
 
-fn kept(dir: &Path, embedder: &Concepts) -> Kept {
+fn kept(dir: &Path, embedder: &Concepts) -> VectorUpdate {
     catch_up(dir, embedder, &CancellationToken::new()).unwrap()
 }
 
@@ -130,7 +131,7 @@ fn names(answer: &SearchAnswer) -> Vec<&str> {
 }
 
 #[test]
-fn a_wish_in_other_words_is_found_and_explained() {
+fn finds_and_explains_a_request_in_other_words() {
     let (dir, searcher) = searcher(&web());
     let words_alone = Searcher::open(dir.path()).unwrap();
     let asked = request("usufruct jalopy");
@@ -146,7 +147,7 @@ fn a_wish_in_other_words_is_found_and_explained() {
 }
 
 #[test]
-fn what_nothing_is_near_to_stays_nothing_good() {
+fn returns_nothing_good_when_no_vector_is_near() {
     let mut bank = support::manifest("coinbank.example", "Coin Bank");
     support::add(&mut bank, "transfer", "Transfer money.");
     let (_dir, searcher) = searcher(&[bank]);
@@ -154,9 +155,9 @@ fn what_nothing_is_near_to_stays_nothing_good() {
 }
 
 #[test]
-fn filters_and_exclusions_hold_for_what_is_near() {
+fn filters_and_exclusions_apply_to_vector_search() {
     let (_dir, searcher) = searcher(&web());
-    let filters = Filters { sites: vec!["skyhop.example".to_owned()], ..Filters::default() };
+    let filters = Filters::default().with(FacetKey::Site, ["skyhop.example"]).unwrap();
     let elsewhere = SearchRequest { filters, ..request("usufruct jalopy") };
     assert!(searcher.search(&elsewhere).unwrap().hits.is_empty());
     for query in [
@@ -171,7 +172,7 @@ fn filters_and_exclusions_hold_for_what_is_near() {
 }
 
 #[test]
-fn an_exact_name_stays_first() {
+fn ranks_an_exact_name_above_near_vectors() {
     let (_dir, searcher) = searcher(&web());
     let mut manifests = web();
     support::add(&mut manifests[2], "jalopy", "Shows pictures of the office.");
@@ -183,7 +184,7 @@ fn an_exact_name_stays_first() {
 }
 
 #[test]
-fn a_walk_meets_everything_once() {
+fn paging_returns_everything_once() {
     let mut manifests = web();
     for at in 0..80 {
         let mut garage = support::manifest(&format!("garage{at}.example"), "Garage");
@@ -209,24 +210,24 @@ fn a_walk_meets_everything_once() {
 }
 
 #[test]
-fn only_what_is_new_is_embedded_and_what_is_gone_goes() {
+fn embeds_only_new_texts_and_removes_obsolete_vectors() {
     let dir = tempfile::tempdir().unwrap();
     let embedder = Concepts::default();
     let mut manifests = web();
     index(dir.path(), &manifests, 1);
-    assert_eq!(kept(dir.path(), &embedder), Kept { vectors: 4, embedded: 4, missing: 0, refused: 0 });
+    assert_eq!(kept(dir.path(), &embedder), VectorUpdate { vectors: 4, embedded: 4, missing: 0, refused: 0 });
     assert_eq!(kept(dir.path(), &embedder).embedded, 0, "nothing has changed");
     manifests[1].manifest.capabilities[0].description = Some("Book a flight.".to_owned());
     index(dir.path(), &manifests, 2);
-    assert_eq!(kept(dir.path(), &embedder), Kept { vectors: 4, embedded: 1, missing: 0, refused: 0 });
+    assert_eq!(kept(dir.path(), &embedder), VectorUpdate { vectors: 4, embedded: 1, missing: 0, refused: 0 });
     manifests.remove(0);
     index(dir.path(), &manifests, 3);
-    assert_eq!(kept(dir.path(), &embedder), Kept { vectors: 2, embedded: 0, missing: 0, refused: 0 });
+    assert_eq!(kept(dir.path(), &embedder), VectorUpdate { vectors: 2, embedded: 0, missing: 0, refused: 0 });
     assert_eq!(embedder.asked.load(Ordering::Relaxed), 5);
 }
 
 #[test]
-fn another_model_or_a_damaged_file_begins_anew() {
+fn another_model_or_a_damaged_file_embeds_everything_again() {
     let (dir, _) = searcher(&web());
     let path = dir.path().join("vectors");
     assert_eq!(kept(dir.path(), &Concepts { model: 9, ..Concepts::default() }).embedded, 4);
@@ -244,7 +245,7 @@ fn another_model_or_a_damaged_file_begins_anew() {
 }
 
 #[test]
-fn vectors_that_are_missing_or_of_another_model_are_done_without() {
+fn searches_by_words_without_usable_vectors() {
     let dir = tempfile::tempdir().unwrap();
     index(dir.path(), &web(), 1);
     let searcher = open(dir.path(), Concepts::default());
@@ -267,7 +268,7 @@ fn vectors_that_are_missing_or_of_another_model_are_done_without() {
 }
 
 #[test]
-fn an_embedder_that_fails_costs_its_vectors_alone() {
+fn searches_by_words_when_the_embedder_fails() {
     let (dir, _) = searcher(&web());
     let searcher = open(dir.path(), Concepts { fails: true, ..Concepts::default() });
     assert_eq!(names(&searcher.search(&request("flight")).unwrap()), ["book_seat"]);
@@ -278,7 +279,7 @@ fn an_embedder_that_fails_costs_its_vectors_alone() {
 }
 
 #[test]
-fn a_text_that_the_model_refuses_costs_its_own_vector_alone() {
+fn a_rejected_text_affects_no_other_text() {
     for word in ["windows", "panic"] {
         let dir = tempfile::tempdir().unwrap();
         let mut manifests = web();
@@ -286,11 +287,11 @@ fn a_text_that_the_model_refuses_costs_its_own_vector_alone() {
         index(dir.path(), &manifests, 1);
         let embedder = Concepts { refuses: Some(word), ..Concepts::default() };
         let logged = log_of(|| {
-            let expected = Kept { vectors: 4, embedded: 4, missing: 1, refused: 1 };
+            let expected = VectorUpdate { vectors: 4, embedded: 4, missing: 1, refused: 1 };
             assert_eq!(kept(dir.path(), &embedder), expected, "{word}");
         });
         let named = if word == "panic" { "alarm" } else { "wash" };
-        assert!(logged.contains("the model refuses") && logged.contains(named), "{logged}");
+        assert!(logged.contains("the model rejects") && logged.contains(named), "{logged}");
         let searcher = open(dir.path(), Concepts::default());
         assert_eq!(names(&searcher.search(&request("usufruct jalopy")).unwrap()), ["hire_vehicle"]);
         assert_eq!(names(&searcher.search(&request(named)).unwrap()).first(), Some(&named));
@@ -298,7 +299,7 @@ fn a_text_that_the_model_refuses_costs_its_own_vector_alone() {
 }
 
 #[test]
-fn what_was_embedded_before_a_failure_is_kept() {
+fn keeps_vectors_embedded_before_a_failure() {
     let dir = tempfile::tempdir().unwrap();
     let mut manifests = web();
     for at in 0..70 {
@@ -308,11 +309,11 @@ fn what_was_embedded_before_a_failure_is_kept() {
     let breaks = Concepts { fails_after: Some(40), ..Concepts::default() };
     assert!(catch_up(dir.path(), &breaks, &CancellationToken::new()).is_err());
     let went_on = kept(dir.path(), &Concepts::default());
-    assert_eq!(went_on, Kept { vectors: 74, embedded: 74 - 64, missing: 0, refused: 0 });
+    assert_eq!(went_on, VectorUpdate { vectors: 74, embedded: 74 - 64, missing: 0, refused: 0 });
 }
 
 #[test]
-fn a_file_that_cannot_be_read_for_a_while_is_not_taken_for_none() {
+fn retries_a_file_that_is_temporarily_unreadable() {
     let (dir, searcher) = searcher(&web());
     let (path, aside) = (dir.path().join("vectors"), dir.path().join("aside"));
     fs::rename(&path, &aside).unwrap();
@@ -333,7 +334,7 @@ fn a_file_that_cannot_be_read_for_a_while_is_not_taken_for_none() {
 }
 
 #[test]
-fn vectors_of_another_model_are_told_of() {
+fn warns_about_vectors_of_another_model() {
     let (dir, _) = searcher(&web());
     let other = || Concepts { model: 9, ..Concepts::default() };
     let logged = log_of(|| {
@@ -341,12 +342,12 @@ fn vectors_of_another_model_are_told_of() {
         assert!(searcher.search(&request("usufruct jalopy")).unwrap().nothing_good);
     });
     assert!(logged.contains("of another model: searching by words alone"), "{logged}");
-    let said = log_of(|| assert_eq!(kept(dir.path(), &other()).embedded, 4));
-    assert!(said.contains("of another model: embedding everything anew"), "{said}");
+    let logged = log_of(|| assert_eq!(kept(dir.path(), &other()).embedded, 4));
+    assert!(logged.contains("of another model: embedding everything again"), "{logged}");
 }
 
 #[test]
-fn commit_and_vectors_are_taken_up_at_once() {
+fn reloads_commit_and_vectors_together() {
     let (dir, searcher) = searcher(&web());
     let asked = request("usufruct jalopy");
     let is_over = AtomicBool::new(false);
@@ -368,7 +369,7 @@ fn commit_and_vectors_are_taken_up_at_once() {
 }
 
 #[test]
-fn capabilities_of_one_name_are_told_apart_by_their_titles() {
+fn distinguishes_capabilities_of_one_name_by_their_titles() {
     let mut garage = support::manifest("wheels.example", "Wheels");
     support::add(&mut garage, "order", "");
     let mut bank = support::manifest("coinbank.example", "Coin Bank");
@@ -385,13 +386,13 @@ fn capabilities_of_one_name_are_told_apart_by_their_titles() {
 }
 
 #[test]
-fn a_pass_that_is_stopped_is_gone_on_with() {
+fn resumes_a_cancelled_pass() {
     let dir = tempfile::tempdir().unwrap();
     index(dir.path(), &web(), 1);
     let cancel = CancellationToken::new();
     cancel.cancel();
     let stopped = catch_up(dir.path(), &Concepts::default(), &cancel).unwrap();
-    assert_eq!(stopped, Kept { vectors: 0, embedded: 0, missing: 4, refused: 0 });
+    assert_eq!(stopped, VectorUpdate { vectors: 0, embedded: 0, missing: 4, refused: 0 });
     assert_eq!(kept(dir.path(), &Concepts::default()).vectors, 4);
 }
 
@@ -406,7 +407,7 @@ async fn until(mut has_happened: impl FnMut() -> bool) {
 }
 
 #[tokio::test]
-async fn vectors_follow_the_index_until_told_to_stop() {
+async fn updates_vectors_until_cancelled() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("vectors");
     let cancel = CancellationToken::new();
@@ -423,7 +424,7 @@ async fn vectors_follow_the_index_until_told_to_stop() {
 }
 
 #[tokio::test]
-async fn a_few_rows_that_only_go_are_not_written_at_once() {
+async fn delays_the_removal_of_few_obsolete_rows() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("vectors");
     let mut manifests = web();

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use agentdex_tests::relevance::engines::{OwnIndex, scores};
 use agentdex_tests::relevance::judge::{Scores, mean};
+use agentdex_tests::relevance::learning::{Lesson, Pool, learn};
 use agentdex_tests::relevance::sets::{self, PublicSet, Request};
 use anyhow::Context;
 use indexer::Associations;
-use indexer::learning::{Lesson, Pool, learn};
 
 const HEADER: &str = "\
 # Learnt from requests of public tool-retrieval sets (MetaTool, Seal-Tools, StableToolBench, BFCL, LiveMCPBench) by

@@ -13,7 +13,7 @@ use agentdex_tests::speed::measure::{Times, each, now};
 use agentdex_tests::speed::{peers, stored};
 use anyhow::Context;
 use clap::Parser;
-use indexer::{FacetKey, Filters, IndexBuilder, IndexConfig, Method, SearchRequest, Searcher};
+use indexer::{FacetKey, Filters, IndexBuilder, IndexConfig, SearchRequest, Searcher};
 use serde::Serialize;
 use store::{FeedPosition, Store};
 
@@ -189,8 +189,10 @@ fn asked(text: &str) -> SearchRequest {
 }
 
 fn filtered(text: &str) -> SearchRequest {
-    let filters =
-        Filters { methods: vec![Method::Get], namespaces: vec!["travel".into()], ..Filters::default() };
+    let filters = Filters::default()
+        .with(FacetKey::Method, ["GET"])
+        .and_then(|filters| filters.with(FacetKey::Namespace, ["travel"]))
+        .expect("known values");
     SearchRequest { filters, ..asked(text) }
 }
 
@@ -227,7 +229,7 @@ fn in_process(
         let mut bare: Vec<_> = Vec::with_capacity(texts.len());
         // Words that all are left out select nothing that the bare engine could be asked for.
         for request in texts.iter().map(|text| make(text)) {
-            if let Some(same) = searcher.bare(&request)? {
+            if let Some(same) = searcher.engine_query(&request)? {
                 bare.push(same);
                 requests.push(request);
             }

@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
-use indexer::{ExploreRequest, FacetBuckets, FacetWanted};
+use indexer::{ExploreRequest, FacetBuckets, FacetRequest};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -111,12 +111,12 @@ pub(crate) async fn answer(
     Ok(fresh(&ExploreAnswer { result_type: "facets", facets }))
 }
 
-fn wanted(facet: &Facet) -> Result<FacetWanted, Problem> {
+fn wanted(facet: &Facet) -> Result<FacetRequest, Problem> {
     let key = Path::read(&facet.field).ok().and_then(Path::facet).ok_or_else(|| {
         let known: Vec<&str> = filter::facet_paths().map(Path::as_str).collect();
         let detail = format!("nothing is counted by \"{}\"; one of {}", facet.field, known.join(", "));
         Problem::bad_request(detail).with_parameter("resultType.facets.field").with_known(known)
     })?;
     let values_max = bounded("limit", facet.limit, BUCKETS_DEFAULT, BUCKETS_MAX)?;
-    Ok(FacetWanted { key, values_max, count_min: facet.min_count.unwrap_or(1) })
+    Ok(FacetRequest { key, values_max, count_min: facet.min_count.unwrap_or(1) })
 }

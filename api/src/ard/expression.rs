@@ -157,12 +157,14 @@ fn refused(detail: &str) -> Problem {
 
 #[cfg(test)]
 mod tests {
+    use indexer::FacetKey;
+
     use super::*;
 
     #[test]
     fn expressions_of_the_standard_are_understood() {
         let read = read("type = 'application/mcp-server-card+json' AND createdAfter > '2026-01-01'").unwrap();
-        assert_eq!(read.filters.media_types, ["application/mcp-server-card+json"]);
+        assert!(read.filters.values(FacetKey::MediaType).eq(["application/mcp-server-card+json"]));
         assert_eq!(read.filters.first_seen_since.unwrap().to_rfc3339(), "2026-01-01T00:00:00+00:00");
         assert_eq!(read.entries, None);
     }
@@ -174,7 +176,8 @@ mod tests {
             "publisherId IN ('a.example', \"b.example\")",
             "publisher = 'a.example,b.example'",
         ] {
-            assert_eq!(read(text).unwrap().filters.publishers, ["a.example", "b.example"], "{text}");
+            let filters = read(text).unwrap().filters;
+            assert!(filters.values(FacetKey::Publisher).eq(["a.example", "b.example"]), "{text}");
         }
         let read = read("metadata.entry = 'manifest' and updatedAt >= 2026-11-21T07:00:00Z").unwrap();
         assert_eq!(read.entries, Some(Entries::Manifests));

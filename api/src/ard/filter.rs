@@ -4,10 +4,8 @@
 //! that it does, as the standard allows, rather than ignored.
 
 use std::fmt::Display;
-use std::str::FromStr;
 
-use indexer::{FacetKey, Filters, Method};
-use manifest::model::UnknownValue;
+use indexer::{FacetKey, Filters};
 use serde_json::{Map, Value};
 
 use crate::problem::Problem;
@@ -17,64 +15,61 @@ const VALUES_MAX: usize = 50;
 /// Longest value in bytes: the longest identifier, with room to spare.
 const VALUE_BYTES_MAX: usize = 1_024;
 
-manifest::closed! {
-    /// A path into a catalog entry that the index answers for.
-    Path, "field path" {
-        Type = "type",
-        Publisher = "publisher",
-        Tags = "tags",
-        Identifier = "identifier",
-        DisplayName = "displayName",
-        Capabilities = "capabilities",
-        Format = "metadata.format",
-        Kind = "metadata.kind",
-        Site = "metadata.site",
-        SemanticType = "metadata.semanticType",
-        Safety = "metadata.safety",
-        Auth = "metadata.auth",
-        Method = "metadata.method",
-        Status = "metadata.status",
-        Source = "metadata.source",
-        Invocable = "metadata.invocable",
-    }
+/// A path into a catalog entry that the index answers for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Path {
+    /// One that a row of the filters names.
+    Filter(FacetKey),
+    /// The identifier or the whole name of an entry.
+    Name(&'static str),
+    Invocable,
 }
 
+/// Paths of the identifier and of names.
+const NAMES: [&str; 3] = ["identifier", "displayName", "capabilities"];
+const INVOCABLE: &str = "metadata.invocable";
+
 impl Path {
+    fn all() -> impl Iterator<Item = Self> {
+        let filters = FacetKey::ALL.iter().copied().filter(|key| !key.filter().entry_path.is_empty());
+        filters.map(Self::Filter).chain(NAMES.map(Self::Name)).chain([Self::Invocable])
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Filter(key) => key.filter().entry_path,
+            Self::Name(path) => path,
+            Self::Invocable => INVOCABLE,
+        }
+    }
+
     /// A path as clients write it.
     pub(super) fn read(text: &str) -> Result<Self, Problem> {
-        match text {
-            "publisherId" => return Ok(Self::Publisher),
-            "name" => return Ok(Self::DisplayName),
-            _ => {}
-        }
-        text.parse().map_err(|error: UnknownValue| {
-            Problem::bad_request(error.to_string()).with_parameter("filter").with_known(Self::ALL)
+        let path = match text {
+            "publisherId" => "publisher",
+            "name" => "displayName",
+            _ => text,
+        };
+        Self::all().find(|of| of.as_str() == path).ok_or_else(|| {
+            let known: Vec<&str> = Self::all().map(Self::as_str).collect();
+            let shown: String = text.chars().take(80).collect();
+            let detail = format!("\"{shown}\" is not a known field path: one of {}", known.join(", "));
+            Problem::bad_request(detail).with_parameter("filter").with_known(known)
         })
     }
 
-    /// What results are counted by, where they are.
+    /// The facet that counts by the path, if there is one.
     pub(super) fn facet(self) -> Option<FacetKey> {
-        Some(match self {
-            Self::Type => FacetKey::MediaType,
-            Self::Publisher => FacetKey::Publisher,
-            Self::Tags => FacetKey::Tag,
-            Self::Format => FacetKey::Format,
-            Self::Kind => FacetKey::Kind,
-            Self::Site => FacetKey::Site,
-            Self::SemanticType => FacetKey::SemanticType,
-            Self::Safety => FacetKey::Safety,
-            Self::Auth => FacetKey::Auth,
-            Self::Method => FacetKey::Method,
-            Self::Status => FacetKey::Status,
-            Self::Source => FacetKey::Source,
-            Self::Identifier | Self::DisplayName | Self::Capabilities | Self::Invocable => return None,
-        })
+        match self {
+            Self::Filter(key) => Some(key),
+            Self::Name(_) | Self::Invocable => None,
+        }
     }
 }
 
 /// The paths that entries can be counted by.
 pub(super) fn facet_paths() -> impl Iterator<Item = Path> {
-    Path::ALL.iter().copied().filter(|path| path.facet().is_some())
+    Path::all().filter(|path| path.facet().is_some())
 }
 
 /// The filter of a query: a map from paths to a value or a list of values.
@@ -103,51 +98,33 @@ fn texts(path: &str, values: &Value) -> Result<Vec<String>, Problem> {
     }
 }
 
-/// Adds one constraint.
+/// Adds one constraint. Two constraints on one thing would have to hold both, which the index cannot express: it is refused.
 pub(super) fn restrict(filters: &mut Filters, path: Path, values: Vec<String>) -> Result<(), Problem> {
+    let refused = |detail: String| Err(Problem::bad_request(detail).with_parameter("filter"));
+    let name = path.as_str();
     if values.len() > VALUES_MAX || values.iter().any(|value| value.len() > VALUE_BYTES_MAX) {
-        let detail =
-            format!("the filter \"{path}\" takes at most {VALUES_MAX} values of {VALUE_BYTES_MAX} bytes");
-        return Err(Problem::bad_request(detail).with_parameter("filter"));
+        return refused(format!(
+            "the filter \"{name}\" takes at most {VALUES_MAX} values of {VALUE_BYTES_MAX} bytes"
+        ));
+    }
+    let is_restricted = match path {
+        Path::Filter(key) => filters.values(key).next().is_some(),
+        Path::Name(_) => !filters.names.is_empty(),
+        Path::Invocable => false,
+    };
+    if is_restricted {
+        return refused(format!("\"{name}\" restricts what another part of the filter restricts already"));
     }
     match path {
-        Path::Type => only_once(path, &mut filters.media_types, values),
-        Path::Publisher => only_once(path, &mut filters.publishers, values),
-        Path::Tags => only_once(path, &mut filters.tags, values),
-        Path::Identifier | Path::DisplayName | Path::Capabilities => {
-            only_once(path, &mut filters.names, values)
+        Path::Filter(key) => {
+            for value in &values {
+                filters.add(key, value).map_err(unknown)?;
+            }
         }
-        Path::Site => only_once(path, &mut filters.sites, values),
-        Path::SemanticType => only_once(path, &mut filters.semantic_types, values),
-        Path::Format => only_once(path, &mut filters.formats, closed(&values)?),
-        Path::Kind => only_once(path, &mut filters.kinds, closed(&values)?),
-        Path::Safety => only_once(path, &mut filters.safety, closed(&values)?),
-        Path::Auth => only_once(path, &mut filters.auth, closed(&values)?),
-        Path::Status => only_once(path, &mut filters.statuses, closed(&values)?),
-        Path::Source => only_once(path, &mut filters.sources, closed(&values)?),
-        Path::Method => {
-            let methods = values.iter().map(|value| Method::parse_loosely(value));
-            only_once(path, &mut filters.methods, methods.collect::<Result<_, _>>().map_err(unknown)?)
-        }
-        Path::Invocable => {
-            filters.invocable = Some(values.first().is_some_and(|value| value == "true"));
-            Ok(())
-        }
+        Path::Name(_) => filters.names = values,
+        Path::Invocable => filters.invocable = Some(values.first().is_some_and(|value| value == "true")),
     }
-}
-
-/// Two constraints on one thing would have to hold at once; the index knows only "any of these".
-fn only_once<T>(path: Path, into: &mut Vec<T>, values: Vec<T>) -> Result<(), Problem> {
-    if !into.is_empty() {
-        let detail = format!("\"{path}\" restricts what another part of the filter restricts already");
-        return Err(Problem::bad_request(detail).with_parameter("filter"));
-    }
-    *into = values;
     Ok(())
-}
-
-fn closed<T: FromStr<Err = UnknownValue>>(values: &[String]) -> Result<Vec<T>, Problem> {
-    values.iter().map(|value| value.parse().map_err(unknown)).collect()
 }
 
 fn unknown(error: impl Display) -> Problem {
@@ -157,7 +134,6 @@ fn unknown(error: impl Display) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use manifest::{Format, SafetyClass};
     use serde_json::json;
 
     fn filters(filter: &Value) -> Result<Filters, Problem> {
@@ -169,10 +145,11 @@ mod tests {
         let read = filters(&json!({"type": "a/b", "tags": ["x", "y"], "metadata.format": ["awp"],
                                    "metadata.safety": "read", "publisherId": "shop.example"}))
         .unwrap();
-        assert_eq!(read.media_types, ["a/b"]);
-        assert_eq!(read.tags, ["x", "y"]);
-        assert_eq!((read.formats, read.safety), (vec![Format::Awp], vec![SafetyClass::Read]));
-        assert_eq!(read.publishers, ["shop.example"]);
+        assert!(read.values(FacetKey::MediaType).eq(["a/b"]));
+        assert!(read.values(FacetKey::Tag).eq(["x", "y"]));
+        assert!(read.values(FacetKey::Format).eq(["awp"]));
+        assert!(read.values(FacetKey::Safety).eq(["read"]));
+        assert!(read.values(FacetKey::Publisher).eq(["shop.example"]));
     }
 
     #[test]

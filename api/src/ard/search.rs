@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
-use indexer::{Filters, Hit, SearchRequest, Sort};
+use indexer::{FacetKey, Filters, Hit, SearchRequest, Sort};
 use manifest::entry::REGISTRY_MEDIA_TYPE;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -187,12 +187,12 @@ fn score(relevance: f32) -> u8 {
 
 /// Registries that catalogs declare: those that speak of the wish, or else the latest.
 async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<Vec<Referral>, Problem> {
+    let registries = [REGISTRY_MEDIA_TYPE, "application/ai-registry"];
+    let filters = Filters::default().with(FacetKey::MediaType, registries);
+    let filters = filters.map_err(|error| Problem::internal(&error))?;
     let request = |phrasings: Vec<String>| SearchRequest {
         phrasings,
-        filters: Filters {
-            media_types: vec![REGISTRY_MEDIA_TYPE.to_owned(), "application/ai-registry".to_owned()],
-            ..Filters::default()
-        },
+        filters: filters.clone(),
         sort: Sort::Relevance,
         limit: REFERRALS_MAX,
         ..SearchRequest::default()

@@ -19,16 +19,14 @@ use crate::routes::search::{Found, find};
 use crate::routes::search_parameters::SearchParameters;
 use crate::routes::stats::current;
 
-/// The groups beside the results, in their order.
-const FACETS: [FacetKey; 7] = [
-    FacetKey::SemanticType,
-    FacetKey::Format,
-    FacetKey::Safety,
-    FacetKey::Auth,
-    FacetKey::Method,
-    FacetKey::Status,
-    FacetKey::Site,
-];
+/// The facets beside the results, in order.
+fn facets() -> Vec<FacetKey> {
+    let mut keys: Vec<FacetKey> = FacetKey::ALL.to_vec();
+    keys.retain(|key| key.filter().dashboard_position.is_some());
+    keys.sort_by_key(|key| key.filter().dashboard_position);
+    keys
+}
+
 /// Values shown in one group; the JSON twin has more.
 const VALUES_MAX: usize = 8;
 /// New sites on the first page.
@@ -119,7 +117,7 @@ pub(crate) async fn show(
         return asked.page(&landing(app, client).await?, Caching::Search);
     }
     let mut request = parameters.request;
-    request.facets = FACETS.to_vec();
+    request.facets = facets();
     let found = find(app, client, request.clone()).await?;
     let nearest = if found.answer.hits.is_empty() { nearest(app, client).await } else { Vec::new() };
     let page = results(query, &request, found, nearest, clock::now());
@@ -246,7 +244,7 @@ fn active(query: &QueryPairs) -> Vec<Link> {
     let values = filters.flat_map(|(name, text)| text.split(',').map(move |value| (name, value.trim())));
     let link = |(name, value): (&str, &str)| {
         let key = name.parse::<FacetKey>().ok();
-        let label = key.map_or_else(|| name.replace('_', " "), |key| words::facet(key).to_owned());
+        let label = key.map_or_else(|| name.replace('_', " "), |key| key.filter().label.to_owned());
         let shown = key.map_or_else(|| value.to_owned(), |key| words::facet_value(key, value));
         Link { text: format!("{label}: {shown}"), href: links::toggled(query, name, value) }
     };
@@ -263,7 +261,7 @@ fn facet_groups(query: &QueryPairs, answer: &SearchAnswer) -> Vec<FacetGroup> {
             count: words::grouped(facet.count),
             chosen: chosen.contains(&facet.value.as_str()),
         });
-        Some(FacetGroup { name: words::facet(key), values: values.collect() })
+        Some(FacetGroup { name: key.filter().label, values: values.collect() })
     };
-    FACETS.into_iter().filter_map(group).filter(|group| !group.values.is_empty()).collect()
+    facets().into_iter().filter_map(group).filter(|group| !group.values.is_empty()).collect()
 }

@@ -203,27 +203,6 @@ pub(crate) const fn strength(strength: Strength) -> &'static str {
     }
 }
 
-/// The name of a group of facets.
-pub(crate) const fn facet(key: indexer::FacetKey) -> &'static str {
-    use indexer::FacetKey;
-    match key {
-        FacetKey::Format => "Dialect",
-        FacetKey::SemanticType => "What it does",
-        FacetKey::Namespace => "Field",
-        FacetKey::Method => "Method",
-        FacetKey::Safety => "Safety",
-        FacetKey::Auth => "Authentication",
-        FacetKey::Site => "Site",
-        FacetKey::Status => "Freshness",
-        FacetKey::Source => "Source",
-        FacetKey::Kind => "Kind",
-        FacetKey::Language => "Language",
-        FacetKey::MediaType => "Media type",
-        FacetKey::Publisher => "Publisher",
-        FacetKey::Tag => "Tag",
-    }
-}
-
 /// A value of a facet as people say it.
 pub(crate) fn facet_value(key: indexer::FacetKey, value: &str) -> String {
     use indexer::FacetKey;

@@ -1,6 +1,6 @@
 //! `explore`: what there is, in counts.
 
-use indexer::{ExploreRequest, FacetKey, FacetWanted, Filters};
+use indexer::{ExploreRequest, FacetKey, FacetRequest, Filters};
 use manifest::Format;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -68,10 +68,14 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
     keys.sort_unstable();
     keys.dedup();
     let query = arguments.query.trim();
+    let formats = arguments.format.iter().map(|format| format.as_str());
+    let filters = Filters::default()
+        .with(FacetKey::Format, formats)
+        .and_then(|filters| filters.with(FacetKey::Site, &arguments.site));
     let request = ExploreRequest {
         phrasings: if query.is_empty() { Vec::new() } else { vec![query.to_owned()] },
-        filters: Filters { formats: arguments.format, sites: arguments.site, ..Filters::default() },
-        facets: keys.iter().map(|key| FacetWanted { key: *key, values_max, count_min: 1 }).collect(),
+        filters: filters.map_err(|error| Problem::internal(&error))?,
+        facets: keys.iter().map(|key| FacetRequest { key: *key, values_max, count_min: 1 }).collect(),
     };
     let counted = explore(app, client, request).await?;
     let facets: Map<String, Value> = keys

@@ -1,11 +1,11 @@
 //! `find_capability`: what a wish finds, in compact rows; schemas on request.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use indexer::{Filters, Hit, Method, SearchRequest};
-use manifest::{AuthScheme, CapabilityId, Format, SafetyClass};
+use indexer::{FacetKey, Filters, Hit, SearchRequest};
+use manifest::CapabilityId;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::budget::{ANSWER_BYTES_MAX, fit, shed, size};
 use super::{Definition, UNTRUSTED, object, short, words};
@@ -25,48 +25,52 @@ const DESCRIPTION_CHARS: usize = 240;
 const ROW_BYTES_MAX: usize = 4_000;
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     #[serde(default)]
     query: String,
     max_results: Option<u32>,
     #[serde(default)]
-    format: Vec<Format>,
-    #[serde(default)]
-    safety: Vec<SafetyClass>,
-    #[serde(default)]
-    auth: Vec<AuthScheme>,
-    #[serde(default)]
-    method: Vec<String>,
-    #[serde(default)]
-    site: Vec<String>,
-    #[serde(default)]
-    semantic_type: Vec<String>,
-    #[serde(default)]
     invocable_only: bool,
     #[serde(default)]
     include_schemas: bool,
     cursor: Option<String>,
+    /// The filters, by key; other names are refused.
+    #[serde(flatten)]
+    filters: BTreeMap<String, Value>,
+}
+
+/// The filters that are arguments of the tool.
+pub(super) fn filter_keys() -> impl Iterator<Item = FacetKey> {
+    FacetKey::ALL.iter().copied().filter(|key| key.filter().tool_argument.is_some())
 }
 
 pub(super) fn definition() -> Definition {
-    let texts = |description: &str| json!({"type": "array", "items": {"type": "string"}, "maxItems": 20, "description": description});
-    let input = object(
-        &[],
-        &json!({
-            "query": {"type": "string", "maxLength": 1000, "description": "What is wanted, in plain words, like \"book a table for two\"; may be left out when a filter is given."},
-            "max_results": {"type": "integer", "minimum": 1, "maximum": RESULTS_MAX, "default": RESULTS_DEFAULT, "description": "Rows to answer at most."},
-            "format": words("Only capabilities declared in one of these dialects.", Format::ALL.iter().map(|value| value.as_str())),
-            "safety": words("Only capabilities of one of these classes.", SafetyClass::ALL.iter().map(|value| value.as_str())),
-            "auth": words("Only capabilities that accept one of these schemes; none for those without authentication.", AuthScheme::ALL.iter().map(|value| value.as_str())),
-            "method": words("Only capabilities called by one of these HTTP verbs.", Method::ALL.iter().map(|value| value.as_str())),
-            "site": texts("Only capabilities of these domains."),
-            "semantic_type": texts("Only these types, like travel:flight-booking or travel:*."),
-            "invocable_only": {"type": "boolean", "default": false, "description": "Only capabilities whose declaration says how to call them."},
-            "include_schemas": {"type": "boolean", "default": false, "description": "Add parameters and response as JSON Schema to each row."},
-            "cursor": {"type": "string", "description": "next_cursor of the answer before, with the same arguments."},
-        }),
+    let mut properties = Map::new();
+    let mut add = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
+    add(
+        "query",
+        json!({"type": "string", "maxLength": 1000, "description": "What is wanted, in plain words, like \"book a table for two\"; may be left out when a filter is given."}),
     );
+    add(
+        "max_results",
+        json!({"type": "integer", "minimum": 1, "maximum": RESULTS_MAX, "default": RESULTS_DEFAULT, "description": "Rows to answer at most."}),
+    );
+    for key in filter_keys() {
+        add(key.as_str(), filter_schema(key));
+    }
+    add(
+        "invocable_only",
+        json!({"type": "boolean", "default": false, "description": "Only capabilities whose declaration says how to call them."}),
+    );
+    add(
+        "include_schemas",
+        json!({"type": "boolean", "default": false, "description": "Add parameters and response as JSON Schema to each row."}),
+    );
+    add(
+        "cursor",
+        json!({"type": "string", "description": "next_cursor of the answer before, with the same arguments."}),
+    );
+    let input = object(&[], &Value::Object(properties));
     let row = json!({"type": "object", "required": ["id", "name", "description", "site", "format", "safety", "confirmation", "invocable"], "properties": {
         "id": {"type": "string", "description": "For get_capability."}, "name": {"type": "string"},
         "description": {"type": ["string", "null"]}, "site": {"type": "string"}, "format": {"type": "string"},
@@ -109,23 +113,38 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
     Ok(answer(found, &rows, is_cut))
 }
 
+/// A list of the words of a filter, or of any strings.
+fn filter_schema(key: FacetKey) -> Value {
+    let description = key.filter().tool_argument.unwrap_or_default();
+    match key.filter().vocabulary {
+        Some(vocabulary) => words(description, vocabulary()),
+        None => {
+            json!({"type": "array", "items": {"type": "string"}, "maxItems": 20, "description": description})
+        }
+    }
+}
+
+fn filters(arguments: &Arguments) -> Result<Filters, Problem> {
+    let mut filters = Filters { invocable: arguments.invocable_only.then_some(true), ..Filters::default() };
+    for (name, values) in &arguments.filters {
+        let Some(key) = filter_keys().find(|key| key.as_str() == name) else {
+            return Err(Problem::bad_request(format!("unknown field `{name}`")));
+        };
+        let values = Vec::<String>::deserialize(values)
+            .map_err(|error| Problem::bad_request(format!("`{name}` is not a list of strings: {error}")))?;
+        for value in values {
+            filters.add(key, &value).map_err(|error| unknown_value(name, &error))?;
+        }
+    }
+    Ok(filters)
+}
+
 fn request(arguments: Arguments) -> Result<SearchRequest, Problem> {
     let limit = arguments.max_results.unwrap_or(RESULTS_DEFAULT);
     if !(1..=RESULTS_MAX).contains(&limit) {
         return Err(Problem::bad_request(format!("max_results is a whole number from 1 to {RESULTS_MAX}")));
     }
-    let methods: Result<Vec<Method>, _> =
-        arguments.method.iter().map(|method| Method::parse_loosely(method)).collect();
-    let filters = Filters {
-        formats: arguments.format,
-        safety: arguments.safety,
-        auth: arguments.auth,
-        methods: methods.map_err(|error| unknown_value("method", &error))?,
-        sites: arguments.site,
-        semantic_types: arguments.semantic_type,
-        invocable: arguments.invocable_only.then_some(true),
-        ..Filters::default()
-    };
+    let filters = filters(&arguments)?;
     let query = arguments.query.trim();
     if query.is_empty() && filters.is_empty() {
         return Err(Problem::bad_request("give query, the wish in plain words, or at least one filter"));

@@ -5,6 +5,7 @@ use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::Response;
+use indexer::FacetKey;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -53,8 +54,8 @@ impl Offer {
         let of_tool = |method, path, place| (method, path, self.inputs(place, &[]));
         let (method, path, inputs) = match self {
             Self::FindCapability => {
-                let known =
-                    ["query", "format", "safety", "auth", "method", "site", "semantic_type", "cursor"];
+                let filters = super::find::filter_keys().map(FacetKey::as_str);
+                let known: Vec<&str> = ["query"].into_iter().chain(filters).chain(["cursor"]).collect();
                 let mut inputs = self.inputs(Place::Query, &known);
                 for input in inputs.iter_mut().filter(|input| input.name == "query") {
                     "q".clone_into(&mut input.name);

@@ -4,10 +4,14 @@
 
 #![expect(unused_qualifications, reason = "utoipa names inlined schemas in full")]
 
+use indexer::FacetKey;
 use manifest::{CapabilityKind, Confirmation, Discovery, Format, SafetyClass};
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::openapi::{Array, RefOr};
+use utoipa::openapi::{Array, RefOr, Required};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
+
+use crate::routes::search_parameters::filter_keys;
 
 /// A text of a fixed form.
 macro_rules! pattern {
@@ -65,12 +69,11 @@ macro_rules! vocabulary {
 
 vocabulary! {
     FormatWord [FormatWords] = Format,
-    SafetyWord [SafetyWords] = SafetyClass,
+    SafetyWord = SafetyClass,
     ConfirmationWord = Confirmation,
     AuthWord [AuthWords] = manifest::AuthScheme,
-    StatusWord [StatusWords] = policy::Status,
-    SourceWord [SourceWords] = manifest::model::SourceKind,
-    MethodWord [MethodWords] = indexer::Method,
+    StatusWord = policy::Status,
+    SourceWord = manifest::model::SourceKind,
     KindWord = CapabilityKind,
     ProtocolWord = manifest::model::Protocol,
     DiscoveryWord = Discovery,
@@ -310,44 +313,55 @@ pub(crate) struct Tombstone {
     at: chrono::DateTime<chrono::Utc>,
 }
 
-/// What is looked for. Repeats and commas mean OR within a key, keys mean AND.
+/// What is searched for. Repeats and commas mean OR within a key, keys mean AND.
+pub(crate) struct SearchQuery;
+
+/// The words of a search.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "describes routes::search_parameters")]
-pub(crate) struct SearchQuery {
+struct WordsQuery {
     /// Words; may be left out when a filter is given. Knows "phrases", -word, site:, type:, format: and method:.
     /// Repeats are phrasings of one wish.
     #[param(max_length = 1024)]
     q: Option<String>,
-    #[param(style = Form, explode = false, inline)]
-    format: Option<FormatWords>,
-    /// `namespace:type`; a `*` at the end stands for any continuation.
-    #[param(style = Form, explode = false)]
-    semantic_type: Option<Vec<String>>,
-    #[param(style = Form, explode = false)]
-    namespace: Option<Vec<String>>,
-    #[param(style = Form, explode = false, inline)]
-    method: Option<MethodWords>,
-    #[param(style = Form, explode = false, inline)]
-    safety: Option<SafetyWords>,
-    #[param(style = Form, explode = false, inline)]
-    auth: Option<AuthWords>,
-    /// Sites or hosts.
-    #[param(style = Form, explode = false)]
-    site: Option<Vec<String>>,
-    #[param(style = Form, explode = false, inline)]
-    status: Option<StatusWords>,
-    #[param(style = Form, explode = false, inline)]
-    source: Option<SourceWords>,
-    /// Primary subtags, as `en`.
-    #[param(style = Form, explode = false)]
-    language: Option<Vec<String>>,
+}
+
+/// The parameters of a search after its filters.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes routes::search_parameters")]
+struct OrderQuery {
     /// A date or a time.
     updated_since: Option<String>,
     #[param(inline)]
     sort: Option<SortWord>,
     #[param(minimum = 1, maximum = 100)]
     limit: Option<u32>,
+}
+
+impl IntoParams for SearchQuery {
+    fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let filters = filter_keys().map(filter_parameter);
+        let words = WordsQuery::into_params(&parameter_in).into_iter();
+        words.chain(filters).chain(OrderQuery::into_params(&parameter_in)).collect()
+    }
+}
+
+/// The parameter of a filter: a list of any strings, or of the words of its vocabulary.
+fn filter_parameter(key: FacetKey) -> Parameter {
+    let filter = key.filter();
+    let words = filter.vocabulary.map(|words| words());
+    let value = ObjectBuilder::new().schema_type(Type::String).enum_values(words);
+    ParameterBuilder::new()
+        .name(key.as_str())
+        .parameter_in(ParameterIn::Query)
+        .description(filter.parameter.filter(|text| !text.is_empty()))
+        .required(Required::False)
+        .schema(Some(Array::new(value)))
+        .style(Some(ParameterStyle::Form))
+        .explode(Some(false))
+        .build()
 }
 
 /// How the results are told: the parameters of a search beside [`SearchQuery`] that a followed search does not have.

@@ -1,34 +1,23 @@
 //! The parameters of a search: names and closed values are checked here, open values reach the index as they are.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
-use indexer::{FacetKey, Filters, Method, SearchRequest, Sort};
+use indexer::{FacetKey, Filters, SearchRequest, Sort};
 use manifest::closed;
 
 use crate::parameters::{QueryPairs, unknown_value};
 use crate::problem::Problem;
 
+/// The filters that are parameters.
+pub(crate) fn filter_keys() -> impl Iterator<Item = FacetKey> {
+    FacetKey::ALL.iter().copied().filter(|key| key.filter().parameter.is_some())
+}
+
 /// Every parameter that a search knows.
-pub(crate) const KNOWN: &[&str] = &[
-    "q",
-    "format",
-    "semantic_type",
-    "namespace",
-    "method",
-    "safety",
-    "auth",
-    "site",
-    "status",
-    "source",
-    "language",
-    "updated_since",
-    "sort",
-    "limit",
-    "cursor",
-    "fields",
-    "facets",
-    "view",
-    "explain",
-];
+fn known() -> Vec<&'static str> {
+    const OTHERS: [&str; 8] =
+        ["updated_since", "sort", "limit", "cursor", "fields", "facets", "view", "explain"];
+    ["q"].into_iter().chain(filter_keys().map(FacetKey::as_str)).chain(OTHERS).collect()
+}
 
 /// Results on one page, unless asked otherwise.
 const LIMIT_DEFAULT: u32 = 20;
@@ -98,7 +87,7 @@ pub(crate) struct SearchParameters {
 
 impl SearchParameters {
     pub(crate) fn read(query: &QueryPairs) -> Result<Self, Problem> {
-        query.only(KNOWN)?;
+        query.only(&known())?;
         let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
         let request = SearchRequest {
             phrasings: owned(query.texts("q")),
@@ -121,21 +110,14 @@ impl SearchParameters {
 }
 
 fn filters(query: &QueryPairs) -> Result<Filters, Problem> {
-    let methods = query.list("method")?.into_iter().map(Method::parse_loosely).collect::<Result<Vec<_>, _>>();
-    Ok(Filters {
-        formats: query.closed("format")?,
-        semantic_types: owned(query.list("semantic_type")?),
-        namespaces: owned(query.list("namespace")?),
-        methods: methods.map_err(|error| unknown_value("method", &error))?,
-        safety: query.closed("safety")?,
-        auth: query.closed("auth")?,
-        sites: query.list("site")?.into_iter().map(str::to_lowercase).collect(),
-        statuses: query.closed("status")?,
-        sources: query.closed("source")?,
-        languages: query.list("language")?.into_iter().map(str::to_lowercase).collect(),
-        updated_since: query.one("updated_since")?.map(instant).transpose()?,
-        ..Filters::default()
-    })
+    let updated_since = query.one("updated_since")?.map(instant).transpose()?;
+    let mut filters = Filters { updated_since, ..Filters::default() };
+    for key in filter_keys() {
+        for value in query.list(key.as_str())? {
+            filters.add(key, value).map_err(|error| unknown_value(key.as_str(), &error))?;
+        }
+    }
+    Ok(filters)
 }
 
 fn owned(texts: Vec<&str>) -> Vec<String> {

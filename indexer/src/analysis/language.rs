@@ -1,14 +1,15 @@
-//! Which language a text is in, and how its words are stemmed.
+//! Detects the language of a text, and stems its words.
 //!
-//! English is stemmed as English only where the text is English: the English rules cut the ends off other languages'
-//! words at random. What cannot be told is treated as English, which most manifests are.
+//! Text is stemmed in its own language, since the rules of English cut words of other languages at random. Text of an unknown
+//! language is treated as English, as most manifests are.
 
 use std::borrow::Cow;
 
 use frostem::{Algorithm, Stemmer};
 use whatlang::Lang;
 
-use super::{is_stop_word, words};
+use super::stop::is_stop_word;
+use super::words::words;
 
 /// How words are reduced to stems.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,37 +21,52 @@ pub(crate) enum Stemming {
     Plain,
 }
 
-/// Characters below which a text says too little about its language (chosen on tool descriptions: shorter ones are
-/// taken for Latin or Esperanto).
+/// Shortest text whose language is detected, in characters (chosen on tool descriptions: shorter ones are taken for Latin
+/// or Esperanto).
 const DETECTION_CHARS_MIN: usize = 60;
 
-/// Words that are looked at to tell a language.
+/// Words that are checked for English.
 const LANGUAGE_WORDS_MAX: usize = 100;
+
+/// Languages that are detected, with their ISO 639-1 tag and the stemmer of the language if there is one.
+const LANGUAGES: [(Lang, &str, Option<Algorithm>); 26] = [
+    (Lang::Eng, "en", Some(Algorithm::English)),
+    (Lang::Ara, "ar", Some(Algorithm::Arabic)),
+    (Lang::Cmn, "zh", None),
+    (Lang::Dan, "da", Some(Algorithm::Danish)),
+    (Lang::Deu, "de", Some(Algorithm::German)),
+    (Lang::Ell, "el", Some(Algorithm::Greek)),
+    (Lang::Fin, "fi", Some(Algorithm::Finnish)),
+    (Lang::Fra, "fr", Some(Algorithm::French)),
+    (Lang::Heb, "he", None),
+    (Lang::Hin, "hi", None),
+    (Lang::Hun, "hu", Some(Algorithm::Hungarian)),
+    (Lang::Ita, "it", Some(Algorithm::Italian)),
+    (Lang::Jpn, "ja", None),
+    (Lang::Kor, "ko", None),
+    (Lang::Nld, "nl", Some(Algorithm::Dutch)),
+    (Lang::Nob, "no", Some(Algorithm::Norwegian)),
+    (Lang::Pol, "pl", None),
+    (Lang::Por, "pt", Some(Algorithm::Portuguese)),
+    (Lang::Ron, "ro", Some(Algorithm::Romanian)),
+    (Lang::Rus, "ru", Some(Algorithm::Russian)),
+    (Lang::Spa, "es", Some(Algorithm::Spanish)),
+    (Lang::Swe, "sv", Some(Algorithm::Swedish)),
+    (Lang::Tha, "th", None),
+    (Lang::Tur, "tr", Some(Algorithm::Turkish)),
+    (Lang::Ukr, "uk", None),
+    (Lang::Vie, "vi", None),
+];
 
 impl Stemming {
     /// By the primary subtag of a language tag.
     pub(crate) fn for_language(tag: &str) -> Self {
-        let algorithm = match tag {
-            "en" => return Self::English,
-            "ar" => Algorithm::Arabic,
-            "da" => Algorithm::Danish,
-            "nl" => Algorithm::Dutch,
-            "fi" => Algorithm::Finnish,
-            "fr" => Algorithm::French,
-            "de" => Algorithm::German,
-            "el" => Algorithm::Greek,
-            "hu" => Algorithm::Hungarian,
-            "it" => Algorithm::Italian,
-            "no" | "nb" => Algorithm::Norwegian,
-            "pt" => Algorithm::Portuguese,
-            "ro" => Algorithm::Romanian,
-            "ru" => Algorithm::Russian,
-            "es" => Algorithm::Spanish,
-            "sv" => Algorithm::Swedish,
-            "tr" => Algorithm::Turkish,
-            _ => return Self::Plain,
-        };
-        Self::Other(algorithm)
+        let tag = if tag == "nb" { "no" } else { tag };
+        match LANGUAGES.iter().find(|(_, of, _)| *of == tag) {
+            Some((Lang::Eng, ..)) => Self::English,
+            Some((_, _, Some(algorithm))) => Self::Other(*algorithm),
+            _ => Self::Plain,
+        }
     }
 
     pub(crate) fn stem(self, word: &str) -> Cow<'_, str> {
@@ -62,11 +78,11 @@ impl Stemming {
     }
 }
 
-/// Share of English function words above which a text is English. Tool descriptions are terse and full of names, so that
-/// a detector by letters takes many for Latin or Dutch; other languages stay below a twentieth.
+/// A text with a larger share of English function words is English. Tool descriptions are terse and full of names, so a
+/// detector by letters takes many for Latin or Dutch; texts in other languages have less than a twentieth.
 const ENGLISH_SHARE_MIN: f32 = 0.1;
 
-/// The primary subtag of the language of a text: as declared, else as detected, else English.
+/// The primary subtag of the language of a text: the declared one, else the detected one, else English.
 pub(crate) fn language_of(declared: Option<&str>, text: &str) -> String {
     let declared = declared.and_then(|tag| tag.split(['-', '_']).next()).map(str::to_ascii_lowercase);
     if let Some(tag) = declared.filter(|tag| (2..=3).contains(&tag.len()) && tag.is_ascii()) {
@@ -75,7 +91,7 @@ pub(crate) fn language_of(declared: Option<&str>, text: &str) -> String {
     detect(text).unwrap_or("en").to_owned()
 }
 
-/// The language of a text, when it is long enough to tell.
+/// The detected language; `None` if the text is too short.
 pub(crate) fn detect(text: &str) -> Option<&'static str> {
     if is_english(text) {
         return Some("en");
@@ -85,7 +101,7 @@ pub(crate) fn detect(text: &str) -> Option<&'static str> {
         return None;
     }
     let info = whatlang::detect(text).filter(whatlang::Info::is_reliable)?;
-    tag(info.lang())
+    LANGUAGES.iter().find(|(language, ..)| *language == info.lang()).map(|(_, tag, _)| *tag)
 }
 
 fn is_english(text: &str) -> bool {
@@ -95,39 +111,6 @@ fn is_english(text: &str) -> bool {
         known += u16::from(is_stop_word(&word.text));
     }
     f32::from(known) > f32::from(all) * ENGLISH_SHARE_MIN
-}
-
-/// ISO 639-1 tags of the languages that are told apart.
-fn tag(language: Lang) -> Option<&'static str> {
-    Some(match language {
-        Lang::Eng => "en",
-        Lang::Ara => "ar",
-        Lang::Cmn => "zh",
-        Lang::Dan => "da",
-        Lang::Deu => "de",
-        Lang::Ell => "el",
-        Lang::Fin => "fi",
-        Lang::Fra => "fr",
-        Lang::Heb => "he",
-        Lang::Hin => "hi",
-        Lang::Hun => "hu",
-        Lang::Ita => "it",
-        Lang::Jpn => "ja",
-        Lang::Kor => "ko",
-        Lang::Nld => "nl",
-        Lang::Nob => "no",
-        Lang::Pol => "pl",
-        Lang::Por => "pt",
-        Lang::Ron => "ro",
-        Lang::Rus => "ru",
-        Lang::Spa => "es",
-        Lang::Swe => "sv",
-        Lang::Tha => "th",
-        Lang::Tur => "tr",
-        Lang::Ukr => "uk",
-        Lang::Vie => "vi",
-        _ => return None,
-    })
 }
 
 #[cfg(test)]
@@ -142,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declared_language_wins_and_short_text_is_english() {
+    fn prefers_the_declared_language_and_takes_short_text_for_english() {
         assert_eq!(language_of(Some("de-CH"), "book a flight"), "de");
         assert_eq!(language_of(None, "book a flight"), "en");
         assert_eq!(language_of(None, "获取指定城市的天气预报信息并返回温度和湿度"), "zh");

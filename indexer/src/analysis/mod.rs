@@ -1,65 +1,18 @@
 //! Turns text into terms, the same way for capabilities and for queries.
 //!
-//! Words are split as people read identifiers (`bookFlight`, `book_flight`, `book.flight`, `flight2` all hold two
-//! words), folded to lower case without Latin accents, and stemmed in their language. Every word keeps its place in the
-//! text, so that a snippet can mark it. Scripts that write no spaces are cut into overlapping pairs of characters.
+//! Identifiers are split into words (`bookFlight`, `book_flight`, `book.flight` and `flight2` have two each), folded to lower
+//! case without Latin accents, and stemmed in their language. A word keeps its offsets in the text, which snippets need.
+//! Text in scripts without spaces becomes overlapping pairs of characters.
 
 mod language;
 mod stop;
+mod terms;
 mod tokenizer;
 mod words;
 
 pub(crate) use language::{Stemming, detect, language_of};
 pub(crate) use stop::{is_chat_verb, is_stop_word};
+pub use terms::stems_of;
+pub(crate) use terms::{bigram, grams, terms};
 pub(crate) use tokenizer::CapabilityTokenizer;
 pub(crate) use words::{fold_exact, words};
-
-/// Longest word that becomes a term, in bytes; longer runs are keys and hashes that nobody types.
-pub(crate) const WORD_BYTES_MAX: usize = 40;
-
-/// The terms of a text without stop words, in order and with repeats.
-pub(crate) fn terms(text: &str, stemming: Stemming) -> Vec<String> {
-    words(text)
-        .filter(|word| !is_stop_word(&word.text))
-        .map(|word| stemming.stem(&word.text).into_owned())
-        .collect()
-}
-
-/// Joins two neighbouring terms into the term of the bigram field.
-pub(crate) fn bigram(first: &str, second: &str) -> String {
-    let mut joined = String::with_capacity(first.len() + second.len() + 1);
-    joined.push_str(first);
-    joined.push('_');
-    joined.push_str(second);
-    joined
-}
-
-/// Width of the character grams that catch misspelt and compound words.
-const GRAM_CHARS: usize = 4;
-
-/// The character grams of a word; none for words shorter than a gram.
-pub(crate) fn grams(word: &str) -> impl Iterator<Item = &str> {
-    let starts: Vec<usize> = word.char_indices().map(|(start, _)| start).chain([word.len()]).collect();
-    let count = starts.len().saturating_sub(GRAM_CHARS);
-    (0..count).filter_map(move |at| {
-        let (start, end) = (starts.get(at)?, starts.get(at + GRAM_CHARS)?);
-        word.get(*start..*end)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn terms_are_stemmed_and_free_of_stop_words() {
-        assert_eq!(terms("Could you please cancel my bookings?", Stemming::English), ["cancel", "book"]);
-        assert_eq!(terms("getFlightStatus_v2", Stemming::English), ["get", "flight", "status", "v", "2"]);
-    }
-
-    #[test]
-    fn grams_are_cut_at_characters() {
-        assert_eq!(grams("flüge").collect::<Vec<_>>(), ["flüg", "lüge"]);
-        assert_eq!(grams("car").count(), 0);
-    }
-}

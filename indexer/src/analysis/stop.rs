@@ -1,8 +1,7 @@
-//! Words that say nothing about what a capability does.
+//! Words that are not searched for.
 //!
-//! Stop words are dropped from capabilities and queries alike; they include the words of polite conversation, which
-//! people write to agents and no manifest means. Chat verbs are dropped from queries only, since `get` or `find` in the
-//! name of a capability does mean something, and only while something else is left.
+//! Stop words are removed from capabilities and queries; they include words of polite conversation. Chat verbs are removed from
+//! queries alone, since `get` or `find` means something in the name of a capability, and only if other words remain.
 
 use std::sync::LazyLock;
 

@@ -1,22 +1,23 @@
-//! The same words as a tokenizer of tantivy, for what tantivy analyses itself: snippets.
+//! The same words as a tokenizer of tantivy, which snippets need.
 
 use std::collections::BTreeSet;
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
-use super::{Stemming, is_stop_word, words};
+use super::language::Stemming;
+use super::stop::is_stop_word;
+use super::words::words;
 
-/// Words with offsets into the text; those that may be looked for are stemmed, the others have no text.
+/// Tokens with offsets; those that may match are stemmed, the others have no text.
 #[derive(Debug, Clone)]
 pub(crate) struct CapabilityTokenizer {
     pub(crate) stemming: Stemming,
-    /// How the stems begin that are looked for. Stemming takes most of the time of a snippet, and English stems begin as
-    /// their words do.
+    /// The beginnings of the wanted stems. Stemming takes most of the time of a snippet, and English stems begin like their
+    /// words.
     pub(crate) beginnings: Vec<String>,
 }
 
 impl CapabilityTokenizer {
-    /// Looks for these stems.
     pub(crate) fn new<'a>(stemming: Stemming, stems: impl Iterator<Item = &'a str>) -> Self {
         let beginnings: BTreeSet<String> = stems.map(|stem| beginning(stem).to_owned()).collect();
         Self { stemming, beginnings: beginnings.into_iter().collect() }
@@ -29,7 +30,7 @@ impl CapabilityTokenizer {
     }
 }
 
-/// The first two characters; before `y`, which stemming may change (`dying`, `die`), the first.
+/// The first two characters; only one before `y`, which stemming may change (`dying`, `die`).
 fn beginning(word: &str) -> &str {
     let mut chars = word.char_indices();
     chars.next();
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_may_match_are_stemmed_and_the_others_keep_their_place() {
+    fn stems_only_words_that_may_match() {
         let mut tokenizer = CapabilityTokenizer::new(Stemming::English, ["fli", "die", "book"].into_iter());
         let mut stream = tokenizer.token_stream("Flies were dying in the bookings of Oslo");
         let mut found = Vec::new();

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::WORD_BYTES_MAX;
+/// Longest word that becomes a term, in bytes; longer ones are keys and hashes.
+const WORD_BYTES_MAX: usize = 40;
 
-/// A word, folded, and where it stands in the text.
+/// A folded word, and its byte range in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
     pub(crate) text: String,
@@ -68,7 +69,7 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = Word> + '_ {
     })
 }
 
-/// Runs of one word each: cut where case or kind of character changes.
+/// Splits where the case or kind of character changes.
 struct Runs<'a> {
     text: &'a str,
     at: usize,
@@ -89,7 +90,7 @@ impl Iterator for Runs<'_> {
             let at = self.at + offset;
             if class == last || (class == Class::Lower && last == Class::Upper) {
                 if class == Class::Lower && last == Class::Upper && uppers > 1 {
-                    // `HTTPServer`: the last capital opens the next word.
+                    // `HTTPServer`: the last capital begins the next word.
                     end = last_at;
                     break;
                 }
@@ -106,7 +107,7 @@ impl Iterator for Runs<'_> {
 }
 
 impl Runs<'_> {
-    /// Bytes of an English contraction (`'s`, `'ve`) at a place; they carry no meaning of their own.
+    /// Length of an English contraction (`'s`, `'ve`) at an offset, which is skipped.
     fn contraction(&self, at: usize) -> usize {
         let Some(rest) = self.text.get(at..) else { return 0 };
         let Some(mark) = rest.chars().next().filter(|c| Class::of(*c) == Class::Apostrophe) else { return 0 };
@@ -116,7 +117,7 @@ impl Runs<'_> {
     }
 }
 
-/// Overlapping pairs of characters; a single character stands for itself.
+/// Overlapping pairs of characters; a single character is a word.
 fn pairs(run: &str, offset: usize) -> Vec<Word> {
     let chars: Vec<(usize, char)> = run.char_indices().collect();
     let word = |slice: &[(usize, char)]| -> Option<Word> {
@@ -149,7 +150,7 @@ fn fold_char(c: char) -> impl Iterator<Item = char> {
     kept.into_iter()
 }
 
-/// The form in which names are compared as a whole: words joined by one space.
+/// The form in which whole names are compared: words joined by a space.
 pub(crate) fn fold_exact(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for word in words(text) {
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_split_as_they_are_read() {
+    fn splits_identifiers_into_words() {
         for (text, expected) in [
             ("bookFlight", vec!["book", "flight"]),
             ("book_flight.v2", vec!["book", "flight", "v", "2"]),
@@ -191,21 +192,21 @@ mod tests {
     }
 
     #[test]
-    fn words_know_where_they_stand() {
+    fn words_have_their_byte_ranges() {
         let text = "Zürich: bookFlight";
         let spans: Vec<&str> = words(text).filter_map(|word| text.get(word.span)).collect();
         assert_eq!(spans, ["Zürich", "book", "Flight"]);
     }
 
     #[test]
-    fn names_in_any_spelling_have_one_exact_form() {
+    fn spellings_of_a_name_have_the_same_exact_form() {
         assert_eq!(fold_exact("bookSeat"), fold_exact("Book seat"));
         assert_eq!(fold_exact("book_seat"), "book seat");
     }
 
     proptest! {
         #[test]
-        fn any_text_splits_into_words_inside_it(text in "\\PC{0,200}") {
+        fn byte_ranges_are_ascending_and_inside_the_text(text in "\\PC{0,200}") {
             let mut end = 0;
             for word in words(&text) {
                 prop_assert!(text.get(word.span.clone()).is_some_and(|slice| !slice.is_empty()));

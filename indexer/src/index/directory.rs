@@ -1,7 +1,7 @@
-//! Where an index lies: one sub-directory a generation, and a file that names the current one.
+//! The directory of an index: a sub-directory for each generation, and a file that names the current one.
 //!
-//! A rebuild fills a new sub-directory and then renames the pointer file over the old one, so that a reader sees either
-//! index whole. Readers that still hold files of the old one keep them: on Unix a removed file lives until it is closed.
+//! A rebuild fills a new sub-directory and then replaces the pointer file atomically. Readers keep open files of the old generation,
+//! which Unix deletes when they are closed.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -66,7 +66,7 @@ impl Generations {
         write().map_err(|source| not_writable(&pointer, source))
     }
 
-    /// Removes every generation but the current one: those that were replaced, and those of rebuilds that were cut off.
+    /// Removes all generations except the current one, including incomplete ones.
     pub(crate) fn remove_others(&self) -> Result<(), IndexError> {
         let current = self.current()?;
         for name in self.all() {
@@ -78,7 +78,7 @@ impl Generations {
         Ok(())
     }
 
-    /// Takes the right to write; another process that has it is an error.
+    /// Locks the directory for writing; fails if another process has the lock.
     pub(crate) fn lock(&self) -> Result<WriterLock, IndexError> {
         fs::create_dir_all(&self.dir).map_err(|source| not_writable(&self.dir, source))?;
         let path = self.dir.join(LOCK_FILE);
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pointer_names_one_generation_and_the_others_go() {
+    fn removes_all_generations_but_the_current_one() {
         let dir = tempfile::tempdir().unwrap();
         let generations = Generations::new(dir.path());
         assert!(matches!(generations.current(), Err(IndexError::Missing { .. })));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn only_one_may_write() {
+    fn only_one_writer_gets_the_lock() {
         let dir = tempfile::tempdir().unwrap();
         let generations = Generations::new(dir.path());
         let held = generations.lock().unwrap();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pointer_to_elsewhere_is_not_followed() {
+    fn does_not_follow_a_pointer_outside_the_directory() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(POINTER_FILE), "../../etc").unwrap();
         assert!(matches!(Generations::new(dir.path()).current(), Err(IndexError::Missing { .. })));

@@ -1,4 +1,4 @@
-//! How a capability becomes a document.
+//! The document of a capability.
 //!
 //! The weights are those that ranked best on public tool-retrieval sets: words of the name count four times, of the
 //! title three times, of parameter names and the site twice, everything else once. Text that tries to instruct the
@@ -8,17 +8,18 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
+use manifest::entry::Entry;
 use manifest::model::{Capability, ConformanceLevel, Manifest, SourceKind};
 use policy::Status;
 use store::StoredManifest;
 use tantivy::TantivyDocument;
 
-use super::Fields;
-use super::forward::{Part, encoded, gram_number, hash as number};
-use super::schema::SUGGESTION_MARK;
+use super::forward::{Part, encoded, gram_number, hash};
+use super::schema::{Fields, SUGGESTION_MARK};
 use crate::analysis::{Stemming, bigram, fold_exact, grams, is_stop_word, language_of, words};
 use crate::answer::{Hit, SuggestionKind};
 use crate::error::IndexError;
+use crate::filter::{FacetKey, FilterSource};
 
 mod schema_text;
 
@@ -29,19 +30,20 @@ const TITLE_WEIGHT: usize = 3;
 const PARAMETER_WEIGHT: usize = 2;
 const SITE_WEIGHT: usize = 2;
 
-/// Terms of one capability at most: beyond lies text that was written to match everything.
+/// Most terms of one capability: longer texts are written to match everything.
 const TERMS_MAX: usize = 1_500;
-/// Terms of the manifest's own text at most.
+/// Most terms of the manifest's own text.
 const ABOUT_TERMS_MAX: usize = 400;
-/// Words whose character grams are kept.
+/// Words whose character grams are indexed.
 const GRAM_WORDS_MAX: usize = 40;
-/// Words of the manifest's name that count as the site's name; longer ones are slogans.
+/// Words of the manifest's name that count as the name of the site; longer names are slogans.
 const SITE_WORDS_MAX: usize = 10;
-/// Bytes of a description that a row keeps; the whole text is in the store.
+/// Bytes of a description in a row; the whole text is in the store.
 const ROW_DESCRIPTION_BYTES_MAX: usize = 2_000;
 
-/// The distinct terms of every capability of a manifest, by native id.
-pub(crate) fn all_terms(stored: &StoredManifest) -> Vec<(String, BTreeSet<String>)> {
+/// The native id and the distinct terms of every capability of a manifest.
+#[doc(hidden)]
+pub fn terms_of(stored: &StoredManifest) -> Vec<(String, BTreeSet<String>)> {
     let Some(manifest) = ManifestText::of(stored) else { return Vec::new() };
     let terms = |capability: &Capability| {
         let all = CapabilityText::of(&manifest, capability).terms(&manifest).all;
@@ -55,12 +57,12 @@ pub(crate) struct ManifestText<'a> {
     stored: &'a StoredManifest,
     /// Words of the site's name, not stemmed.
     site_words: Vec<String>,
-    /// What the manifest says of itself, in the stems of the capability before, which mostly are those of the next.
+    /// The manifest's own description, stemmed for the previous capability, which mostly has the language of the next.
     about: RefCell<Option<(Stemming, Rc<str>)>>,
 }
 
 impl<'a> ManifestText<'a> {
-    /// `None` when nothing of the manifest belongs into the index.
+    /// `None` if the manifest does not belong into the index.
     pub(crate) fn of(stored: &'a StoredManifest) -> Option<Self> {
         let is_present = matches!(stored.status, Status::Fresh | Status::Stale | Status::Unreachable);
         if !is_present || !stored.manifest.format().is_indexable() {
@@ -77,112 +79,79 @@ impl<'a> ManifestText<'a> {
     ) -> Result<TantivyDocument, IndexError> {
         let text = CapabilityText::of(self, capability);
         let row = self.row(capability);
+        let entry = manifest::entry::of_capability(&self.stored.manifest, capability);
+        let source =
+            FilterSource { stored: self.stored, capability, entry: &entry, language: &text.language };
         let mut document = TantivyDocument::default();
-        self.add_identity(fields, capability, &mut document);
-        self.add_facets(fields, capability, &row, &text.language, &mut document);
-        self.add_entry(fields, capability, &mut document);
+        self.add_identity(fields, capability, &entry, &mut document);
+        for key in FacetKey::ALL {
+            for value in key.filter().values_of(&source) {
+                document.add_text(fields.facet(*key), value);
+            }
+        }
         text.add_terms(fields, self, &mut document);
-        document.add_u64(fields.text_number, number(&text.own()));
+        document.add_u64(fields.text_number, hash(&text.own()));
         document.add_f64(fields.prior, self.prior(capability, &row));
         document.add_bytes(fields.row, &serde_json::to_vec(&row).map_err(IndexError::Row)?);
         Ok(document)
     }
 
     fn about(&self, stemming: Stemming) -> Rc<str> {
-        let mut kept = self.about.borrow_mut();
-        match &*kept {
+        let mut cached = self.about.borrow_mut();
+        match &*cached {
             Some((of, text)) if *of == stemming => Rc::clone(text),
             _ => {
                 let text: Rc<str> = about(&self.stored.manifest, stemming).into();
-                *kept = Some((stemming, Rc::clone(&text)));
+                *cached = Some((stemming, Rc::clone(&text)));
                 text
             }
         }
     }
 
-    fn add_identity(&self, fields: &Fields, capability: &Capability, document: &mut TantivyDocument) {
+    fn add_identity(
+        &self,
+        fields: &Fields,
+        capability: &Capability,
+        entry: &Entry<'_>,
+        document: &mut TantivyDocument,
+    ) {
         let manifest = &self.stored.manifest;
+        let (site, host) = (manifest.url.site(), manifest.url.host());
         document.add_text(fields.id, capability.id.as_str());
         document.add_text(fields.manifest, manifest.id.as_str());
-        document.add_u64(fields.tie, number(capability.id.as_str()));
-        document.add_u64(fields.site_number, number(manifest.url.site().as_str()));
+        document.add_u64(fields.tie, hash(capability.id.as_str()));
+        document.add_u64(fields.site_number, hash(site.as_str()));
+        document.add_text(fields.host, host.as_str());
         document.add_text(fields.name_sort, fold_exact(&capability.name));
-        let mut exact = vec![
+        document.add_bool(fields.invocable, capability.is_invocable());
+        document.add_i64(fields.updated_ms, self.stored.changed_at.timestamp_millis());
+        document.add_i64(fields.first_seen_ms, self.stored.first_seen_at.timestamp_millis());
+        let mut exact = BTreeSet::from([
             capability.id.as_str().to_owned(),
             capability.key.to_lowercase(),
             capability.native_id.to_lowercase(),
-            manifest.url.site().as_str().to_owned(),
-            manifest.url.host().as_str().to_owned(),
+            entry.identifier.urn.to_lowercase(),
+            site.as_str().to_owned(),
+            host.as_str().to_owned(),
             fold_exact(&capability.name),
             fold_exact(&capability.native_id),
-        ];
+        ]);
         exact.extend(capability.title.as_deref().map(fold_exact));
         exact.extend(manifest.name.as_deref().map(fold_exact));
-        exact.sort_unstable();
-        exact.dedup();
         for value in exact.iter().filter(|value| !value.is_empty()) {
             document.add_text(fields.exact, value);
         }
     }
 
-    /// What the capability is called and filtered by as an entry of a catalog.
-    fn add_entry(&self, fields: &Fields, capability: &Capability, document: &mut TantivyDocument) {
-        let entry = manifest::entry::of_capability(&self.stored.manifest, capability);
-        document.add_text(fields.exact, entry.identifier.urn.to_lowercase());
-        document.add_text(fields.publisher, entry.identifier.publisher().to_lowercase());
-        document.add_text(fields.media_type, entry.media_type.to_lowercase());
-        for tag in distinct(capability.tags.iter().map(|tag| tag.to_lowercase())) {
-            document.add_text(fields.tag, &tag);
-        }
-    }
-
-    fn add_facets(
-        &self,
-        fields: &Fields,
-        capability: &Capability,
-        row: &Hit,
-        language: &str,
-        document: &mut TantivyDocument,
-    ) {
-        for name in distinct(capability.semantic_types.iter().map(|of| of.name.to_lowercase())) {
-            document.add_text(fields.semantic_type, &name);
-        }
-        let namespaces = capability.semantic_types.iter().filter_map(|of| of.name.split_once(':'));
-        for namespace in distinct(namespaces.map(|(namespace, _)| namespace.to_lowercase())) {
-            document.add_text(fields.namespace, &namespace);
-        }
-        for scheme in distinct(row.auth.iter().map(|scheme| scheme.as_str().to_owned())) {
-            document.add_text(fields.auth, &scheme);
-        }
-        if let Some(method) = &row.method {
-            document.add_text(fields.method, method);
-        }
-        for (field, value) in [
-            (fields.format, row.format.as_str()),
-            (fields.safety, row.safety.as_str()),
-            (fields.site, row.site.as_str()),
-            (fields.host, row.host.as_str()),
-            (fields.status, row.status.as_str()),
-            (fields.source, row.source.as_str()),
-            (fields.kind, row.kind.as_str()),
-            (fields.language, language),
-        ] {
-            document.add_text(field, value);
-        }
-        document.add_bool(fields.invocable, row.invocable);
-        document.add_i64(fields.updated_ms, self.stored.changed_at.timestamp_millis());
-        document.add_i64(fields.first_seen_ms, self.stored.first_seen_at.timestamp_millis());
-    }
-
-    /// The row as it is answered, its description short enough for an index.
+    /// The row of the response, its description short enough for an index.
     fn row(&self, capability: &Capability) -> Hit {
         let mut row = Hit::of(self.stored, capability);
         row.description = row.description.map(|text| shortened(&text, ROW_DESCRIPTION_BYTES_MAX));
         row
     }
 
-    /// Small factors for what speaks for a declaration beside its words. No labelled data can tune them, so that each
-    /// stays at or below a tenth and together they decide between near equals only.
+    /// Small factors for the quality of a declaration. No labelled data can tune them, so that each is at most a tenth,
+    /// and together they only decide between results of nearly the same score.
     fn prior(&self, capability: &Capability, row: &Hit) -> f64 {
         let conformance = match self.stored.manifest.level() {
             ConformanceLevel::Conforms => 0.10,
@@ -202,9 +171,9 @@ impl<'a> ManifestText<'a> {
         };
         let invocable = if row.invocable { 0.03 } else { 0.0 };
         let typed = if row.semantic_types.is_empty() { 0.0 } else { 0.02 };
-        let doubts = [capability.deprecated, capability.degraded, capability.addresses_reader];
-        let doubt: f64 = doubts.iter().filter(|doubt| **doubt).map(|_| 0.05).sum();
-        1.0 + conformance + liveness + origin + invocable + typed - doubt
+        let flaws = [capability.deprecated, capability.degraded, capability.addresses_reader];
+        let penalty: f64 = flaws.iter().filter(|flaw| **flaw).map(|_| 0.05).sum();
+        1.0 + conformance + liveness + origin + invocable + typed - penalty
     }
 }
 
@@ -232,7 +201,7 @@ impl<'a> CapabilityText<'a> {
         }
     }
 
-    /// Name and description, or the title where there is none: what makes two capabilities the same.
+    /// Name and description, or the title if there is none; equal for copies.
     fn own(&self) -> String {
         let Capability { description, title, .. } = self.capability;
         let description = description.as_deref().or(title.as_deref()).unwrap_or_default();
@@ -261,7 +230,7 @@ impl<'a> CapabilityText<'a> {
         let terms = self.terms(manifest);
         document.add_text(fields.all, &terms.all);
         document.add_text(fields.bigram, &terms.bigrams);
-        // Each text is a value of its own, so that no phrase reaches from one into the next.
+        // Each text is a separate value, so that no phrase spans two of them.
         for text in &terms.written {
             document.add_text(fields.word, text);
         }
@@ -318,7 +287,7 @@ impl<'a> CapabilityText<'a> {
             }
             _ => None,
         });
-        for pair in distinct(pairs).into_iter().filter(|pair| *pair != folded) {
+        for pair in pairs.filter(|pair| *pair != folded).collect::<BTreeSet<_>>() {
             add(&pair, SuggestionKind::Phrase);
         }
     }
@@ -378,7 +347,7 @@ fn push_term(joined: &mut String, term: &str) {
     joined.push_str(term);
 }
 
-/// Name of the site as people know it: the name of the manifest, of its provider, and the label of the domain.
+/// The name of the site: words of the manifest's and the provider's name, and the label of the domain.
 fn site_words(manifest: &Manifest) -> Vec<String> {
     let site = manifest.url.site();
     let label = site.as_str().split('.').next().unwrap_or_default();
@@ -395,7 +364,7 @@ fn site_words(manifest: &Manifest) -> Vec<String> {
     found
 }
 
-/// What the manifest says of itself at length.
+/// The description, example requests and tags of a manifest, stemmed.
 fn about(manifest: &Manifest, stemming: Stemming) -> String {
     let texts = manifest.description.iter().chain(&manifest.representative_queries).chain(&manifest.tags);
     joined_terms(texts.map(String::as_str), stemming)
@@ -410,21 +379,9 @@ fn joined_terms<'a>(texts: impl Iterator<Item = &'a str>, stemming: Stemming) ->
     joined
 }
 
-/// In order of first appearance.
-fn distinct(values: impl Iterator<Item = String>) -> Vec<String> {
-    let mut found = Vec::new();
-    for value in values {
-        if !found.contains(&value) {
-            found.push(value);
-        }
-    }
-    found
-}
-
 fn shortened(text: &str, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text.to_owned();
     }
-    let end = (0..=bytes_max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    format!("{}…", text.get(..end).unwrap_or_default())
+    format!("{}…", text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default())
 }

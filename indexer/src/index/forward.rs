@@ -1,7 +1,7 @@
-//! What a closer look reads of a capability: its stems and the character grams of its names, as numbers in columns.
+//! The forward index for re-ranking: the stems of a capability and the character grams of its names, as numbers in columns.
 //!
-//! The inverted index answers which capabilities have a word; ranking asks which words a capability has. A number of 24
-//! bits stands for a stem: of a hundred stems and a hundred words of a request, one in a thousand is taken for another.
+//! A stem is hashed to 24 bits: with a hundred stems and a hundred words of a request, the probability of a collision is one in a
+//! thousand.
 
 /// Distinct numbers of stems.
 const STEM_BITS: u32 = 24;
@@ -16,7 +16,7 @@ pub(crate) enum Part {
     Own,
     /// Example requests.
     Example,
-    /// What the manifest says of itself at length.
+    /// The description of the manifest.
     About,
 }
 
@@ -25,11 +25,11 @@ pub(crate) enum Part {
 pub(crate) struct Stem {
     pub(crate) number: u32,
     pub(crate) part: Part,
-    /// How often it is there.
+    /// Number of occurrences.
     pub(crate) count: u32,
 }
 
-/// Stems of one text that are kept, repeats included: the most important come first.
+/// Most stems of one text, with repeats: the most important are first.
 const fn stems_max(part: Part) -> usize {
     match part {
         Part::Own => 400,
@@ -55,7 +55,7 @@ pub(crate) fn encoded(text: &str, part: Part) -> Vec<u64> {
         .collect()
 }
 
-/// Reads a value of the column.
+/// Decodes a value of the column.
 pub(crate) fn decoded(value: u64) -> Stem {
     let part = match (value >> COUNT_BITS) & ((1 << PART_BITS) - 1) {
         0 => Part::Own,
@@ -79,7 +79,7 @@ pub(crate) fn gram_number(gram: &str) -> u16 {
     u16::try_from((hash ^ (hash >> 16) ^ (hash >> 32) ^ (hash >> 48)) & 0xffff).unwrap_or(0)
 }
 
-/// A stable number for a text (FNV-1a).
+/// A stable hash of a text (FNV-1a).
 pub(crate) fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stems_are_read_back_with_their_part_and_count() {
+    fn decodes_stems_with_part_and_count() {
         let values = encoded("flight book flight", Part::Example);
         let mut stems: Vec<Stem> = values.into_iter().map(decoded).collect();
         stems.sort_unstable_by_key(|stem| stem.count);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_and_counts_are_bounded() {
+    fn bounds_stems_and_counts() {
         let same = "word ".repeat(1_000);
         let stems: Vec<Stem> = encoded(&same, Part::Own).into_iter().map(decoded).collect();
         assert_eq!(stems, [Stem { number: stem_number("word"), part: Part::Own, count: 63 }]);

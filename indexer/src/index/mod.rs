@@ -1,4 +1,4 @@
-//! The index at rest: its fields, how a capability becomes a document, where it lies, and who writes it.
+//! The index on disk: its fields, the document of a capability, its directory, and its writer.
 
 mod directory;
 mod document;
@@ -8,13 +8,11 @@ mod schema;
 mod writer;
 
 pub(crate) use directory::{Generations, WriterLock};
-pub(crate) use document::all_terms;
+pub use document::terms_of;
 pub(crate) use forward::{Part as StemPart, decoded, gram_number, stem_number};
 pub(crate) use payload::Payload;
-pub(crate) use schema::{Fields, SUGGESTION_MARK, SchemaParts, register_tokenizers, schema};
+pub use schema::SCHEMA_VERSION;
+#[cfg(test)]
+pub(crate) use schema::schema;
+pub(crate) use schema::{Fields, RANKING_VERSION, SUGGESTION_MARK, register_tokenizers};
 pub(crate) use writer::{Opened, Writer, open_for_writing};
-
-/// Version of fields and analysis: an index of another version is rebuilt.
-pub const SCHEMA_VERSION: u32 = 5;
-/// Version of the ranking: a cursor of another version is gone.
-pub(crate) const RANKING_VERSION: u16 = 4;

@@ -1,4 +1,4 @@
-//! What a commit carries beside the documents: how far in which feed it reaches.
+//! The payload of a commit: its feed, and its position in the feed.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use store::FeedPosition;
 use tantivy::Index;
 
-use super::SCHEMA_VERSION;
+use super::schema::SCHEMA_VERSION;
 use crate::error::IndexError;
 
 /// Written with every commit, as JSON.
@@ -22,14 +22,14 @@ impl Payload {
         Self { schema_version: SCHEMA_VERSION, feed_id, position }
     }
 
-    /// Reads what the last commit of an index carries, and refuses another schema.
+    /// Reads the payload of the last commit; fails for another schema version.
     pub(crate) fn read(dir: &Path, index: &Index) -> Result<Self, IndexError> {
         let corrupt = |reason: &str| IndexError::Corrupt { dir: dir.to_owned(), reason: reason.to_owned() };
         let metas = index.load_metas().map_err(|error| corrupt(&error.to_string()))?;
         let payload: Self = metas
             .payload
             .and_then(|text| serde_json::from_str(&text).ok())
-            .ok_or_else(|| corrupt("its last commit names no feed position"))?;
+            .ok_or_else(|| corrupt("its last commit has no feed position"))?;
         if payload.schema_version == SCHEMA_VERSION {
             return Ok(payload);
         }

@@ -11,28 +11,30 @@ use store::{FeedPosition, StoredManifest};
 use tantivy::indexer::LogMergePolicy;
 use tantivy::{Index, IndexSettings, IndexWriter, TantivyDocument, Term};
 
+use super::directory::Generations;
 use super::document::ManifestText;
-use super::{Fields, Generations, Payload, SchemaParts, register_tokenizers, schema};
+use super::payload::Payload;
+use super::schema::{Fields, register_tokenizers, schema};
 use crate::error::IndexError;
 
 /// Memory for documents that are not yet on disk, over all threads of the writer.
 const WRITER_MEMORY_BYTES: usize = 128 << 20;
-/// Rows that are compressed together, in bytes: the rows of a page lie in as many blocks, each unpacked as a whole.
+/// Size of a block of rows. Blocks are decompressed as a whole, and each row of a page is in another one.
 const ROW_BLOCK_BYTES: usize = 4_096;
 /// Indexing threads: two keep up with one database; more would take the cores from searches.
 const WRITER_THREADS: usize = 2;
-/// Share of deleted documents at which a segment is merged: a crawl replaces documents all the time, and deleted ones
-/// distort the statistics of the ranking until a merge.
+/// Share of deleted documents at which a segment is merged. A crawl replaces documents all the time, and deleted ones distort
+/// the statistics of the ranking.
 const DELETED_RATIO_MAX: f32 = 0.25;
 
-/// An index that can be gone on with, and how far it reaches.
+/// A writer of an existing index, and the feed position of the index.
 pub(crate) struct Opened {
     pub(crate) writer: Writer,
     pub(crate) position: FeedPosition,
 }
 
-/// Opens the current index for writing. Everything is checked first: whether it is whole, of our version, and built
-/// from this feed; a position beyond the end of the feed means that the database went back in time.
+/// Opens the current index for writing if it is undamaged, has this schema version and was built from this feed. A position after
+/// the end of the feed means that the database was restored from a backup.
 pub(crate) fn open_for_writing(
     generations: &Generations,
     feed_id: &str,
@@ -45,14 +47,14 @@ pub(crate) fn open_for_writing(
     if payload.feed_id != feed_id || payload.position > head {
         return Err(IndexError::FeedOther { dir });
     }
-    // The engine panics on files that are shorter than their own footer.
+    // tantivy panics on files that are shorter than their own footer.
     let damaged = catch_unwind(AssertUnwindSafe(|| index.validate_checksum()))
         .map_err(|_| corrupt("a file is cut short".to_owned()))?
         .map_err(|error| corrupt(error.to_string()))?;
     if let Some(file) = damaged.iter().next() {
         return Err(corrupt(format!("{} is damaged", file.display())));
     }
-    let fields = Fields::of(&index.schema()).ok_or_else(|| corrupt("a field is missing".to_owned()))?;
+    let fields = Fields::of(&index.schema()).map_err(|error| corrupt(error.to_string()))?;
     let writer = Writer::over(&index, fields, feed_id)?;
     Ok(Opened { writer, position: payload.position })
 }
@@ -67,7 +69,8 @@ pub(crate) struct Writer {
 impl Writer {
     /// Creates an empty index in an empty directory, committed at the beginning of the feed.
     pub(crate) fn create(dir: &Path, feed_id: &str) -> Result<Self, IndexError> {
-        let SchemaParts { schema, fields } = schema();
+        let schema = schema();
+        let fields = Fields::of(&schema).map_err(IndexError::engine("create itself"))?;
         let settings = IndexSettings { docstore_blocksize: ROW_BLOCK_BYTES, ..IndexSettings::default() };
         let builder = Index::builder().schema(schema).settings(settings);
         let index = builder.create_in_dir(dir).map_err(IndexError::engine("create itself"))?;
@@ -87,7 +90,7 @@ impl Writer {
         Ok(Self { inner, fields, feed_id: feed_id.to_owned() })
     }
 
-    /// Puts a manifest's present capabilities in the place of those that were there. Returns how many there are now.
+    /// Replaces the capabilities of a manifest, and returns how many it has.
     pub(crate) fn replace(&self, stored: &StoredManifest) -> Result<usize, IndexError> {
         self.remove(&stored.manifest.id);
         let documents = self.documents_of(stored)?;
@@ -103,7 +106,6 @@ impl Writer {
         stored.manifest.capabilities.iter().map(document).collect()
     }
 
-    /// Adds documents that are ready.
     pub(crate) fn add(&self, documents: Vec<TantivyDocument>) -> Result<(), IndexError> {
         for document in documents {
             self.inner.add_document(document).map_err(IndexError::engine("add a document"))?;
@@ -111,8 +113,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Replaces several manifests, each of another id, on as many threads as write: making documents of texts
-    /// takes longer than what the engine does with them.
+    /// Replaces several manifests with different ids, on as many threads as tantivy uses: to analyse texts takes longer than
+    /// to index the documents.
     pub(crate) fn replace_all(&self, stored: &[StoredManifest]) -> Result<usize, IndexError> {
         let of_share = |some: &[StoredManifest]| -> Result<usize, IndexError> {
             some.iter().map(|stored| self.replace(stored)).sum()
@@ -127,12 +129,11 @@ impl Writer {
         })
     }
 
-    /// Removes a manifest's capabilities.
     pub(crate) fn remove(&self, manifest: &ManifestId) {
         self.inner.delete_term(Term::from_field_text(self.fields.manifest, manifest.as_str()));
     }
 
-    /// Makes everything since the last commit visible and durable, together with the position.
+    /// Makes all changes since the last commit visible and durable, together with the position.
     pub(crate) fn commit(&mut self, position: FeedPosition) -> Result<(), IndexError> {
         let payload = Payload::new(self.feed_id.clone(), position);
         let text = serde_json::to_string(&payload).map_err(IndexError::Row)?;
@@ -149,7 +150,7 @@ impl Writer {
         Ok(segments.iter().map(|segment| u64::from(segment.num_docs())).sum())
     }
 
-    /// Waits for merges that are under way, then closes.
+    /// Waits for running merges, then closes.
     pub(crate) fn finish(self) -> Result<(), IndexError> {
         self.inner.wait_merging_threads().map_err(IndexError::engine("finish its merges"))
     }

@@ -1,8 +1,8 @@
-//! Which words of requests go with which words of capabilities, learnt from requests whose answer is known.
+//! Which words of requests go with which words of capabilities, learnt from requests with known results.
 //!
-//! Two things are known of a word: how much it says about what is wanted ("weather" much, "interesting" little), and
-//! which words the capabilities have that such requests mean ("nurse" goes with "job"). The first weighs the word, the
-//! second adds a little to capabilities with those words; neither brings in a capability that no word selected.
+//! A word has a weight, which says how specific it is ("weather" is, "interesting" is not), and stems of the capabilities that
+//! such requests mean ("nurse" goes with "job"). The stems add a little to the score of capabilities that have them, but
+//! select none.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,28 +12,28 @@ const LEARNT: &str = include_str!("../../data/associations.txt");
 
 static BUILT_IN: LazyLock<Arc<Associations>> = LazyLock::new(|| Arc::new(Associations::parse(LEARNT)));
 
-/// What is known of a word.
+/// What was learnt about a word.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Association {
-    /// What the word itself counts; 1 is usual.
+    /// Weight of the word itself; 1 is average.
     pub weight: f32,
-    /// Stems that go with it, and how strongly.
+    /// Stems that go with it, each with its strength.
     pub stems: Vec<(String, f32)>,
 }
 
-/// What is known of words, by their stems.
+/// What was learnt about words, by their stems.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Associations {
     by_stem: BTreeMap<String, Association>,
 }
 
 impl Associations {
-    /// Those that ship with the program.
+    /// Those that are compiled in.
     pub fn built_in() -> Arc<Self> {
         Arc::clone(&BUILT_IN)
     }
 
-    /// Reads `stem weight other:strength other:strength…`, a word a line. What is no such line is passed over.
+    /// Reads `stem weight other:strength other:strength…`, one word per line. Other lines are skipped.
     pub fn parse(text: &str) -> Self {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         Self { by_stem: lines.filter_map(read).collect() }
@@ -47,8 +47,7 @@ impl Associations {
         self.by_stem.is_empty()
     }
 
-    /// What is known of a stem.
-    pub(crate) fn get(&self, stem: &str) -> Option<&Association> {
+    pub fn get(&self, stem: &str) -> Option<&Association> {
         self.by_stem.get(stem)
     }
 }
@@ -88,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn reads_back_what_it_writes() {
         let text = "flight 1.10 travel:1.9 trip:0.4\ninterest 0.40\n";
         let known = Associations::parse(&format!("# words\n{text}"));
         assert_eq!(known.to_string(), text);
@@ -97,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shipped_line_is_read_and_bounded() {
+    fn reads_every_built_in_line_within_bounds() {
         let lines = LEARNT.lines().filter(|line| !line.starts_with('#')).count();
         let known = Associations::built_in();
         assert_eq!(known.len(), lines);

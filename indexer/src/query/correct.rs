@@ -1,7 +1,7 @@
-//! What a word may have meant that no capability has: the beginning of known words, or a known word misspelt.
+//! Corrections of words that no capability has: completed to known words, or replaced by a similar one.
 //!
-//! What it may have meant is looked for beside the word, never instead of it: replacing words costs more on correct
-//! requests than it wins on misspelt ones.
+//! A correction is searched for in addition to the word, never instead of it: replacing words costs more on correct
+//! requests than it gains on misspelt ones.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,32 +9,24 @@ use std::collections::HashMap;
 use tantivy::query::FuzzyTermQuery;
 use tantivy::{Searcher, Term};
 
-use super::plan::PlanWord;
+use super::plan::{Correction, PlanWord};
 use crate::analysis::is_stop_word;
 use crate::error::IndexError;
 use crate::index::Fields;
 
-/// Words of one request that are corrected at most.
+/// Most words of one phrasing that are corrected.
 const CORRECTED_MAX: usize = 4;
-/// Words of these lengths may be completed or have one letter wrong, and have two letters wrong.
+/// Shortest words that are completed or corrected by one letter, and that are corrected by two letters.
 const ONE_EDIT_CHARS_MIN: usize = 4;
 const TWO_EDITS_CHARS_MIN: usize = 8;
-/// Candidates looked at in one segment: near words of a word are few, and a hostile word must not cost more.
+/// Most dictionary entries visited in one segment: a word has few similar ones, and a hostile word must not cost more.
 const CANDIDATES_MAX: usize = 200;
-/// Known words that one word may be the beginning of, the most frequent first.
+/// Most completions of one word; the most frequent are taken.
 const COMPLETIONS_MAX: usize = 3;
-/// Letters that may be missing at the end: "tram" may mean "tramway", and says nothing of longer compounds.
+/// Most letters that a completion adds: "tram" may mean "tramway", but hardly a longer compound.
 const MISSING_CHARS_MAX: usize = 6;
 
-/// A word of the plan and what it may have meant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Correction {
-    /// Its place among the words of the plan.
-    pub(crate) word: usize,
-    pub(crate) meant: String,
-}
-
-/// Corrections for those words that are not in the index, given how many capabilities have each. The likeliest of a word
+/// Corrections of the words that are not in the index, given how many capabilities have each. The most likely one of a word
 /// comes first.
 pub(crate) fn corrections(
     searcher: &Searcher,
@@ -47,12 +39,12 @@ pub(crate) fn corrections(
         if corrected >= CORRECTED_MAX {
             break;
         }
-        if *frequency > 0 || !is_correctable(&word.said) || is_written(searcher, fields, word)? {
+        if *frequency > 0 || !is_correctable(&word.text) || is_written(searcher, fields, word)? {
             continue;
         }
-        let meant = meant(searcher, fields, &word.said)?;
-        corrected += usize::from(!meant.is_empty());
-        found.extend(meant.into_iter().map(|meant| Correction { word: at, meant }));
+        let replacements = replacements(searcher, fields, &word.text)?;
+        corrected += usize::from(!replacements.is_empty());
+        found.extend(replacements.into_iter().map(|replacement| Correction { word: at, replacement }));
     }
     Ok(found)
 }
@@ -61,24 +53,24 @@ fn is_correctable(word: &str) -> bool {
     word.chars().count() >= ONE_EDIT_CHARS_MIN && word.chars().all(char::is_alphabetic)
 }
 
-/// Whether some capability has the word in this form, though not its stem.
+/// Whether some capability has the word in this form, although none has its stem.
 fn is_written(searcher: &Searcher, fields: &Fields, word: &PlanWord) -> Result<bool, IndexError> {
-    let term = Term::from_field_text(fields.word, &word.said);
+    let term = Term::from_field_text(fields.word, &word.text);
     Ok(searcher.doc_freq(&term).map_err(IndexError::engine("look a word up"))? > 0)
 }
 
-fn meant(searcher: &Searcher, fields: &Fields, word: &str) -> Result<Vec<String>, IndexError> {
+fn replacements(searcher: &Searcher, fields: &Fields, word: &str) -> Result<Vec<String>, IndexError> {
     let completed = completions(searcher, fields, word)?;
     if !completed.is_empty() {
         return Ok(completed);
     }
     let initials: Vec<char> = word.chars().take(2).collect();
-    let one = near_word(searcher, fields, word, &Nearness { edits: 1, initials: &initials })?;
+    let one = similar_word(searcher, fields, word, &Similarity { edits: 1, initials: &initials })?;
     if one.is_some() || word.chars().count() < TWO_EDITS_CHARS_MIN {
         return Ok(one.into_iter().collect());
     }
     let first = initials.get(..1).unwrap_or_default();
-    let two = near_word(searcher, fields, word, &Nearness { edits: 2, initials: first })?;
+    let two = similar_word(searcher, fields, word, &Similarity { edits: 2, initials: first })?;
     Ok(two.into_iter().collect())
 }
 
@@ -106,11 +98,11 @@ fn completions(searcher: &Searcher, fields: &Fields, word: &str) -> Result<Vec<S
     Ok(words.into_iter().take(COMPLETIONS_MAX).map(|(text, _)| text).collect())
 }
 
-/// How near a word has to be.
-struct Nearness<'a> {
+/// How similar a word has to be.
+struct Similarity<'a> {
     edits: u8,
-    /// The letters that it may begin with. People rarely err in the first one but to swap it with the second, and
-    /// without a beginning to look under, the walk over the dictionary costs more than the search.
+    /// The letters that it may begin with. People rarely mistype the first one other than by swapping it with the second,
+    /// and without a prefix the walk over the dictionary costs more than the search.
     initials: &'a [char],
 }
 
@@ -122,19 +114,19 @@ struct Candidate {
     text: String,
 }
 
-fn near_word(
+fn similar_word(
     searcher: &Searcher,
     fields: &Fields,
     word: &str,
-    nearness: &Nearness<'_>,
+    similarity: &Similarity<'_>,
 ) -> Result<Option<String>, IndexError> {
-    let failed = IndexError::engine("look for near words");
-    let query = FuzzyTermQuery::new(Term::from_field_text(fields.word, word), nearness.edits, true);
+    let failed = IndexError::engine("look for similar words");
+    let query = FuzzyTermQuery::new(Term::from_field_text(fields.word, word), similarity.edits, true);
     let automaton = query.automaton().map_err(&failed)?;
     let mut best: Option<Candidate> = None;
     for segment in searcher.segment_readers() {
         let inverted = segment.inverted_index(fields.word).map_err(&failed)?;
-        for initial in nearness.initials {
+        for initial in similarity.initials {
             let next = char::from_u32(u32::from(*initial) + 1).unwrap_or(char::MAX);
             let range = inverted.terms().search(&automaton).ge(initial.to_string()).lt(next.to_string());
             let mut stream = range.into_stream().map_err(|error| failed(error.into()))?;

@@ -1,23 +1,27 @@
-//! Reads one phrasing: words, `"phrases"`, `-word`, and `site:`, `type:`, `format:`, `method:`, `safety:`, `auth:`.
+//! Parses one phrasing: words, `"phrases"`, `-word`, and operators like `site:`, which [`crate::filter`] lists.
 //!
-//! It never refuses punctuation: what is no operator is text. Only an unknown value of a closed vocabulary is an error.
+//! Punctuation is never an error: what is not an operator is text. Only an unknown value of a closed vocabulary is an error.
 
 use manifest::model::UnknownValue;
 
-use super::super::request::{Filters, Method};
 use crate::analysis::words;
+use crate::filter::{FacetKey, Filters};
 
+/// Longest phrasing, in bytes. Requests to agents carry pasted documents (the longest of the public tool-retrieval sets
+/// has 18,686 bytes); parsing one is cheap, since only the first words count.
+pub(crate) const QUERY_BYTES_MAX: usize = 32_768;
+/// Most phrasings of one request.
+pub(crate) const PHRASINGS_MAX: usize = 5;
 /// Most phrases and exclusions of one phrasing; later ones count as words.
 const OPERATORS_MAX: usize = 8;
-/// Beside more words than these, quotation marks quote a value and ask for no phrase: "the post with the id \"x\"".
+/// Beside more words than these, quotation marks quote a value and mean no phrase: "the post with the id \"x\"".
 const WORDS_BESIDE_PHRASES_MAX: usize = 3;
-
-/// Words of a phrase at most: longer quotations are sentences, which no capability repeats word by word.
+/// Most words of a phrase: longer quotations are sentences, which no capability repeats word by word.
 const PHRASE_WORDS_MAX: usize = 6;
 
-/// One phrasing, understood.
+/// One phrasing, parsed.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Wish {
+pub(crate) struct ParsedQuery {
     /// The words to rank by, phrases included.
     pub(crate) text: String,
     pub(crate) phrases: Vec<Phrase>,
@@ -29,9 +33,9 @@ pub(crate) struct Wish {
 /// Words that belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Phrase {
-    /// Nothing else was asked: without the phrase there is no result.
+    /// The phrasing has no other words: results must have the phrase.
     Strict(String),
-    /// Among other words: asked for only when some capability has it.
+    /// Among other words: required only if some capability has it.
     IfAny(String),
 }
 
@@ -43,8 +47,8 @@ impl Phrase {
     }
 }
 
-pub(crate) fn parse(query: &str) -> Result<Wish, UnknownValue> {
-    let mut wish = Wish::default();
+pub(crate) fn parse(query: &str) -> Result<ParsedQuery, UnknownValue> {
+    let mut parsed = ParsedQuery::default();
     let mut quoted: Vec<String> = Vec::new();
     let mut words_beside = 0;
     let mut rest = query.trim_start();
@@ -54,24 +58,29 @@ pub(crate) fn parse(query: &str) -> Result<Wish, UnknownValue> {
         match piece {
             Piece::Phrase(text) if quoted.len() < OPERATORS_MAX && is_phrase(text) => {
                 quoted.push(text.to_owned());
-                append(&mut wish.text, text);
+                append(&mut parsed.text, text);
             }
-            Piece::Excluded(text) if wish.excluded.len() < OPERATORS_MAX => {
-                wish.excluded.push(text.to_owned());
+            Piece::Excluded(text) if parsed.excluded.len() < OPERATORS_MAX => {
+                parsed.excluded.push(text.to_owned());
             }
-            Piece::Operator(key, value) => apply(&mut wish.filters, key, value)?,
+            Piece::Operator(key, values) => {
+                // Commas mean OR, as in the HTTP parameters.
+                for value in values.split(',').filter(|value| !value.is_empty()) {
+                    parsed.filters.add(key, &value.to_lowercase())?;
+                }
+            }
             Piece::Phrase(text) | Piece::Excluded(text) | Piece::Text(text) => {
                 words_beside += words(text).count();
-                append(&mut wish.text, text);
+                append(&mut parsed.text, text);
             }
         }
     }
-    wish.phrases = match words_beside {
+    parsed.phrases = match words_beside {
         0 => quoted.into_iter().map(Phrase::Strict).collect(),
         1..=WORDS_BESIDE_PHRASES_MAX => quoted.into_iter().map(Phrase::IfAny).collect(),
         _ => Vec::new(),
     };
-    Ok(wish)
+    Ok(parsed)
 }
 
 fn is_phrase(text: &str) -> bool {
@@ -82,10 +91,10 @@ enum Piece<'a> {
     Text(&'a str),
     Phrase(&'a str),
     Excluded(&'a str),
-    Operator(&'a str, &'a str),
+    Operator(FacetKey, &'a str),
 }
 
-/// Cuts the first piece off a text that begins with no white space.
+/// Splits the first piece off a text that does not begin with white space.
 fn next_piece(rest: &str) -> (Piece<'_>, &str) {
     if let Some((text, after)) = quoted_at(rest) {
         return (Piece::Phrase(text), after);
@@ -100,9 +109,10 @@ fn next_piece(rest: &str) -> (Piece<'_>, &str) {
         }
     }
     let (word, after) = word_at(rest);
-    match word.split_once(':') {
-        Some((key, value)) if is_operator(key) && !value.is_empty() => (Piece::Operator(key, value), after),
-        _ => (Piece::Text(word), after),
+    let operator = word.split_once(':').filter(|(_, value)| !value.is_empty());
+    match operator.and_then(|(name, value)| Some((FacetKey::of_operator(name)?, value))) {
+        Some((key, value)) => (Piece::Operator(key, value), after),
+        None => (Piece::Text(word), after),
     }
 }
 
@@ -122,77 +132,60 @@ fn append(text: &mut String, more: &str) {
     text.push_str(more);
 }
 
-fn is_operator(key: &str) -> bool {
-    matches!(key, "site" | "type" | "format" | "method" | "safety" | "auth")
-}
-
-/// Commas mean OR, as in the parameters of the same names.
-fn apply(filters: &mut Filters, key: &str, values: &str) -> Result<(), UnknownValue> {
-    for value in values.split(',').filter(|value| !value.is_empty()) {
-        match key {
-            "site" => filters.sites.push(value.to_lowercase()),
-            "type" => filters.semantic_types.push(value.to_lowercase()),
-            "format" => filters.formats.push(value.to_lowercase().parse()?),
-            "method" => filters.methods.push(Method::parse_loosely(value)?),
-            "safety" => filters.safety.push(value.to_lowercase().parse()?),
-            _ => filters.auth.push(value.to_lowercase().parse()?),
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use manifest::model::Format;
     use proptest::prelude::*;
 
     #[test]
-    fn operators_are_taken_out_of_the_text() {
-        let wish =
+    fn separates_operators_from_the_text() {
+        let parsed =
             parse("book -hotel \"window seat\" site:Skyhop.example type:travel:* format:awp,woa method:post")
                 .unwrap();
-        assert_eq!(wish.text, "book window seat");
-        assert_eq!(wish.excluded, ["hotel"]);
-        assert_eq!(wish.phrases, [Phrase::IfAny("window seat".into())]);
-        assert_eq!(wish.filters.sites, ["skyhop.example"]);
-        assert_eq!(wish.filters.semantic_types, ["travel:*"]);
-        assert_eq!(wish.filters.formats, [Format::Awp, Format::Woa]);
-        assert_eq!(wish.filters.methods, [Method::Post]);
+        assert_eq!(parsed.text, "book window seat");
+        assert_eq!(parsed.excluded, ["hotel"]);
+        assert_eq!(parsed.phrases, [Phrase::IfAny("window seat".into())]);
+        assert!(parsed.filters.values(FacetKey::Site).eq(["skyhop.example"]));
+        assert!(parsed.filters.values(FacetKey::SemanticType).eq(["travel:*"]));
+        assert!(parsed.filters.values(FacetKey::Format).eq(["awp", "woa"]));
+        assert!(parsed.filters.values(FacetKey::Method).eq(["POST"]));
     }
 
     #[test]
-    fn a_phrase_alone_is_strict_and_a_quoted_value_is_none() {
+    fn a_phrase_alone_is_strict_and_a_quoted_value_is_not_a_phrase() {
         assert_eq!(parse("\"book flight\"").unwrap().phrases, [Phrase::Strict("book flight".into())]);
-        let wish = parse("show me everything about the post with id \"rOB hSV\"").unwrap();
-        assert_eq!(wish.phrases, []);
-        assert!(wish.text.ends_with("rOB hSV"));
+        let parsed = parse("show me everything about the post with id \"rOB hSV\"").unwrap();
+        assert_eq!(parsed.phrases, []);
+        assert!(parsed.text.ends_with("rOB hSV"));
         let sentence = "\"Book me a flight to Oslo and a hotel there\"";
         assert_eq!(parse(sentence).unwrap().phrases, []);
     }
 
     #[test]
-    fn punctuation_that_is_no_operator_is_text() {
+    fn punctuation_that_is_not_an_operator_is_text() {
         for text in
             ["a - b", "-5 degrees", "re: invoice", "site:", "\"unclosed", "16:30 o'clock", "well-known"]
         {
-            let wish = parse(text).unwrap();
-            assert!(wish.excluded.is_empty() && wish.filters.is_empty() && wish.phrases.is_empty(), "{text}");
-            assert!(!wish.text.is_empty(), "{text}");
+            let parsed = parse(text).unwrap();
+            assert!(
+                parsed.excluded.is_empty() && parsed.filters.is_empty() && parsed.phrases.is_empty(),
+                "{text}"
+            );
+            assert!(!parsed.text.is_empty(), "{text}");
         }
     }
 
     #[test]
-    fn an_unknown_value_says_what_is_known() {
+    fn an_unknown_value_is_an_error_that_lists_the_known_ones() {
         let error = parse("format:pdf").unwrap_err();
         assert!(error.to_string().contains("awp, atp"), "{error}");
     }
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused_for_an_unknown_value(text in "[-\":a-z \\PC]{0,120}") {
-            if let Ok(wish) = parse(&text) {
-                prop_assert!(wish.text.len() <= text.len() + 1);
+        fn parses_any_text_without_panicking(text in "[-\":a-z \\PC]{0,120}") {
+            if let Ok(parsed) = parse(&text) {
+                prop_assert!(parsed.text.len() <= text.len() + 1);
             }
         }
     }

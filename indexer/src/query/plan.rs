@@ -1,12 +1,11 @@
-//! The terms to look for, with their weights, and the parts of a long request.
+//! The terms of a phrasing with their weights, and the parts of a long one.
 //!
-//! Every word counts once however often it is said. Words of conversation are left out unless nothing else is left.
-//! A request of several sentences is also looked for sentence by sentence, since each may ask for another capability.
+//! Repeated words count once. Words of conversation are left out unless the phrasing has no others. A phrasing of several
+//! sentences is also scored sentence by sentence, since each may ask for another capability.
 
 use std::collections::{HashMap, HashSet};
 
 use super::associations::Associations;
-use super::correct::Correction;
 use super::synonyms::synonyms;
 use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, words};
 
@@ -14,36 +13,36 @@ use crate::analysis::{Stemming, bigram, detect, is_chat_verb, is_stop_word, word
 const WORDS_MAX: usize = 64;
 /// Most parts of one phrasing.
 const PARTS_MAX: usize = 6;
-/// Words below which a part is no request of its own and joins the one before.
+/// A part with fewer words is joined to the previous one.
 const PART_WORDS_MIN: usize = 2;
 
-/// Weight of a bigram, of a correction and of a synonym against a word that was said.
+/// Weights of a bigram, a correction and a synonym; a word of the phrasing has 1.
 const BIGRAM_WEIGHT: f32 = 0.3;
 const CORRECTION_WEIGHT: f32 = 0.8;
 const SYNONYM_WEIGHT: f32 = 0.15;
-/// Weight of what goes with a word, times how strongly it does.
+/// Weight of an association, times its strength.
 const ASSOCIATION_WEIGHT: f32 = 0.1;
-/// Terms that go with the words of one request, the strongest first.
+/// Most associations of one phrasing; the strongest are taken.
 const ASSOCIATIONS_MAX: usize = 40;
 
-/// Why a term is looked for.
+/// Where a term comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Word,
     Bigram,
     Correction,
     Synonym,
-    /// Goes with a word; ranks, and selects nothing.
+    /// Learnt to go with a word; ranks candidates, but selects none.
     Association,
 }
 
-/// One term to look for.
+/// One term that is searched for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct QueryTerm {
     pub(crate) text: String,
     pub(crate) role: Role,
     pub(crate) weight: f32,
-    /// The word of the request that it stands for; a bigram stands for its second.
+    /// Index of the word that it stands for; a bigram stands for its second word.
     pub(crate) word: usize,
 }
 
@@ -51,7 +50,7 @@ pub(crate) struct QueryTerm {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) terms: Vec<QueryTerm>,
-    /// For every part of a request of several parts, the places of its terms in `terms`.
+    /// For each part of a phrasing of several parts, indexes of its terms in `terms`.
     pub(crate) parts: Vec<Vec<usize>>,
     /// Words that count, distinct.
     pub(crate) words: Vec<PlanWord>,
@@ -59,8 +58,8 @@ pub(crate) struct Plan {
     pub(crate) stemming: Stemming,
 }
 
-/// How the words of one text are read.
-struct Reading<'a> {
+/// How the words of one text are analysed.
+struct Analysis<'a> {
     stemming: Stemming,
     keeps_chat: bool,
     known: &'a Associations,
@@ -69,23 +68,30 @@ struct Reading<'a> {
 /// A word that counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlanWord {
-    /// As said, folded.
-    pub(crate) said: String,
+    /// As written, folded.
+    pub(crate) text: String,
     pub(crate) stem: String,
 }
 
+/// What a word of the plan may have meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Correction {
+    /// Index into the words of the plan.
+    pub(crate) word: usize,
+    pub(crate) replacement: String,
+}
+
 impl Plan {
-    /// Makes a plan of a text.
     pub(crate) fn of(text: &str, known: &Associations) -> Self {
         let stemming = detect(text).map_or(Stemming::English, Stemming::for_language);
         let keeps_chat = !words(text).any(|word| !is_stop_word(&word.text) && !is_chat_verb(&word.text));
-        let reading = Reading { stemming, keeps_chat, known };
+        let analysis = Analysis { stemming, keeps_chat, known };
         let mut plan = Self { stemming, ..Self::default() };
         let mut seen = HashSet::new();
         let mut parts: Vec<Vec<usize>> = Vec::new();
         for part in split_parts(text) {
             let first = plan.terms.len();
-            plan.add_part(part, &reading, &mut seen);
+            plan.add_part(part, &analysis, &mut seen);
             let places: Vec<usize> = (first..plan.terms.len()).collect();
             let is_small = plan.words_in(&places) < PART_WORDS_MIN;
             match parts.last_mut() {
@@ -113,16 +119,16 @@ impl Plan {
         places.iter().filter(|at| self.terms.get(**at).is_some_and(|term| term.role == Role::Word)).count()
     }
 
-    fn add_part(&mut self, part: &str, reading: &Reading<'_>, seen: &mut HashSet<String>) {
+    fn add_part(&mut self, part: &str, analysis: &Analysis<'_>, seen: &mut HashSet<String>) {
         let mut before: Option<String> = None;
         for word in words(part) {
             if self.words.len() >= WORDS_MAX {
                 return;
             }
-            if is_stop_word(&word.text) || (!reading.keeps_chat && is_chat_verb(&word.text)) {
+            if is_stop_word(&word.text) || (!analysis.keeps_chat && is_chat_verb(&word.text)) {
                 continue;
             }
-            let stem = reading.stemming.stem(&word.text).into_owned();
+            let stem = analysis.stemming.stem(&word.text).into_owned();
             if let Some(before) = before.replace(stem.clone()) {
                 let joined = bigram(&before, &stem);
                 if seen.insert(joined.clone()) {
@@ -130,9 +136,9 @@ impl Plan {
                 }
             }
             if seen.insert(stem.clone()) {
-                let weight = reading.known.get(&stem).map_or(1.0, |known| known.weight);
+                let weight = analysis.known.get(&stem).map_or(1.0, |known| known.weight);
                 self.push(stem.clone(), Role::Word, weight, self.words.len());
-                self.words.push(PlanWord { said: word.text, stem });
+                self.words.push(PlanWord { text: word.text, stem });
             }
         }
     }
@@ -141,17 +147,15 @@ impl Plan {
         self.terms.push(QueryTerm { text, role, weight, word });
     }
 
-    /// Adds what words may have meant that no capability has.
     pub(crate) fn add_corrections(&mut self, corrections: &[Correction]) {
         for correction in corrections {
-            let stem = Stemming::English.stem(&correction.meant).into_owned();
+            let stem = Stemming::English.stem(&correction.replacement).into_owned();
             if !self.has_term(&stem) {
                 self.push(stem, Role::Correction, CORRECTION_WEIGHT, correction.word);
             }
         }
     }
 
-    /// Adds words that may stand for those that were said.
     pub(crate) fn add_synonyms(&mut self) {
         for at in 0..self.words.len() {
             let Some(stem) = self.words.get(at).map(|word| word.stem.clone()) else { return };
@@ -163,7 +167,7 @@ impl Plan {
         }
     }
 
-    /// Adds what goes with the words, each to the part of its word. A stem that goes with several words counts for each.
+    /// Adds associations, each to the part of its word. The strengths of a stem that goes with several words add up.
     pub(crate) fn add_associations(&mut self, known: &Associations) {
         let part_of = |parts: &[Vec<usize>], term: usize| parts.iter().position(|part| part.contains(&term));
         let mut found: HashMap<(Option<usize>, &str), (f32, usize)> = HashMap::new();
@@ -192,12 +196,12 @@ impl Plan {
     }
 }
 
-/// A part that repeats words said before has no terms of its own and joins too.
+/// A part that only repeats earlier words has no terms and is joined too.
 fn parts_full(before: &[usize], places: &[usize]) -> bool {
     before.is_empty() || places.is_empty()
 }
 
-/// Cuts a request at the ends of sentences and at words that begin another wish.
+/// Splits a phrasing at the ends of sentences and at words that begin another request.
 fn split_parts(text: &str) -> Vec<&str> {
     const OPENERS: [&str; 6] =
         [" also ", " then ", " finally ", " additionally ", " afterwards ", " furthermore "];
@@ -235,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_conversation_are_left_out_unless_nothing_else_is_left() {
+    fn leaves_out_words_of_conversation_unless_there_are_no_others() {
         let plan = plan_of("Could you please help me find a cheap flight?");
         assert_eq!(texts(&plan, Role::Word), ["cheap", "flight"]);
         assert_eq!(texts(&plan, Role::Bigram), ["cheap_flight"]);
@@ -244,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_counts_once() {
+    fn repeated_words_count_once() {
         assert_eq!(texts(&plan_of("flights, flight and Flight!"), Role::Word), ["flight"]);
     }
 
@@ -262,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_bounded() {
+    fn limits_words_and_parts() {
         let long = (0..2_000).map(|at| format!("word{at}x.")).collect::<Vec<_>>().join(" ");
         let plan = plan_of(&long);
         assert!(plan.words.len() <= WORDS_MAX);

@@ -1,11 +1,11 @@
-//! Words that stand for each other in the speech of people and the names of interfaces.
+//! Synonyms between the words of people and the names of interfaces.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::analysis::Stemming;
 
-/// One group a line: words that may stand for each other.
+/// One group of synonyms per line.
 const GROUPS: &str = include_str!("../../data/synonyms.txt");
 
 static BY_STEM: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
@@ -25,7 +25,6 @@ static BY_STEM: LazyLock<HashMap<String, Vec<String>>> = LazyLock::new(|| {
     by_stem
 });
 
-/// Stems that may stand for a stem.
 pub(crate) fn synonyms(stem: &str) -> &'static [String] {
     BY_STEM.get(stem).map_or(&[], Vec::as_slice)
 }
@@ -35,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_work_in_both_directions_on_stems() {
+    fn synonyms_work_in_both_directions_on_stems() {
         assert!(synonyms("purchas").iter().any(|stem| stem == "buy"));
         assert!(synonyms("buy").iter().any(|stem| stem == "purchas"));
         assert!(synonyms("zebra").is_empty());

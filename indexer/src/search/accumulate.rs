@@ -1,9 +1,9 @@
-//! Scores every document that has any of some terms, counts them, and keeps the best.
+//! Scores every document that has any of some terms, counts them, and collects the best.
 //!
-//! It finds what the engine's collectors find, with the same scores and ties, in a part of their time: the postings of a
-//! stretch of documents are added up term by term and block by block, where the engine hands on each document through
-//! several calls; what a document has to score to be kept is known from one segment to the next; and where a term is listed
-//! is known since it was last asked for.
+//! Results, scores and ties are those of tantivy's collectors, in a part of their time (docs/BENCHMARKS.md): the postings of a
+//! range of documents are added up term by term and block by block, where tantivy passes each document through several
+//! calls; the score that a document must exceed carries over from one segment to the next; and the locations of terms are
+//! cached.
 
 use std::sync::Arc;
 
@@ -13,77 +13,78 @@ use tantivy::postings::BlockSegmentPostings;
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocId, Score, SegmentOrdinal, SegmentReader};
 
+use super::admitted::Admitted;
 use super::bm25::Bm25;
-use super::columns::{Columns, Lists};
-use super::frequencies::KnownTerm;
-use super::loaded::Loaded;
+use super::columns::{Columns, FieldPostings};
+use super::opened::OpenedIndex;
+use super::term_cache::TermLocations;
 use crate::query::{QueryTerm, Role};
 
-/// Documents that are added up together: their scores fit the nearest cache. Between two stretches the clock is looked at.
-const STRETCH: u32 = 4_096;
-const SCORES: usize = STRETCH as usize;
-/// Documents whose bits lie together.
+/// Documents that are added up together: their scores fit the L1 cache. The deadline is checked between two ranges.
+pub(super) const RANGE: u32 = 4_096;
+const SCORES: usize = RANGE as usize;
+/// Documents whose bits share a word.
 const GROUP: u32 = usize::BITS;
 const GROUPS: usize = SCORES / GROUP as usize;
 
-/// The best documents, the best first, and how many match at all.
-pub(super) struct Accumulated {
-    pub(super) best: Vec<(Score, DocAddress)>,
-    pub(super) total: u64,
+/// Receives the documents that are found.
+pub(super) trait Collect {
+    /// Documents that do not score more are not passed on.
+    fn threshold(&self) -> Score;
+
+    fn add(&mut self, score: Score, address: DocAddress);
 }
 
 /// A term that documents are scored by.
-struct Scored<'a> {
-    known: Arc<KnownTerm>,
+struct ScoredTerm<'a> {
+    locations: Arc<TermLocations>,
     role: Role,
     bm25: Bm25<'a>,
 }
 
-/// Looks through the documents that have any of the terms and, by segment, are admitted. `go_on` is asked before each stretch;
-/// its error ends the search.
+/// Passes the admitted documents that have any of the terms to a collector, and returns how many there are. `go_on` is called
+/// before each range; its error ends the search.
 pub(super) fn accumulate<'a>(
-    loaded: &Loaded,
+    opened: &OpenedIndex,
     terms: impl Iterator<Item = &'a QueryTerm>,
-    admitted: Option<&[FixedBitSet]>,
-    limit: usize,
+    admitted: &Admitted,
+    collector: &mut impl Collect,
     go_on: impl Fn() -> tantivy::Result<()>,
-) -> tantivy::Result<Accumulated> {
-    let terms = terms.map(|term| scored(loaded, term)).collect::<tantivy::Result<Vec<_>>>()?;
-    let mut stretch = Stretch::default();
-    let mut top = Top::of(limit);
+) -> tantivy::Result<u64> {
+    let terms = terms.map(|term| scored(opened, term)).collect::<tantivy::Result<Vec<_>>>()?;
+    let mut scores = RangeScores::default();
     let mut total = 0;
-    for ((segment, columns), ordinal) in loaded.segments().zip(0..) {
-        let admitted = admitted.and_then(|all| all.get(ordinal as usize));
-        let mut lists = lists(&terms, columns, ordinal)?;
-        while let Some(next) = lists.iter().filter_map(List::next).min() {
+    for ((segment, columns), ordinal) in opened.segments().zip(0..) {
+        let admitted = admitted.segment(ordinal);
+        let mut cursors = cursors(&terms, columns, ordinal)?;
+        while let Some(next) = cursors.iter().filter_map(PostingCursor::next).min() {
             go_on()?;
             let Some(first) = first_admitted(admitted, next) else { break };
             if first > next {
-                for list in &mut lists {
-                    list.skip_to(first);
+                for cursor in &mut cursors {
+                    cursor.skip_to(first);
                 }
             }
-            for list in &mut lists {
-                list.add_to(&mut stretch, first);
+            for cursor in &mut cursors {
+                cursor.add_to(&mut scores, first);
             }
-            lists.retain(|list| list.next().is_some());
-            total += stretch.empty_into(&mut top, groups_from(admitted, first), (segment, ordinal, first));
+            cursors.retain(|cursor| cursor.next().is_some());
+            total += scores.empty_into(collector, groups_from(admitted, first), (segment, ordinal, first));
         }
     }
-    Ok(Accumulated { best: top.in_order(), total })
+    Ok(total)
 }
 
-fn scored<'a>(loaded: &'a Loaded, term: &QueryTerm) -> tantivy::Result<Scored<'a>> {
-    let known = loaded.listed(term)?;
+fn scored<'a>(opened: &'a OpenedIndex, term: &QueryTerm) -> tantivy::Result<ScoredTerm<'a>> {
+    let locations = opened.locate(term)?;
     let bm25 = match term.role {
-        Role::Bigram => loaded.statistics.of_pair(known.frequency),
-        _ => loaded.statistics.of_word(known.frequency),
+        Role::Bigram => opened.statistics.of_bigram(locations.frequency),
+        _ => opened.statistics.of_word(locations.frequency),
     };
-    Ok(Scored { known, role: term.role, bm25: bm25.times(term.weight) })
+    Ok(ScoredTerm { locations, role: term.role, bm25: bm25.times(term.weight) })
 }
 
-/// Where the next stretch begins: at the group that has `next`, or at the first one from there on that has a document that is
-/// admitted.
+/// The first document of the next range: of the group of `next`, or of the first group after it that has an admitted document.
 fn first_admitted(admitted: Option<&FixedBitSet>, next: DocId) -> Option<DocId> {
     let group = next / GROUP;
     let Some(admitted) = admitted else { return Some(group * GROUP) };
@@ -92,7 +93,7 @@ fn first_admitted(admitted: Option<&FixedBitSet>, next: DocId) -> Option<DocId> 
     Some((group + skipped) * GROUP)
 }
 
-/// A bit for each document from one on that is admitted.
+/// The bits of the admitted documents from `first` on.
 fn groups_from(admitted: Option<&FixedBitSet>, first: DocId) -> &[usize] {
     const ALL: [usize; GROUPS] = [usize::MAX; GROUPS];
     match admitted {
@@ -101,45 +102,44 @@ fn groups_from(admitted: Option<&FixedBitSet>, first: DocId) -> &[usize] {
     }
 }
 
-fn lists<'a>(
-    terms: &[Scored<'a>],
+fn cursors<'a>(
+    terms: &[ScoredTerm<'a>],
     columns: &'a Columns,
     ordinal: SegmentOrdinal,
-) -> tantivy::Result<Vec<List<'a>>> {
-    let mut lists = Vec::with_capacity(terms.len());
+) -> tantivy::Result<Vec<PostingCursor<'a>>> {
+    let mut cursors = Vec::with_capacity(terms.len());
     for term in terms {
-        let Some(info) = term.known.in_segment(ordinal) else { continue };
-        let Lists { postings, lengths } = columns.lists(term.role);
-        let blocks = postings.read_block_postings_from_terminfo(&info, IndexRecordOption::WithFreqs)?;
-        lists.push(List { blocks, at: 0, lengths, bm25: term.bm25 });
+        let Some(info) = term.locations.in_segment(ordinal) else { continue };
+        let FieldPostings { postings, lengths } = columns.field(term.role);
+        let blocks = postings.read_block_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
+        cursors.push(PostingCursor { blocks, at: 0, lengths, bm25: term.bm25 });
     }
-    Ok(lists)
+    Ok(cursors)
 }
 
-/// The documents of one segment that have a term, read on and on.
-struct List<'a> {
+/// Walks over the documents of one segment that have a term.
+struct PostingCursor<'a> {
     blocks: BlockSegmentPostings,
-    /// The next one in the block.
+    /// Index of the next document in the block.
     at: usize,
     lengths: &'a FieldNormReader,
     bm25: Bm25<'a>,
 }
 
-impl List<'_> {
+impl PostingCursor<'_> {
     fn next(&self) -> Option<DocId> {
         self.blocks.docs().get(self.at).copied()
     }
 
-    /// Leaves out the documents before one.
     fn skip_to(&mut self, first: DocId) {
         if self.next().is_some_and(|next| next < first) {
             self.at = self.blocks.seek(first);
         }
     }
 
-    /// Adds the scores of the documents of a stretch.
-    fn add_to(&mut self, stretch: &mut Stretch, first: DocId) {
-        let end = first.saturating_add(STRETCH);
+    /// Adds the scores of the documents of a range.
+    fn add_to(&mut self, scores: &mut RangeScores, first: DocId) {
+        let end = first.saturating_add(RANGE);
         loop {
             let documents = self.blocks.docs();
             let is_over = documents.last().is_none_or(|last| *last >= end);
@@ -148,7 +148,7 @@ impl List<'_> {
             let counts = self.blocks.freqs().get(self.at..until).unwrap_or_default();
             for (document, count) in here.iter().zip(counts) {
                 let score = self.bm25.score(self.lengths.fieldnorm_id(*document), *count);
-                stretch.add((document - first) as usize, score);
+                scores.add((document - first) as usize, score);
             }
             if is_over {
                 self.at = self.at.max(until);
@@ -160,20 +160,20 @@ impl List<'_> {
     }
 }
 
-/// The scores of some documents side by side.
-struct Stretch {
+/// The scores of one range of documents.
+struct RangeScores {
     scores: Box<[Score; SCORES]>,
-    /// A bit for each that has any of the terms.
+    /// The bits of the documents that have any of the terms.
     found: [usize; GROUPS],
 }
 
-impl Default for Stretch {
+impl Default for RangeScores {
     fn default() -> Self {
         Self { scores: Box::new([0.0; SCORES]), found: [0; GROUPS] }
     }
 }
 
-impl Stretch {
+impl RangeScores {
     #[inline]
     fn add(&mut self, at: usize, score: Score) {
         let at = at % SCORES;
@@ -181,10 +181,10 @@ impl Stretch {
         self.found[at / GROUP as usize] |= 1 << (at % GROUP as usize);
     }
 
-    /// Hands on what is there and admitted, and says how many documents that are.
+    /// Passes the admitted documents on, returns how many there are, and resets the scores.
     fn empty_into(
         &mut self,
-        top: &mut Top,
+        collector: &mut impl Collect,
         admitted: &[usize],
         (segment, ordinal, first): (&SegmentReader, SegmentOrdinal, DocId),
     ) -> u64 {
@@ -205,8 +205,8 @@ impl Stretch {
                 let document = first + group * GROUP + bit;
                 if alive.is_some_and(|alive| alive.is_deleted(document)) {
                     count -= 1;
-                } else if score > top.least {
-                    top.add(score, DocAddress::new(ordinal, document));
+                } else if score > collector.threshold() {
+                    collector.add(score, DocAddress::new(ordinal, document));
                 }
             }
             scores.fill(0.0);
@@ -215,17 +215,17 @@ impl Stretch {
     }
 }
 
-/// The best so far. Of equal ones those that come first are better, and documents come in their order.
-struct Top {
+/// Collects the best documents. Of equal scores the first documents are better; documents arrive in order.
+pub(super) struct TopDocuments {
     limit: usize,
     found: Vec<(Score, DocAddress)>,
-    /// What scores no more is not among them.
-    least: Score,
+    threshold: Score,
 }
 
-impl Top {
-    fn of(limit: usize) -> Self {
-        Self { limit, found: Vec::with_capacity(2 * limit), least: Score::NEG_INFINITY }
+impl Collect for TopDocuments {
+    #[inline]
+    fn threshold(&self) -> Score {
+        self.threshold
     }
 
     fn add(&mut self, score: Score, address: DocAddress) {
@@ -234,17 +234,23 @@ impl Top {
             self.cut();
         }
     }
+}
+
+impl TopDocuments {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, found: Vec::with_capacity(2 * limit), threshold: Score::NEG_INFINITY }
+    }
 
     fn cut(&mut self) {
         if self.found.len() < self.limit {
             return;
         }
         let (_, (least, _), _) = self.found.select_nth_unstable_by(self.limit - 1, best_first);
-        self.least = *least;
+        self.threshold = *least;
         self.found.truncate(self.limit);
     }
 
-    fn in_order(mut self) -> Vec<(Score, DocAddress)> {
+    pub(super) fn into_sorted(mut self) -> Vec<(Score, DocAddress)> {
         self.cut();
         self.found.sort_unstable_by(best_first);
         self.found
@@ -254,6 +260,3 @@ impl Top {
 fn best_first(a: &(Score, DocAddress), b: &(Score, DocAddress)) -> std::cmp::Ordering {
     b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
-
-#[cfg(test)]
-mod tests;

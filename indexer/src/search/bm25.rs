@@ -1,7 +1,7 @@
-//! The engine's BM25, to the last bit, without a table of its own for every term.
+//! BM25 with the same results as tantivy's.
 //!
-//! The engine computes a table over the lengths of documents for each term of each request, though it is the same for every
-//! term of a field. Here it is made once for each commit.
+//! tantivy computes a table over the lengths of documents for each term of each request, although it is the same for every
+//! term of a field. Here it is computed once for each commit.
 
 use std::sync::Arc;
 
@@ -12,20 +12,19 @@ use tantivy::{Score, Searcher};
 
 use crate::index::Fields;
 
-/// The constants of BM25, which are those of the engine.
+/// The constants of BM25, as in tantivy.
 pub(super) const K1: f32 = 1.2;
 pub(super) const B: f32 = 0.75;
 
-/// What BM25 needs to know of a whole index.
+/// What BM25 needs of a whole index.
 #[derive(Debug, Clone)]
 pub(crate) struct Statistics {
     documents: u64,
-    /// Of the two fields that are scored.
     all: Lengths,
     bigram: Lengths,
 }
 
-/// What the lengths of a field's documents do to a score.
+/// The part of the denominator that depends on the length of a document, by its field norm id.
 type Lengths = Arc<[Score; 256]>;
 
 fn lengths(searcher: &Searcher, field: Field, documents: u64) -> tantivy::Result<Lengths> {
@@ -34,7 +33,7 @@ fn lengths(searcher: &Searcher, field: Field, documents: u64) -> tantivy::Result
     let average = tokens as f32 / documents.max(1) as f32;
     let mut lengths = [0.0; 256];
     for (id, length) in (0..=u8::MAX).zip(&mut lengths) {
-        #[expect(clippy::cast_precision_loss, reason = "the engine rounds lengths far more coarsely")]
+        #[expect(clippy::cast_precision_loss, reason = "field norms are far more coarse")]
         let tokens = FieldNormReader::id_to_fieldnorm(id) as f32;
         *length = K1 * (1.0 - B + B * tokens / average);
     }
@@ -52,20 +51,20 @@ impl Statistics {
         self.documents
     }
 
-    /// What a term scores in the field `all` that so many documents have.
+    /// Scores a term of the field `all` that so many documents have.
     pub(super) fn of_word(&self, frequency: u64) -> Bm25<'_> {
         self.bm25(&self.all, frequency)
     }
 
-    /// What a pair scores in the field `bigram` that so many documents have.
-    pub(super) fn of_pair(&self, frequency: u64) -> Bm25<'_> {
+    /// Scores a term of the field `bigram` that so many documents have.
+    pub(super) fn of_bigram(&self, frequency: u64) -> Bm25<'_> {
         self.bm25(&self.bigram, frequency)
     }
 
     fn bm25<'a>(&self, lengths: &'a Lengths, frequency: u64) -> Bm25<'a> {
-        // an index may be empty, and a word that no document has counts as one that is rare
+        // The index may be empty, and callers score a word that no document has like a rare one.
         let documents = self.documents.max(frequency);
-        #[expect(clippy::cast_precision_loss, reason = "as the engine computes it")]
+        #[expect(clippy::cast_precision_loss, reason = "as tantivy computes it")]
         let ratio = ((documents - frequency) as f32 + 0.5) / (frequency as f32 + 0.5);
         Bm25 { weight: (1.0 + ratio).ln() * (1.0 + K1), lengths }
     }
@@ -79,12 +78,11 @@ pub(super) struct Bm25<'a> {
 }
 
 impl Bm25<'_> {
-    /// The same times a factor.
     pub(super) fn times(self, factor: Score) -> Self {
         Self { weight: self.weight * factor, ..self }
     }
 
-    /// The score of a document with this length, as the engine rounds it, that has the term so many times.
+    /// The score of a document with this field norm id that has the term so many times.
     #[inline]
     pub(super) fn score(&self, length: u8, count: u32) -> Score {
         #[expect(clippy::cast_precision_loss, reason = "counts of words are small")]

@@ -8,50 +8,52 @@ use tantivy::index::{InvertedIndexReader, SegmentId};
 use tantivy::schema::Field;
 use tantivy::{DocId, Searcher, SegmentReader};
 
-use super::admitted::KeptBits;
+use super::term_bits::TermBits;
 use crate::index::Fields;
 use crate::query::Role;
 
-/// What is known of the documents of one segment beside their text.
+/// The documents of one segment.
 pub(crate) struct Columns {
     segment: SegmentId,
-    /// Of every document; 32 octets each.
-    traits: Vec<KeptTraits>,
+    /// Of every document; 32 bytes each.
+    pub(super) traits: Vec<DocumentTraits>,
     pub(crate) first_seen_ms: Column<i64>,
-    /// The stems of each document, as numbers.
+    /// Encoded stems of each document.
     pub(crate) stems: Column<u64>,
-    /// The character grams of its names, as numbers.
+    /// Hashed character grams of its names.
     pub(crate) grams: Column<u64>,
-    /// Which documents have a word, and a pair of words.
-    pub(super) words: Lists,
-    pub(super) pairs: Lists,
-    pub(super) kept_bits: KeptBits,
+    pub(super) words: FieldPostings,
+    pub(super) bigrams: FieldPostings,
+    pub(super) term_bits: TermBits,
 }
 
-/// The postings of one field, and how long its documents are.
-pub(super) struct Lists {
+/// The postings of one field, and the lengths of its documents.
+pub(super) struct FieldPostings {
     pub(super) postings: Arc<InvertedIndexReader>,
     pub(super) lengths: FieldNormReader,
 }
 
-impl Lists {
+impl FieldPostings {
     fn of(segment: &SegmentReader, field: Field) -> tantivy::Result<Self> {
         Ok(Self { postings: segment.inverted_index(field)?, lengths: segment.get_fieldnorms_reader(field)? })
     }
 }
 
-/// What decides an order beside the text. Kept side by side in memory: as columns of the index they would lie in four places
-/// of a file, each of them far from what was read last.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct KeptTraits {
+/// What decides the rank of a document beside its text. Side by side in memory, since the columns of the index would cost four
+/// scattered reads of a file.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct DocumentTraits {
+    /// Hash of the id.
     pub(crate) tie: u64,
+    /// Hash of the site.
     pub(crate) site: u64,
+    /// Hash of the capability's own text.
     pub(crate) text: u64,
     pub(crate) prior: f32,
 }
 
 impl Columns {
-    /// The columns of every segment; those of segments that were there before are taken over.
+    /// The columns of every segment; those of unchanged segments are shared with the previous commit.
     pub(super) fn of(
         searcher: &Searcher,
         fields: &Fields,
@@ -64,13 +66,12 @@ impl Columns {
         searcher.segment_readers().iter().map(of_segment).collect()
     }
 
-    /// Where terms of this role are listed.
-    pub(super) fn lists(&self, role: Role) -> &Lists {
-        if role == Role::Bigram { &self.pairs } else { &self.words }
+    /// The field of terms with this role.
+    pub(super) fn field(&self, role: Role) -> &FieldPostings {
+        if role == Role::Bigram { &self.bigrams } else { &self.words }
     }
 
-    /// What is known of one document.
-    pub(super) fn traits(&self, document: DocId) -> Option<KeptTraits> {
+    pub(super) fn traits(&self, document: DocId) -> Option<DocumentTraits> {
         self.traits.get(document as usize).copied()
     }
 
@@ -82,20 +83,20 @@ impl Columns {
             first_seen_ms: fast.i64("first_seen_ms")?,
             stems: fast.u64("stems")?,
             grams: fast.u64("grams")?,
-            words: Lists::of(segment, fields.all)?,
-            pairs: Lists::of(segment, fields.bigram)?,
-            kept_bits: KeptBits::default(),
+            words: FieldPostings::of(segment, fields.all)?,
+            bigrams: FieldPostings::of(segment, fields.bigram)?,
+            term_bits: TermBits::default(),
         })
     }
 }
 
-fn traits(segment: &SegmentReader) -> tantivy::Result<Vec<KeptTraits>> {
+fn traits(segment: &SegmentReader) -> tantivy::Result<Vec<DocumentTraits>> {
     let fast = segment.fast_fields();
     let (tie, site, text) = (fast.u64("tie")?, fast.u64("site_number")?, fast.u64("text_number")?);
     let prior = fast.f64("prior")?;
     let number = |column: &Column<u64>, document: DocId| column.first(document).unwrap_or(0);
     #[expect(clippy::cast_possible_truncation, reason = "a factor near one")]
-    let of_document = |document: DocId| KeptTraits {
+    let of_document = |document: DocId| DocumentTraits {
         tie: number(&tie, document),
         site: number(&site, document),
         text: number(&text, document),

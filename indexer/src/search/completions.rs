@@ -1,38 +1,42 @@
-//! The best completions of prefixes that many entries begin with, made once for every segment.
+//! The best completions of frequent prefixes, computed once for each segment.
 //!
-//! A segment never changes, so that a commit costs one pass over the dictionaries of the segments that are new. Prefixes
-//! that few entries begin with have no list: walking over those is as fast.
+//! Segments never change, so a commit costs one pass over the dictionaries of its new segments. Rare prefixes have no list,
+//! since walking over their entries is as fast.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tantivy::index::SegmentId;
 use tantivy::{Searcher, SegmentReader};
 
-use super::suggest::SUGGESTIONS_MAX;
+use crate::answer::Suggestion;
 use crate::index::Fields;
 
-/// Entries up to which a prefix has no list, in one segment: walking over as many takes some hundredths of a millisecond.
+/// Most completions of one prefix.
+pub(super) const SUGGESTIONS_MAX: usize = 50;
+/// Prefixes with no more entries in a segment have no list: walking over so many takes some hundredths of a millisecond.
 const UNLISTED_MAX: usize = 200;
-/// Longest prefix that has a list, in characters; longer ones that many entries share are rare.
+/// Longest prefix with a list, in characters; few longer ones are frequent.
 const PREFIX_CHARS_MAX: usize = 16;
 
-/// An entry of the dictionary and the capabilities behind it.
+/// An entry of the dictionary, and how many capabilities have it.
 pub(super) type Entry = (Arc<str>, u32);
 
 /// The lists of every segment of one commit.
 #[derive(Debug, Default)]
-pub(super) struct Completions {
+pub(crate) struct Suggestions {
     by_segment: HashMap<SegmentId, Arc<Lists>>,
+    /// Suggestions by prefix, since the commit.
+    pub(super) cached: Mutex<HashMap<String, Vec<Suggestion>>>,
 }
 
 /// The lists of one segment, the most frequent entries first.
 #[derive(Debug, Default)]
 struct Lists(HashMap<Box<str>, Vec<Entry>>);
 
-impl Completions {
-    /// Makes the lists of new segments and goes on with those of the others.
+impl Suggestions {
+    /// Reads the new segments, and shares the lists of unchanged ones with the previous commit.
     pub(super) fn of(searcher: &Searcher, fields: &Fields, before: &Self) -> tantivy::Result<Self> {
         let of_segment = |segment: &SegmentReader| {
             let id = segment.segment_id();
@@ -43,10 +47,10 @@ impl Completions {
             Ok((id, lists))
         };
         let by_segment = searcher.segment_readers().iter().map(of_segment).collect::<tantivy::Result<_>>()?;
-        Ok(Self { by_segment })
+        Ok(Self { by_segment, cached: Mutex::default() })
     }
 
-    /// The list of a prefix in a segment, when so many entries begin with it that there is one.
+    /// The list of a prefix in a segment, if it is frequent.
     pub(super) fn list(&self, segment: &SegmentReader, prefix: &str) -> Option<&[Entry]> {
         self.by_segment.get(&segment.segment_id())?.0.get(prefix).map(Vec::as_slice)
     }
@@ -56,40 +60,41 @@ impl Lists {
     fn of(segment: &SegmentReader, fields: &Fields) -> tantivy::Result<Self> {
         let inverted = segment.inverted_index(fields.suggest)?;
         let mut stream = inverted.terms().stream()?;
-        let mut open = Open::default();
+        let mut stack = PrefixStack::default();
         while let Some((key, info)) = stream.next() {
             if let Ok(entry) = std::str::from_utf8(key) {
-                open.add(entry, info.doc_freq);
+                stack.add(entry, info.doc_freq);
             }
         }
-        open.close(0);
-        Ok(open.lists)
+        stack.close(0);
+        Ok(stack.lists)
     }
 }
 
-/// The prefixes of the entry that was read last, shortest first. Entries come in order, so that a prefix that the next
-/// one does not begin with is complete.
+/// The prefixes of the last entry, shortest first. Entries arrive in order, so a prefix that the next entry does not have is
+/// complete.
 #[derive(Default)]
-struct Open {
-    /// The last entry, and where each of its prefixes ends in it.
+struct PrefixStack {
+    /// The last entry, and the byte offsets at which its prefixes end.
     last: String,
     ends: Vec<usize>,
-    /// Reused from prefix to prefix.
-    best: Vec<Best>,
+    /// One for each prefix; reused.
+    best: Vec<BestEntries>,
     lists: Lists,
 }
 
-/// Capabilities behind an entry, its place among those of its prefix, and the entry.
-type Kept = (u32, Reverse<usize>, Arc<str>);
+/// Count, index and text of an entry; the more frequent one is greater, the first one of equal ones.
+type RankedEntry = (u32, Reverse<usize>, Arc<str>);
 
+/// The most frequent entries of one prefix.
 #[derive(Default)]
-struct Best {
+struct BestEntries {
+    /// Of the prefix in all.
     entries: usize,
-    /// The least frequent on top, and of those the one that was read last.
-    heap: BinaryHeap<Reverse<Kept>>,
+    heap: BinaryHeap<Reverse<RankedEntry>>,
 }
 
-impl Open {
+impl PrefixStack {
     fn add(&mut self, entry: &str, count: u32) {
         let shared = entry.char_indices().zip(self.last.chars()).take_while(|((_, a), b)| a == b).count();
         self.close(shared);
@@ -97,7 +102,7 @@ impl Open {
         self.last.push_str(entry);
         let ends = entry.char_indices().map(|(at, c)| at + c.len_utf8());
         self.ends.extend(ends.take(PREFIX_CHARS_MAX).skip(self.ends.len()));
-        self.best.resize_with(self.best.len().max(self.ends.len()), Best::default);
+        self.best.resize_with(self.best.len().max(self.ends.len()), BestEntries::default);
         let mut shared_entry: Option<Arc<str>> = None;
         for best in self.best.iter_mut().take(self.ends.len()) {
             best.entries += 1;
@@ -113,11 +118,11 @@ impl Open {
         }
     }
 
-    /// Ends the prefixes that are longer than so many characters.
+    /// Completes the prefixes of more than so many characters.
     fn close(&mut self, chars: usize) {
         while self.ends.len() > chars {
             let Some((end, best)) = self.ends.pop().zip(self.best.get_mut(self.ends.len())) else { return };
-            let Best { entries, heap } = std::mem::take(best);
+            let BestEntries { entries, heap } = std::mem::take(best);
             let Some(prefix) = self.last.get(..end).filter(|_| entries > UNLISTED_MAX) else { continue };
             let sorted = heap.into_sorted_vec().into_iter();
             let list = sorted.map(|Reverse((count, _, entry))| (entry, count)).collect();
@@ -131,18 +136,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prefix_of_many_entries_has_a_list_of_its_most_frequent() {
-        let mut open = Open::default();
+    fn lists_the_most_frequent_entries_of_frequent_prefixes() {
+        let mut stack = PrefixStack::default();
         for at in 0..2_000_u32 {
-            open.add(&format!("a{:03}x{:03}", at / 1_000, at % 1_000), at % 700);
+            stack.add(&format!("a{:03}x{:03}", at / 1_000, at % 1_000), at % 700);
         }
-        open.add("b", 9);
-        open.close(0);
-        let lists = open.lists.0;
+        stack.add("b", 9);
+        stack.close(0);
+        let lists = stack.lists.0;
         let most = lists["a000x"].first().unwrap();
         assert_eq!((&*most.0, most.1), ("a000x699", 699));
         assert_eq!(lists["a"].len(), SUGGESTIONS_MAX);
         assert!(lists["a"].is_sorted_by(|a, b| a.1 >= b.1));
-        assert!(!lists.contains_key("a000x0") && !lists.contains_key("b"), "few entries need no list");
+        assert!(!lists.contains_key("a000x0") && !lists.contains_key("b"), "rare prefixes have no list");
     }
 }

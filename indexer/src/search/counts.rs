@@ -1,4 +1,4 @@
-//! Capabilities that have a value, added up over segments.
+//! Counts of values, added up over segments.
 
 use rustc_hash::FxHashMap;
 
@@ -7,7 +7,7 @@ pub(super) struct Counts(pub(super) FxHashMap<String, u64>);
 
 impl Counts {
     pub(super) fn add(&mut self, value: &str, count: u64) {
-        // Most values are in every segment, and need no text of their own again.
+        // Most values are in every segment already: allocate only for new ones.
         match self.0.get_mut(value) {
             Some(sum) => *sum += count,
             None => {

@@ -1,33 +1,26 @@
-//! Cursors: where a walk over results goes on.
+//! Cursors: where the next page begins.
 //!
-//! A walk begins among the documents that are looked at closely; a cursor there carries which of them were answered, so
-//! that none comes twice even when a commit has moved them. Beyond, and in every other order, it carries the last place.
-//! It is bound to the query, and to the versions of schema and ranking.
+//! The first pages have the re-ranked documents; their cursors carry the documents that were already returned, so that
+//! none is repeated even if a commit has moved it. Later pages, and every other sort order, carry the position of the last
+//! document. A cursor is bound to its query, and to the versions of schema and ranking.
 
 use data_encoding::BASE64URL_NOPAD;
 
-use super::order::{Key, Place};
+use super::order::{Key, Position};
 use crate::error::CursorProblem;
 use crate::index::{RANKING_VERSION, SCHEMA_VERSION};
 
-/// Longest cursor that is read: all documents of the window, or the longest name.
+/// Longest accepted cursor: all re-ranked documents, or the longest name.
 const CURSOR_BYTES_MAX: usize = 8_192;
 
-/// Where a walk stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Cursor {
-    /// Short ties of the documents of the window that were answered.
+    /// Short ties of the re-ranked documents that were returned.
     pub(super) seen: Vec<u32>,
-    /// The last place in a total order, once the window is behind.
-    pub(super) place: Option<Place>,
-    /// Beyond the window.
+    /// Position of the last document, once the re-ranked ones are exhausted.
+    pub(super) position: Option<Position>,
+    /// Whether the re-ranked documents are exhausted.
     pub(super) is_beyond: bool,
-}
-
-/// Enough of a tie to tell two hundred documents apart.
-#[expect(clippy::cast_possible_truncation, reason = "the low half of a hash is a hash")]
-pub(super) fn short_tie(tie: u64) -> u32 {
-    (tie ^ (tie >> 32)) as u32
 }
 
 impl Cursor {
@@ -40,7 +33,7 @@ impl Cursor {
         for tie in self.seen.iter().take(usize::from(u8::MAX)) {
             bytes.extend(tie.to_le_bytes());
         }
-        if let Some(Place { key, tie }) = &self.place {
+        if let Some(Position { key, tie }) = &self.position {
             bytes.extend(tie.to_le_bytes());
             match key {
                 Key::Number(number) => {
@@ -73,12 +66,12 @@ impl Cursor {
         for _ in 0..count {
             seen.push(u32::from_le_bytes(take(&mut rest)?));
         }
-        let place = if rest.is_empty() { None } else { Some(read_place(rest)?) };
-        Ok(Self { seen, place, is_beyond: is_beyond != 0 })
+        let position = if rest.is_empty() { None } else { Some(read_position(rest)?) };
+        Ok(Self { seen, position, is_beyond: is_beyond != 0 })
     }
 }
 
-fn read_place(mut rest: &[u8]) -> Result<Place, CursorProblem> {
+fn read_position(mut rest: &[u8]) -> Result<Position, CursorProblem> {
     let tie = u64::from_le_bytes(take(&mut rest)?);
     let key = match take::<1>(&mut rest)? {
         [b'n'] => Key::Number(u64::from_le_bytes(take(&mut rest)?)),
@@ -88,7 +81,7 @@ fn read_place(mut rest: &[u8]) -> Result<Place, CursorProblem> {
         }
         _ => return Err(CursorProblem::Malformed),
     };
-    Ok(Place { key, tie })
+    Ok(Position { key, tie })
 }
 
 fn version() -> [u8; 4] {
@@ -109,9 +102,9 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_cursor_reads_back_and_is_bound_to_its_query_and_version() {
-        let place = Place { key: Key::Text("book seat".into()), tie: 7 };
-        let cursor = Cursor { seen: vec![1, u32::MAX], place: Some(place), is_beyond: true };
+    fn a_cursor_is_bound_to_its_query_and_version() {
+        let position = Some(Position { key: Key::Text("book seat".into()), tie: 7 });
+        let cursor = Cursor { seen: vec![1, u32::MAX], position, is_beyond: true };
         let text = cursor.write(42);
         assert_eq!(Cursor::read(&text, 42), Ok(cursor));
         assert_eq!(Cursor::read(&text, 43), Err(CursorProblem::OtherQuery));
@@ -123,7 +116,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "[A-Za-z0-9_-]{0,200}") {
+        fn rejects_any_other_text(text in "[A-Za-z0-9_-]{0,200}") {
             prop_assert!(Cursor::read(&text, 1).is_err());
         }
     }

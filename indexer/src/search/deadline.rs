@@ -1,19 +1,15 @@
-//! The time that one search may take.
-//!
-//! What adds up words asks after every few thousand documents whether there is time left. The engine, which finds phrases and
-//! times and walks through what lies beyond the window and through other orders, cannot be stopped in the middle of a segment,
-//! but it passes over several, one after the other, and a search goes on to candidates and facets: before each step the same
-//! is asked.
+//! The time limit of one search, checked between ranges of documents, terms of filters, facets and segments.
 
 use std::time::{Duration, Instant};
 
-use tantivy::collector::{Collector, SegmentCollector};
-use tantivy::query::Weight;
-use tantivy::{SegmentOrdinal, SegmentReader, TantivyError};
+use tantivy::TantivyError;
 
 use crate::error::SearchError;
 
-/// When a search has to be over.
+/// Documents that are processed between two checks: some tenths of a millisecond.
+const DOCUMENTS_BETWEEN_CHECKS: usize = 4_096;
+
+/// When a search has to end.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline {
     until: Option<Instant>,
@@ -21,12 +17,12 @@ pub(super) struct Deadline {
 }
 
 impl Deadline {
-    #[expect(clippy::disallowed_methods, reason = "the edge: a search is measured where it begins")]
+    #[expect(clippy::disallowed_methods, reason = "a time limit needs the clock")]
     pub(super) fn after(time_max: Duration) -> Self {
         Self { until: Instant::now().checked_add(time_max), time_max }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the edge: a search is measured where it goes on")]
+    #[expect(clippy::disallowed_methods, reason = "a time limit needs the clock")]
     pub(super) fn is_over(self) -> bool {
         self.until.is_some_and(|until| Instant::now() >= until)
     }
@@ -35,12 +31,12 @@ impl Deadline {
         if self.is_over() { Err(self.error()) } else { Ok(()) }
     }
 
-    /// The same for what the engine calls or is called by.
+    /// [`Self::check`] as an error of tantivy, which [`Self::bound`] turns back.
     pub(super) fn pass(self) -> tantivy::Result<()> {
         if self.is_over() { Err(TantivyError::InternalError("out of time".to_owned())) } else { Ok(()) }
     }
 
-    /// What comes of a search, whose every error means that it took too long once time is over.
+    /// Runs a search. Any error after the deadline means that it took too long.
     pub(super) fn bound<T>(self, search: impl FnOnce() -> Result<T, SearchError>) -> Result<T, SearchError> {
         search().map_err(|error| if self.is_over() { self.error() } else { error })
     }
@@ -50,37 +46,19 @@ impl Deadline {
     }
 }
 
-/// A collector that takes up no further segment when time is over.
-pub(super) struct Timed<C> {
-    pub(super) collector: C,
-    pub(super) deadline: Deadline,
-}
-
-impl<C: Collector> Collector for Timed<C> {
-    type Fruit = C::Fruit;
-    type Child = C::Child;
-
-    fn for_segment(&self, ordinal: SegmentOrdinal, segment: &SegmentReader) -> tantivy::Result<C::Child> {
-        self.collector.for_segment(ordinal, segment)
+/// Processes items, with a check before the first one and after each [`DOCUMENTS_BETWEEN_CHECKS`].
+pub(super) fn for_each_checked<T, E>(
+    items: impl Iterator<Item = T>,
+    mut check: impl FnMut() -> Result<(), E>,
+    mut process: impl FnMut(T),
+) -> Result<(), E> {
+    for (at, item) in items.enumerate() {
+        if at.is_multiple_of(DOCUMENTS_BETWEEN_CHECKS) {
+            check()?;
+        }
+        process(item);
     }
-
-    fn requires_scoring(&self) -> bool {
-        self.collector.requires_scoring()
-    }
-
-    fn merge_fruits(&self, fruits: Vec<<C::Child as SegmentCollector>::Fruit>) -> tantivy::Result<C::Fruit> {
-        self.collector.merge_fruits(fruits)
-    }
-
-    fn collect_segment(
-        &self,
-        weight: &dyn Weight,
-        ordinal: SegmentOrdinal,
-        segment: &SegmentReader,
-    ) -> tantivy::Result<<C::Child as SegmentCollector>::Fruit> {
-        self.deadline.pass()?;
-        self.collector.collect_segment(weight, ordinal, segment)
-    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -89,16 +67,37 @@ mod tests {
     use crate::error::IndexError;
 
     #[test]
-    fn an_error_means_out_of_time_once_time_is_over_and_itself_before() {
+    fn an_error_after_the_deadline_means_out_of_time() {
         let failed = || {
-            Err::<(), _>(
-                IndexError::engine("count facets")(Deadline::after(Duration::ZERO).pass().unwrap_err())
-                    .into(),
-            )
+            let error = Deadline::after(Duration::ZERO).pass().unwrap_err();
+            Err::<(), _>(IndexError::engine("count facets")(error).into())
         };
         let over = Deadline::after(Duration::ZERO).bound(failed);
         assert!(matches!(over, Err(SearchError::OutOfTime { time_max_ms: 0 })));
         let before = Deadline::after(Duration::from_hours(1)).bound(failed);
         assert!(matches!(before, Err(SearchError::Index(IndexError::Engine { .. }))));
+    }
+
+    #[test]
+    fn checks_the_deadline_while_it_processes_documents() {
+        let (mut processed, mut checks) = (0, 0);
+        for_each_checked(
+            0..10_000,
+            || {
+                checks += 1;
+                Ok::<(), ()>(())
+            },
+            |_| processed += 1,
+        )
+        .unwrap();
+        assert_eq!((processed, checks), (10_000, 3));
+        let mut checks = 0;
+        let check = || {
+            checks += 1;
+            if checks < 3 { Ok(()) } else { Err(()) }
+        };
+        let mut processed = 0;
+        assert!(for_each_checked(0..10_000, check, |_| processed += 1).is_err());
+        assert_eq!(processed, 2 * DOCUMENTS_BETWEEN_CHECKS);
     }
 }

@@ -1,46 +1,45 @@
-//! Collects documents in a total order, after a given place: by score, time or name, ties by id.
+//! Pages in a total order: by score, time or name, ties by id.
 //!
-//! It is what cursors walk on beyond the documents that are looked at closely, and every order but relevance. Each page
-//! costs one pass over the matches, however deep it lies.
+//! Cursors walk in this order over the results after the re-ranked ones, and in every sort order but relevance. Each page costs
+//! one pass over the matches, however deep it lies.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use tantivy::collector::{Collector, SegmentCollector};
 use tantivy::columnar::{Column, StrColumn};
-use tantivy::{DocAddress, DocId, Score, SegmentOrdinal, SegmentReader};
+use tantivy::{DocAddress, DocId, Score, SegmentReader};
 
-use super::cursor::short_tie;
+use super::accumulate::Collect;
+use super::deadline::for_each_checked;
+use super::opened::OpenedIndex;
+use crate::request::Sort;
 
-/// What documents are ordered by. Scores and times fall, names rise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
-    Score,
-    Updated,
-    FirstSeen,
-    Name,
-}
-
-/// The place of a document in the order; smaller comes first.
+/// The sort key of a document; smaller comes first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
-    /// Complement of what falls.
+    /// Complement of a score or time, which sort in descending order.
     Number(u64),
     Text(String),
 }
 
+/// The position of a document in the order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Position {
+    pub(super) key: Key,
+    pub(super) tie: u64,
+}
+
+/// The number of a score. Scores are not negative, so their bits sort like themselves.
+fn number_of_score(score: Score) -> u64 {
+    u64::from(!score.max(0.0).to_bits())
+}
+
+fn number_of_time(time_ms: i64) -> u64 {
+    !(time_ms.cast_unsigned() ^ (1 << 63))
+}
+
 impl Key {
-    /// The key of a score. Scores are not negative, so that their bits order like themselves.
-    pub(super) fn of_score(score: Score) -> Self {
-        Self::Number(u64::from(!score.max(0.0).to_bits()))
-    }
-
-    fn of_time(time_ms: i64) -> Self {
-        Self::Number(!(time_ms.cast_unsigned() ^ (1 << 63)))
-    }
-
-    /// The score that a key was made of.
+    /// The score that the key was made of.
     pub(super) fn score(&self) -> Score {
         match self {
             Self::Number(bits) => Score::from_bits(!u32::try_from(*bits).unwrap_or(u32::MAX)),
@@ -49,87 +48,160 @@ impl Key {
     }
 }
 
-/// A place between documents.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub(super) key: Key,
-    pub(super) tie: u64,
+/// Shortens a tie for cursors, which tell a few hundred documents apart by it.
+#[expect(clippy::cast_possible_truncation, reason = "the low half of a hash is a hash")]
+pub(super) fn short_tie(tie: u64) -> u32 {
+    (tie ^ (tie >> 32)) as u32
 }
 
-/// The first documents after a place, and how many match at all.
-pub(super) struct TopAfter {
-    pub(super) by: By,
-    pub(super) limit: usize,
-    pub(super) after: Option<Place>,
-    /// Documents that were answered before, by their short ties.
-    pub(super) skip: Arc<HashSet<u32>>,
+/// The first documents after a position.
+struct TopAfter<'a> {
+    limit: usize,
+    after: Option<(u64, u64)>,
+    /// Short ties of documents that are left out.
+    skip: &'a HashSet<u32>,
+    best: Vec<(u64, u64, DocAddress)>,
+    /// The last of the best once there are enough; what comes after it is not among them.
+    bound: Option<(u64, u64)>,
 }
 
-/// Documents in order, and how many match.
-pub(super) struct Found {
-    pub(super) documents: Vec<(Place, DocAddress)>,
-    pub(super) total: u64,
+impl<'a> TopAfter<'a> {
+    fn new(limit: usize, after: Option<(u64, u64)>, skip: &'a HashSet<u32>) -> Self {
+        Self { limit, after, skip, best: Vec::new(), bound: None }
+    }
+
+    fn add(&mut self, number: u64, tie: impl FnOnce() -> u64, address: DocAddress) {
+        if self.bound.is_some_and(|(last, _)| number > last) {
+            return;
+        }
+        let position = (number, tie());
+        let is_outside = self.bound.is_some_and(|bound| position > bound)
+            || self.after.is_some_and(|after| position <= after);
+        if is_outside || (!self.skip.is_empty() && self.skip.contains(&short_tie(position.1))) {
+            return;
+        }
+        self.best.push((position.0, position.1, address));
+        if self.best.len() >= self.limit.max(16) * 8 {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        self.best.sort_unstable();
+        self.best.truncate(self.limit);
+        if self.best.len() == self.limit {
+            self.bound = self.best.last().map(|(number, tie, _)| (*number, *tie));
+        }
+    }
+
+    fn into_page(mut self, key: impl Fn(u64) -> Key) -> Vec<(Position, DocAddress)> {
+        self.cut();
+        let position = |(number, tie, address)| (Position { key: key(number), tie }, address);
+        self.best.into_iter().map(position).collect()
+    }
 }
 
-impl Collector for TopAfter {
-    type Fruit = Found;
-    type Child = SegmentTop;
+/// Collects a page by score.
+pub(super) struct PageByScore<'a> {
+    opened: &'a OpenedIndex,
+    top: TopAfter<'a>,
+}
 
-    fn for_segment(&self, ordinal: SegmentOrdinal, segment: &SegmentReader) -> tantivy::Result<SegmentTop> {
+impl<'a> PageByScore<'a> {
+    pub(super) fn new(
+        opened: &'a OpenedIndex,
+        limit: usize,
+        after: Option<&Position>,
+        skip: &'a HashSet<u32>,
+    ) -> Self {
+        let after = after.map(|Position { key, tie }| match key {
+            Key::Number(number) => (*number, *tie),
+            Key::Text(_) => (u64::MAX, *tie),
+        });
+        Self { opened, top: TopAfter::new(limit, after, skip) }
+    }
+
+    pub(super) fn into_page(self) -> Vec<(Position, DocAddress)> {
+        self.top.into_page(Key::Number)
+    }
+}
+
+impl Collect for PageByScore<'_> {
+    fn threshold(&self) -> Score {
+        Score::NEG_INFINITY
+    }
+
+    fn add(&mut self, score: Score, address: DocAddress) {
+        let tie = || tie(self.opened, address);
+        self.top.add(number_of_score(score), tie, address);
+    }
+}
+
+fn tie(opened: &OpenedIndex, address: DocAddress) -> u64 {
+    let columns = opened.columns.get(address.segment_ord as usize);
+    columns.and_then(|columns| columns.traits(address.doc_id)).map_or(0, |traits| traits.tie)
+}
+
+/// Collects a page by a column, segment by segment.
+pub(super) struct PageByColumn<'a> {
+    opened: &'a OpenedIndex,
+    sort: Sort,
+    limit: usize,
+    after: Option<Position>,
+    found: Vec<(Position, DocAddress)>,
+}
+
+impl<'a> PageByColumn<'a> {
+    /// Relevance without words is by the time of the last change.
+    pub(super) fn new(opened: &'a OpenedIndex, sort: Sort, limit: usize, after: Option<Position>) -> Self {
+        Self { opened, sort, limit, after, found: Vec::new() }
+    }
+
+    /// Adds documents of one segment. `check` is called now and then; its error ends the search.
+    pub(super) fn add_segment(
+        &mut self,
+        segment: &SegmentReader,
+        documents: impl Iterator<Item = DocAddress>,
+        check: impl FnMut() -> tantivy::Result<()>,
+    ) -> tantivy::Result<()> {
         let columns = segment.fast_fields();
-        let keys = match self.by {
-            By::Score => Keys::Score,
-            By::Updated => Keys::Time(columns.i64("updated_ms")?),
-            By::FirstSeen => Keys::Time(columns.i64("first_seen_ms")?),
-            By::Name => columns.str("name_sort")?.map_or(Keys::None, Keys::Name),
+        let keys = match self.sort {
+            Sort::Relevance | Sort::Updated => Keys::Time(columns.i64("updated_ms")?),
+            Sort::FirstSeen => Keys::Time(columns.i64("first_seen_ms")?),
+            Sort::Name => columns.str("name_sort")?.map_or(Keys::None, Keys::Name),
         };
-        let after = match &self.after {
-            None => None,
-            Some(Place { key: Key::Number(number), tie }) => Some((*number, *tie)),
-            Some(Place { key: Key::Text(text), tie }) => Some(keys.place_of(text, *tie)),
+        let after = self.after.as_ref().map(|Position { key, tie }| match key {
+            Key::Number(number) => (*number, *tie),
+            Key::Text(text) => keys.position_of(text, *tie),
+        });
+        let skip = HashSet::new();
+        let mut top = TopAfter::new(self.limit, after, &skip);
+        let add = |address: DocAddress| {
+            top.add(keys.number(address.doc_id), || tie(self.opened, address), address);
         };
-        Ok(SegmentTop {
-            ordinal,
-            keys,
-            ties: columns.u64("tie")?,
-            limit: self.limit,
-            after,
-            skip: Arc::clone(&self.skip),
-            best: Vec::new(),
-            bound: None,
-            total: 0,
-        })
+        for_each_checked(documents, check, add)?;
+        self.found.extend(top.into_page(|number| keys.key(number)));
+        Ok(())
     }
 
-    fn requires_scoring(&self) -> bool {
-        self.by == By::Score
-    }
-
-    fn merge_fruits(&self, fruits: Vec<Found>) -> tantivy::Result<Found> {
-        let total = fruits.iter().map(|fruit| fruit.total).sum();
-        let mut documents: Vec<_> = fruits.into_iter().flat_map(|fruit| fruit.documents).collect();
-        documents.sort_unstable();
-        documents.truncate(self.limit);
-        Ok(Found { documents, total })
+    pub(super) fn into_page(mut self) -> Vec<(Position, DocAddress)> {
+        self.found.sort_unstable();
+        self.found.truncate(self.limit);
+        self.found
     }
 }
 
+/// The sort keys of one segment. The number of a name is its ordinal in the dictionary of the segment.
 enum Keys {
-    Score,
     Time(Column<i64>),
     Name(StrColumn),
     None,
 }
 
 impl Keys {
-    fn number(&self, document: DocId, score: Score) -> u64 {
-        let number_of = |key: Key| match key {
-            Key::Number(number) => number,
-            Key::Text(_) => u64::MAX,
-        };
+    fn number(&self, document: DocId) -> u64 {
         match self {
-            Self::Score => number_of(Key::of_score(score)),
-            Self::Time(column) => number_of(Key::of_time(column.first(document).unwrap_or(i64::MIN))),
+            Self::Time(column) => number_of_time(column.first(document).unwrap_or(i64::MIN)),
             Self::Name(column) => column.term_ords(document).next().unwrap_or(u64::MAX),
             Self::None => u64::MAX,
         }
@@ -137,14 +209,14 @@ impl Keys {
 
     fn key(&self, number: u64) -> Key {
         match self {
+            Self::Time(_) => Key::Number(number),
             Self::Name(column) => Key::Text(text_of(column, number)),
             Self::None => Key::Text(String::new()),
-            Self::Score | Self::Time(_) => Key::Number(number),
         }
     }
 
-    /// The place of a name among the names of this segment, by halving.
-    fn place_of(&self, text: &str, tie: u64) -> (u64, u64) {
+    /// The position of a name among the names of this segment, by binary search.
+    fn position_of(&self, text: &str, tie: u64) -> (u64, u64) {
         let Self::Name(column) = self else { return (u64::MAX, tie) };
         let (mut low, mut high) = (0, column.num_terms() as u64);
         while low < high {
@@ -155,72 +227,15 @@ impl Keys {
                 Ordering::Greater => high = middle,
             }
         }
-        // Not here: everything from `low` on comes after it.
+        // Not in this segment: everything from `low` on comes after it.
         if low == 0 { (0, 0) } else { (low - 1, u64::MAX) }
     }
 }
 
 fn text_of(column: &StrColumn, ordinal: u64) -> String {
     let mut text = String::new();
-    // A missing ordinal leaves the text empty, which sorts first.
+    // An unknown ordinal leaves the text empty, which sorts first.
     match column.ord_to_str(ordinal, &mut text) {
         Ok(_) | Err(_) => text,
-    }
-}
-
-/// Collects one segment.
-pub(super) struct SegmentTop {
-    ordinal: SegmentOrdinal,
-    keys: Keys,
-    ties: Column<u64>,
-    limit: usize,
-    after: Option<(u64, u64)>,
-    skip: Arc<HashSet<u32>>,
-    best: Vec<(u64, u64, DocId)>,
-    /// The last of the best, once there are enough: what comes after it is not among them.
-    bound: Option<(u64, u64)>,
-    total: u64,
-}
-
-impl SegmentCollector for SegmentTop {
-    type Fruit = Found;
-
-    fn collect(&mut self, document: DocId, score: Score) {
-        self.total += 1;
-        let number = self.keys.number(document, score);
-        if self.bound.is_some_and(|(last, _)| number > last) {
-            return;
-        }
-        let place = (number, self.ties.first(document).unwrap_or(0));
-        if self.bound.is_some_and(|bound| place > bound) {
-            return;
-        }
-        let is_before = self.after.is_some_and(|after| place <= after);
-        if is_before || (!self.skip.is_empty() && self.skip.contains(&short_tie(place.1))) {
-            return;
-        }
-        self.best.push((place.0, place.1, document));
-        if self.best.len() >= self.limit.max(16) * 8 {
-            self.keep_best();
-        }
-    }
-
-    fn harvest(mut self) -> Found {
-        self.keep_best();
-        let (keys, ordinal) = (&self.keys, self.ordinal);
-        let documents = self.best.iter().map(|(number, tie, document)| {
-            (Place { key: keys.key(*number), tie: *tie }, DocAddress::new(ordinal, *document))
-        });
-        Found { documents: documents.collect(), total: self.total }
-    }
-}
-
-impl SegmentTop {
-    fn keep_best(&mut self) {
-        self.best.sort_unstable();
-        self.best.truncate(self.limit);
-        if self.best.len() == self.limit {
-            self.bound = self.best.last().map(|(number, tie, _)| (*number, *tie));
-        }
     }
 }

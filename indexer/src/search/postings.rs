@@ -1,47 +1,65 @@
-//! What one word pair gives to the candidates, from its postings, with the same BM25 as the search that selected them.
+//! Looks terms up in a few documents, in their postings.
 
-use tantivy::postings::{Postings, TermInfo};
+use std::collections::BTreeSet;
+
+use tantivy::postings::{Postings, SegmentPostings};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{DocAddress, DocSet};
 
-use super::bm25::Bm25;
-use super::columns::Lists;
-use super::loaded::Loaded;
+use super::columns::FieldPostings;
+use super::opened::OpenedIndex;
+use crate::query::QueryTerm;
 
-/// A candidate's row, and where it is.
-pub(super) type Place = (usize, DocAddress);
+/// The row of a candidate, and its document.
+pub(super) type Row = (usize, DocAddress);
 
-/// Rows that have a pair, with their score. The places are in order of documents.
-pub(super) fn scores(loaded: &Loaded, pair: &str, places: &[Place]) -> tantivy::Result<Vec<(usize, f32)>> {
-    let known = loaded.pairs.term(&loaded.searcher, pair)?;
+/// The rows that have a bigram, each with its BM25 score. `rows` is sorted by document.
+pub(super) fn bigram_scores(
+    opened: &OpenedIndex,
+    bigram: &str,
+    rows: &[Row],
+) -> tantivy::Result<Vec<(usize, f32)>> {
+    let locations = opened.bigrams.term(&opened.searcher, bigram)?;
+    let bm25 = opened.statistics.of_bigram(locations.frequency);
     let mut scores = Vec::new();
-    if known.frequency == 0 {
-        return Ok(scores);
-    }
-    let bm25 = loaded.statistics.of_pair(known.frequency);
-    for group in places.chunk_by(|(_, a), (_, b)| a.segment_ord == b.segment_ord) {
+    for group in rows.chunk_by(|(_, a), (_, b)| a.segment_ord == b.segment_ord) {
         let Some((_, first)) = group.first() else { continue };
-        let columns = loaded.columns.get(first.segment_ord as usize);
-        if let (Some(info), Some(columns)) = (known.in_segment(first.segment_ord), columns) {
-            scores.extend(of_segment(&columns.pairs, &info, bm25, group)?);
+        let columns = opened.columns.get(first.segment_ord as usize);
+        let Some((columns, info)) = columns.zip(locations.in_segment(first.segment_ord)) else { continue };
+        let FieldPostings { postings, lengths } = &columns.bigrams;
+        let mut postings = postings.read_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
+        for (row, DocAddress { doc_id, .. }) in group {
+            if has(&mut postings, *doc_id) {
+                scores.push((*row, bm25.score(lengths.fieldnorm_id(*doc_id), postings.term_freq())));
+            }
         }
     }
     Ok(scores)
 }
 
-fn of_segment(
-    lists: &Lists,
-    info: &TermInfo,
-    bm25: Bm25<'_>,
-    group: &[Place],
-) -> tantivy::Result<Vec<(usize, f32)>> {
-    let mut postings = lists.postings.read_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
-    let mut scores = Vec::new();
-    for (row, address) in group {
-        let at = if postings.doc() < address.doc_id { postings.seek(address.doc_id) } else { postings.doc() };
-        if at == address.doc_id {
-            scores.push((*row, bm25.score(lists.lengths.fieldnorm_id(at), postings.term_freq())));
+/// How many of some documents have any of the terms.
+pub(super) fn count_with_any<'a>(
+    opened: &OpenedIndex,
+    terms: impl Iterator<Item = &'a QueryTerm>,
+    documents: &[DocAddress],
+) -> tantivy::Result<u64> {
+    let documents: BTreeSet<DocAddress> = documents.iter().copied().collect();
+    let mut found: BTreeSet<DocAddress> = BTreeSet::new();
+    for term in terms {
+        let locations = opened.locate(term)?;
+        for (columns, ordinal) in opened.columns.iter().zip(0..) {
+            let Some(info) = locations.in_segment(ordinal) else { continue };
+            let FieldPostings { postings, .. } = columns.field(term.role);
+            let mut postings = postings.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+            let of_segment = documents.range(DocAddress::new(ordinal, 0)..DocAddress::new(ordinal + 1, 0));
+            found.extend(of_segment.filter(|address| has(&mut postings, address.doc_id)));
         }
     }
-    Ok(scores)
+    Ok(found.len() as u64)
+}
+
+/// Whether a document has the term; documents must be passed in order.
+fn has(postings: &mut SegmentPostings, document: u32) -> bool {
+    let at = if postings.doc() < document { postings.seek(document) } else { postings.doc() };
+    at == document
 }

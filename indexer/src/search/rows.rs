@@ -8,11 +8,11 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::schema::document::{DeserializeError, DocumentDeserialize, DocumentDeserializer, OwnedValue};
 use tantivy::{DocAddress, Term};
 
-use super::loaded::Loaded;
+use super::opened::OpenedIndex;
 use crate::answer::Hit;
 use crate::error::IndexError;
 
-/// The bytes of a stored row, without the document that the engine would make around them.
+/// The bytes of a stored row, without the overhead of a `TantivyDocument`.
 struct RowBytes(Vec<u8>);
 
 impl DocumentDeserialize for RowBytes {
@@ -26,29 +26,28 @@ impl DocumentDeserialize for RowBytes {
     }
 }
 
-/// The row of a document, without score and snippet.
-pub(super) fn row(loaded: &Loaded, address: DocAddress) -> Result<Hit, IndexError> {
+/// The row of a document; score and snippet are empty.
+pub(super) fn row(opened: &OpenedIndex, address: DocAddress) -> Result<Hit, IndexError> {
     let failed = IndexError::engine("read a document");
-    let RowBytes(json) = loaded.searcher.doc(address).map_err(&failed)?;
+    let RowBytes(json) = opened.searcher.doc(address).map_err(&failed)?;
     let mut hit: Hit = serde_json::from_slice(&json).map_err(IndexError::Row)?;
-    let columns = loaded.columns.get(address.segment_ord as usize);
+    let columns = opened.columns.get(address.segment_ord as usize);
     let first_seen_ms = columns.and_then(|columns| columns.first_seen_ms.first(address.doc_id));
     let first_seen_at = first_seen_ms.and_then(DateTime::from_timestamp_millis);
     hit.first_seen_at = first_seen_at.unwrap_or_default();
     Ok(hit)
 }
 
-/// The document of one capability.
-pub(super) fn address_of(loaded: &Loaded, id: &CapabilityId) -> Result<Option<DocAddress>, IndexError> {
-    let term = Term::from_field_text(loaded.fields.id, id.as_str());
+fn address_of(opened: &OpenedIndex, id: &CapabilityId) -> Result<Option<DocAddress>, IndexError> {
+    let term = Term::from_field_text(opened.fields.id, id.as_str());
     let query = TermQuery::new(term, IndexRecordOption::Basic);
-    let found = loaded
+    let found = opened
         .searcher
         .search(&query, &TopDocs::with_limit(1).order_by_score())
         .map_err(IndexError::engine("find a capability"))?;
     Ok(found.first().map(|(_, address)| *address))
 }
 
-pub(super) fn find(loaded: &Loaded, id: &CapabilityId) -> Result<Option<Hit>, IndexError> {
-    address_of(loaded, id)?.map(|address| row(loaded, address)).transpose()
+pub(super) fn find(opened: &OpenedIndex, id: &CapabilityId) -> Result<Option<Hit>, IndexError> {
+    address_of(opened, id)?.map(|address| row(opened, address)).transpose()
 }

@@ -1,37 +1,37 @@
-//! The part of a description that speaks of the request, as escaped HTML with marks.
+//! The part of a description that matches the request best, as escaped HTML with `<mark>`.
 
 use std::collections::BTreeMap;
 
 use tantivy::snippet::{SnippetGenerator, collapse_overlapped_ranges};
 use tantivy::tokenizer::TextAnalyzer;
 
-use super::loaded::Loaded;
+use super::opened::OpenedIndex;
 use crate::analysis::CapabilityTokenizer;
 use crate::query::{Plan, Role};
 
 /// Length of a snippet: two lines on a phone.
 const SNIPPET_CHARS_MAX: usize = 180;
 
-/// Characters that a cut word and its punctuation add at most.
+/// Most characters that the last word and its punctuation add.
 const TAIL_CHARS_MAX: usize = 12;
 
-/// The words to mark: those that were said and what may stand for them, stemmed as the request was.
-pub(super) struct Marks {
+/// Marks the words of a request, their corrections and synonyms.
+pub(super) struct Highlighter {
     generator: SnippetGenerator,
 }
 
-impl Marks {
-    pub(super) fn of(loaded: &Loaded, plans: &[Plan]) -> Self {
+impl Highlighter {
+    pub(super) fn of(opened: &OpenedIndex, plans: &[Plan]) -> Self {
         let terms = plans.iter().flat_map(|plan| &plan.terms);
         let terms = terms.filter(|term| !matches!(term.role, Role::Bigram | Role::Association));
         let terms: BTreeMap<String, f32> = terms.map(|term| (term.text.clone(), term.weight)).collect();
         let stemming = plans.first().map(|plan| plan.stemming).unwrap_or_default();
         let tokenizer = CapabilityTokenizer::new(stemming, terms.keys().map(String::as_str));
         let analyzer = TextAnalyzer::from(tokenizer);
-        Self { generator: SnippetGenerator::new(terms, analyzer, loaded.fields.all, SNIPPET_CHARS_MAX) }
+        Self { generator: SnippetGenerator::new(terms, analyzer, opened.fields.all, SNIPPET_CHARS_MAX) }
     }
 
-    /// A snippet of a text; its beginning when nothing in it is to be marked.
+    /// A snippet of a text; its beginning if nothing matches.
     pub(super) fn snippet(&self, text: &str) -> String {
         let snippet = self.generator.snippet(text);
         if snippet.is_empty() {
@@ -57,7 +57,7 @@ impl Marks {
     }
 }
 
-/// Where the word and the punctuation end that a fragment was cut at.
+/// The end of the word and punctuation at an offset.
 fn end_of_word(text: &str, at: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     let tail = rest.chars().take_while(|c| !c.is_whitespace()).take(TAIL_CHARS_MAX);
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markup_of_the_publisher_is_text() {
+    fn escapes_html() {
         assert_eq!(escape("<b a=\"1\">&'"), "&lt;b a=&quot;1&quot;&gt;&amp;&#x27;");
     }
 }

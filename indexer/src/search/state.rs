@@ -1,112 +1,108 @@
-//! What answers at one time: a commit, the vectors beside it, and the number that tells its answers from others.
+//! The state that searches read: a commit, its vectors, and the generation that identifies both.
 //!
-//! Vectors are compared by the texts that they are of. So those in memory stay good where a newer file cannot be read:
-//! searches go on with them, and what is newer goes by words.
+//! Vectors belong to texts, so those in memory stay valid when a newer file cannot be read: searches go on with them, and newer
+//! texts are found by their words.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::IndexGeneration;
-use super::loaded::Loaded;
-use super::nearest::{Found, Nearness};
-use crate::vectors::{Asked, Stamp, VectorsError, stamp};
+use super::opened::{IndexGeneration, OpenedIndex};
+use super::vector_search::{OpenedVectors, VectorSearch};
+use crate::vectors::{QueryEmbedder, Stamp, VectorsError, stamp};
 
-/// Everything that a search reads; it does not change under one.
-pub(super) struct State {
-    pub(super) loaded: Arc<Loaded>,
+/// Immutable.
+pub(super) struct SearchState {
+    pub(super) opened: Arc<OpenedIndex>,
     pub(super) generation: IndexGeneration,
-    near: Near,
+    vectors: LoadedVectors,
 }
 
-/// The vectors beside the index, as they were when they were last looked at.
 #[derive(Clone, Default)]
-struct Near {
-    /// The file that was looked at last, whether or not it could be used.
-    looked_at: Option<Stamp>,
-    /// Reading it failed in a way that may pass: it is read again.
+struct LoadedVectors {
+    /// The last file that was opened, whether or not it could be used.
+    last: Option<Stamp>,
+    /// Whether opening it failed in a way that may be temporary.
     is_to_retry: bool,
-    /// What is searched by, and the file that it came from.
-    of: Option<(Stamp, Arc<Nearness>)>,
+    /// The vectors that are searched, and their file.
+    search: Option<(Stamp, Arc<VectorSearch>)>,
 }
 
-impl State {
-    pub(super) fn first(index_dir: &Path, loaded: Loaded, asked: Option<&Arc<Asked>>) -> Self {
-        let loaded = Arc::new(loaded);
-        let near =
-            asked.and_then(|asked| Near::default().next(index_dir, &loaded, asked)).unwrap_or_default();
-        Self::of(loaded, near)
+impl SearchState {
+    pub(super) fn first(
+        index_dir: &Path,
+        opened: OpenedIndex,
+        embedder: Option<&Arc<QueryEmbedder>>,
+    ) -> Self {
+        let vectors =
+            embedder.and_then(|embedder| LoadedVectors::default().next(index_dir, &opened, embedder));
+        Self::new(Arc::new(opened), vectors.unwrap_or_default())
     }
 
-    /// The state to use from now on; `None` where nothing has changed.
+    /// The next state; `None` if nothing has changed.
     pub(super) fn next(
         &self,
         index_dir: &Path,
-        newer: Option<Loaded>,
-        asked: Option<&Arc<Asked>>,
+        newer: Option<OpenedIndex>,
+        embedder: Option<&Arc<QueryEmbedder>>,
     ) -> Option<Self> {
-        let is_same = newer.is_none();
-        let loaded = newer.map_or_else(|| Arc::clone(&self.loaded), Arc::new);
-        match asked.and_then(|asked| self.near.next(index_dir, &loaded, asked)) {
-            None if is_same => None,
-            None => Some(Self::of(loaded, self.near.clone())),
-            Some(near) => Some(Self::of(loaded, near)),
+        let is_same_commit = newer.is_none();
+        let opened = newer.map_or_else(|| Arc::clone(&self.opened), Arc::new);
+        match embedder.and_then(|embedder| self.vectors.next(index_dir, &opened, embedder)) {
+            None if is_same_commit => None,
+            vectors => Some(Self::new(opened, vectors.unwrap_or_else(|| self.vectors.clone()))),
         }
     }
 
-    /// None where there are no vectors, or none that can be used.
-    pub(super) fn nearness(&self) -> Option<&Nearness> {
-        self.near.of.as_ref().map(|(_, nearness)| &**nearness)
+    pub(super) fn vectors(&self) -> Option<&VectorSearch> {
+        self.vectors.search.as_ref().map(|(_, search)| &**search)
     }
 
-    fn of(loaded: Arc<Loaded>, near: Near) -> Self {
-        let vectors = near.of.as_ref().map_or(0, |(stamp, _)| stamp.number());
-        let generation = IndexGeneration { vectors, ..loaded.generation.clone() };
-        Self { loaded, generation, near }
+    fn new(opened: Arc<OpenedIndex>, vectors: LoadedVectors) -> Self {
+        let number = vectors.search.as_ref().map_or(0, |(stamp, _)| stamp.number());
+        let generation = IndexGeneration { vectors: number, ..opened.generation.clone() };
+        Self { opened, generation, vectors }
     }
 }
 
-impl Near {
-    /// Takes up the vectors as they stand beside this commit; `None` where all is as it was.
-    fn next(&self, index_dir: &Path, loaded: &Loaded, asked: &Arc<Asked>) -> Option<Self> {
+impl LoadedVectors {
+    /// The current vectors for this commit; `None` if nothing has changed.
+    fn next(&self, index_dir: &Path, opened: &OpenedIndex, embedder: &Arc<QueryEmbedder>) -> Option<Self> {
         let now = stamp(index_dir);
-        if now == self.looked_at && !self.is_to_retry {
-            return self.beside(loaded);
+        if now == self.last && !self.is_to_retry {
+            return self.for_commit(opened);
         }
-        let found = Nearness::open(index_dir, asked, loaded);
-        let mut next = Self { looked_at: now, is_to_retry: false, of: None };
-        match (found, now) {
-            (Ok(Found::Usable(nearness)), Some(stamp)) => next.of = Some((stamp, Arc::new(nearness))),
-            (Ok(Found::OfAnotherModel), _) => {
-                tracing::warn!(
-                    "the vectors are of another model: searching by words alone until the indexer has made them anew"
-                );
-            }
+        let mut next = Self { last: now, is_to_retry: false, search: None };
+        match (VectorSearch::open(index_dir, embedder, opened), now) {
+            (Ok(OpenedVectors::Usable(search)), Some(stamp)) => next.search = Some((stamp, Arc::new(search))),
+            (Ok(OpenedVectors::OfAnotherModel), _) => tracing::warn!(
+                "the vectors are of another model: searching by words alone until the indexer has replaced them"
+            ),
             (Ok(_), _) => {
-                if self.of.is_some() {
+                if self.search.is_some() {
                     tracing::warn!(
-                        "the vectors are gone: searching by words alone until the indexer has made them anew"
+                        "the vectors are missing: searching by words alone until the indexer has replaced them"
                     );
                 }
             }
             (Err(error), _) => {
                 next.is_to_retry = matches!(error, VectorsError::File { .. });
-                self.tell_once(&error, next.is_to_retry);
-                next.of.clone_from(&self.of);
-                return Some(next.beside(loaded).unwrap_or(next));
+                self.log_failure(&error, next.is_to_retry);
+                next.search.clone_from(&self.search);
+                return Some(next.for_commit(opened).unwrap_or(next));
             }
         }
         Some(next)
     }
 
-    /// The same vectors beside another commit; `None` where they know all of it.
-    fn beside(&self, loaded: &Loaded) -> Option<Self> {
-        let (stamp, nearness) = self.of.as_ref().filter(|(_, nearness)| !nearness.is_of(loaded))?;
-        Some(Self { of: Some((*stamp, Arc::new(nearness.beside(loaded)))), ..self.clone() })
+    /// The same vectors for another commit; `None` if they are for this one already.
+    fn for_commit(&self, opened: &OpenedIndex) -> Option<Self> {
+        let (stamp, search) = self.search.as_ref().filter(|(_, search)| !search.is_for(opened))?;
+        Some(Self { search: Some((*stamp, Arc::new(search.for_commit(opened)))), ..self.clone() })
     }
 
-    /// What is tried again is not told again.
-    fn tell_once(&self, error: &VectorsError, is_to_retry: bool) {
-        let goes_on_by = if self.of.is_some() { "those in memory" } else { "words alone" };
+    /// Warns once about a failure that is retried.
+    fn log_failure(&self, error: &VectorsError, is_to_retry: bool) {
+        let goes_on_by = if self.search.is_some() { "those in memory" } else { "words alone" };
         if is_to_retry && self.is_to_retry {
             tracing::debug!(%error, goes_on_by, "the vectors still cannot be read");
         } else {

@@ -1,60 +1,41 @@
-//! Completes what is being typed, from the names, types and word pairs of the index with their counts.
+//! Suggests completions from the names, types and bigrams of the index, by frequency.
 //!
-//! The dictionary of the `suggest` field is a finite state transducer, which is walked from the prefix on where few
-//! entries begin with it; the best of the others are known beforehand. What one prefix completes to is kept until the
-//! next commit.
+//! The entries of rare prefixes are read from the dictionary of the `suggest` field; the best of frequent ones are computed
+//! beforehand ([`super::completions`]). Suggestions are cached until the next commit.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
-use tantivy::{Searcher, Term};
+use tantivy::Term;
 
-use super::completions::Completions;
+use super::completions::SUGGESTIONS_MAX;
 use super::counts::Counts;
-use super::loaded::Loaded;
+use super::opened::OpenedIndex;
 use crate::analysis::fold_exact;
 use crate::answer::Suggestion;
 use crate::error::IndexError;
-use crate::index::{Fields, SUGGESTION_MARK};
+use crate::index::SUGGESTION_MARK;
 
-/// Most completions of one prefix.
-pub(super) const SUGGESTIONS_MAX: usize = 50;
 /// Longest prefix that is completed, in bytes.
 const PREFIX_BYTES_MAX: usize = 80;
-/// Entries of a segment that are walked over. Only a prefix that is longer than those that have lists may be that of more; of
-/// its entries the first are taken.
+/// Most entries of a segment that are read. Only a prefix that is too long for a list may have more; of these the first are
+/// taken.
 const WALK_MAX: usize = 500;
-/// Prefixes whose completions are kept.
-const KEPT_MAX: usize = 2_000;
-
-/// What is known of completions beforehand, and those that were asked for since the last commit.
-#[derive(Debug, Default)]
-pub(crate) struct Suggestions {
-    completions: Completions,
-    kept: Mutex<HashMap<String, Vec<Suggestion>>>,
-}
-
-impl Suggestions {
-    /// Reads the segments that were not there before.
-    pub(crate) fn of(searcher: &Searcher, fields: &Fields, before: &Self) -> tantivy::Result<Self> {
-        let completions = Completions::of(searcher, fields, &before.completions)?;
-        Ok(Self { completions, kept: Mutex::default() })
-    }
-}
+/// Most cached prefixes.
+const CACHED_MAX: usize = 2_000;
 
 /// The most frequent completions of a prefix.
-pub(super) fn suggest(loaded: &Loaded, typed: &str, max: usize) -> Result<Vec<Suggestion>, IndexError> {
+pub(super) fn suggest(opened: &OpenedIndex, typed: &str, max: usize) -> Result<Vec<Suggestion>, IndexError> {
     let Some(prefix) = prefix_of(typed) else { return Ok(Vec::new()) };
-    let kept = || loaded.suggestions.kept.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = kept().get(&prefix).cloned();
-    let mut suggestions = if let Some(found) = found {
-        found
+    let cache = || opened.suggestions.cached.lock().unwrap_or_else(PoisonError::into_inner);
+    let cached = cache().get(&prefix).cloned();
+    let mut suggestions = if let Some(cached) = cached {
+        cached
     } else {
-        let found = complete(loaded, &prefix)?;
-        let mut kept = kept();
-        if kept.len() < KEPT_MAX {
-            kept.insert(prefix, found.clone());
+        let found = complete(opened, &prefix)?;
+        let mut cache = cache();
+        if cache.len() < CACHED_MAX {
+            cache.insert(prefix, found.clone());
         }
         found
     };
@@ -62,7 +43,7 @@ pub(super) fn suggest(loaded: &Loaded, typed: &str, max: usize) -> Result<Vec<Su
     Ok(suggestions)
 }
 
-/// What was typed in the form of the dictionary: types keep their punctuation, everything else is folded like names.
+/// The typed text as the dictionary spells it: types keep their punctuation, everything else is folded like names.
 fn prefix_of(typed: &str) -> Option<String> {
     let typed = typed.trim_start();
     if typed.len() > PREFIX_BYTES_MAX {
@@ -75,19 +56,19 @@ fn prefix_of(typed: &str) -> Option<String> {
     Some(prefix).filter(|prefix| !prefix.is_empty())
 }
 
-fn complete(loaded: &Loaded, prefix: &str) -> Result<Vec<Suggestion>, IndexError> {
+fn complete(opened: &OpenedIndex, prefix: &str) -> Result<Vec<Suggestion>, IndexError> {
     let failed = IndexError::engine("complete a prefix");
     let mut counts = Counts::default();
     let mut is_cut = false;
-    for segment in loaded.searcher.segment_readers() {
-        if let Some(list) = loaded.suggestions.completions.list(segment, prefix) {
+    for segment in opened.searcher.segment_readers() {
+        if let Some(list) = opened.suggestions.list(segment, prefix) {
             is_cut = true;
             for (entry, count) in list {
                 counts.add(entry, u64::from(*count));
             }
             continue;
         }
-        let inverted = segment.inverted_index(loaded.fields.suggest).map_err(&failed)?;
+        let inverted = segment.inverted_index(opened.fields.suggest).map_err(&failed)?;
         let range = inverted.terms().range().ge(prefix);
         let mut stream = range.into_stream().map_err(|error| failed(error.into()))?;
         let mut walked = 0;
@@ -106,11 +87,11 @@ fn complete(loaded: &Loaded, prefix: &str) -> Result<Vec<Suggestion>, IndexError
     let mut found: Vec<(String, u64)> = counts.0.into_iter().collect();
     sort(&mut found);
     found.truncate(SUGGESTIONS_MAX);
-    if is_cut && loaded.searcher.segment_readers().len() > 1 {
-        // An entry may be too rare for the list of one segment and count there all the same.
+    if is_cut && opened.searcher.segment_readers().len() > 1 {
+        // An entry may be missing in the list of a segment that has it.
         for (entry, count) in &mut found {
-            let term = Term::from_field_text(loaded.fields.suggest, entry);
-            *count = loaded.searcher.doc_freq(&term).map_err(&failed)?;
+            let term = Term::from_field_text(opened.fields.suggest, entry);
+            *count = opened.searcher.doc_freq(&term).map_err(&failed)?;
         }
         sort(&mut found);
     }

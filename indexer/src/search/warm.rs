@@ -1,8 +1,7 @@
-//! Reads ahead what searches read, so that the first ones after a commit are no slower than the next.
+//! Reads ahead what searches read, so that the first searches after a commit are as fast as later ones.
 //!
-//! A closer look touches a few pages of a column for each candidate, somewhere in files of hundreds of megabytes. The
-//! first touch of a page that is mapped costs as much as everything that is then done with it, also where the page is in
-//! memory already.
+//! Re-ranking touches a few scattered pages of the columns for each candidate. The first access to a mapped page costs as much
+//! as all that is done with it, even if the page is in memory.
 
 use std::collections::HashSet;
 
@@ -10,15 +9,14 @@ use tantivy::directory::Directory;
 use tantivy::index::{SegmentComponent, SegmentId};
 use tantivy::{Index, Searcher, SegmentReader};
 
+use crate::filter::FacetKey;
 use crate::index::Fields;
-use crate::request::FacetKey;
 
-/// Pages of the machine; where they are larger, some are touched more than once.
+/// The smallest page size; larger pages are touched more than once.
 const PAGE_BYTES: usize = 4_096;
-/// Bytes of an index that are read ahead at most: those of two and a half million capabilities. Beyond, pages come as they
-/// are asked for.
+/// Most bytes of an index that are read ahead: those of two and a half million capabilities.
 const BYTES_MAX: usize = 2 << 30;
-/// Files that every search reads here and there, the most scattered first. Those of phrases come when they are asked for.
+/// Files that every search reads, the most scattered first. Positions are not among them, since only phrases read them.
 const COMPONENTS: [SegmentComponent; 5] = [
     SegmentComponent::FastFields,
     SegmentComponent::FieldNorms,
@@ -27,15 +25,14 @@ const COMPONENTS: [SegmentComponent; 5] = [
     SegmentComponent::Postings,
 ];
 
-/// Reads ahead a commit that is to take the place of another. Where that fails it serves nonetheless: what it lacks, searches
-/// will say.
+/// Reads ahead a commit that replaces another. If that fails it is served all the same.
 pub(super) fn warm(index: &Index, searcher: &Searcher, fields: &Fields, before: &Searcher) {
     if let Err(error) = read_ahead(index, searcher, fields, Some(before)) {
-        tracing::warn!(%error, "the new commit was not read ahead: the first searches may be slow");
+        tracing::warn!(%error, "cannot read the new commit ahead: the first searches may be slow");
     }
 }
 
-/// Reads ahead the segments that were not there before. Says how many octets that are.
+/// Reads ahead the segments that are not in `before`, and returns how many bytes.
 pub(super) fn read_ahead(
     index: &Index,
     searcher: &Searcher,
@@ -62,7 +59,7 @@ pub(super) fn read_ahead(
     Ok(BYTES_MAX - room)
 }
 
-/// The dictionaries of the text fields, the columns of facets, the first row.
+/// Opens the dictionaries of the text fields, the columns of facets, and the first row.
 fn open(segment: &SegmentReader, fields: &Fields) -> tantivy::Result<()> {
     for field in fields.searched() {
         let inverted = segment.inverted_index(field)?;
@@ -78,7 +75,7 @@ fn open(segment: &SegmentReader, fields: &Fields) -> tantivy::Result<()> {
     Ok(())
 }
 
-/// Reads an octet of every page.
+/// Reads a byte of every page.
 fn touch(bytes: &[u8]) {
     let sum = bytes.iter().step_by(PAGE_BYTES).fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
     std::hint::black_box(sum);
@@ -90,9 +87,9 @@ mod tests {
     use tantivy::{IndexReader, IndexWriter, ReloadPolicy, TantivyDocument};
 
     use super::*;
-    use crate::index::{SchemaParts, register_tokenizers};
+    use crate::index::{register_tokenizers, schema};
 
-    /// An index of which every commit is a segment.
+    /// An index with one segment for each commit.
     struct Commits {
         directory: RamDirectory,
         index: Index,
@@ -103,8 +100,8 @@ mod tests {
 
     impl Commits {
         fn new() -> Self {
-            let (directory, SchemaParts { schema, fields }) =
-                (RamDirectory::create(), crate::index::schema());
+            let (directory, schema) = (RamDirectory::create(), schema());
+            let fields = Fields::of(&schema).unwrap();
             let index = Index::open_or_create(directory.clone(), schema).unwrap();
             register_tokenizers(&index);
             let writer: IndexWriter = index.writer_with_num_threads(1, 15_000_000).unwrap();
@@ -129,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_new_is_read() {
+    fn reads_only_new_segments() {
         let mut commits = Commits::new();
         let first = commits.commit("juggle");
         let all = commits.read_ahead(&first, None).unwrap();
@@ -142,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_told_and_hinders_no_reload() {
+    fn a_missing_file_is_an_error_but_prevents_no_reload() {
         let mut commits = Commits::new();
         let first = commits.commit("juggle");
         let second = commits.commit("yodel");

@@ -1,8 +1,8 @@
 //! Snapshots in a bucket of S3-compatible storage.
 //!
-//! The objects are those of the directory form, in the same order: files first, `current.json` last. It is written under the
-//! condition that nobody else wrote it since it was read, where the store knows conditions. Credentials, region and endpoint
-//! are those of the `AWS_…` variables that every client of S3 reads; they are named in no log and in no error.
+//! The objects are those of the directory form, written in the same order: files first, `current.json` last, on the condition that
+//! no other client has written it since it was read, if the storage supports conditions. Credentials, region and endpoint are
+//! those of the `AWS_…` variables that every S3 client reads; they appear in no log and in no error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,20 +23,22 @@ use sha2::{Digest as _, Sha256};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
+use super::call_error::{CallError, storage_error};
+use super::error::{SnapshotError, failed};
 use super::manifest::{FILES_MAX, HASH_LENGTH, MANIFEST_BYTES_MAX, Snapshot, SnapshotFile};
-use super::refusal::{Refusal, refusal};
-use super::shelf::{Copied, Publication, Shelf, usable};
-use super::{CURRENT, FILES, SnapshotError, WRITE_CHECK, copy_hashed, failed, named};
+use super::storage::{
+    CURRENT, CopiedFile, FILES, Publication, SnapshotStorage, WRITE_CHECK, copy_hashed, named, usable,
+};
 
-/// Octets of one request: held in memory, and done within a request's half minute on a line of 3 Mbit/s. The 10,000 parts that
-/// an object may have hold 80 GiB.
+/// Bytes of one request: held in memory, and transferred within a request's half minute at 3 Mbit/s. The 10,000 parts that an
+/// object may have hold 80 GiB.
 const PART_BYTES: usize = 8 * 1024 * 1024;
-/// How long one call may take with all its retries.
+/// Time limit of one call with all its retries.
 const CALL_TIME_MAX: Duration = Duration::from_mins(2);
-/// Retries of one request, and how long after its beginning another one is begun.
+/// Most retries of one request, and how long after the first attempt the last one may begin.
 const RETRIES_MAX: usize = 3;
 const RETRY_TIME_MAX: Duration = Duration::from_secs(30);
-/// Objects below `files/`: two snapshots, what was left by publications that were cut short, and room.
+/// Most objects below `files/`: two snapshots, leftovers of interrupted publications, and room.
 const LISTED_MAX: usize = 4 * FILES_MAX;
 
 /// A bucket of snapshots, or a part of one.
@@ -50,19 +52,19 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A bucket that the `AWS_…` variables lead to. Asks nobody yet.
+    /// The bucket of the `AWS_…` variables. Makes no request yet.
     pub(super) fn on_s3(name: &str, prefix: &str, cancel: CancellationToken) -> Result<Self, SnapshotError> {
-        // its client asks for the process's own provider of TLS
+        // The client uses the TLS provider of the process.
         drop(rustls::crypto::ring::default_provider().install_default());
         let retry =
             RetryConfig { max_retries: RETRIES_MAX, retry_timeout: RETRY_TIME_MAX, ..RetryConfig::default() };
         let place = if prefix.is_empty() { format!("s3://{name}") } else { format!("s3://{name}/{prefix}") };
         let store = AmazonS3Builder::from_env().with_bucket_name(name).with_retry(retry).build();
-        let store = store.map_err(|error| refusal(&place, "used", &error))?;
+        let store = store.map_err(|error| storage_error(&place, "used", &error))?;
         Ok(Self::over(Arc::new(store), place, prefix, cancel))
     }
 
-    /// Any object store; `place` is how it is named to people. To be called within the runtime that its requests run on.
+    /// Any object storage; `place` is its name in errors. Must be called within the runtime that its requests run on.
     pub fn over(store: Arc<dyn ObjectStore>, place: String, prefix: &str, cancel: CancellationToken) -> Self {
         Self { store, place, prefix: Path::from(prefix), runtime: Handle::current(), cancel }
     }
@@ -75,19 +77,19 @@ impl Bucket {
         self.prefix.clone().join(FILES)
     }
 
-    /// Waits for a call, but neither for ever nor when the program is to stop.
+    /// Runs a call until its time limit or until the program stops.
     fn call<T>(
         &self,
         doing: &'static str,
         future: impl Future<Output = object_store::Result<T>>,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, CallError> {
         let limited =
             async { self.cancel.run_until_cancelled(tokio::time::timeout(CALL_TIME_MAX, future)).await };
         match self.runtime.block_on(limited) {
             Some(Ok(Ok(done))) => Ok(done),
-            Some(Ok(Err(error))) => Err(Refusal::Store { doing, error: Box::new(error) }),
-            Some(Err(_)) => Err(Refusal::Slow { doing, after: CALL_TIME_MAX }),
-            None => Err(Refusal::Stopped),
+            Some(Ok(Err(error))) => Err(CallError::Store { doing, error: Box::new(error) }),
+            Some(Err(_)) => Err(CallError::TimedOut { doing, after: CALL_TIME_MAX }),
+            None => Err(CallError::Cancelled),
         }
     }
 
@@ -95,7 +97,7 @@ impl Bucket {
         SnapshotError::Wrong { place: self.place(), reason }
     }
 
-    /// The current manifest, where it can be used, with the version of its object.
+    /// The current manifest and the version of its object.
     fn read(&self) -> Result<(Result<Snapshot, SnapshotError>, UpdateVersion), SnapshotError> {
         let location = self.manifest();
         let got = self.call("read", async {
@@ -103,14 +105,14 @@ impl Bucket {
             let version = UpdateVersion { e_tag: got.meta.e_tag.clone(), version: got.meta.version.clone() };
             Ok((version, capped(got, MANIFEST_BYTES_MAX).await?))
         });
-        let (version, bytes) = got.map_err(|refused| match refused {
-            refused if refused.is_missing_object() => SnapshotError::Missing { place: self.place() },
-            refused => refused.into_error(&self.place),
+        let (version, bytes) = got.map_err(|error| match error {
+            error if error.is_missing_object() => SnapshotError::Missing { place: self.place() },
+            error => error.into_error(&self.place),
         })?;
         Ok((Snapshot::parse(&self.place, &bytes), version))
     }
 
-    /// Hashes and sizes of what lies below `files/`; what has another name is not ours.
+    /// Hashes and sizes of the objects below `files/`; other names are ignored.
     fn list(&self) -> Result<BTreeMap<String, u64>, SnapshotError> {
         let files = self.files();
         let listed = self.call("listed", async {
@@ -127,40 +129,38 @@ impl Bucket {
             }
             Ok(found)
         });
-        let found = listed.map_err(|refused| refused.into_error(&self.place))?;
+        let found = listed.map_err(|error| error.into_error(&self.place))?;
         if found.len() > LISTED_MAX {
-            return Err(self.wrong(format!(
-                "it holds more than {LISTED_MAX} files: give it a prefix of its own, and empty that"
-            )));
+            return Err(self.wrong(format!("it has more than {LISTED_MAX} files: use an empty prefix")));
         }
         Ok(found)
     }
 
-    /// Sends a file in one request, or in parts of which nothing is seen before the last.
+    /// Uploads a file in one request, or in parts that become visible with the last one.
     fn send(&self, from: &FilePath, to: &Path, bytes: u64) -> Result<(), SnapshotError> {
-        let refused = |refused: Refusal| refused.into_error(&self.place);
+        let error = |error: CallError| error.into_error(&self.place);
         let mut file = File::open(from).map_err(failed(from))?;
         if bytes <= PART_BYTES as u64 {
             let all = part(&mut file).map_err(failed(from))?;
-            return self.call("written", self.store.put(to, all.into())).map(drop).map_err(refused);
+            return self.call("written", self.store.put(to, all.into())).map(drop).map_err(error);
         }
-        let mut upload = self.call("written", self.store.put_multipart(to)).map_err(refused)?;
+        let mut upload = self.call("written", self.store.put_multipart(to)).map_err(error)?;
         let mut sent = || loop {
             let next = part(&mut file).map_err(failed(from))?;
             if next.is_empty() {
-                return self.call("written", upload.complete()).map(drop).map_err(refused);
+                return self.call("written", upload.complete()).map(drop).map_err(error);
             }
-            self.call("written", upload.put_part(next.into())).map_err(refused)?;
+            self.call("written", upload.put_part(next.into())).map_err(error)?;
         };
         let sent = sent();
         if sent.is_err() && self.call("written", upload.abort()).is_err() {
-            tracing::debug!(place = self.place, "parts of a file stay until the store removes them");
+            tracing::debug!(place = self.place, "an incomplete upload remains until the storage removes it");
         }
         sent
     }
 }
 
-impl Shelf for Bucket {
+impl SnapshotStorage for Bucket {
     fn place(&self) -> String {
         self.place.clone()
     }
@@ -169,7 +169,7 @@ impl Shelf for Bucket {
         self.read()?.0
     }
 
-    fn copy(&self, file: &SnapshotFile, to: &FilePath) -> Result<Copied, SnapshotError> {
+    fn copy(&self, file: &SnapshotFile, to: &FilePath) -> Result<CopiedFile, SnapshotError> {
         let from = self.files().join(file.sha256.as_str());
         let mut out = File::create(to).map_err(failed(to))?;
         let mut hash = Sha256::new();
@@ -181,24 +181,24 @@ impl Shelf for Bucket {
                 let got = self.store.get_opts(&from, options).await?;
                 Ok((got.meta.size, capped(got, end - offset).await?))
             });
-            let (size, bytes) = got.map_err(|refused| refused.into_error(&self.place))?;
+            let (size, bytes) = got.map_err(|error| error.into_error(&self.place))?;
             if size != file.bytes || bytes.len() as u64 != end - offset {
-                return Ok(Copied { bytes: size, sha256: String::new() });
+                return Ok(CopiedFile { bytes: size, sha256: String::new() });
             }
             hash.update(&bytes);
             out.write_all(&bytes).map_err(failed(to))?;
             offset = end;
         }
         out.sync_all().map_err(failed(to))?;
-        Ok(Copied { bytes: offset, sha256: HEXLOWER.encode(&hash.finalize()) })
+        Ok(CopiedFile { bytes: offset, sha256: HEXLOWER.encode(&hash.finalize()) })
     }
 
     fn check_writable(&self) -> Result<(), SnapshotError> {
         let location = self.prefix.clone().join(WRITE_CHECK);
-        let refused = |refused: Refusal| refused.into_error(&self.place);
+        let error = |error: CallError| error.into_error(&self.place);
         self.list()?;
-        self.call("written", self.store.put(&location, PutPayload::new())).map_err(refused)?;
-        self.call("removed", self.store.delete(&location)).map_err(refused)
+        self.call("written", self.store.put(&location, PutPayload::new())).map_err(error)?;
+        self.call("removed", self.store.delete(&location)).map_err(error)
     }
 
     fn begin(&self) -> Result<Box<dyn Publication + '_>, SnapshotError> {
@@ -214,7 +214,7 @@ impl Shelf for Bucket {
 struct Publishing<'a> {
     bucket: &'a Bucket,
     last: Option<Snapshot>,
-    /// Of the manifest that is replaced.
+    /// Of the previous manifest.
     version: Option<UpdateVersion>,
     there: BTreeMap<String, u64>,
 }
@@ -235,12 +235,12 @@ impl Publishing<'_> {
             bucket.call("written", bucket.store.put_opts(&location, payload, options)).map(drop)
         };
         match put(mode) {
-            Err(refused) if refused.is_conflict() => Err(SnapshotError::Locked { place: bucket.place() }),
-            // a store without conditions, or one that was told to do without
-            Err(refused) if refused.is_unknown() => {
-                put(PutMode::Overwrite).map_err(|refused| refused.into_error(&bucket.place))
+            Err(error) if error.is_conflict() => Err(SnapshotError::Locked { place: bucket.place() }),
+            // The storage does not support conditions, or they are turned off.
+            Err(error) if error.is_unsupported() => {
+                put(PutMode::Overwrite).map_err(|error| error.into_error(&bucket.place))
             }
-            put => put.map_err(|refused| refused.into_error(&bucket.place)),
+            put => put.map_err(|error| error.into_error(&bucket.place)),
         }
     }
 
@@ -249,8 +249,8 @@ impl Publishing<'_> {
         for stale in self.there.keys().filter(|hash| !named.contains(hash.as_str())) {
             let location = bucket.files().join(stale.as_str());
             match bucket.call("removed", bucket.store.delete(&location)) {
-                Err(refused) if !refused.is_missing_object() => {
-                    return Err(refused.into_error(&bucket.place));
+                Err(error) if !error.is_missing_object() => {
+                    return Err(error.into_error(&bucket.place));
                 }
                 _ => {}
             }
@@ -268,7 +268,7 @@ impl Publication for Publishing<'_> {
         self.there.get(sha256) == Some(&bytes)
     }
 
-    fn put(&mut self, _name: &str, from: &FilePath) -> Result<Copied, SnapshotError> {
+    fn put(&mut self, _name: &str, from: &FilePath) -> Result<CopiedFile, SnapshotError> {
         let read = || copy_hashed(&mut File::open(from)?, &mut io::sink(), u64::MAX);
         let copied = read().map_err(failed(from))?;
         if !self.has(&copied.sha256, copied.bytes) {
@@ -289,20 +289,20 @@ fn is_hash(name: &str) -> bool {
     name.len() == HASH_LENGTH && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The next octets of a file, as many as one request holds.
+/// The next part of a file.
 fn part(file: &mut File) -> io::Result<Vec<u8>> {
     let mut part = Vec::new();
     file.take(PART_BYTES as u64).read_to_end(&mut part)?;
     Ok(part)
 }
 
-/// A body of no more than so many octets, however many the store sends.
+/// A body of at most so many bytes.
 async fn capped(got: GetResult, bytes_max: u64) -> object_store::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut chunks = got.into_stream();
     while let Some(chunk) = chunks.try_next().await? {
         if bytes.len() as u64 + chunk.len() as u64 > bytes_max {
-            let source = format!("an object has more than the {bytes_max} octets that it may have").into();
+            let source = format!("an object has more than {bytes_max} bytes").into();
             return Err(Error::Generic { store: "S3", source });
         }
         bytes.extend_from_slice(&chunk);

@@ -1,14 +1,16 @@
-//! Snapshots in a directory that several machines see, or that a tool copies.
+//! Snapshots in a directory that several machines share, or that a tool copies.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use super::error::{SnapshotError, failed};
 use super::manifest::{Snapshot, SnapshotFile};
-use super::shelf::{Copied, Publication, Shelf, usable};
-use super::{CURRENT, FILES, SnapshotError, WRITE_CHECK, copy_hashed, failed, named};
+use super::storage::{
+    CURRENT, CopiedFile, FILES, Publication, SnapshotStorage, WRITE_CHECK, copy_hashed, named, usable,
+};
 
-/// Begins the names of files that are being written.
+/// Prefix of files that are being written.
 const PART: &str = ".part-";
 const LOCK_FILE: &str = "publisher.lock";
 
@@ -36,7 +38,7 @@ impl Directory {
     }
 }
 
-impl Shelf for Directory {
+impl SnapshotStorage for Directory {
     fn place(&self) -> String {
         self.0.display().to_string()
     }
@@ -45,11 +47,11 @@ impl Shelf for Directory {
         Snapshot::read(&self.place(), &self.0.join(CURRENT))
     }
 
-    fn copy(&self, file: &SnapshotFile, to: &Path) -> Result<Copied, SnapshotError> {
+    fn copy(&self, file: &SnapshotFile, to: &Path) -> Result<CopiedFile, SnapshotError> {
         let from = self.files().join(&file.sha256);
         let copied = || {
             let mut out = File::create(to)?;
-            // one more than there should be, so that a longer file is seen
+            // One byte more than expected detects a longer file.
             let copied = copy_hashed(&mut File::open(&from)?, &mut out, file.bytes.saturating_add(1))?;
             out.sync_all()?;
             Ok(copied)
@@ -58,7 +60,7 @@ impl Shelf for Directory {
     }
 
     fn check_writable(&self) -> Result<(), SnapshotError> {
-        // a publication makes what is missing of the path
+        // A publication creates missing parents.
         let dir = std::path::absolute(&self.0).map_err(failed(&self.0))?;
         let existing = dir.ancestors().find(|dir| dir.exists()).unwrap_or(&dir);
         let path = existing.join(format!("{PART}{WRITE_CHECK}"));
@@ -90,7 +92,7 @@ impl Publication for Publishing<'_> {
         fs::metadata(self.files.join(sha256)).is_ok_and(|file| file.len() == bytes)
     }
 
-    fn put(&mut self, name: &str, from: &Path) -> Result<Copied, SnapshotError> {
+    fn put(&mut self, name: &str, from: &Path) -> Result<CopiedFile, SnapshotError> {
         let part = self.files.join(format!("{PART}{name}"));
         let write = || {
             let mut to = File::create(&part)?;
@@ -109,7 +111,7 @@ impl Publication for Publishing<'_> {
     }
 }
 
-/// Removes what is not named, and what was left half written.
+/// Removes files that are not named, including incomplete ones.
 fn remove_stale(files: &Path, named: &BTreeSet<&str>) -> Result<(), SnapshotError> {
     for entry in fs::read_dir(files).map_err(failed(files))? {
         let path = entry.map_err(failed(files))?.path();

@@ -6,23 +6,23 @@ use std::path::Path;
 
 use tantivy::Index;
 
-use super::SnapshotError;
+use super::error::SnapshotError;
 use super::manifest::{Snapshot, SnapshotFile};
-use super::shelf::Shelf;
+use super::storage::SnapshotStorage;
 use crate::error::IndexError;
 use crate::index::{Generations, Payload, register_tokenizers};
 
-/// The manifest of the snapshot that a generation was fetched from, kept beside its files.
+/// The manifest of the snapshot that a generation is a copy of.
 const FETCHED: &str = "snapshot.json";
 
-/// What fetching came to.
+/// The result of a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fetched {
-    /// What is served is this snapshot.
+    /// This snapshot is served already.
     Unchanged(Snapshot),
     New {
         snapshot: Snapshot,
-        /// Octets that were copied; the rest was here already.
+        /// Bytes that were copied; other files were here already.
         bytes_copied: u64,
     },
 }
@@ -36,19 +36,19 @@ impl Fetched {
     }
 }
 
-/// Brings the index below `index_dir` to the snapshot that `from` names as current. Blocking. What is copied is
-/// verified before it is swapped in; a snapshot that is not whole leaves what is served as it was.
-pub fn fetch(from: &dyn Shelf, index_dir: &Path) -> Result<Fetched, SnapshotError> {
+/// Brings the index below `index_dir` to the current snapshot. Blocking. All files are verified before the index is swapped; an
+/// incomplete snapshot changes nothing.
+pub fn fetch(from: &dyn SnapshotStorage, index_dir: &Path) -> Result<Fetched, SnapshotError> {
     let snapshot = from.current()?;
     let generations = Generations::new(index_dir);
     let _lock = generations.lock()?;
     let here = generations.current().ok();
-    let kept =
+    let fetched =
         here.as_deref().and_then(|dir| Snapshot::read(&dir.display().to_string(), &dir.join(FETCHED)).ok());
-    if kept.as_ref() == Some(&snapshot) {
+    if fetched.as_ref() == Some(&snapshot) {
         return Ok(Fetched::Unchanged(snapshot));
     }
-    let have = files_by_name(kept.as_ref());
+    let have = files_by_name(fetched.as_ref());
     let next = generations.prepare_next()?;
     let mut bytes_copied = 0;
     for file in &snapshot.files {
@@ -73,17 +73,17 @@ fn files_by_name(snapshot: Option<&Snapshot>) -> BTreeMap<&str, &SnapshotFile> {
     snapshot.into_iter().flat_map(|snapshot| &snapshot.files).map(|file| (file.name.as_str(), file)).collect()
 }
 
-/// Copies one file; it has to be what the manifest says to the last octet.
-fn copy(from: &dyn Shelf, file: &SnapshotFile, to: &Path) -> Result<(), SnapshotError> {
+/// Copies one file and checks its size and hash.
+fn copy(from: &dyn SnapshotStorage, file: &SnapshotFile, to: &Path) -> Result<(), SnapshotError> {
     let copied = from.copy(file, &to.join(&file.name))?;
     if copied.bytes == file.bytes && copied.sha256 == file.sha256 {
         return Ok(());
     }
-    let reason = format!("{} is not what the manifest says", file.name);
+    let reason = format!("{} does not match the manifest", file.name);
     Err(SnapshotError::Wrong { place: from.place(), reason })
 }
 
-/// Opens what was fetched as a search would.
+/// Opens the fetched index as a search would.
 fn verify(index_dir: &Path, next: &Path, snapshot: &Snapshot) -> Result<(), SnapshotError> {
     let corrupt = |error: tantivy::TantivyError| IndexError::Corrupt {
         dir: index_dir.to_owned(),
@@ -96,6 +96,6 @@ fn verify(index_dir: &Path, next: &Path, snapshot: &Snapshot) -> Result<(), Snap
     if payload.feed_id == snapshot.feed_id && payload.position == snapshot.position {
         return Ok(());
     }
-    let reason = "its files reach another position than its manifest says".to_owned();
+    let reason = "its files have another feed position than its manifest".to_owned();
     Err(SnapshotError::Wrong { place: index_dir.display().to_string(), reason })
 }

@@ -1,4 +1,4 @@
-//! What a snapshot holds, and what of a stranger's manifest is refused.
+//! The manifest of a snapshot, and what makes a manifest invalid.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -8,33 +8,32 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use store::FeedPosition;
 
-use super::{SnapshotError, failed};
+use super::error::{SnapshotError, failed};
 use crate::index::SCHEMA_VERSION;
 
-/// Version of this manifest; one of another version is refused.
+/// Version of the manifest; other versions are rejected.
 const FORMAT: u32 = 1;
-/// A segment has about eight files and merging keeps them to some dozens.
+/// Most files. A segment has about eight, and merging keeps some dozens of segments.
 pub(super) const FILES_MAX: usize = 10_000;
-/// Ten thousand files of about 150 octets each, and room.
+/// Largest manifest: ten thousand files of about 150 bytes each, and room.
 pub(super) const MANIFEST_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Octets of one file: as many as an object sent in 10,000 parts of 8 MiB holds, and far more than a segment of this index has.
+/// Largest file: an object of 10,000 parts of 8 MiB, far more than a segment of this index has.
 const FILE_BYTES_MAX: u64 = 10_000 * 8 * 1024 * 1024;
-/// Octets of a SHA-256 in hexadecimal.
+/// Length of a SHA-256 in hexadecimal.
 pub(super) const HASH_LENGTH: usize = 64;
 
-/// One state of an index.
+/// One commit of an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     format: u32,
     pub schema_version: u32,
     pub feed_id: String,
-    /// How far in the feed it reaches.
+    /// Position in the feed.
     pub position: FeedPosition,
     pub published_at: DateTime<Utc>,
     pub files: Vec<SnapshotFile>,
 }
 
-/// One file of the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotFile {
     pub name: String,
@@ -63,11 +62,11 @@ impl Snapshot {
         Self::parse(place, &text)
     }
 
-    /// Takes nothing that leads elsewhere, or that this program cannot serve.
+    /// Parses a manifest; rejects one with paths to elsewhere, or of an index that this program cannot serve.
     pub(super) fn parse(place: &str, text: &[u8]) -> Result<Self, SnapshotError> {
         let wrong = |reason: String| SnapshotError::Wrong { place: place.to_owned(), reason };
         let snapshot: Self = serde_json::from_slice(text).map_err(|error| wrong(error.to_string()))?;
-        match snapshot.refusal() {
+        match snapshot.problem() {
             Some(reason) => Err(wrong(reason)),
             None => Ok(snapshot),
         }
@@ -77,7 +76,7 @@ impl Snapshot {
         serde_json::to_vec_pretty(self)
     }
 
-    /// Puts it in the place of the one that was current.
+    /// Replaces the current manifest atomically.
     pub(super) fn write(&self, path: &Path) -> Result<(), SnapshotError> {
         let draft = path.with_extension("new");
         let write = || {
@@ -90,7 +89,8 @@ impl Snapshot {
         write().map_err(failed(path))
     }
 
-    fn refusal(&self) -> Option<String> {
+    /// Why the manifest is invalid.
+    fn problem(&self) -> Option<String> {
         if self.format != FORMAT {
             return Some(format!("its format is {} and this program reads {FORMAT}", self.format));
         }
@@ -105,7 +105,7 @@ impl Snapshot {
         }
         if let Some(file) = self.files.iter().find(|file| file.bytes > FILE_BYTES_MAX) {
             let name = file.name.escape_debug();
-            return Some(format!("\"{name}\" has {} octets and the most is {FILE_BYTES_MAX}", file.bytes));
+            return Some(format!("\"{name}\" has {} bytes and the most is {FILE_BYTES_MAX}", file.bytes));
         }
         let stray = self.files.iter().find(|file| !file.is_plain());
         stray.map(|file| format!("\"{}\" is not a file of an index", file.name.escape_debug()))
@@ -113,7 +113,7 @@ impl Snapshot {
 }
 
 impl SnapshotFile {
-    /// A name without a path, and a hash: nothing that leads anywhere else.
+    /// Whether it has a plain name without a path, and a hash.
     fn is_plain(&self) -> bool {
         let is_name = self.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
         let is_hash = self.sha256.len() == HASH_LENGTH

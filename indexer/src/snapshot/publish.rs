@@ -1,4 +1,4 @@
-//! Publishes the current state of an index.
+//! Publishes the current commit of an index.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,38 +7,42 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use tantivy::Index;
 
+use super::error::{SnapshotError, failed};
 use super::manifest::{Snapshot, SnapshotFile};
-use super::shelf::Shelf;
-use super::{SnapshotError, failed};
+use super::storage::SnapshotStorage;
 use crate::error::IndexError;
-use crate::index::{Generations, Payload};
+use crate::index::{Generations, Payload, register_tokenizers};
 
-/// Holds the files of one state by hard links, so that merges cannot take them away meanwhile.
+/// The folder of hard links to the files of one commit, which merges cannot remove.
 const STAGING: &str = "snapshot-staging";
-/// Times that is begun anew when a merge removes files in the middle of it.
+/// Most attempts, of which each fails if a merge removes files.
 const ATTEMPTS_MAX: u32 = 5;
-/// Files that the engine rewrites; all others of an index never change.
+/// Files that tantivy rewrites; all others never change.
 const REWRITTEN: [&str; 2] = ["meta.json", ".managed.json"];
 
-/// What publishing came to.
+/// The result of a publication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Published {
-    /// The newest snapshot shows this state already.
+    /// The newest snapshot has this commit already.
     Unchanged,
     New {
         snapshot: Snapshot,
-        /// Octets that were not there before.
+        /// Bytes of new files.
         bytes_new: u64,
     },
 }
 
-/// Publishes the index below `index_dir`. Blocking. The index may be written to meanwhile.
-pub fn publish(index_dir: &Path, to: &dyn Shelf, now: DateTime<Utc>) -> Result<Published, SnapshotError> {
+/// Publishes the index below `index_dir`, which may be written at the same time. Blocking.
+pub fn publish(
+    index_dir: &Path,
+    to: &dyn SnapshotStorage,
+    now: DateTime<Utc>,
+) -> Result<Published, SnapshotError> {
     let mut publication = to.begin()?;
     let staged = Staged::of(index_dir)?;
-    let is_shown =
+    let is_published =
         |last: &Snapshot| last.feed_id == staged.payload.feed_id && last.position == staged.payload.position;
-    if publication.last().is_some_and(is_shown) {
+    if publication.last().is_some_and(is_published) {
         return Ok(Published::Unchanged);
     }
     let known = known_files(publication.last());
@@ -72,7 +76,7 @@ fn known_files(last: Option<&Snapshot>) -> BTreeMap<(String, u64), String> {
         .collect()
 }
 
-/// The files of one commit, held by links until this is dropped.
+/// Links to the files of one commit, removed on drop.
 struct Staged {
     dir: PathBuf,
     names: BTreeSet<String>,
@@ -81,7 +85,7 @@ struct Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        // what stays is removed before the next snapshot
+        // A leftover is removed before the next snapshot.
         drop(fs::remove_dir_all(&self.dir));
     }
 }
@@ -99,8 +103,7 @@ impl Staged {
         Err(last.unwrap_or_else(|| SnapshotError::Missing { place: index_dir.display().to_string() }))
     }
 
-    /// The commit's own description first: it names the segments, which are linked next. What a merge removed between
-    /// the two makes the opening fail.
+    /// Links the commit's metadata first, then the segments that it names. Opening fails if a merge removed one between the two.
     fn attempt(index_dir: &Path, generation: &Path) -> Result<Self, SnapshotError> {
         let dir = index_dir.join(STAGING);
         if dir.exists() {
@@ -129,14 +132,14 @@ impl Staged {
                 link(generation, &dir, &name, &mut names)?;
             }
         }
-        crate::index::register_tokenizers(&index);
+        register_tokenizers(&index);
         index.reader().map_err(corrupt)?;
         let payload = Payload::read(index_dir, &index)?;
         Ok(Self { dir, names, payload })
     }
 }
 
-/// What a merge removed since the folder was listed is found out by opening the rest.
+/// Links a file, unless a merge has removed it, which opening the index detects.
 fn link(
     generation: &Path,
     dir: &Path,

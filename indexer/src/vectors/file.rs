@@ -1,8 +1,7 @@
-//! The file of the vectors: which texts it knows, and a code of one octet a number for each.
+//! The file of vectors: a code for each text.
 //!
-//! A text is known by the number that the index keeps of it, so that copies share a vector, a changed text asks for a new
-//! one, and an index that is built anew finds those that are there. The file names the model that made it; it is written
-//! whole and put in the place of the one before, and ends with a hash of itself.
+//! A text is identified by its hash in the index, so that copies share a vector, a changed text needs a new one, and a rebuilt
+//! index needs none. The file identifies the model, is always replaced as a whole, and ends with a hash of its content.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -11,7 +10,8 @@ use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
 
-use super::{DIMENSION_MAX, Embedder, VECTORS_MAX, VectorsError};
+use super::code::Code;
+use super::embedder::{DIMENSION_MAX, Embedder, VECTORS_MAX, VectorsError};
 
 const NAME: &str = "vectors";
 const MAGIC: [u8; 8] = *b"agdx-vec";
@@ -19,46 +19,22 @@ const VERSION: u32 = 1;
 /// Magic, version, dimension, identity, count.
 const HEADER_BYTES: u64 = 8 + 4 + 4 + 32 + 8;
 const HASH_BYTES: u64 = 32;
-/// Octets of a text's number and of its scale.
+/// Bytes of the hash of a text.
 const KEY_BYTES: u64 = 8;
 const SCALE_BYTES: u64 = 4;
-/// Largest value of a code.
-const CODE_MAX: f32 = 127.0;
-
-/// A vector in one octet a number: half of what half floats take, and many times as fast to compare where the processor is
-/// not told to convert those. Its error, some thousandths of a cosine, changes no order that means something.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Code {
-    numbers: Vec<u8>,
-    scale: f32,
-}
-
-impl Code {
-    pub(crate) fn of(vector: &[f32]) -> Self {
-        let largest = vector.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
-        let scale = if largest > 0.0 && largest.is_finite() { largest / CODE_MAX } else { 1.0 };
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "within 127 by its scale; what is no number becomes 0"
-        )]
-        let code = |number: &f32| ((number / scale).round() as i8).cast_unsigned();
-        Self { numbers: vector.iter().map(code).collect(), scale }
-    }
-}
-
 /// The vectors of one model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Vectors {
     identity: [u8; 32],
     dimension: usize,
-    /// Numbers of the texts, rising.
+    /// Hashes of the texts, ascending.
     keys: Vec<u64>,
     scales: Vec<f32>,
-    /// Row after row.
+    /// In rows.
     codes: Vec<u8>,
 }
 
-/// Tells one writing of the file from another.
+/// Identifies one version of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     bytes: u64,
@@ -67,7 +43,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// For what is asked whether an answer is still good.
+    /// For entity tags.
     pub(crate) fn number(self) -> u64 {
         let modified = self.modified.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
         let modified_ns =
@@ -76,7 +52,7 @@ impl Stamp {
     }
 }
 
-/// The file beside an index as it stands now; `None` where there is none.
+/// The current file of an index; `None` if there is none.
 pub(crate) fn stamp(index_dir: &Path) -> Option<Stamp> {
     fs::metadata(index_dir.join(NAME)).ok().map(|metadata| stamp_of(&metadata))
 }
@@ -87,8 +63,7 @@ fn stamp_of(metadata: &fs::Metadata) -> Stamp {
 }
 
 impl Vectors {
-    /// Of a model that has embedded nothing yet.
-    pub(crate) fn none_of(embedder: &dyn Embedder) -> Self {
+    pub(crate) fn empty(embedder: &dyn Embedder) -> Self {
         Self {
             identity: embedder.identity(),
             dimension: embedder.dimension(),
@@ -106,7 +81,7 @@ impl Vectors {
         self.keys.len()
     }
 
-    /// Octets of the file.
+    /// Size of the file.
     pub(crate) fn bytes(&self) -> u64 {
         file_bytes(self.keys.len() as u64, self.dimension as u64)
     }
@@ -116,7 +91,7 @@ impl Vectors {
         self.keys.binary_search(&key).ok()
     }
 
-    /// How near the text of a row is to a vector, -1 to 1.
+    /// The cosine of the vector of a row and another, -1 to 1.
     pub(crate) fn cosine(&self, row: usize, to: &Code) -> f32 {
         let first = row * self.dimension;
         let own = self.codes.get(first..first + self.dimension).unwrap_or_default();
@@ -127,7 +102,7 @@ impl Vectors {
         (sum * self.scales.get(row).copied().unwrap_or_default() * to.scale).clamp(-1.0, 1.0)
     }
 
-    /// The rows that are wanted, from here and from among new ones. `wanted` rises.
+    /// Rows for the `wanted` texts, in ascending order, from `fresh` ones and from these.
     pub(crate) fn with(&self, fresh: &[(u64, Code)], wanted: &[u64]) -> Self {
         let mut fresh: Vec<&(u64, Code)> = fresh.iter().collect();
         fresh.sort_unstable_by_key(|(key, _)| *key);
@@ -153,7 +128,7 @@ impl Vectors {
         self.codes.extend_from_slice(code);
     }
 
-    /// The file beside an index; `None` where there is none.
+    /// The file of an index; `None` if there is none.
     pub(crate) fn read(index_dir: &Path) -> Result<Option<Self>, VectorsError> {
         let path = index_dir.join(NAME);
         let file = match File::open(&path) {
@@ -168,7 +143,7 @@ impl Vectors {
         }
     }
 
-    /// Puts these in the place of those that are there. Says how the file can be told from what may take its place.
+    /// Replaces the file of an index.
     pub(crate) fn write(&self, index_dir: &Path) -> Result<Stamp, VectorsError> {
         let path = index_dir.join(NAME);
         let draft = index_dir.join(format!("{NAME}.new"));
@@ -205,7 +180,7 @@ fn file_bytes(count: u64, dimension: u64) -> u64 {
     HEADER_BYTES + count * (KEY_BYTES + SCALE_BYTES + dimension) + HASH_BYTES
 }
 
-/// Reads a file whose every octet may be wrong; the inner error says what is.
+/// Reads a file that may be damaged; the inner error says how.
 fn read(file: &File) -> io::Result<Result<Vectors, &'static str>> {
     let bytes = file.metadata()?.len();
     if bytes < file_bytes(0, 0) {
@@ -219,10 +194,10 @@ fn read(file: &File) -> io::Result<Result<Vectors, &'static str>> {
     let identity = from.array()?;
     let count = u64::from_le_bytes(from.array()?);
     if dimension == 0 || dimension > DIMENSION_MAX as u64 || count > VECTORS_MAX as u64 {
-        return Ok(Err("it says that it is larger than any that is written"));
+        return Ok(Err("its header has a dimension or a count that is out of range"));
     }
     if file_bytes(count, dimension) != bytes {
-        return Ok(Err("its length is not what it says"));
+        return Ok(Err("its length does not match its header"));
     }
     let mut keys = Vec::new();
     let mut scales = Vec::new();
@@ -236,16 +211,16 @@ fn read(file: &File) -> io::Result<Result<Vectors, &'static str>> {
     let mut codes = vec![0; keys.len() * dimension];
     from.read_exact(&mut codes)?;
     let Hashed { mut inner, hash } = from;
-    let mut told = [0; 32];
-    inner.read_exact(&mut told)?;
-    let is_rising = keys.is_sorted_by(|a, b| a < b);
-    if hash.finalize().as_slice() != told || !is_rising {
-        return Ok(Err("its hash is another"));
+    let mut expected = [0; 32];
+    inner.read_exact(&mut expected)?;
+    let is_ascending = keys.is_sorted_by(|a, b| a < b);
+    if hash.finalize().as_slice() != expected || !is_ascending {
+        return Ok(Err("its hash does not match its content"));
     }
     Ok(Ok(Vectors { identity, dimension, keys, scales, codes }))
 }
 
-/// Counts what passes into a hash.
+/// Hashes what is read or written.
 struct Hashed<T> {
     inner: T,
     hash: Sha256,
@@ -282,7 +257,7 @@ impl<T: Write> Write for Hashed<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vectors::EmbedderError;
+    use crate::vectors::embedder::EmbedderError;
 
     #[derive(Debug)]
     struct Other;
@@ -303,7 +278,7 @@ mod tests {
 
     fn some() -> Vectors {
         let fresh = [(9, Code::of(&[0.0, 1.0, 0.0])), (4, Code::of(&[0.6, 0.8, 0.0]))];
-        Vectors::none_of(&Other).with(&fresh, &[4, 9])
+        Vectors::empty(&Other).with(&fresh, &[4, 9])
     }
 
     #[test]
@@ -320,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_written_and_read_back() {
+    fn reads_back_what_it_writes() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Vectors::read(dir.path()).unwrap(), None);
         assert_eq!(stamp(dir.path()), None);
@@ -334,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_not_wanted_go_and_others_stay() {
+    fn removes_rows_that_are_not_wanted() {
         let next = some().with(&[(5, Code::of(&[0.0, 0.0, 1.0]))], &[5, 9]);
         assert_eq!((next.row(4), next.row(5), next.row(9)), (None, Some(0), Some(1)));
         assert!(next.cosine(1, &Code::of(&[0.0, 1.0, 0.0])) > 0.99);
@@ -342,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn every_damage_is_noticed() {
+    fn detects_every_damaged_byte_and_every_truncation() {
         let dir = tempfile::tempdir().unwrap();
         some().write(dir.path()).unwrap();
         let path = dir.path().join(NAME);
@@ -351,14 +326,11 @@ mod tests {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x55;
             fs::write(&path, &damaged).unwrap();
-            assert!(matches!(Vectors::read(dir.path()), Err(VectorsError::Damaged { .. })), "octet {at}");
+            assert!(matches!(Vectors::read(dir.path()), Err(VectorsError::Damaged { .. })), "byte {at}");
         }
         for length in 0..whole.len() {
             fs::write(&path, &whole[..length]).unwrap();
-            assert!(
-                matches!(Vectors::read(dir.path()), Err(VectorsError::Damaged { .. })),
-                "{length} octets"
-            );
+            assert!(matches!(Vectors::read(dir.path()), Err(VectorsError::Damaged { .. })), "{length} bytes");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The one embedder that ships, where it was built in: a model in a directory of the operator's.
+//! The embedder of the feature `embedder`: a model in a directory of the operator.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Embedder, EmbedderError};
+use super::embedder::{Embedder, EmbedderError};
 
-/// Reads the model in a directory. Blocking: takes a moment and as much memory as its files.
+/// Reads the model in a directory. Blocking; takes as much memory as the files.
 #[cfg(feature = "embedder")]
 pub fn open_embedder(dir: &Path) -> Result<Arc<dyn Embedder>, EmbedderError> {
     let model = embedder::Model::open(dir).map_err(|error| EmbedderError::Model(Box::new(error)))?;
@@ -13,7 +13,6 @@ pub fn open_embedder(dir: &Path) -> Result<Arc<dyn Embedder>, EmbedderError> {
     Ok(Arc::new(model))
 }
 
-/// Says how to get a program that can.
 #[cfg(not(feature = "embedder"))]
 pub fn open_embedder(dir: &Path) -> Result<Arc<dyn Embedder>, EmbedderError> {
     Err(EmbedderError::NotBuilt { dir: dir.to_owned() })
@@ -39,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_without_the_embedder_says_how_to_get_one_with_it() {
+    fn the_error_without_the_feature_says_how_to_build_with_it() {
         let error = open_embedder(Path::new("/models/minilm")).unwrap_err().to_string();
         assert!(error.contains("/models/minilm") && error.contains("--features embedder"), "{error}");
     }

@@ -6,4 +6,5 @@
 pub mod engines;
 pub mod judge;
 pub mod labelled;
+pub mod learning;
 pub mod sets;

@@ -16,7 +16,7 @@ use clap::ValueEnum;
 use crawler::cli::CrawlFlags;
 use crawler::output::OutputFormat;
 use indexer::cli::{ReaderFlags, Settings};
-use indexer::snapshot::Place;
+use indexer::snapshot::SnapshotLocation;
 use serde::Serialize;
 use settings::{SharedFlags, escape};
 
@@ -33,10 +33,10 @@ pub(crate) struct DoctorArgs {
     index_dir: Option<PathBuf>,
     /// Where the indexer publishes snapshots, if the configuration does not name it
     #[arg(long, value_name = "PLACE")]
-    publish: Option<Place>,
+    publish: Option<SnapshotLocation>,
     /// Where the API fetches snapshots, if the configuration does not name it
     #[arg(long, value_name = "PLACE")]
-    index_from: Option<Place>,
+    index_from: Option<SnapshotLocation>,
 }
 
 /// What a check is about.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use indexer::snapshot::{Place, Shelf, Snapshot, SnapshotError};
+use indexer::snapshot::{Snapshot, SnapshotError, SnapshotLocation, SnapshotStorage};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -16,9 +16,9 @@ const PLACE_WAIT: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// What the indexer publishes to.
-    pub(super) publish: Option<Place>,
+    pub(super) publish: Option<SnapshotLocation>,
     /// What the interface fetches from.
-    pub(super) index_from: Option<Place>,
+    pub(super) index_from: Option<SnapshotLocation>,
 }
 
 /// How a location is used.
@@ -42,7 +42,7 @@ pub(super) async fn all(places: &Places) -> Vec<Finding> {
     findings
 }
 
-async fn look(place: &Place, usage: Use) -> Finding {
+async fn look(place: &SnapshotLocation, usage: Use) -> Finding {
     let cancel = CancellationToken::new();
     let shelf = match place.open(cancel.clone()) {
         Ok(shelf) => shelf,
@@ -62,7 +62,7 @@ async fn look(place: &Place, usage: Use) -> Finding {
     }
 }
 
-fn judge(shelf: &dyn Shelf, usage: Use) -> Finding {
+fn judge(shelf: &dyn SnapshotStorage, usage: Use) -> Finding {
     let place = shelf.place();
     match usage {
         Use::Published => match shelf.current().map(Some).or_else(none_yet) {
@@ -129,7 +129,7 @@ mod tests {
     #[tokio::test]
     async fn a_directory_is_good_once_a_snapshot_is_published() {
         let folder = tempfile::tempdir().unwrap();
-        let place: Place = folder.path().join("snapshots").to_str().unwrap().parse().unwrap();
+        let place: SnapshotLocation = folder.path().join("snapshots").to_str().unwrap().parse().unwrap();
         let both = Places { publish: Some(place.clone()), index_from: Some(place.clone()) };
         let told = all(&both).await;
         assert_eq!([told[0].health, told[1].health], [Health::Good, Health::Doubtful], "{told:?}");

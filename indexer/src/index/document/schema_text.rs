@@ -1,13 +1,12 @@
-//! The words of a JSON Schema: names of properties, and what is said about them.
+//! The words of a JSON Schema: names of properties, and texts.
 
 use serde_json::Value;
 
-/// Depth to which a schema is read; deeper properties say nothing about the purpose of a call.
+/// Levels of a schema that are read; deeper properties are irrelevant for the purpose of a call.
 const DEPTH_MAX: u32 = 6;
-/// Properties read of one schema.
+/// Most properties that are read.
 const PROPERTIES_MAX: usize = 200;
 
-/// Names and texts found in a schema.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SchemaText {
     /// Names of properties.
@@ -64,7 +63,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn names_and_texts_are_found_at_any_place() {
+    fn finds_names_and_texts_at_any_position() {
         let schema = json!({"type": "object", "description": "a trip", "properties": {
             "from": {"type": "string", "description": "where it begins", "enum": ["ZRH", "GVA"]},
             "legs": {"type": "array", "items": {"properties": {"seat": {"anyOf": [{"title": "aisle"}]}}}},
@@ -75,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_is_deep_or_no_schema_is_read_to_a_bound() {
+    fn bounds_the_depth_and_ignores_other_values() {
         let mut deep = json!({"properties": {"last": {}}});
         for _ in 0..100 {
             deep = json!({"properties": {"x": deep}});

@@ -1,4 +1,4 @@
-//! Where snapshots lie, as an operator writes it: a directory, or a bucket of S3-compatible storage.
+//! The location of snapshots as an operator writes it: a directory, or a bucket of S3-compatible storage.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,22 +7,21 @@ use std::str::FromStr;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::SnapshotError;
 use super::bucket::Bucket;
 use super::directory::Directory;
-use super::shelf::Shelf;
+use super::error::SnapshotError;
+use super::storage::SnapshotStorage;
 
-/// Marks a bucket.
+/// Prefix of a bucket's URL.
 const S3: &str = "s3://";
 /// Lengths of a bucket's name, by the rules of S3.
 const NAME_LENGTHS: std::ops::RangeInclusive<usize> = 3..=63;
-/// Octets of a prefix: S3 allows 1,024 for a whole key, and ours append some 80.
+/// Longest prefix in bytes: S3 allows 1,024 for a whole key, of which file names take some 80.
 const PREFIX_BYTES_MAX: usize = 900;
 
-/// Where snapshots lie.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub enum Place {
+pub enum SnapshotLocation {
     Directory(PathBuf),
     /// `prefix` may be empty, and neither begins nor ends with a slash.
     Bucket {
@@ -31,18 +30,18 @@ pub enum Place {
     },
 }
 
-/// Why a text is no place for snapshots; it says what one looks like.
+/// Why a text is not a location of snapshots.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{text}\" is no place for snapshots ({reason}): write a directory, or s3://bucket/prefix")]
-pub struct PlaceError {
+#[error("\"{text}\" is not a location for snapshots ({reason}): write a directory, or s3://bucket/prefix")]
+pub struct LocationError {
     text: String,
     reason: &'static str,
 }
 
-impl Place {
-    /// Makes it ready for use; a bucket is not asked yet. What waits for a bucket ends when `cancel` does. To be called within
-    /// the runtime that its requests run on.
-    pub fn open(&self, cancel: CancellationToken) -> Result<Box<dyn Shelf>, SnapshotError> {
+impl SnapshotLocation {
+    /// Opens the storage, without a request yet. Calls to a bucket end when `cancel` does. Must be called within the runtime that
+    /// its requests run on.
+    pub fn open(&self, cancel: CancellationToken) -> Result<Box<dyn SnapshotStorage>, SnapshotError> {
         match self {
             Self::Directory(dir) => Ok(Box::new(Directory::new(dir))),
             Self::Bucket { name, prefix } => Ok(Box::new(Bucket::on_s3(name, prefix, cancel)?)),
@@ -50,7 +49,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SnapshotLocation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Directory(dir) => write!(out, "{}", dir.display()),
@@ -60,17 +59,17 @@ impl fmt::Display for Place {
     }
 }
 
-impl FromStr for Place {
-    type Err = PlaceError;
+impl FromStr for SnapshotLocation {
+    type Err = LocationError;
 
-    fn from_str(text: &str) -> Result<Self, PlaceError> {
-        let wrong = |reason| Err(PlaceError { text: text.to_owned(), reason });
+    fn from_str(text: &str) -> Result<Self, LocationError> {
+        let wrong = |reason| Err(LocationError { text: text.to_owned(), reason });
         if text.is_empty() {
             return wrong("it is empty");
         }
         let Some(rest) = text.strip_prefix(S3) else {
             if text.contains("://") {
-                return wrong("of the storage with a URL only S3 and what speaks like it is known");
+                return wrong("the only kind of URL is s3://");
             }
             return Ok(Self::Directory(text.into()));
         };
@@ -85,16 +84,16 @@ impl FromStr for Place {
             !matches!(part, "" | "." | "..") && part.bytes().all(is_plain)
         };
         if prefix.len() > PREFIX_BYTES_MAX || !(prefix.is_empty() || prefix.split('/').all(is_part)) {
-            return wrong("a prefix has letters, digits and ._-= between single slashes, 900 at the most");
+            return wrong("a prefix has letters, digits and ._-= between single slashes, at most 900");
         }
         Ok(Self::Bucket { name: name.to_owned(), prefix: prefix.to_owned() })
     }
 }
 
-impl TryFrom<String> for Place {
-    type Error = PlaceError;
+impl TryFrom<String> for SnapshotLocation {
+    type Error = LocationError;
 
-    fn try_from(text: String) -> Result<Self, PlaceError> {
+    fn try_from(text: String) -> Result<Self, LocationError> {
         text.parse()
     }
 }
@@ -104,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_a_directory_or_a_bucket() {
+    fn parses_directories_and_buckets() {
         for (text, shown) in [
             ("/srv/snapshots", "/srv/snapshots"),
             ("snapshots", "snapshots"),
@@ -112,18 +111,22 @@ mod tests {
             ("s3://books/", "s3://books"),
             ("s3://books.example/agentdex/index/", "s3://books.example/agentdex/index"),
         ] {
-            let place: Place = text.parse().unwrap();
-            assert_eq!(place.to_string(), shown);
-            assert_eq!(matches!(place, Place::Bucket { .. }), text.starts_with("s3:"), "{text}");
+            let location: SnapshotLocation = text.parse().unwrap();
+            assert_eq!(location.to_string(), shown);
+            assert_eq!(
+                matches!(location, SnapshotLocation::Bucket { .. }),
+                text.starts_with("s3:"),
+                "{text}"
+            );
         }
     }
 
     #[test]
-    fn what_is_no_place_is_told_with_what_is() {
+    fn errors_say_what_a_location_looks_like() {
         for (text, reason) in [
             ("", "empty"),
-            ("gs://books/x", "only S3"),
-            ("https://books.s3.amazonaws.com/x", "only S3"),
+            ("gs://books/x", "only kind of URL"),
+            ("https://books.s3.amazonaws.com/x", "only kind of URL"),
             ("s3://", "a bucket's name"),
             ("s3:///x", "a bucket's name"),
             ("s3://Books/x", "a bucket's name"),
@@ -132,8 +135,8 @@ mod tests {
             ("s3://books/a//b", "a prefix"),
             ("s3://books/a?b=c", "a prefix"),
         ] {
-            let told = text.parse::<Place>().unwrap_err().to_string();
-            assert!(told.contains(reason) && told.contains("s3://bucket/prefix"), "{told}");
+            let error = text.parse::<SnapshotLocation>().unwrap_err().to_string();
+            assert!(error.contains(reason) && error.contains("s3://bucket/prefix"), "{error}");
         }
     }
 }

@@ -1,31 +1,28 @@
-//! Learns [`Associations`] from requests whose answer is known.
+//! Learns [`Associations`] from requests with known results.
 //!
-//! What a word goes with is told by counting: a stem is strong beside a word when the capabilities that requests with
-//! this word mean have it more often than capabilities have it at all. What a word says is told by the same count of
-//! the word itself: one that is hardly more frequent in the capability meant than in any other says little.
+//! A stem goes with a word if the capabilities that requests with the word mean have it more often than other capabilities. The
+//! weight of a word follows from the same count of the word itself: one that is hardly more frequent in the capability that is
+//! meant than in any other is unspecific.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use indexer::{Association, Associations, stems_of, terms_of};
 use store::StoredManifest;
 
-use crate::analysis::{Stemming, is_stop_word, language_of, words};
-use crate::index::all_terms;
-use crate::query::{Association, Associations};
-
-/// Requests that a word must be in before anything is learnt of it.
+/// Fewest requests with a word that anything is learnt from.
 const REQUESTS_MIN: f32 = 3.0;
-/// Requests with the word whose capability has the stem, before the stem goes with it.
+/// Fewest requests with a word whose capability has a stem that goes with it.
 const TOGETHER_MIN: f32 = 2.0;
-/// Counts that are taken as seen before any: keeps rare pairs from looking strong.
+/// Added to every count, so that rare pairs are not strong.
 const SMOOTHING: f32 = 1.0;
-/// Strength of a stem that is e times as frequent as usual. These numbers were chosen on halves of the public sets' requests
-/// that nothing was learnt from.
+/// Strength of a stem that is e times as frequent as on average. These numbers were chosen on held-out halves of the requests
+/// of the public sets.
 const STRENGTH: f32 = 0.6;
 const STRENGTH_MIN: f32 = 0.3;
 const STRENGTH_MAX: f32 = 2.0;
-/// Stems that go with one word: the strongest.
+/// Most stems of one word; the strongest are taken.
 const STEMS_MAX: usize = 12;
-/// Weight of a word that is no more frequent in what is meant than elsewhere, and what it gains with every power of e.
+/// Weight of a word that is no more frequent in the meant capability than elsewhere, and what each power of e adds.
 const WEIGHT_BASE: f32 = 0.5;
 const WEIGHT_GAIN: f32 = 0.17;
 const WEIGHT_MIN: f32 = 0.3;
@@ -46,7 +43,7 @@ impl Pool {
     pub fn of(manifests: &[StoredManifest]) -> Self {
         let mut pool = Self::default();
         for stored in manifests {
-            for (native_id, terms) in all_terms(stored) {
+            for (native_id, terms) in terms_of(stored) {
                 for term in &terms {
                     *pool.frequency.entry(term.clone()).or_default() += 1;
                 }
@@ -71,11 +68,11 @@ pub struct Lesson<'a> {
     pub pool: &'a Pool,
 }
 
-/// Counts of one word over the requests that it is in.
+/// Counts of one word over the requests that have it.
 #[derive(Default)]
 struct Seen {
     requests: f32,
-    /// Requests whose capability has the word itself, and how many would by chance.
+    /// Requests whose capability has the word itself, and the number expected by chance.
     itself: f32,
     itself_by_chance: f32,
     with: BTreeMap<String, (f32, f32)>,
@@ -85,20 +82,11 @@ struct Seen {
 pub fn learn(lessons: &[Lesson<'_>]) -> Associations {
     let mut seen: BTreeMap<String, Seen> = BTreeMap::new();
     for lesson in lessons {
-        for word in request_stems(lesson.request) {
+        for word in stems_of(lesson.request) {
             seen.entry(word.clone()).or_default().add(&word, lesson);
         }
     }
     seen.into_iter().filter_map(|(word, seen)| Some((word, seen.association()?))).collect()
-}
-
-fn request_stems(request: &str) -> BTreeSet<String> {
-    let stemming = Stemming::for_language(&language_of(None, request));
-    let counted = words(request).filter(|word| !is_stop_word(&word.text));
-    counted
-        .map(|word| stemming.stem(&word.text).into_owned())
-        .filter(|stem| !stem.is_empty() && !stem.contains(' ') && !stem.starts_with('#'))
-        .collect()
 }
 
 impl Seen {
@@ -135,7 +123,7 @@ impl Seen {
         let weight = 1.0 + (raw - 1.0) * trust;
         let requests = self.requests;
         let strength = |together: f32, by_chance: f32| {
-            // By chance each of the requests would mean a capability with this stem as often as any.
+            // The number of requests that would mean a capability with this stem by chance.
             let expected = requests * (by_chance / together);
             ((together + SMOOTHING * expected / requests) / (expected + SMOOTHING)).ln()
         };
@@ -170,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_learnt_to_go_with_what_they_mean() {
+    fn learns_the_stems_of_the_capabilities_that_a_word_means() {
         let mut capabilities: Vec<(String, Vec<String>)> =
             (0..40).map(|at| (format!("other{at}"), vec![format!("thing{at}"), "good".to_owned()])).collect();
         capabilities
@@ -189,8 +177,8 @@ mod tests {
         let known = learn(&lessons);
         let nurse = known.get("nurs").unwrap();
         let stems: Vec<&str> = nurse.stems.iter().map(|(stem, _)| stem.as_str()).collect();
-        assert_eq!(stems, ["job", "search"], "what every capability has goes with nothing");
+        assert_eq!(stems, ["job", "search"], "a stem that every capability has goes with no word");
         assert!(nurse.weight < 1.0, "no capability has the word itself");
-        assert!(known.get("vacanc").is_none(), "one request teaches nothing");
+        assert!(known.get("vacanc").is_none(), "one request is not enough");
     }
 }

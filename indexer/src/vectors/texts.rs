@@ -1,32 +1,32 @@
-//! The texts of one commit that have vectors.
+//! The texts of one commit that get vectors.
 
 use serde::Deserialize;
 use tantivy::schema::Value as _;
 use tantivy::{DocAddress, Index, ReloadPolicy, Searcher, TantivyDocument};
 
-use super::VECTORS_MAX;
+use super::embedder::VECTORS_MAX;
 use crate::analysis::words;
 use crate::error::IndexError;
 use crate::index::Fields;
 
-/// What one commit says.
-pub(super) struct Said {
+/// The distinct texts of one commit.
+pub(super) struct CommitTexts {
     searcher: Searcher,
     fields: Fields,
-    /// The numbers of its texts, rising, each with a document that says it.
+    /// Hashes of the texts, ascending, each with a document that has it.
     pub(super) texts: Vec<(u64, DocAddress)>,
-    /// Texts beyond the most that get vectors.
-    pub(super) beyond: usize,
+    /// Texts that exceed [`VECTORS_MAX`].
+    pub(super) surplus: usize,
 }
 
-/// What is embedded, and a capability that says it.
-pub(super) struct Wording {
+/// A text, and a capability that has it.
+pub(super) struct CapabilityText {
     pub(super) text: String,
     pub(super) capability: String,
     pub(super) name: String,
 }
 
-/// What of a row is embedded.
+/// The members of a row that are read.
 #[derive(Deserialize)]
 struct Row {
     id: String,
@@ -34,34 +34,33 @@ struct Row {
     description: Option<String>,
 }
 
-impl Said {
+impl CommitTexts {
     pub(super) fn of(index: &Index) -> Result<Self, IndexError> {
         let failed = IndexError::engine("be read for its vectors");
-        let fields = Fields::of(&index.schema())
-            .ok_or_else(|| failed(tantivy::TantivyError::SchemaError("a field is missing".to_owned())))?;
+        let fields = Fields::of(&index.schema()).map_err(&failed)?;
         let reader =
             index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(&failed)?;
         let searcher = tantivy::IndexReader::searcher(&reader);
         let mut texts = Vec::new();
         for (segment, ordinal) in searcher.segment_readers().iter().zip(0..) {
             let numbers = segment.fast_fields().u64("text_number").map_err(&failed)?;
-            let said = segment
+            let of_segment = segment
                 .doc_ids_alive()
                 .filter_map(|document| Some((numbers.first(document)?, DocAddress::new(ordinal, document))));
-            texts.extend(said);
+            texts.extend(of_segment);
         }
         texts.sort_unstable();
         texts.dedup_by_key(|(key, _)| *key);
-        let beyond = texts.len().saturating_sub(VECTORS_MAX);
+        let surplus = texts.len().saturating_sub(VECTORS_MAX);
         texts.truncate(VECTORS_MAX);
-        if beyond > 0 {
-            tracing::warn!(beyond, max = VECTORS_MAX, "texts beyond the most are found by their words alone");
+        if surplus > 0 {
+            tracing::warn!(surplus, max = VECTORS_MAX, "too many texts: some are found by their words alone");
         }
-        Ok(Self { searcher, fields, texts, beyond })
+        Ok(Self { searcher, fields, texts, surplus })
     }
 
-    /// What a document says: its name, written as words, and its description.
-    pub(super) fn text(&self, address: DocAddress) -> Result<Wording, IndexError> {
+    /// The text of a document: its name as words, and its description.
+    pub(super) fn text(&self, address: DocAddress) -> Result<CapabilityText, IndexError> {
         let document: TantivyDocument =
             self.searcher.doc(address).map_err(IndexError::engine("read a document"))?;
         let json = document.get_first(self.fields.row).and_then(|value| value.as_bytes()).unwrap_or_default();
@@ -76,6 +75,6 @@ impl Said {
             text.push_str(": ");
             text.push_str(&description);
         }
-        Ok(Wording { text, capability: row.id, name: row.name })
+        Ok(CapabilityText { text, capability: row.id, name: row.name })
     }
 }

@@ -1,0 +1,341 @@
+//! The search filters, one row each.
+//!
+//! A row drives everything that knows the filter: the field of the schema, the values of a document, the query, the operator
+//! inside a phrasing, the parameter of `GET /search` and its documentation, the path of a catalog filter, the argument of the
+//! tool `find_capability`, and the facet of the dashboard. Values of one filter mean OR, filters among each other mean AND.
+//!
+//! Closed vocabularies are parsed here, and an unknown value is an error that lists the known ones. Open vocabularies (sites,
+//! types, namespaces, languages) accept any text in any case and may simply match nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::str::FromStr;
+
+use chrono::{DateTime, Utc};
+use manifest::entry::Entry;
+use manifest::model::{
+    AuthScheme, Capability, CapabilityKind, Format, SafetyClass, SourceKind, UnknownValue,
+};
+use policy::Status;
+use store::StoredManifest;
+
+manifest::closed! {
+    /// The HTTP verb of a capability (RFC 9110 §9, RFC 5789).
+    Method, "method" {
+        Get = "GET",
+        Head = "HEAD",
+        Post = "POST",
+        Put = "PUT",
+        Patch = "PATCH",
+        Delete = "DELETE",
+        Options = "OPTIONS",
+        Trace = "TRACE",
+        Connect = "CONNECT",
+    }
+}
+
+/// One filter, and the facet that counts by it.
+#[derive(Debug)]
+pub struct Filter {
+    /// Names the field of the index, the parameter of `GET /search` and the facet.
+    pub key: FacetKey,
+    /// Heading of the facet in the dashboard.
+    pub label: &'static str,
+    /// Position of the facet beside the results in the dashboard, which shows only facets that have one.
+    pub dashboard_position: Option<u8>,
+    /// Name of the operator in a phrasing: `type` in `type:travel:*`.
+    pub operator: Option<&'static str>,
+    /// Description of the parameter of `GET /search`, which may be empty; `None` if there is no such parameter.
+    pub parameter: Option<&'static str>,
+    /// Path into a catalog entry that the filter answers for (ARD 0.9 §7.1).
+    pub entry_path: &'static str,
+    /// Description of the argument of `find_capability`; `None` if there is no such argument.
+    pub tool_argument: Option<&'static str>,
+    /// The known values; `None` if any text is one.
+    pub vocabulary: Option<fn() -> Vec<&'static str>>,
+    parse: fn(&str) -> Result<String, UnknownValue>,
+    values_of: fn(&FilterSource<'_>) -> Vec<String>,
+}
+
+/// What a filter reads the values of a document from.
+pub(crate) struct FilterSource<'a> {
+    pub(crate) stored: &'a StoredManifest,
+    pub(crate) capability: &'a Capability,
+    /// The capability as an entry of a catalog.
+    pub(crate) entry: &'a Entry<'a>,
+    /// Primary subtag of BCP 47.
+    pub(crate) language: &'a str,
+}
+
+impl Filter {
+    /// An open vocabulary that is offered nowhere: what a row overrides.
+    const DEFAULT: Self = Self {
+        key: FacetKey::Format,
+        label: "",
+        dashboard_position: None,
+        operator: None,
+        parameter: None,
+        entry_path: "",
+        tool_argument: None,
+        vocabulary: None,
+        parse: |text| Ok(text.to_lowercase()),
+        values_of: |_| Vec::new(),
+    };
+
+    /// The distinct values of a document.
+    pub(crate) fn values_of(&self, source: &FilterSource<'_>) -> BTreeSet<String> {
+        (self.values_of)(source).into_iter().collect()
+    }
+}
+
+/// Declares the facet keys and the row of each.
+macro_rules! filters {
+    ($($variant:ident = $key:literal { $($member:ident: $value:expr),+ $(,)? })+) => {
+        manifest::closed! {
+            /// What results are filtered and counted by.
+            FacetKey, "facet" { $($variant = $key),+ }
+        }
+
+        impl FacetKey {
+            pub fn filter(self) -> &'static Filter {
+                match self {
+                    $(Self::$variant => {
+                        const ROW: Filter = {
+                            let mut row = Filter::DEFAULT;
+                            row.key = FacetKey::$variant;
+                            $(row.$member = $value;)+
+                            row
+                        };
+                        &ROW
+                    })+
+                }
+            }
+        }
+    };
+}
+
+/// The known values of a closed vocabulary.
+macro_rules! vocabulary {
+    ($of:ty) => {
+        Some(|| <$of>::ALL.iter().map(|value| value.as_str()).collect())
+    };
+}
+
+fn closed<T: FromStr<Err = UnknownValue> + Display>(text: &str) -> Result<String, UnknownValue> {
+    Ok(text.parse::<T>()?.to_string())
+}
+
+filters! {
+    Format = "format" {
+        label: "Dialect",
+        dashboard_position: Some(2),
+        operator: Some("format"),
+        parameter: Some(""),
+        entry_path: "metadata.format",
+        tool_argument: Some("Only capabilities declared in one of these dialects."),
+        vocabulary: vocabulary!(Format),
+        parse: closed::<Format>,
+        values_of: |of| vec![of.stored.manifest.format().to_string()],
+    }
+    SemanticType = "semantic_type" {
+        label: "What it does",
+        dashboard_position: Some(1),
+        operator: Some("type"),
+        parameter: Some("`namespace:type`; a `*` at the end stands for any continuation."),
+        entry_path: "metadata.semanticType",
+        tool_argument: Some("Only these types, like travel:flight-booking or travel:*."),
+        values_of: |of| of.capability.semantic_types.iter().map(|of| of.name.to_lowercase()).collect(),
+    }
+    Namespace = "namespace" {
+        label: "Field",
+        parameter: Some(""),
+        values_of: |of| {
+            let names = of.capability.semantic_types.iter().filter_map(|of| of.name.split_once(':'));
+            names.map(|(namespace, _)| namespace.to_lowercase()).collect()
+        },
+    }
+    Method = "method" {
+        label: "Method",
+        dashboard_position: Some(5),
+        operator: Some("method"),
+        parameter: Some(""),
+        entry_path: "metadata.method",
+        tool_argument: Some("Only capabilities called by one of these HTTP verbs."),
+        vocabulary: vocabulary!(Method),
+        parse: |text| closed::<Method>(&text.to_ascii_uppercase()),
+        values_of: |of| of.capability.invocation.method.iter().cloned().collect(),
+    }
+    Safety = "safety" {
+        label: "Safety",
+        dashboard_position: Some(3),
+        operator: Some("safety"),
+        parameter: Some(""),
+        entry_path: "metadata.safety",
+        tool_argument: Some("Only capabilities of one of these classes."),
+        vocabulary: vocabulary!(SafetyClass),
+        parse: closed::<SafetyClass>,
+        values_of: |of| vec![of.capability.safety.class.to_string()],
+    }
+    Auth = "auth" {
+        label: "Authentication",
+        dashboard_position: Some(4),
+        operator: Some("auth"),
+        parameter: Some(""),
+        entry_path: "metadata.auth",
+        tool_argument: Some(
+            "Only capabilities that accept one of these schemes; none for those without authentication.",
+        ),
+        vocabulary: vocabulary!(AuthScheme),
+        parse: closed::<AuthScheme>,
+        values_of: |of| of.capability.auth.schemes.iter().map(ToString::to_string).collect(),
+    }
+    Site = "site" {
+        label: "Site",
+        dashboard_position: Some(7),
+        operator: Some("site"),
+        parameter: Some("Sites or hosts."),
+        entry_path: "metadata.site",
+        tool_argument: Some("Only capabilities of these domains."),
+        values_of: |of| vec![of.stored.manifest.url.site().to_string()],
+    }
+    Status = "status" {
+        label: "Freshness",
+        dashboard_position: Some(6),
+        parameter: Some(""),
+        entry_path: "metadata.status",
+        vocabulary: vocabulary!(Status),
+        parse: closed::<Status>,
+        values_of: |of| vec![of.stored.status.to_string()],
+    }
+    Source = "source" {
+        label: "Source",
+        parameter: Some(""),
+        entry_path: "metadata.source",
+        vocabulary: vocabulary!(SourceKind),
+        parse: closed::<SourceKind>,
+        values_of: |of| vec![of.stored.manifest.source.kind.to_string()],
+    }
+    Kind = "kind" {
+        label: "Kind",
+        entry_path: "metadata.kind",
+        vocabulary: vocabulary!(CapabilityKind),
+        parse: closed::<CapabilityKind>,
+        values_of: |of| vec![of.capability.kind.to_string()],
+    }
+    Language = "language" {
+        label: "Language",
+        parameter: Some("Primary subtags, as `en`."),
+        values_of: |of| vec![of.language.to_owned()],
+    }
+    MediaType = "media_type" {
+        label: "Media type",
+        entry_path: "type",
+        values_of: |of| vec![of.entry.media_type.to_lowercase()],
+    }
+    Publisher = "publisher" {
+        label: "Publisher",
+        entry_path: "publisher",
+        values_of: |of| vec![of.entry.identifier.publisher().to_lowercase()],
+    }
+    Tag = "tag" {
+        label: "Tag",
+        entry_path: "tags",
+        values_of: |of| of.capability.tags.iter().map(|tag| tag.to_lowercase()).collect(),
+    }
+}
+
+impl FacetKey {
+    /// The filter of an operator in a phrasing.
+    pub(crate) fn of_operator(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|key| key.filter().operator == Some(name))
+    }
+}
+
+/// The values of each filter, parsed; see [`Filters::add`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FilterValues(BTreeMap<FacetKey, BTreeSet<String>>);
+
+/// The filters of one request. Empty means that anything matches.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Filters {
+    pub values: FilterValues,
+    /// Sites whose capabilities are left out.
+    pub without_sites: Vec<String>,
+    /// Whole names, native ids or identifiers, in any case.
+    pub names: Vec<String>,
+    pub invocable: Option<bool>,
+    pub updated_since: Option<DateTime<Utc>>,
+    pub first_seen_since: Option<DateTime<Utc>>,
+}
+
+impl Filters {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Also accepts documents with this value.
+    pub fn add(&mut self, key: FacetKey, value: &str) -> Result<(), UnknownValue> {
+        let value = (key.filter().parse)(value)?;
+        self.values.0.entry(key).or_default().insert(value);
+        Ok(())
+    }
+
+    /// [`Self::add`] for several values.
+    pub fn with<T: AsRef<str>>(
+        mut self,
+        key: FacetKey,
+        values: impl IntoIterator<Item = T>,
+    ) -> Result<Self, UnknownValue> {
+        for value in values {
+            self.add(key, value.as_ref())?;
+        }
+        Ok(self)
+    }
+
+    /// The filters that have values, with these in the spelling of the index.
+    pub fn iter(&self) -> impl Iterator<Item = (FacetKey, &BTreeSet<String>)> {
+        self.values.0.iter().map(|(key, values)| (*key, values))
+    }
+
+    /// The values of one filter.
+    pub fn values(&self, key: FacetKey) -> impl Iterator<Item = &str> {
+        self.values.0.get(&key).into_iter().flatten().map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_filters_share_an_operator_path_or_position() {
+        let filters: Vec<&Filter> = FacetKey::ALL.iter().map(|key| key.filter()).collect();
+        let operators: Vec<&str> = filters.iter().filter_map(|filter| filter.operator).collect();
+        let paths: Vec<&str> =
+            filters.iter().map(|filter| filter.entry_path).filter(|path| !path.is_empty()).collect();
+        let positions: Vec<u8> = filters.iter().filter_map(|filter| filter.dashboard_position).collect();
+        assert_eq!(operators.iter().collect::<BTreeSet<_>>().len(), operators.len());
+        assert_eq!(paths.iter().collect::<BTreeSet<_>>().len(), paths.len());
+        assert_eq!(positions.iter().collect::<BTreeSet<_>>().len(), positions.len());
+    }
+
+    #[test]
+    fn accepts_every_value_of_a_vocabulary_and_names_the_known_ones_otherwise() {
+        for key in FacetKey::ALL {
+            let mut filters = Filters::default();
+            match key.filter().vocabulary {
+                Some(vocabulary) => {
+                    for value in vocabulary() {
+                        filters.add(*key, value).unwrap();
+                    }
+                    assert!(filters.values(*key).eq(vocabulary().into_iter().collect::<BTreeSet<_>>()));
+                    assert_eq!(filters.add(*key, "?").unwrap_err().known, vocabulary().join(", "));
+                }
+                None => {
+                    filters.add(*key, "Any").unwrap();
+                    assert!(filters.values(*key).eq(["any"]));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Filters as restrictions on documents. None of them scores.
+
+use std::collections::BTreeSet;
+
+use tantivy::schema::Field;
+use tantivy::{Searcher, Term};
+
+use crate::analysis::fold_exact;
+use crate::error::{IndexError, SearchError};
+use crate::filter::{FacetKey, Filters};
+use crate::index::Fields;
+
+/// Most distinct values of one filter: the API accepts fifty, and the operators of a phrasing add theirs.
+const VALUES_MAX: usize = 100;
+
+/// Most types that all `namespace:*` of one filter stand for.
+const TYPES_MAX: usize = 1_000;
+
+/// One restriction, and the facet that ignores it when it is counted.
+pub(crate) struct FilterPart {
+    pub(crate) facet: Option<FacetKey>,
+    pub(crate) restriction: Restriction,
+}
+
+/// The documents that a filter accepts.
+pub(crate) enum Restriction {
+    /// Those that have any of the terms.
+    AnyOf(Vec<Term>),
+    /// Those that have none of them.
+    NoneOf(Vec<Term>),
+    /// Those with this time or a later one.
+    Since(Term),
+}
+
+/// The restrictions of some filters; a document has to fulfil all.
+pub(crate) fn restrictions(
+    searcher: &Searcher,
+    fields: &Fields,
+    filters: &Filters,
+) -> Result<Vec<FilterPart>, SearchError> {
+    let mut parts = Vec::new();
+    let mut add = |facet, restriction| parts.push(FilterPart { facet, restriction });
+    for (key, values) in filters.iter() {
+        check_count(values)?;
+        let own = fields.facet(key);
+        let terms = match key {
+            FacetKey::SemanticType => types(searcher, own, values)?,
+            FacetKey::Site => [terms(own, values), terms(fields.host, values)].concat(),
+            _ => terms(own, values),
+        };
+        add(Some(key), Restriction::AnyOf(terms));
+    }
+    if !filters.without_sites.is_empty() {
+        // The operator's blocked sites, which may be many.
+        let sites = filters.without_sites.iter().map(|site| site.to_lowercase()).collect();
+        add(None, Restriction::NoneOf(terms(fields.facet(FacetKey::Site), &sites)));
+    }
+    if !filters.names.is_empty() {
+        let forms = filters.names.iter().flat_map(|name| [name.to_lowercase(), fold_exact(name)]);
+        let forms: BTreeSet<String> = forms.filter(|form| !form.is_empty()).collect();
+        check_count(&forms)?;
+        add(None, Restriction::AnyOf(terms(fields.exact, &forms)));
+    }
+    for (field, since) in
+        [(fields.updated_ms, filters.updated_since), (fields.first_seen_ms, filters.first_seen_since)]
+    {
+        if let Some(since) = since {
+            add(None, Restriction::Since(Term::from_field_i64(field, since.timestamp_millis())));
+        }
+    }
+    if let Some(invocable) = filters.invocable {
+        add(None, Restriction::AnyOf(vec![Term::from_field_bool(fields.invocable, invocable)]));
+    }
+    Ok(parts)
+}
+
+fn check_count(values: &BTreeSet<String>) -> Result<(), SearchError> {
+    if values.len() > VALUES_MAX {
+        return Err(SearchError::TooManyValues { found: values.len(), max: VALUES_MAX });
+    }
+    Ok(())
+}
+
+fn terms(field: Field, values: &BTreeSet<String>) -> Vec<Term> {
+    values.iter().map(|value| Term::from_field_text(field, value)).collect()
+}
+
+/// `travel:flight-booking` as it is, `travel:*` as every type with this prefix.
+fn types(searcher: &Searcher, field: Field, names: &BTreeSet<String>) -> Result<Vec<Term>, IndexError> {
+    let mut found = BTreeSet::new();
+    for name in names {
+        match name.strip_suffix('*') {
+            Some(prefix) => add_types(searcher, field, prefix, &mut found)?,
+            None => {
+                found.insert(Term::from_field_text(field, name));
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+fn add_types(
+    searcher: &Searcher,
+    field: Field,
+    prefix: &str,
+    found: &mut BTreeSet<Term>,
+) -> Result<(), IndexError> {
+    let failed = IndexError::engine("look types up");
+    for segment in searcher.segment_readers() {
+        let inverted = segment.inverted_index(field).map_err(&failed)?;
+        let mut stream =
+            inverted.terms().range().ge(prefix).into_stream().map_err(|error| failed(error.into()))?;
+        for _ in 0..TYPES_MAX {
+            let Some((key, _)) = stream.next() else { break };
+            let name = std::str::from_utf8(key).ok().filter(|name| name.starts_with(prefix));
+            let Some(name) = name.filter(|_| found.len() < TYPES_MAX) else { break };
+            found.insert(Term::from_field_text(field, name));
+        }
+    }
+    Ok(())
+}

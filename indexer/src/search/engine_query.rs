@@ -1,0 +1,98 @@
+//! The selection of candidates as a query of tantivy: what benchmarks compare a search with, and tests its results.
+
+use std::ops::Bound;
+
+use tantivy::collector::{Count, TopDocs};
+use tantivy::query::{
+    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, Occur, Query, RangeQuery, TermQuery, TermSetQuery,
+};
+use tantivy::schema::IndexRecordOption;
+use tantivy::{Searcher, Term};
+
+use super::conditions::Conditions;
+use super::executor::execute;
+use super::opened::OpenedIndex;
+use super::phrasings::parse_phrasings;
+use super::selection::{WINDOW, selecting};
+use crate::error::{IndexError, SearchError};
+use crate::query::{QueryTerm, Restriction, Role};
+use crate::request::SearchRequest;
+
+/// With more terms tantivy is faster if it also counts; with fewer if it may skip documents that are not among the best.
+const SKIPPING_TERMS_MAX: usize = 4;
+/// More terms are a set, for which tantivy builds a dictionary first.
+const SEPARATE_TERMS_MAX: usize = 16;
+
+/// A query, and the searcher to run it on.
+pub struct EngineQuery {
+    searcher: Searcher,
+    query: Box<dyn Query>,
+    terms: usize,
+}
+
+impl EngineQuery {
+    /// The query of a request; `None` if it has no words.
+    pub(super) fn of(opened: &OpenedIndex, request: &SearchRequest) -> Result<Option<Self>, SearchError> {
+        execute(opened, None, request, parse_phrasings(&request.phrasings)?, |executor| {
+            let terms: Vec<&QueryTerm> = executor.plans.iter().flat_map(selecting).collect();
+            if terms.is_empty() {
+                return Ok(None);
+            }
+            let query = query(opened, &terms, &executor.conditions);
+            Ok(Some(Self { searcher: opened.searcher.clone(), query, terms: terms.len() }))
+        })
+    }
+
+    /// Collects as many documents as a search, with the faster collector, and returns how many there are.
+    pub fn run(&self) -> Result<usize, IndexError> {
+        let failed = IndexError::engine("search");
+        let best = TopDocs::with_limit(WINDOW).order_by_score();
+        if self.terms <= SKIPPING_TERMS_MAX {
+            return Ok(self.searcher.search(&self.query, &best).map_err(failed)?.len());
+        }
+        let (best, _) = self.searcher.search(&self.query, &(best, Count)).map_err(failed)?;
+        Ok(best.len())
+    }
+}
+
+/// The documents that have any of the terms, scored by them, under conditions.
+pub(super) fn query(opened: &OpenedIndex, terms: &[&QueryTerm], conditions: &Conditions) -> Box<dyn Query> {
+    let word = |term: &&QueryTerm| -> (Occur, Box<dyn Query>) {
+        let field = if term.role == Role::Bigram { opened.fields.bigram } else { opened.fields.all };
+        let query = TermQuery::new(Term::from_field_text(field, &term.text), IndexRecordOption::WithFreqs);
+        (Occur::Should, Box::new(BoostQuery::new(Box::new(query), term.weight)))
+    };
+    let words: Box<dyn Query> = Box::new(BooleanQuery::new(terms.iter().map(word).collect()));
+    let mut clauses = vec![(Occur::Must, words)];
+    clauses.extend(conditions.filters(None).map(|restriction| (Occur::Must, restriction_query(restriction))));
+    clauses.extend(conditions.required.iter().map(|query| (Occur::Must, query.box_clone())));
+    clauses.extend(conditions.excluded.iter().map(|query| (Occur::MustNot, query.box_clone())));
+    match clauses.as_slice() {
+        [(_, words)] => words.box_clone(),
+        _ => Box::new(BooleanQuery::new(clauses)),
+    }
+}
+
+fn restriction_query(restriction: &Restriction) -> Box<dyn Query> {
+    let query: Box<dyn Query> = match restriction {
+        Restriction::AnyOf(terms) => any_of(terms),
+        Restriction::NoneOf(terms) => {
+            let all: Box<dyn Query> = Box::new(AllQuery);
+            Box::new(BooleanQuery::new(vec![(Occur::Must, all), (Occur::MustNot, any_of(terms))]))
+        }
+        Restriction::Since(from) => {
+            Box::new(RangeQuery::new(Bound::Included(from.clone()), Bound::Unbounded))
+        }
+    };
+    Box::new(ConstScoreQuery::new(query, 0.0))
+}
+
+fn any_of(terms: &[Term]) -> Box<dyn Query> {
+    let one =
+        |term: &Term| -> Box<dyn Query> { Box::new(TermQuery::new(term.clone(), IndexRecordOption::Basic)) };
+    match terms {
+        [only] => one(only),
+        _ if terms.len() > SEPARATE_TERMS_MAX => Box::new(TermSetQuery::new(terms.to_vec())),
+        _ => Box::new(BooleanQuery::new(terms.iter().map(|term| (Occur::Should, one(term))).collect())),
+    }
+}

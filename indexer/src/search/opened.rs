@@ -1,0 +1,167 @@
+//! One commit of one generation of the index, opened for searching.
+
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use store::FeedPosition;
+use tantivy::{Index, IndexReader, ReloadPolicy, SegmentReader};
+
+use super::bm25::Statistics;
+use super::columns::Columns;
+use super::completions::Suggestions;
+use super::term_cache::{TermCache, TermLocations};
+use super::warm::{read_ahead, warm};
+use crate::error::IndexError;
+use crate::index::{Fields, Generations, Payload, register_tokenizers};
+use crate::query::{Associations, QueryTerm, Role};
+
+/// Attempts at opening an index while the writer commits or swaps it.
+const ATTEMPTS_MAX: u32 = 5;
+
+/// Identifies the state of the index behind an answer; changes with every visible commit.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct IndexGeneration {
+    pub feed_id: String,
+    pub position: FeedPosition,
+    pub opstamp: u64,
+    pub schema_version: u32,
+    /// Identifies the vectors beside the index; 0 if searches use none.
+    pub vectors: u64,
+}
+
+/// Everything that a search reads, immutable.
+pub(crate) struct OpenedIndex {
+    path: PathBuf,
+    index: Index,
+    reader: IndexReader,
+    pub(crate) searcher: tantivy::Searcher,
+    pub(crate) fields: Fields,
+    pub(crate) generation: IndexGeneration,
+    pub(crate) suggestions: Suggestions,
+    pub(crate) statistics: Statistics,
+    pub(crate) words: TermCache,
+    pub(crate) bigrams: TermCache,
+    pub(crate) associations: Arc<Associations>,
+    /// By segment.
+    pub(crate) columns: Vec<Arc<Columns>>,
+}
+
+impl OpenedIndex {
+    pub(crate) fn open(
+        generations: &Generations,
+        associations: &Arc<Associations>,
+    ) -> Result<Self, IndexError> {
+        let mut last = None;
+        for _ in 0..ATTEMPTS_MAX {
+            let path = generations.current()?;
+            match Self::open_path(generations.dir(), &path, associations) {
+                Ok(opened) => return Ok(opened),
+                Err(error @ IndexError::SchemaOther { .. }) => return Err(error),
+                Err(error) if path == generations.current()? => last = Some(error),
+                Err(_) => {}
+            }
+        }
+        Err(last.unwrap_or_else(|| IndexError::Missing { dir: generations.dir().to_owned() }))
+    }
+
+    fn open_path(dir: &Path, path: &Path, associations: &Arc<Associations>) -> Result<Self, IndexError> {
+        let corrupt = |reason: String| IndexError::Corrupt { dir: dir.to_owned(), reason };
+        let open = || {
+            let index = Index::open_in_dir(path).map_err(|error| corrupt(error.to_string()))?;
+            let payload = Payload::read(dir, &index)?;
+            let opstamp = opstamp(&index)?;
+            Self::first(path, index, generation(payload, opstamp), associations)
+                .map_err(|error| corrupt(error.to_string()))
+        };
+        // tantivy panics on files that are shorter than their own footer.
+        catch_unwind(open).unwrap_or_else(|_| Err(corrupt("a file is cut short".to_owned())))
+    }
+
+    fn first(
+        path: &Path,
+        index: Index,
+        generation: IndexGeneration,
+        associations: &Arc<Associations>,
+    ) -> tantivy::Result<Self> {
+        register_tokenizers(&index);
+        let fields = Fields::of(&index.schema())?;
+        let reader: IndexReader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let searcher = reader.searcher();
+        read_ahead(&index, &searcher, &fields, None)?;
+        Ok(Self {
+            suggestions: Suggestions::of(&searcher, &fields, &Suggestions::default())?,
+            statistics: Statistics::of(&searcher, &fields)?,
+            words: TermCache::of(fields.all),
+            bigrams: TermCache::of(fields.bigram),
+            columns: Columns::of(&searcher, &fields, &[])?,
+            path: path.to_owned(),
+            associations: Arc::clone(associations),
+            index,
+            reader,
+            searcher,
+            fields,
+            generation,
+        })
+    }
+
+    /// The newer commit or generation, if there is one.
+    pub(crate) fn newer(&self, generations: &Generations) -> Result<Option<Self>, IndexError> {
+        if generations.current()? != self.path {
+            return Self::open(generations, &self.associations).map(Some);
+        }
+        if opstamp(&self.index)? == self.generation.opstamp {
+            return Ok(None);
+        }
+        let failed = IndexError::engine("reload");
+        for _ in 0..ATTEMPTS_MAX {
+            let before = opstamp(&self.index)?;
+            let payload = Payload::read(generations.dir(), &self.index)?;
+            self.reader.reload().map_err(&failed)?;
+            if opstamp(&self.index)? == before {
+                return self.next(generation(payload, before)).map(Some).map_err(&failed);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The commit that the reader was reloaded to. What belongs to unchanged segments is shared.
+    fn next(&self, generation: IndexGeneration) -> tantivy::Result<Self> {
+        let (searcher, fields) = (self.reader.searcher(), self.fields);
+        warm(&self.index, &searcher, &fields, &self.searcher);
+        Ok(Self {
+            suggestions: Suggestions::of(&searcher, &fields, &self.suggestions)?,
+            statistics: Statistics::of(&searcher, &fields)?,
+            words: TermCache::of(fields.all),
+            bigrams: TermCache::of(fields.bigram),
+            columns: Columns::of(&searcher, &fields, &self.columns)?,
+            path: self.path.clone(),
+            associations: Arc::clone(&self.associations),
+            index: self.index.clone(),
+            reader: self.reader.clone(),
+            searcher,
+            fields,
+            generation,
+        })
+    }
+
+    /// Every segment with its columns.
+    pub(super) fn segments(&self) -> impl Iterator<Item = (&SegmentReader, &Arc<Columns>)> {
+        self.searcher.segment_readers().iter().zip(&self.columns)
+    }
+
+    /// Where the index lists a term of a request.
+    pub(super) fn locate(&self, term: &QueryTerm) -> tantivy::Result<Arc<TermLocations>> {
+        let cache = if term.role == Role::Bigram { &self.bigrams } else { &self.words };
+        cache.term(&self.searcher, &term.text)
+    }
+}
+
+fn generation(payload: Payload, opstamp: u64) -> IndexGeneration {
+    let Payload { schema_version, feed_id, position } = payload;
+    IndexGeneration { feed_id, position, opstamp, schema_version, vectors: 0 }
+}
+
+fn opstamp(index: &Index) -> Result<u64, IndexError> {
+    Ok(index.load_metas().map_err(IndexError::engine("read its state"))?.opstamp)
+}

@@ -1,0 +1,85 @@
+//! The phrasings of a request, parsed, and the conditions that they and the filters set.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::admitted::Admitted;
+use super::conditions::{Conditions, excluded_query, phrase_query};
+use super::deadline::Deadline;
+use super::opened::OpenedIndex;
+use crate::error::{IndexError, SearchError};
+use crate::filter::Filters;
+use crate::query::{PHRASINGS_MAX, ParsedQuery, Phrase, QUERY_BYTES_MAX, parse, restrictions};
+use crate::request::SearchRequest;
+
+pub(super) fn parse_phrasings(phrasings: &[String]) -> Result<Vec<ParsedQuery>, SearchError> {
+    if phrasings.len() > PHRASINGS_MAX {
+        return Err(SearchError::TooManyPhrasings { found: phrasings.len(), max: PHRASINGS_MAX });
+    }
+    if let Some(long) = phrasings.iter().find(|phrasing| phrasing.len() > QUERY_BYTES_MAX) {
+        return Err(SearchError::QueryTooLong { bytes: long.len(), max: QUERY_BYTES_MAX });
+    }
+    Ok(phrasings.iter().map(|phrasing| parse(phrasing)).collect::<Result<_, _>>()?)
+}
+
+pub(super) fn conditions(
+    opened: &OpenedIndex,
+    filters: &Filters,
+    phrasings: &[ParsedQuery],
+    deadline: Deadline,
+) -> Result<Conditions, SearchError> {
+    let (searcher, fields) = (&opened.searcher, &opened.fields);
+    let mut parts = restrictions(searcher, fields, filters)?;
+    for phrasing in phrasings {
+        parts.extend(restrictions(searcher, fields, &phrasing.filters)?);
+    }
+    let excluded = phrasings.iter().flat_map(|phrasing| &phrasing.excluded);
+    let excluded = excluded.filter_map(|text| excluded_query(fields, text)).collect();
+    let mut conditions = Conditions { filters: parts, excluded, ..Conditions::default() };
+    // Several phrasings are alternatives, so that no phrase of one of them is required.
+    if let [only] = phrasings {
+        add_phrases(opened, &mut conditions, &only.phrases, deadline)?;
+    }
+    Ok(conditions)
+}
+
+/// Adds strict phrases, and others if any document has them.
+fn add_phrases(
+    opened: &OpenedIndex,
+    conditions: &mut Conditions,
+    phrases: &[Phrase],
+    deadline: Deadline,
+) -> Result<(), IndexError> {
+    for phrase in phrases {
+        let Some(query) = phrase_query(&opened.fields, phrase.text()) else { continue };
+        conditions.required.push(query);
+        if matches!(phrase, Phrase::IfAny(_)) {
+            let admitted = Admitted::of(opened, conditions, None, || deadline.pass());
+            if !admitted.map_err(IndexError::engine("look a phrase up"))?.has_any(opened) {
+                conditions.required.pop();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Hashes what decides the results and their order; a cursor is bound to it.
+pub(super) fn query_hash(request: &SearchRequest) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    request.phrasings.hash(&mut hasher);
+    format!("{:?} {:?}", request.filters, request.sort).hash(&mut hasher);
+    hasher.finish()
+}
+
+pub(super) fn replace_word(text: &str, from: &str, to: &str) -> String {
+    let mut replaced = String::with_capacity(text.len() + to.len());
+    let mut at = 0;
+    for word in crate::analysis::words(text) {
+        if word.text == from {
+            replaced.push_str(text.get(at..word.span.start).unwrap_or_default());
+            replaced.push_str(to);
+            at = word.span.end;
+        }
+    }
+    replaced.push_str(text.get(at..).unwrap_or_default());
+    replaced
+}

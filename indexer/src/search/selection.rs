@@ -1,0 +1,36 @@
+//! Which terms select the candidates, and which documents become candidates by their words.
+
+use tantivy::{DocAddress, Score};
+
+use super::accumulate::{TopDocuments, accumulate};
+use super::admitted::Admitted;
+use super::deadline::Deadline;
+use super::opened::OpenedIndex;
+use crate::query::{Plan, QueryTerm, Role};
+
+/// Documents that are re-ranked.
+pub(super) const WINDOW: usize = 200;
+/// Most terms of a plan that select candidates; further synonyms are left out.
+const SELECTING_TERMS_MAX: usize = 160;
+
+pub(super) fn selecting(plan: &Plan) -> impl Iterator<Item = &QueryTerm> {
+    plan.terms.iter().filter(|term| term.role != Role::Association).take(SELECTING_TERMS_MAX)
+}
+
+/// Whether the selection scores every term of a plan, and ranking needs their sum alone.
+pub(super) fn is_scored_by_selection(plan: &Plan) -> bool {
+    plan.parts.is_empty() && plan.terms_that_select() <= SELECTING_TERMS_MAX
+}
+
+/// The best admitted documents by the words of the plans, the best first, and how many documents have any.
+pub(super) fn select(
+    opened: &OpenedIndex,
+    plans: &[Plan],
+    admitted: &Admitted,
+    deadline: Deadline,
+) -> tantivy::Result<(Vec<(Score, DocAddress)>, u64)> {
+    let mut top = TopDocuments::new(WINDOW);
+    let terms = plans.iter().flat_map(selecting);
+    let total = accumulate(opened, terms, admitted, &mut top, || deadline.pass())?;
+    Ok((top.into_sorted(), total))
+}

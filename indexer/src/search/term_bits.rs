@@ -1,0 +1,137 @@
+//! The documents of one segment that have a term, as bits.
+//!
+//! Filters ask for the same few terms, a format or a method that many documents have. Their bits are cached beside the
+//! segment, which never changes; any other term has few documents, whose postings are read each time.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fixedbitset::FixedBitSet;
+use lru::LruCache;
+use tantivy::postings::BlockSegmentPostings;
+use tantivy::schema::IndexRecordOption;
+use tantivy::{SegmentReader, Term};
+
+/// Most terms of one segment whose bits are cached: at most eight bytes a document.
+const TERMS_MAX: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+/// A term is cached if about one document in so many has it: the postings of a rarer one are as fast to read.
+pub(super) const MANY_IN: usize = 64;
+
+/// The bits of the terms that filters used last.
+pub(super) struct TermBits(pub(super) Mutex<LruCache<Term, Arc<FixedBitSet>>>);
+
+impl Default for TermBits {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::new(TERMS_MAX)))
+    }
+}
+
+/// The documents that have a term, including deleted ones.
+enum TermDocuments {
+    Many(Arc<FixedBitSet>),
+    Few(Box<BlockSegmentPostings>),
+}
+
+impl TermBits {
+    /// The documents that have any of the terms. `go_on` is called before each term; its error ends the search.
+    pub(super) fn with_any(
+        &self,
+        terms: &[Term],
+        segment: &SegmentReader,
+        go_on: impl Fn() -> tantivy::Result<()>,
+    ) -> tantivy::Result<Arc<FixedBitSet>> {
+        let mut bits = None;
+        for term in terms {
+            go_on()?;
+            match self.documents(segment, term)? {
+                Some(TermDocuments::Many(only)) if terms.len() == 1 => return Ok(only),
+                Some(TermDocuments::Many(of_term)) => {
+                    bits.get_or_insert_with(|| empty(segment)).union_with(&of_term);
+                }
+                Some(TermDocuments::Few(blocks)) => add(bits.get_or_insert_with(|| empty(segment)), *blocks),
+                None => {}
+            }
+        }
+        Ok(Arc::new(bits.unwrap_or_else(|| empty(segment))))
+    }
+
+    /// `None` if no document has the term.
+    fn documents(&self, segment: &SegmentReader, term: &Term) -> tantivy::Result<Option<TermDocuments>> {
+        let cached = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bits) = cached().get(term) {
+            return Ok(Some(TermDocuments::Many(Arc::clone(bits))));
+        }
+        let index = segment.inverted_index(term.field())?;
+        let Some(info) = index.get_term_info(term)? else { return Ok(None) };
+        let blocks = index.read_block_postings_from_terminfo(&info, IndexRecordOption::Basic)?;
+        if (info.doc_freq as usize) < segment.max_doc() as usize / MANY_IN {
+            return Ok(Some(TermDocuments::Few(Box::new(blocks))));
+        }
+        let mut bits = empty(segment);
+        add(&mut bits, blocks);
+        let bits = Arc::new(bits);
+        cached().put(term.clone(), Arc::clone(&bits));
+        Ok(Some(TermDocuments::Many(bits)))
+    }
+}
+
+/// Adds the documents of a term.
+pub(super) fn add(bits: &mut FixedBitSet, mut blocks: BlockSegmentPostings) {
+    while !blocks.docs().is_empty() {
+        bits.extend(blocks.docs().iter().map(|document| *document as usize));
+        blocks.advance();
+    }
+}
+
+pub(super) fn empty(segment: &SegmentReader) -> FixedBitSet {
+    FixedBitSet::with_capacity(segment.max_doc() as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::sample_index::opened;
+    use super::*;
+
+    #[test]
+    fn caches_the_bits_of_frequent_terms_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let opened = opened(dir.path(), 30_000);
+        let method = opened.fields.facet(crate::filter::FacetKey::Method);
+        let term = |text: &str| Term::from_field_text(method, text);
+        let terms = ["get", "post", "put", "unheard"].map(term);
+        // the writer's threads share out the documents: one may leave a segment of a few
+        for (segment, columns) in opened.segments().filter(|(segment, _)| segment.max_doc() >= 1_000) {
+            let cached = || {
+                let mut cached = columns.term_bits.0.lock().unwrap();
+                assert_eq!(cached.len(), 2);
+                ["get", "post"].map(|text| Arc::clone(cached.get(&term(text)).unwrap()))
+            };
+            let first = columns.term_bits.with_any(&terms, segment, || Ok(())).unwrap();
+            let of_first = cached();
+            assert_eq!(columns.term_bits.with_any(&terms, segment, || Ok(())).unwrap(), first);
+            assert!(
+                of_first.iter().zip(&cached()).all(|(a, b)| Arc::ptr_eq(a, b)),
+                "cached bits are not read again"
+            );
+        }
+    }
+
+    #[test]
+    fn bounds_the_number_of_cached_terms() {
+        let dir = tempfile::tempdir().unwrap();
+        // Segments of so few documents that any term is frequent.
+        let opened = opened(dir.path(), 158);
+        let mut largest = 0;
+        for (segment, columns) in opened.segments() {
+            for number in 0..158 {
+                let time = Term::from_field_i64(opened.fields.updated_ms, number);
+                columns.term_bits.with_any(&[time], segment, || Ok(())).unwrap();
+            }
+            let documents = segment.max_doc() as usize;
+            assert!(documents < 2 * MANY_IN);
+            assert_eq!(columns.term_bits.0.lock().unwrap().len(), documents.min(TERMS_MAX.get()));
+            largest = largest.max(documents);
+        }
+        assert!(largest >= TERMS_MAX.get());
+    }
+}

@@ -1,0 +1,79 @@
+//! Where the index lists the terms of one field, and in how many capabilities they are. Requests look up every word, and the
+//! result holds until the next commit.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rustc_hash::FxHashMap;
+use tantivy::postings::TermInfo;
+use tantivy::schema::Field;
+use tantivy::{Searcher, SegmentOrdinal, Term};
+
+/// Most cached terms: more than people use. Most are in few segments; if each were in eight, they would take ten megabytes.
+const TERMS_MAX: usize = 20_000;
+
+/// The entries of one term in the dictionaries of the segments.
+#[derive(Debug, Default)]
+pub(super) struct TermLocations {
+    /// Capabilities that have it, including deleted ones in unmerged segments.
+    pub(super) frequency: u64,
+    by_segment: Vec<(SegmentOrdinal, TermInfo)>,
+}
+
+impl TermLocations {
+    fn look_up(searcher: &Searcher, field: Field, text: &str) -> tantivy::Result<Self> {
+        let term = Term::from_field_text(field, text);
+        let mut found = Self::default();
+        for (segment, ordinal) in searcher.segment_readers().iter().zip(0..) {
+            if let Some(info) = segment.inverted_index(field)?.get_term_info(&term)? {
+                found.frequency += u64::from(info.doc_freq);
+                found.by_segment.push((ordinal, info));
+            }
+        }
+        Ok(found)
+    }
+
+    pub(super) fn in_segment(&self, ordinal: SegmentOrdinal) -> Option<&TermInfo> {
+        self.by_segment.iter().find(|(of, _)| *of == ordinal).map(|(_, info)| info)
+    }
+}
+
+/// The terms of one field.
+#[derive(Debug)]
+pub(crate) struct TermCache {
+    field: Field,
+    cached: RwLock<FxHashMap<String, Arc<TermLocations>>>,
+}
+
+impl TermCache {
+    pub(crate) fn of(field: Field) -> Self {
+        Self { field, cached: RwLock::default() }
+    }
+
+    /// The frequency of each term; 0 for `None`.
+    pub(crate) fn frequencies<'a>(
+        &self,
+        searcher: &Searcher,
+        terms: impl Iterator<Item = Option<&'a str>>,
+    ) -> tantivy::Result<Vec<u64>> {
+        let frequency = |term: Option<&str>| {
+            term.map_or(Ok(0), |term| self.term(searcher, term).map(|found| found.frequency))
+        };
+        terms.map(frequency).collect()
+    }
+
+    pub(super) fn term(&self, searcher: &Searcher, text: &str) -> tantivy::Result<Arc<TermLocations>> {
+        let has_room = {
+            let cached = self.cached.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some(found) = cached.get(text) {
+                return Ok(Arc::clone(found));
+            }
+            cached.len() < TERMS_MAX
+        };
+        let found = Arc::new(TermLocations::look_up(searcher, self.field, text)?);
+        if has_room {
+            let mut cached = self.cached.write().unwrap_or_else(PoisonError::into_inner);
+            cached.insert(text.to_owned(), Arc::clone(&found));
+        }
+        Ok(found)
+    }
+}

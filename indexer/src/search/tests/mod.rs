@@ -1,0 +1,5 @@
+//! Tests of several modules together, and the index that they search.
+
+mod accumulate;
+mod pairing;
+pub(super) mod sample_index;

@@ -1,0 +1,31 @@
+//! A candidate carries everything that decides its rank: what one lacks costs no other its own.
+
+use std::sync::Arc;
+
+use super::super::executor::execute;
+use super::super::phrasings::parse_phrasings;
+use super::sample_index::opened;
+use crate::request::SearchRequest;
+
+#[test]
+fn a_document_without_traits_shifts_no_other_score() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut opened = opened(dir.path(), 400);
+    let request = SearchRequest { phrasings: vec!["hotel room".to_owned()], ..SearchRequest::default() };
+    let phrasings = || parse_phrasings(&request.phrasings).unwrap();
+    let whole = execute(&opened, None, &request, phrasings(), |search| search.window()).unwrap();
+
+    let columns = opened.columns.iter_mut().max_by_key(|columns| columns.traits.len()).unwrap();
+    let traits = &mut Arc::get_mut(columns).unwrap().traits;
+    traits.truncate(traits.len() / 2);
+
+    let window = execute(&opened, None, &request, phrasings(), |search| search.window()).unwrap();
+    assert!(window.ranked.len() > 3 && window.ranked.len() < whole.ranked.len());
+    for hit in &window.ranked {
+        let own = whole.ranked.iter().find(|of| of.candidate.address == hit.candidate.address).unwrap();
+        assert_eq!(hit.candidate, own.candidate);
+        let traits =
+            opened.columns[hit.candidate.address.segment_ord as usize].traits(hit.candidate.address.doc_id);
+        assert_eq!(traits, Some(hit.candidate.traits));
+    }
+}

@@ -1,0 +1,190 @@
+//! The candidates of a search by relevance: selected by words, exact names and vectors, and re-ranked.
+
+use std::collections::HashSet;
+
+use tantivy::schema::IndexRecordOption;
+use tantivy::{DocAddress, DocSet, TERMINATED, Term};
+
+use super::admitted::Admitted;
+use super::deadline::Deadline;
+use super::opened::OpenedIndex;
+use super::postings::count_with_any;
+use super::rank::{Candidate, Ranked, coverage, rank, text_scores};
+use super::selection::{is_scored_by_selection, select, selecting};
+use super::term_scores::{TermScope, TermScores};
+use super::vector_search::{CANDIDATES_MAX, COSINE_GOOD, QueryVector, VectorSearch, mix_cosines};
+use crate::analysis::fold_exact;
+use crate::error::{IndexError, SearchError};
+use crate::query::Plan;
+
+/// Results whose best coverage counts.
+const COVERAGE_HITS: usize = 10;
+/// Most exact matches of one phrasing.
+const EXACT_MAX: usize = 50;
+
+pub(super) struct WindowQuery<'a> {
+    pub(super) opened: &'a OpenedIndex,
+    pub(super) vectors: Option<&'a VectorSearch>,
+    /// The phrasings without operators; none is empty.
+    pub(super) texts: Vec<&'a str>,
+    pub(super) plans: &'a [Plan],
+    pub(super) admitted: &'a Admitted,
+    pub(super) deadline: Deadline,
+}
+
+/// The ranked candidates.
+pub(super) struct Window {
+    pub(super) ranked: Vec<Ranked>,
+    /// All results, including those that are not candidates.
+    pub(super) total: u64,
+    pub(super) coverage: f32,
+    /// Whether all documents that have the words are candidates.
+    pub(super) is_complete: bool,
+}
+
+/// The text scores of all phrasings.
+struct TextScores {
+    /// Averaged, by row.
+    average: Vec<f32>,
+    /// The best raw score.
+    best: f32,
+    by_plan: Vec<TermScores>,
+}
+
+impl WindowQuery<'_> {
+    pub(super) fn window(&self) -> Result<Window, SearchError> {
+        let (selected, matching) = select(self.opened, self.plans, self.admitted, self.deadline)
+            .map_err(IndexError::engine("search"))?;
+        let is_complete = matching == selected.len() as u64;
+        let mut addresses: Vec<DocAddress> = selected.iter().map(|(_, address)| *address).collect();
+        let exact = self.exact_documents()?;
+        join(&mut addresses, exact.iter().copied(), usize::MAX);
+        let vector = self.vectors.and_then(|vectors| vectors.embed(&self.texts));
+        if let Some(vector) = &vector {
+            let nearest = vector.nearest(self.opened, self.admitted, self.deadline)?;
+            join(&mut addresses, nearest.into_iter(), CANDIDATES_MAX);
+        }
+        let joined = addresses.get(selected.len()..).unwrap_or_default();
+        let total = matching + self.count_without_words(joined)?;
+        let scores: Vec<f32> = selected.into_iter().map(|(score, _)| score).collect();
+        let texts = self.score_texts(&addresses, &scores)?;
+        let mut candidates = self.candidates(&addresses, &texts.average, &exact, vector.as_ref());
+        if vector.is_some() {
+            mix_cosines(&mut candidates);
+        }
+        let ranked = rank(&candidates, texts.best.max(1.0));
+        let coverage = self.coverage(&ranked, &texts.by_plan);
+        Ok(Window { ranked, total, coverage, is_complete })
+    }
+
+    /// Scores the documents by words. `selected` has the scores of the first ones, which the selection has computed.
+    fn score_texts(&self, addresses: &[DocAddress], selected: &[f32]) -> Result<TextScores, SearchError> {
+        let unscored = vec![0.0; addresses.len()];
+        let (scope, selected) = match self.plans {
+            [only] if addresses.len() == selected.len() && is_scored_by_selection(only) => {
+                (TermScope::Unscored, selected)
+            }
+            _ => (TermScope::All, unscored.as_slice()),
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a handful of phrasings")]
+        let share = 1.0 / self.plans.len() as f32;
+        let mut texts = TextScores { average: vec![0.0; addresses.len()], best: 0.0, by_plan: Vec::new() };
+        for plan in self.plans {
+            self.deadline.check()?;
+            let term_scores = TermScores::of(self.opened, plan, addresses, scope)?;
+            let (scores, best) = text_scores(plan, &term_scores, selected);
+            texts.best = texts.best.max(best);
+            for (sum, score) in texts.average.iter_mut().zip(scores) {
+                *sum += share * score;
+            }
+            texts.by_plan.push(term_scores);
+        }
+        Ok(texts)
+    }
+
+    /// The documents with all that decides their rank. One that the columns do not have is left out as a whole.
+    fn candidates(
+        &self,
+        addresses: &[DocAddress],
+        text_scores: &[f32],
+        exact: &HashSet<DocAddress>,
+        vector: Option<&QueryVector<'_>>,
+    ) -> Vec<Candidate> {
+        let candidate = |(row, (address, text_score)): (usize, (&DocAddress, &f32))| {
+            let columns = self.opened.columns.get(address.segment_ord as usize)?;
+            Some(Candidate {
+                row,
+                address: *address,
+                text_score: *text_score,
+                traits: columns.traits(address.doc_id)?,
+                is_exact: exact.contains(address),
+                cosine: vector.and_then(|vector| vector.cosine(self.opened, *address)),
+            })
+        };
+        addresses.iter().zip(text_scores).enumerate().filter_map(candidate).collect()
+    }
+
+    /// How many of the documents that joined the candidates have none of the words.
+    fn count_without_words(&self, joined: &[DocAddress]) -> Result<u64, IndexError> {
+        if joined.is_empty() {
+            return Ok(0);
+        }
+        let found = count_with_any(self.opened, self.plans.iter().flat_map(selecting), joined);
+        Ok((joined.len() as u64).saturating_sub(found.map_err(IndexError::engine("search"))?))
+    }
+
+    fn coverage(&self, ranked: &[Ranked], by_plan: &[TermScores]) -> f32 {
+        if ranked.first().is_some_and(|first| first.candidate.is_exact) {
+            return 1.0;
+        }
+        let of_hit = |hit: &Ranked| {
+            let cosine = hit.candidate.cosine.filter(|cosine| *cosine >= COSINE_GOOD).unwrap_or(0.0);
+            let plans = self.plans.iter().zip(by_plan);
+            plans.map(|(plan, scores)| coverage(plan, scores, hit.candidate.row)).fold(cosine, f32::max)
+        };
+        ranked.iter().take(COVERAGE_HITS).map(of_hit).fold(0.0, f32::max)
+    }
+
+    /// Documents whose id, name or site is a whole phrasing.
+    fn exact_documents(&self) -> Result<HashSet<DocAddress>, IndexError> {
+        let mut found = HashSet::new();
+        for text in &self.texts {
+            let text = text.to_lowercase();
+            let folded = fold_exact(&text);
+            for form in [Some(&folded), Some(&text).filter(|text| **text != folded)].into_iter().flatten() {
+                if !form.is_empty() {
+                    self.add_exact(form, &mut found).map_err(IndexError::engine("look an exact name up"))?;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Adds the first admitted documents with an exact form.
+    fn add_exact(&self, form: &str, found: &mut HashSet<DocAddress>) -> tantivy::Result<()> {
+        let field = self.opened.fields.exact;
+        let term = Term::from_field_text(field, form);
+        let mut room = EXACT_MAX;
+        for (segment, ordinal) in self.opened.searcher.segment_readers().iter().zip(0..) {
+            let inverted = segment.inverted_index(field)?;
+            let Some(mut postings) = inverted.read_postings(&term, IndexRecordOption::Basic)? else {
+                continue;
+            };
+            while postings.doc() != TERMINATED && room > 0 {
+                if self.admitted.has(segment, ordinal, postings.doc()) {
+                    found.insert(DocAddress::new(ordinal, postings.doc()));
+                    room -= 1;
+                }
+                postings.advance();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds documents that are not there yet, up to so many in all.
+fn join(addresses: &mut Vec<DocAddress>, others: impl Iterator<Item = DocAddress>, count_max: usize) {
+    let known: HashSet<DocAddress> = addresses.iter().copied().collect();
+    let room = count_max.saturating_sub(addresses.len());
+    addresses.extend(others.filter(|address| !known.contains(address)).take(room));
+}
