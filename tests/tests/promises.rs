@@ -24,9 +24,10 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 /// The documents, by the name of their register.
-const DOCUMENTS: [(&str, &str); 2] = [
+const DOCUMENTS: [(&str, &str); 3] = [
     ("politeness", "docs/POLITENESS.md"),
     ("security", "docs/SECURITY.md"),
+    ("standards", "docs/STANDARDS.md"),
 ];
 /// What follows in FORMATS.md is generated, and checked by `crates/manifest/tests/documented.rs`.
 const GENERATED: &str = "\n## Inferred types\n";
