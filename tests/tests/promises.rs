@@ -38,9 +38,9 @@ const FIXTURES: &str = "crates/manifest/fixtures/";
 const GENERATED: &str = "\n## Inferred types\n";
 /// Words that make a sentence a promise.
 const WORDS: [&str; 33] = [
-    "always", "cannot", "eight", "every", "five", "four", "hundred", "least", "most", "neither", "never", "nine", "no",
-    "none", "nor", "not", "nothing", "once", "only", "seven", "six", "sixteen", "sixty", "ten", "thirty", "thousand",
-    "three", "twelve", "twenty", "twice", "two", "half", "quarter",
+    "always", "cannot", "eight", "every", "five", "four", "hundred", "least", "most", "neither", "never",
+    "nine", "no", "none", "nor", "not", "nothing", "once", "only", "seven", "six", "sixteen", "sixty", "ten",
+    "thirty", "thousand", "three", "twelve", "twenty", "twice", "two", "half", "quarter",
 ];
 /// Reasons, rather than tests, that a register may give, as a share of its entries.
 const WITHOUT_TEST_PERCENT_MAX: usize = 15;
@@ -56,7 +56,7 @@ enum Evidence {
 }
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in the workspace").to_owned()
 }
 
 fn read(path: &str) -> String {
@@ -143,7 +143,8 @@ impl Statements {
 /// A text without asterisks, except in code.
 fn without_emphasis(text: &str) -> String {
     let parts = text.split('`').enumerate();
-    let parts = parts.map(|(number, part)| if number % 2 == 0 { part.replace('*', "") } else { part.to_owned() });
+    let parts =
+        parts.map(|(number, part)| if number % 2 == 0 { part.replace('*', "") } else { part.to_owned() });
     parts.collect::<Vec<_>>().join("`")
 }
 
@@ -156,7 +157,7 @@ fn is_promise(statement: &str) -> bool {
         before = token;
         let word = token.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
         let is_number = word.starts_with(|c: char| c.is_ascii_digit()) && !token.starts_with('§');
-        is_number && !is_version || WORDS.contains(&word.as_str())
+        (is_number && !is_version) || WORDS.contains(&word.as_str())
     })
 }
 
@@ -171,7 +172,7 @@ fn documents_and_registers_list_the_same_promises() {
             let entries = register.get(heading).unwrap_or(&none);
             for sentence in sentences {
                 let count = entries.keys().filter(|start| sentence.starts_with(start.as_str())).count();
-                if count > 1 || count == 0 && is_promise(sentence) {
+                if count > 1 || (count == 0 && is_promise(sentence)) {
                     problems.push(format!("{document}, {heading:?}: {count} entries for {sentence:?}"));
                 }
             }
@@ -214,7 +215,8 @@ fn every_test_in_a_register_exists() {
                     }
                     continue;
                 }
-                let (path, name) = test.split_once("::").unwrap_or_else(|| panic!("{test} names no function"));
+                let (path, name) =
+                    test.split_once("::").unwrap_or_else(|| panic!("{test} names no function"));
                 let text = files.entry(path.to_owned()).or_insert_with(|| read(path));
                 let is_function = name.chars().all(|c| c.is_alphanumeric() || c == '_');
                 functions += usize::from(is_function);
@@ -244,7 +246,9 @@ fn splits_a_document_into_statements() {
 
 #[test]
 fn recognises_promises() {
-    for promise in ["It never sleeps.", "Three at most", "It is (not) so.", "waits 3 s", "a | 0.5 s", "Up to ten."] {
+    for promise in
+        ["It never sleeps.", "Three at most", "It is (not) so.", "waits 3 s", "a | 0.5 s", "Up to ten."]
+    {
         assert!(is_promise(promise), "{promise}");
     }
     for description in ["It reads ATP 0.1.", "as RFC 9309 §2.3.1 says", "`not` is a word", "A note."] {

@@ -20,12 +20,9 @@ fn read(document: &Value) -> Manifest {
 
 /// The safety class of each capability by its id, and whether the publisher declared it.
 fn classes(manifest: &Manifest) -> Vec<(&str, SafetyClass, bool)> {
-    let class = |capability: &'_ manifest::Capability| {
-        (capability.safety.class, capability.safety.source == TypeSource::Declared)
-    };
     let classes = manifest.capabilities.iter().map(|capability| {
-        let (class, is_declared) = class(capability);
-        (capability.native_id.as_str(), class, is_declared)
+        let is_declared = capability.safety.source == TypeSource::Declared;
+        (capability.native_id.as_str(), capability.safety.class, is_declared)
     });
     classes.collect()
 }
@@ -36,10 +33,14 @@ fn methods_decide_where_no_class_is_declared() {
     let operations: serde_json::Map<String, Value> = methods
         .into_iter()
         .map(|method| {
-            (method.to_owned(), json!({"operationId": method, "responses": {"200": {"description": "Done."}}}))
+            (
+                method.to_owned(),
+                json!({"operationId": method, "responses": {"200": {"description": "Done."}}}),
+            )
         })
         .collect();
-    let description = json!({"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "paths": {"/x": operations}});
+    let description =
+        json!({"openapi": "3.1.0", "info": {"title": "Shop", "version": "1"}, "paths": {"/x": operations}});
     let manifest = read(&description);
     let mut found = classes(&manifest);
     found.sort_unstable_by_key(|(id, ..)| methods.iter().position(|method| method == id));
@@ -58,7 +59,8 @@ fn methods_decide_where_no_class_is_declared() {
 #[test]
 fn a_declared_class_is_never_lowered_and_a_name_changes_no_class() {
     let capability = |id: &str, method: &str, side_effects: Option<bool>| {
-        let mut capability = json!({"id": id, "name": id, "description": "Does it.", "endpoint": "/x", "method": method});
+        let mut capability =
+            json!({"id": id, "name": id, "description": "Does it.", "endpoint": "/x", "method": method});
         if let Some(stated) = side_effects {
             capability["sideEffects"] = stated.into();
         }

@@ -19,8 +19,15 @@ fn the_limits_for_site_owners_are_the_real_ones() {
         format!("| requests at once to one host | {} |", host.in_flight_max),
         format!("| requests to one host in a day (UTC) | {} |", host.requests_per_day_max.unwrap()),
         format!("of a site together in a day (UTC) | {} |", site.requests_per_day_max.unwrap()),
-        format!("to one IP address, for all sites and all crawlers of an operator together | {} s |", address.gap.as_secs_f64()),
-        format!("all crawlers of an operator together | {}; {} s |", suffix.in_flight_max, suffix.gap.as_secs_f64()),
+        format!(
+            "to one IP address, for all sites and all crawlers of an operator together | {} s |",
+            address.gap.as_secs_f64()
+        ),
+        format!(
+            "all crawlers of an operator together | {}; {} s |",
+            suffix.in_flight_max,
+            suffix.gap.as_secs_f64()
+        ),
         format!(
             "| size of a file | {} MiB (OpenAPI documents {} MiB, llms.txt {} MiB, robots.txt {} KiB, home page {} KiB) |",
             mib(BodyKind::Manifest),
