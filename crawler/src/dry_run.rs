@@ -15,8 +15,8 @@ use store::{Hint, HostState, PathSlots, Seed, SiteState, SitesRequest, Store};
 
 use crate::clock;
 use crate::config::{CrawlConfig, SeedSource};
+use crate::error::CrawlError;
 use crate::priors::PathPriors;
-use crate::run::CrawlError;
 use crate::seeds::{SeedError, SeedReader, SeedReport};
 use crate::visit;
 

@@ -128,7 +128,7 @@ impl Visit<'_> {
     pub(super) async fn hold_resumed(&mut self) -> Result<(), Interrupt> {
         let bodies = self.progress.fetched.iter().filter_map(|fetched| fetched.body.as_ref());
         let bytes = bodies.map(|body| body.0.len()).sum();
-        let held = self.tools.reader.hold_body(&mut self.held, bytes).await;
+        let held = self.tools.reader.memory.hold_body(&mut self.held, bytes).await;
         without_memory(held)?;
         self.hold_seeds().await
     }
@@ -139,7 +139,7 @@ impl Visit<'_> {
         if bytes <= self.seeds_held_bytes {
             return Ok(());
         }
-        let held = self.tools.reader.hold_links(&mut self.held, bytes - self.seeds_held_bytes).await;
+        let held = self.tools.reader.memory.hold_links(&mut self.held, bytes - self.seeds_held_bytes).await;
         if without_memory(held)?.is_some() {
             self.progress.seeds = Vec::new();
             return Ok(());
@@ -151,7 +151,7 @@ impl Visit<'_> {
     /// Takes memory for a body that is kept, or says what becomes of one for which this visit has none. The visit waits while
     /// others hold too much.
     async fn hold_body(&mut self, body: &mut Body) -> Result<Option<Judged>, Interrupt> {
-        let held = self.tools.reader.hold_body(&mut self.held, body.bytes.len()).await;
+        let held = self.tools.reader.memory.hold_body(&mut self.held, body.bytes.len()).await;
         // what is held is counted from here on
         body.permit = None;
         without_memory(held)
@@ -177,7 +177,7 @@ impl Visit<'_> {
             Arc::try_unwrap(document).map_or_else(|shared| shared.bytes.clone(), |owned| owned.bytes);
         match reading {
             Reading::Read { manifest, json_bytes } => {
-                let held = self.tools.reader.hold_manifest(&mut self.held, json_bytes).await;
+                let held = self.tools.reader.memory.hold_manifest(&mut self.held, json_bytes).await;
                 let too_large = without_memory(held)?;
                 Ok(too_large.unwrap_or_else(|| judge::judge_manifest(&body.bytes, manifest)))
             }

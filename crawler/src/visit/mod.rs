@@ -40,7 +40,7 @@ use crate::events::Events;
 use crate::groups::{Groups, Tenure};
 use crate::pace::{AuthorityClock, Pace, SiteClock, Target};
 use crate::priors::PathPriors;
-use crate::reading::{Held, Reader};
+use crate::reading::{HeldMemory, Reader};
 
 pub(crate) use self::ask::Message;
 use self::progress::Progress;
@@ -90,7 +90,7 @@ pub(crate) struct Visited {
     /// The lease, with the group of the address.
     pub(crate) token: LeaseToken,
     /// Memory for the documents in the outcome, to be dropped when that is saved.
-    pub(crate) held: Held,
+    pub(crate) held: HeldMemory,
 }
 
 /// Why a visit does not go on.
@@ -146,7 +146,7 @@ struct Visit<'a> {
     written_at: Option<Instant>,
     scope: Scope,
     /// Memory for the large documents that were found.
-    held: Held,
+    held: HeldMemory,
     /// How many bytes of that are for the sites that it found links to.
     seeds_held_bytes: usize,
     /// No request begins after this, where the lease of the site is not renewed.
@@ -198,7 +198,7 @@ pub(crate) async fn visit(
         Ok(session) => session,
         Err(failure) => {
             let outcome = Outcome::Parked(Box::new(unable(&failure)));
-            return Ok(Visited { outcome, token: leased.token, held: Held::default() });
+            return Ok(Visited { outcome, token: leased.token, held: HeldMemory::default() });
         }
     };
     let mut visit = Visit::new(tools, stop, *leased, scope, session);
@@ -275,7 +275,7 @@ impl<'a> Visit<'a> {
             greeted: HashSet::new(),
             written_at: None,
             scope,
-            held: Held::default(),
+            held: HeldMemory::default(),
             seeds_held_bytes: 0,
             ends_at: None,
             has_history: false,
