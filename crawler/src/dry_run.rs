@@ -169,7 +169,7 @@ fn requests(state: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Vec<DryRe
 }
 
 /// A site that the store has never heard of.
-fn unknown(name: SiteName) -> SiteState {
+pub(crate) fn unknown(name: SiteName) -> SiteState {
     SiteState {
         name,
         status: Status::Pending,
