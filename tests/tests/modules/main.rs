@@ -34,7 +34,7 @@ const CRATES: [&str; 11] = [
 const LIBRARIES: [&str; 4] = ["crates/manifest", "crates/policy", "crates/settings", "crates/store"];
 
 /// Circles between the top-level modules of a crate.
-const MODULE_CIRCLES: [(&str, &[&str], &str); 4] = [
+const MODULE_CIRCLES: [(&str, &[&str], &str); 3] = [
     (
         "api",
         &[
@@ -66,18 +66,12 @@ const MODULE_CIRCLES: [(&str, &[&str], &str); 4] = [
         &["budget", "detect", "draft", "format", "identity", "read", "reference", "served"],
         "documents inside documents, and types that stand above the readers that use them",
     ),
-    (
-        "crawler",
-        &["config", "daemon", "fleet", "harvest", "run", "seeding", "visit"],
-        "the configuration names the schedules of the daemon, and a visit its configuration",
-    ),
 ];
 
 /// Circles of more than [`CIRCLE_FILES_MAX`] files: the crate, and how many files they may have.
-const FILE_CIRCLES: [(&str, usize, &str); 4] = [
+const FILE_CIRCLES: [(&str, usize, &str); 3] = [
     ("api", 77, "as for its modules"),
     ("crates/manifest", 67, "as for its modules"),
-    ("crawler", 11, "as for its modules"),
     ("indexer", 18, "the columns of a segment, the filters and the candidates name each other"),
 ];
 
