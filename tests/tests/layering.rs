@@ -1,12 +1,12 @@
-//! The arrows of docs/ARCHITECTURE.md, proven over `cargo metadata`: who may depend on whom, and what the pure crates
-//! never reach.
+//! The dependencies of docs/ARCHITECTURE.md, checked with `cargo metadata`: which crate may depend on which, and what the
+//! pure crates never reach.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// Each crate of the workspace and the crates of the workspace that it may depend on.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ALLOWED: [(&str, &[&str]); 11] = [
     ("manifest", &[]),
     ("policy", &["manifest"]),
     ("store", &["manifest", "policy"]),
@@ -37,9 +37,9 @@ const IMPURE: [&str; 8] =
 /// Clients that speak to what the operator wrote down and to nobody else: a collector of spans, a bucket of snapshots.
 const WHERE_THE_OPERATOR_SAYS: [&str; 2] = ["opentelemetry-otlp", "object_store"];
 
-/// Crates that are ends of the house: only the front door and the tests depend on them.
-const ENDS: [&str; 2] = ["crawler", "api"];
-const MAY_REACH_ENDS: [&str; 2] = ["agentdex", "agentdex-tests"];
+/// Crates that only the program `agentdex` and the tests depend on.
+const PROGRAMS: [&str; 2] = ["crawler", "api"];
+const MAY_USE_PROGRAMS: [&str; 2] = ["agentdex", "agentdex-tests"];
 
 fn metadata() -> Metadata {
     MetadataCommand::new().other_options(["--locked".to_owned()]).exec().expect("cargo metadata")
@@ -89,22 +89,19 @@ fn reached_but_by<'a>(metadata: &'a Metadata, package: &Package, left_out: &[&st
 #[test]
 fn every_crate_of_the_workspace_has_its_place() {
     let metadata = metadata();
-    let placed: BTreeSet<&str> = ARROWS.iter().map(|(name, _)| *name).collect();
+    let placed: BTreeSet<&str> = ALLOWED.iter().map(|(name, _)| *name).collect();
     let found: BTreeSet<&str> = members(&metadata).into_keys().collect();
-    assert_eq!(
-        found, placed,
-        "a crate was added or removed: give it its place in ARROWS and ARCHITECTURE.md"
-    );
+    assert_eq!(found, placed, "a crate was added or removed: add it to ALLOWED and to docs/ARCHITECTURE.md");
 }
 
 #[test]
-fn arrows_point_one_way() {
+fn crates_depend_on_allowed_crates_only() {
     let metadata = metadata();
     let members = members(&metadata);
-    for (name, allowed) in ARROWS {
+    for (name, allowed) in ALLOWED {
         let ours = dependencies(members[name]).into_iter().filter(|other| members.contains_key(other));
         let stray: Vec<_> = ours.filter(|other| !allowed.contains(other)).collect();
-        assert!(stray.is_empty(), "{name} depends on {stray:?}, against the arrows of the architecture");
+        assert!(stray.is_empty(), "{name} depends on {stray:?}, which docs/ARCHITECTURE.md does not allow");
     }
 }
 
@@ -130,15 +127,15 @@ fn the_interface_reaches_no_http_client() {
 }
 
 #[test]
-fn nobody_but_the_front_door_and_the_tests_depends_on_the_ends() {
+fn only_agentdex_and_the_tests_depend_on_crawler_and_api() {
     let metadata = metadata();
     for (name, package) in members(&metadata) {
-        if MAY_REACH_ENDS.contains(&name) {
+        if MAY_USE_PROGRAMS.contains(&name) {
             continue;
         }
         let all: BTreeSet<&str> =
             package.dependencies.iter().map(|dependency| dependency.name.as_str()).collect();
-        let stray: Vec<_> = ENDS.iter().filter(|end| all.contains(*end)).collect();
+        let stray: Vec<_> = PROGRAMS.iter().filter(|program| all.contains(*program)).collect();
         assert!(stray.is_empty(), "{name} depends on {stray:?}, in tests or outside");
     }
 }
