@@ -32,7 +32,7 @@ async fn visit_all(crawl: &mut Crawl, answer: &Answer) -> FetchOutcome {
 
 /// Pass mark: a body that decodes to gigabytes costs no more than one that does not.
 #[tokio::test]
-async fn bombs_cost_no_memory() {
+async fn gzip_bombs_take_no_memory() {
     let Some(_) = peak_kib() else {
         println!("skipped: this system does not tell its peak memory under /proc");
         return;

@@ -37,7 +37,7 @@ impl Other<'_> {
     }
 
     async fn park(&self, token: &LeaseToken) {
-        let (reason, progress) = ("the site asked for a pause".to_owned(), serde_json::Value::Null);
+        let (reason, progress) = ("the site asked for a delay".to_owned(), serde_json::Value::Null);
         let parked = ParkedVisit { resume_at: now() + RESUMED_AFTER, reason, progress };
         self.0.store.visit_park(token, &parked, now()).await.unwrap();
     }
@@ -55,7 +55,7 @@ async fn known(shops: &[Host]) -> Crawl {
 
 /// The other worker went on with a visit that had waited, and died: its lease ends later than the visit was to go on.
 #[tokio::test]
-async fn a_visit_that_waits_is_looked_for_until_its_dead_holders_lease_has_ended() {
+async fn waits_for_a_parked_visit_until_the_lease_of_a_dead_worker_ends() {
     let mut crawl = known(&[shop()]).await;
     let other = Other(&crawl);
     let token = other.lease(Duration::from_mins(1)).await;
@@ -68,7 +68,7 @@ async fn a_visit_that_waits_is_looked_for_until_its_dead_holders_lease_has_ended
 
 /// The other worker let a visit wait after this pass had listed those that do, and died.
 #[tokio::test]
-async fn a_visit_that_began_to_wait_after_the_pass_began_is_not_forgotten() {
+async fn resumes_visits_that_were_parked_during_the_pass() {
     let mut crawl = known(&[shop(), Host::new("other.example").robots("")]).await;
     crawl.config.lease = Duration::from_secs(6);
     let other = Other(&crawl);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use testweb::{Answer, Host};
 
-use crate::desk::{Desk, text};
+use crate::fixture::{Fixture, text};
 use crate::full::wanted;
 use crate::support::AWP;
 
@@ -45,7 +45,7 @@ fn resident_kib(pid: u32) -> Option<u64> {
 
 /// Pass mark: each is stopped within 20 s, its place is free again, and memory is flat.
 #[tokio::test(flavor = "multi_thread")]
-async fn octet_by_octet_from_everywhere() {
+async fn stops_servers_that_send_one_byte_per_second() {
     let open = wanted("AGENTDEX_TEST_DRIPS", OPEN_DEFAULT);
     let drips = TIMES * open;
     // seeds are visited in the order of a hash, so that the good ones are spread among the others
@@ -53,12 +53,12 @@ async fn octet_by_octet_from_everywhere() {
     let hosts = (0..drips).map(dripping).chain((0..good).map(|index| {
         Host::new(&format!("good{index}.example")).file("/agent.json", "application/json", AWP)
     }));
-    let desk = Desk::with(hosts).await;
-    let names: Vec<String> = desk.web.hosts().into_iter().map(|(name, _)| name).collect();
-    desk.file("seeds", &names.join("\n"));
+    let fixture = Fixture::with(hosts).await;
+    let names: Vec<String> = fixture.web.hosts().into_iter().map(|(name, _)| name).collect();
+    fixture.file("seeds", &names.join("\n"));
     let (places, rate) = (open.to_string(), (open / 10).max(20).to_string());
     let limits = ["--concurrency", &places, "--rate", &rate];
-    let child = desk
+    let child = fixture
         .command(&["--seeds", "seeds", "--delay", "0s", "--format", "json", "-q"])
         .args(limits)
         .stdout(Stdio::piped())
@@ -71,7 +71,7 @@ async fn octet_by_octet_from_everywhere() {
     let mut peaks: BTreeMap<usize, u64> = BTreeMap::new();
     let ended = loop {
         if let Some(now) = resident_kib(pid) {
-            let peak = peaks.entry(desk.web.log().hit_count()).or_default();
+            let peak = peaks.entry(fixture.web.log().hit_count()).or_default();
             *peak = now.max(*peak);
         }
         tokio::select! {
@@ -87,7 +87,7 @@ async fn octet_by_octet_from_everywhere() {
         "{summary}"
     );
     assert_eq!(summary["manifests"]["awp"], good, "{summary}");
-    let hits = desk.web.log().hits();
+    let hits = fixture.web.log().hits();
     let longest = hits.iter().map(|hit| Duration::from_micros(hit.ended_us - hit.started_us)).max().unwrap();
     assert!(longest <= REQUEST_MAX, "a request took {longest:?}");
     let most_at_once = most_at_once(hits.iter().filter(|hit| hit.path != "/robots.txt"));

@@ -12,8 +12,8 @@ mod kills;
 mod names;
 mod slow;
 
-#[path = "../support/desk.rs"]
-mod desk;
+#[path = "../support/fixture.rs"]
+mod fixture;
 #[path = "../support/full.rs"]
 mod full;
 #[path = "../support/mod.rs"]

@@ -56,7 +56,7 @@ impl Crawl {
             concurrency: 16,
             revisit_older_than: None,
             worker: WorkerId::new("test"),
-            sole_on: None,
+            locked_database: None,
             schedules: Schedules::default(),
             retention: Retention::default(),
             events: None,

@@ -1,7 +1,7 @@
-//! One document of a site, asked for as a visit asks: robots.txt first, in its turn, capped, from an address that is allowed.
+//! Fetches one document of a site under the rules of visits: robots.txt, permits, caps, allowed addresses.
 //!
-//! Nothing else of the site is asked but the parts that complete the document. The store only carries the visit: pass one
-//! that is thrown away, unless the site shall be known from then on.
+//! Only the parts that complete the document are requested besides it. Pass a store
+//! that is thrown away, unless the site should be known from then on.
 
 use chrono::{DateTime, Utc};
 use manifest::ManifestUrl;
@@ -19,42 +19,42 @@ use crate::reading::Reader;
 use crate::visit::{Outcome, Scope, Stop, Tools, visit};
 use crate::{CrawlError, clock};
 
-/// What looking at one document came to.
+/// The result of fetching one document.
 #[derive(Debug)]
-pub enum Look {
-    /// The visit ended; what was asked for, the document first.
+pub enum Inspection {
+    /// The visit ended; its fetches, the document first.
     Ended { end: VisitEnd, fetches: Vec<FetchRecord> },
-    /// The site asks for a longer wait than the configuration allows.
+    /// The site requires a longer wait than the configuration allows.
     Waits { until: DateTime<Utc>, reason: String },
-    /// Somebody else visits the site with the same store.
+    /// Another worker visits the site with the same store.
     Taken,
 }
 
-/// Asks for one document.
-pub async fn look(config: &CrawlConfig, store: &Store, url: &ManifestUrl) -> Result<Look, CrawlError> {
+/// Fetches one document.
+pub async fn inspect(config: &CrawlConfig, store: &Store, url: &ManifestUrl) -> Result<Inspection, CrawlError> {
     let egress = Egress::new(config.egress.clone())?;
     let tracker = TaskTracker::new();
     let pace = Pace::start(store.clone(), config.delay, config.rate, groups::life(config.lease), &tracker);
     let (events, text_records) = (Events::default(), TextRecords::Ignored);
     let priors = PathPriors::default();
-    // a request made by hand, on the store of whoever asks: as one that has it alone
-    let groups = Groups::sole();
+    // a manual request, with the store of the caller alone
+    let groups = Groups::unshared();
     let reader = Reader::start(store.clone(), config.reader.clone(), &tracker);
     let tools = Tools { egress, store: store.clone(), pace, groups, events, text_records, priors, reader };
-    let looked = look_with(&tools, config, url).await;
+    let inspected = inspect_with(&tools, config, url).await;
     drop(tools);
     tracker.close();
     tracker.wait().await;
-    looked
+    inspected
 }
 
-async fn look_with(tools: &Tools, config: &CrawlConfig, url: &ManifestUrl) -> Result<Look, CrawlError> {
+async fn inspect_with(tools: &Tools, config: &CrawlConfig, url: &ManifestUrl) -> Result<Inspection, CrawlError> {
     let (host, origin) = (url.host(), SeedOrigin::Submitted);
     let site = host.site();
     let seed = Seed { host, url: Some(url.clone()), rank: None, origin, revisit_now: true };
     tools.store.seeds_add(&[seed], clock::now()).await?;
     let park_wait = config.mode.park_wait();
-    let patience_ends_at = clock::now() + park_wait;
+    let wait_ends_at = clock::now() + park_wait;
     loop {
         let now = clock::now();
         let request = LeaseRequest {
@@ -63,18 +63,18 @@ async fn look_with(tools: &Tools, config: &CrawlConfig, url: &ManifestUrl) -> Re
             duration: config.lease,
             due_before: now,
             only: Some(vec![site.clone()]),
-            groups: tools.groups.to_lease(),
+            groups: tools.groups.leasable(),
         };
         let Some(leased) = tools.store.sites_lease(&request, now).await?.pop() else {
-            return Ok(Look::Taken);
+            return Ok(Inspection::Taken);
         };
         let token = leased.token.clone();
         let scope = Scope::Document(url.clone());
         match visit(tools, Box::new(leased), scope, &Stop::default()).await?.outcome {
-            Outcome::Ended(record) => return Ok(Look::Ended { end: record.end, fetches: record.fetches }),
-            Outcome::Dropped | Outcome::HandedOver(_) => return Ok(Look::Taken),
-            Outcome::Parked(parked) if parked.resume_at > patience_ends_at => {
-                return Ok(Look::Waits { until: parked.resume_at, reason: parked.reason });
+            Outcome::Ended(record) => return Ok(Inspection::Ended { end: record.end, fetches: record.fetches }),
+            Outcome::Dropped | Outcome::HandedOver(_) => return Ok(Inspection::Taken),
+            Outcome::Parked(parked) if parked.resume_at > wait_ends_at => {
+                return Ok(Inspection::Waits { until: parked.resume_at, reason: parked.reason });
             }
             Outcome::Parked(parked) => {
                 tools.store.visit_park(&token, &parked, clock::now()).await?;
