@@ -10,12 +10,8 @@ use store::{FetchRecord, LeaseRequest, Seed, SeedOrigin, Store};
 use tokio_util::task::TaskTracker;
 
 use crate::config::{CrawlConfig, TextRecords};
-use crate::egress::Egress;
 use crate::events::Events;
-use crate::groups::{self, Groups};
-use crate::pace::Pace;
-use crate::priors::PathPriors;
-use crate::reading::Reader;
+use crate::groups::Groups;
 use crate::visit::{Outcome, Scope, Stop, Tools, visit};
 use crate::{CrawlError, clock};
 
@@ -31,16 +27,16 @@ pub enum Inspection {
 }
 
 /// Fetches one document.
-pub async fn inspect(config: &CrawlConfig, store: &Store, url: &ManifestUrl) -> Result<Inspection, CrawlError> {
-    let egress = Egress::new(config.egress.clone())?;
+pub async fn inspect(
+    config: &CrawlConfig,
+    store: &Store,
+    url: &ManifestUrl,
+) -> Result<Inspection, CrawlError> {
     let tracker = TaskTracker::new();
-    let pace = Pace::start(store.clone(), config.delay, config.rate, groups::life(config.lease), &tracker);
-    let (events, text_records) = (Events::default(), TextRecords::Ignored);
-    let priors = PathPriors::default();
     // a manual request, with the store of the caller alone
-    let groups = Groups::unshared();
-    let reader = Reader::start(store.clone(), config.reader.clone(), &tracker);
-    let tools = Tools { egress, store: store.clone(), pace, groups, events, text_records, priors, reader };
+    let own = (Groups::unshared(), Events::default());
+    let tools = Tools::start(config, store, own, &tracker).await?;
+    let tools = Tools { text_records: TextRecords::Ignored, ..tools };
     let inspected = inspect_with(&tools, config, url).await;
     drop(tools);
     tracker.close();
@@ -48,7 +44,11 @@ pub async fn inspect(config: &CrawlConfig, store: &Store, url: &ManifestUrl) -> 
     inspected
 }
 
-async fn inspect_with(tools: &Tools, config: &CrawlConfig, url: &ManifestUrl) -> Result<Inspection, CrawlError> {
+async fn inspect_with(
+    tools: &Tools,
+    config: &CrawlConfig,
+    url: &ManifestUrl,
+) -> Result<Inspection, CrawlError> {
     let (host, origin) = (url.host(), SeedOrigin::Submitted);
     let site = host.site();
     let seed = Seed { host, url: Some(url.clone()), rank: None, origin, revisit_now: true };
@@ -71,7 +71,9 @@ async fn inspect_with(tools: &Tools, config: &CrawlConfig, url: &ManifestUrl) ->
         let token = leased.token.clone();
         let scope = Scope::Document(url.clone());
         match visit(tools, Box::new(leased), scope, &Stop::default()).await?.outcome {
-            Outcome::Ended(record) => return Ok(Inspection::Ended { end: record.end, fetches: record.fetches }),
+            Outcome::Ended(record) => {
+                return Ok(Inspection::Ended { end: record.end, fetches: record.fetches });
+            }
             Outcome::Dropped | Outcome::HandedOver(_) => return Ok(Inspection::Taken),
             Outcome::Parked(parked) if parked.resume_at > wait_ends_at => {
                 return Ok(Inspection::Waits { until: parked.resume_at, reason: parked.reason });

@@ -8,20 +8,15 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::{CrawlConfig, Mode};
 use crate::daemon::DaemonContext;
-use crate::egress::Egress;
+use crate::database_lock::DatabaseLock;
 use crate::error::CrawlError;
 use crate::events::{Event, Events};
-use crate::fleet::{Cancel, Fleet, HandOverWriter, Progress, VisitWriter};
-use crate::batcher::Batcher;
+use crate::fleet::{Cancel, Fleet, Progress};
 use crate::groups::Groups;
-use crate::pace::Pace;
-use crate::priors::PathPriors;
-use crate::reading::Reader;
 use crate::seeding::seed;
-use crate::database_lock::DatabaseLock;
 use crate::summary::Summary;
 use crate::visit::Tools;
-use crate::{clock, daemon, groups};
+use crate::{clock, daemon};
 
 /// Times of a schedule that are shown at the start.
 const TIMES_SHOWN: usize = 3;
@@ -34,17 +29,11 @@ pub async fn run(
     progress: impl Fn(Progress<'_>),
 ) -> Result<Summary, CrawlError> {
     let started = Instant::now();
-    let egress = Egress::new(config.egress.clone())?;
     let _lock = lock_database(&config, &store).await?;
     let events = open_events(&config)?;
-    let priors = PathPriors::default();
-    priors.re_estimate(&store).await?;
     let tracker = TaskTracker::new();
-    let pace = Pace::start(store.clone(), config.delay, config.rate, groups::life(config.lease), &tracker);
     let groups = groups_of(&config, &store, Share::Full);
-    let (events_of_visits, text_records) = (events.clone(), config.text_records);
-    let reader = Reader::start(store.clone(), config.reader.clone(), &tracker);
-    let tools = Tools { egress, store, pace, groups, events: events_of_visits, text_records, priors, reader };
+    let tools = Tools::start(&config, &store, (groups, events.clone()), &tracker).await?;
     let mut summary =
         Summary { seeds: seed(&config, &tools, &cancel.soft, &progress).await?, ..Summary::default() };
     begin(&config, &tools, &summary).await?;
@@ -57,18 +46,7 @@ pub async fn run(
             progress(Progress::Scheduled { task, next: &next });
         }
     }
-    let mut fleet = Fleet {
-        writer: VisitWriter::start(tools.store.clone(), &tracker),
-        hand_overs: Batcher::start(&HandOverWriter(tools.store.clone()), &tracker),
-        tools,
-        worker: config.worker,
-        concurrency: config.concurrency,
-        lease: config.lease,
-        cancel,
-        summary,
-        progress: &progress,
-        only: None,
-    };
+    let mut fleet = Fleet { summary, ..Fleet::new(&config, tools, cancel, &progress, &tracker) };
     let ran = fleet.run(config.mode).await;
     summary = fleet.summary;
     if matches!(config.mode, Mode::Once { .. }) && ran.is_ok() && !summary.interrupted {
@@ -124,7 +102,7 @@ fn open_events(config: &CrawlConfig) -> Result<Events, CrawlError> {
     Events::append(path).map_err(|source| CrawlError::Events { path: path.clone(), source })
 }
 
-/// Visits one site now, whatever was planned; returns how the visit ended, if it did.
+/// Visits one site now, whatever is planned.
 pub async fn check(
     config: CrawlConfig,
     store: Store,
@@ -132,32 +110,17 @@ pub async fn check(
     seed: Seed,
 ) -> Result<Summary, CrawlError> {
     let started = Instant::now();
-    let egress = Egress::new(config.egress.clone())?;
     let site = seed.host.site();
     store.seeds_add(&[Seed { revisit_now: true, ..seed }], clock::now()).await?;
-    let tracker = TaskTracker::new();
-    let pace = Pace::start(store.clone(), config.delay, config.rate, groups::life(config.lease), &tracker);
     let groups = groups_of(&config, &store, Share::None);
     if let Some(SiteGroup { group, owner: None }) = store.site_group(&site).await? {
         groups.claim(&store, group).await?;
     }
-    let events = open_events(&config)?;
-    let priors = PathPriors::default();
-    priors.re_estimate(&store).await?;
-    let reader = Reader::start(store.clone(), config.reader.clone(), &tracker);
-    let text_records = config.text_records;
-    let mut fleet = Fleet {
-        writer: VisitWriter::start(store.clone(), &tracker),
-        hand_overs: Batcher::start(&HandOverWriter(store.clone()), &tracker),
-        tools: Tools { egress, store, pace, groups, events, text_records, priors, reader },
-        worker: config.worker,
-        concurrency: 1,
-        lease: config.lease,
-        cancel,
-        summary: Summary::default(),
-        progress: &|_: Progress<'_>| (),
-        only: Some(vec![site]),
-    };
+    let tracker = TaskTracker::new();
+    let tools = Tools::start(&config, &store, (groups, open_events(&config)?), &tracker).await?;
+    let progress = |_: Progress<'_>| ();
+    let fleet = Fleet::new(&config, tools, cancel, &progress, &tracker);
+    let mut fleet = Fleet { concurrency: 1, only: Some(vec![site]), ..fleet };
     let park_wait = config.mode.park_wait();
     let ran = fleet.run(Mode::Once { park_wait }).await;
     let mut summary = fleet.summary;

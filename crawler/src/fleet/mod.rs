@@ -3,8 +3,8 @@
 //! One loop owns everything; a visit is one task of a `JoinSet`. Leases are renewed meanwhile. Stopping is soft
 //! first: visits end after the request in flight and are parked; then hard: tasks are dropped and leases released.
 
-mod leases;
 mod hand_overs;
+mod leases;
 mod save;
 mod writer;
 
@@ -17,15 +17,16 @@ use manifest::SiteName;
 use store::{LeaseRequest, LeasedSite, StoreError, WorkerId};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
+use self::hand_overs::HandOverWriter;
 use self::leases::HeldLeases;
-pub(crate) use self::hand_overs::HandOverWriter;
 use self::save::{Done, visit_and_save};
-pub(crate) use self::writer::VisitWriter;
-use crate::clock;
-use crate::config::Mode;
-use crate::events::Event;
+use self::writer::VisitWriter;
 use crate::batcher::Batcher;
+use crate::clock;
+use crate::config::{CrawlConfig, Mode};
+use crate::events::Event;
 use crate::metrics;
 use crate::schedule::ScheduledTask;
 use crate::summary::{ParkedSite, Summary};
@@ -48,11 +49,11 @@ pub const STOP_MAX: Duration = Duration::from_secs(75);
 /// Parked visits of earlier runs that a pass takes over.
 const PARKED_LISTED_MAX: u32 = 10_000;
 
-/// How a crawl is stopped. Soft: visits end after the request that is under way, and are parked. Hard: everything is dropped,
-/// and leases are given back.
+/// How a crawl is stopped. Soft: visits end after the request in flight, and are parked. Hard: everything is dropped,
+/// and leases are released.
 pub use runtime::Shutdown as Cancel;
 
-/// News of a crawl.
+/// Progress of a crawl.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress<'a> {
     /// Seeds are being added.
@@ -73,7 +74,7 @@ pub enum Progress<'a> {
     Outage(&'a StoreError),
 }
 
-/// A number of visits, kept going.
+/// Runs concurrent visits.
 pub(crate) struct Fleet<'a, P> {
     pub(crate) tools: Tools,
     pub(crate) writer: VisitWriter,
@@ -89,7 +90,7 @@ pub(crate) struct Fleet<'a, P> {
     pub(crate) only: Option<Vec<SiteName>>,
 }
 
-/// Visits under way and visits that wait.
+/// Visits in progress and parked visits.
 struct Work {
     running: JoinSet<Done>,
     held: Arc<HeldLeases>,
@@ -103,7 +104,29 @@ struct Work {
     others_hold_sites: bool,
 }
 
-impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
+impl<'a, P: Fn(Progress<'_>)> Fleet<'a, P> {
+    /// Starts the tasks that save visits.
+    pub(crate) fn new(
+        config: &CrawlConfig,
+        tools: Tools,
+        cancel: Cancel,
+        progress: &'a P,
+        tracker: &TaskTracker,
+    ) -> Self {
+        Self {
+            writer: VisitWriter::start(tools.store.clone(), tracker),
+            hand_overs: Batcher::start(&HandOverWriter(tools.store.clone()), tracker),
+            tools,
+            worker: config.worker.clone(),
+            concurrency: config.concurrency,
+            lease: config.lease,
+            cancel,
+            summary: Summary::default(),
+            progress,
+            only: None,
+        }
+    }
+
     /// Works until nothing is due (once) or until it is stopped.
     pub(crate) async fn run(&mut self, mode: Mode) -> Result<(), StoreError> {
         let mut work = self.begin(mode).await?;
@@ -405,7 +428,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         work.running.shutdown().await;
         self.tools.groups.leave();
         if let Err(error) = self.tools.store.worker_forget(&self.worker).await {
-            tracing::warn!(%error, "leases end by themselves within three minutes");
+            tracing::warn!(%error, "the leases are left to expire");
         }
     }
 }

@@ -64,7 +64,21 @@ impl FollowUps {
         }
     }
 
-    /// Another site becomes a seed where its name may be one.
+    /// Adds the target of a reference in the document `from`.
+    fn add_reference(
+        &mut self,
+        (from, base): (&ManifestUrl, &ManifestUrl),
+        reference: &str,
+        discovery: Discovery,
+        media_type: Option<&str>,
+    ) {
+        let Some(url) = base.join(reference).ok().filter(|url| url != from) else { return };
+        let is_openapi = media_type.is_some_and(|media_type| media_type.contains("openapi"));
+        let body = if is_openapi { BodyKind::OpenApi } else { body_of_path(&url) };
+        self.add(from, Task::new(url, body, discovery));
+    }
+
+    /// Adds another site as a seed if its name is valid.
     fn add_seed(&mut self, url: ManifestUrl, from: &ManifestUrl) {
         let may_be_seed = is_kept(&url) && is_kept(from) && SiteScope::Public.check_url(&url).is_ok();
         if self.seeds.len() < SEEDS_MAX && may_be_seed {
@@ -93,17 +107,9 @@ pub(crate) fn of_page(url: &ManifestUrl, head: &Head, body: &[u8]) -> FollowUps 
     let mut follow_ups = of_headers(url, head);
     let page = web::read_head(body);
     let base = page.base.and_then(|base| url.join(&base).ok()).unwrap_or_else(|| url.clone());
-    for link in page.links {
-        if link.rels.iter().any(|rel| MANIFEST_RELS.contains(&rel.as_str())) {
-            add_reference(
-                &mut follow_ups,
-                url,
-                &base,
-                &link.href,
-                Discovery::HtmlLink,
-                link.media_type.as_deref(),
-            );
-        }
+    for link in page.links.iter().filter(|link| has_manifest_rel(&link.rels)) {
+        let media_type = link.media_type.as_deref();
+        follow_ups.add_reference((url, &base), &link.href, Discovery::HtmlLink, media_type);
     }
     follow_ups
 }
@@ -111,26 +117,23 @@ pub(crate) fn of_page(url: &ManifestUrl, head: &Head, body: &[u8]) -> FollowUps 
 /// The targets of the Link headers of an answer.
 pub(crate) fn of_headers(url: &ManifestUrl, head: &Head) -> FollowUps {
     let mut follow_ups = FollowUps::default();
-    for link in head.texts(&LINK).flat_map(web::link_header) {
-        if link.rels.iter().any(|rel| MANIFEST_RELS.contains(&rel.as_str())) {
-            add_reference(
-                &mut follow_ups,
-                url,
-                url,
-                &link.href,
-                Discovery::LinkHeader,
-                link.media_type.as_deref(),
-            );
-        }
+    let links = head.texts(&LINK).flat_map(web::link_header);
+    for link in links.filter(|link| has_manifest_rel(&link.rels)) {
+        let media_type = link.media_type.as_deref();
+        follow_ups.add_reference((url, url), &link.href, Discovery::LinkHeader, media_type);
     }
     follow_ups
+}
+
+fn has_manifest_rel(rels: &[String]) -> bool {
+    rels.iter().any(|rel| MANIFEST_RELS.contains(&rel.as_str()))
 }
 
 /// The targets of the Agentmap lines of robots.txt.
 pub(crate) fn of_robots(url: &ManifestUrl, file: &RobotsFile) -> FollowUps {
     let mut follow_ups = FollowUps::default();
     for reference in file.agentmaps() {
-        add_reference(&mut follow_ups, url, url, reference, Discovery::Agentmap, None);
+        follow_ups.add_reference((url, url), reference, Discovery::Agentmap, None);
     }
     follow_ups
 }
@@ -146,7 +149,7 @@ pub(crate) fn of_text_record(url: &ManifestUrl, text: &str) -> FollowUps {
     });
     for reference in references {
         let root = url.join("/").unwrap_or_else(|_| url.clone());
-        add_reference(&mut follow_ups, &root, &root, reference, Discovery::Dns, None);
+        follow_ups.add_reference((&root, &root), reference, Discovery::Dns, None);
     }
     follow_ups
 }
@@ -180,23 +183,6 @@ pub(crate) fn of_manifest(manifest: &Manifest) -> FollowUps {
         follow_ups.add(&manifest.url, Task { role, ..Task::new(url, body, discovery) });
     }
     follow_ups
-}
-
-fn add_reference(
-    follow_ups: &mut FollowUps,
-    from: &ManifestUrl,
-    base: &ManifestUrl,
-    reference: &str,
-    discovery: Discovery,
-    media_type: Option<&str>,
-) {
-    let Ok(url) = base.join(reference) else { return };
-    if url == *from {
-        return;
-    }
-    let is_openapi = media_type.is_some_and(|media_type| media_type.contains("openapi"));
-    let body = if is_openapi { BodyKind::OpenApi } else { body_of_path(&url) };
-    follow_ups.add(from, Task::new(url, body, discovery));
 }
 
 #[cfg(test)]
