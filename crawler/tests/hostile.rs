@@ -1,6 +1,6 @@
 //! Sites that misbehave: each is classified, costs little, and never makes the crawler impolite.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
 mod support;
 
@@ -180,7 +180,7 @@ async fn parks_a_visit_for_a_long_crawl_delay_and_resumes_in_the_next_run() {
     assert_eq!(summary.parked.len(), 1, "{summary:?}");
     let wait = summary.parked[0].resume_at - now();
     assert!((25..=31).contains(&wait.num_seconds()), "{wait}");
-    // nothing is asked before its time, however often the crawler is started
+    // no request is sent before its time, however often the crawler is started
     let summary = crawl.pass().await;
     assert_eq!((summary.parked.len(), crawl.web.log().hit_count()), (1, 1));
 }
@@ -206,7 +206,7 @@ async fn resumes_a_stopped_crawl_at_the_next_path() {
     let asked = paths.len();
     paths.sort();
     paths.dedup();
-    assert_eq!((asked, paths.len()), (20, 20), "no path is asked twice");
+    assert_eq!((asked, paths.len()), (20, 20), "no path is requested twice");
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
-//! Manifests that another document completes: read together, asked for separately, whichever of the two changed.
+//! Manifests that another document completes: read together, requested separately, whichever of the two changed.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
@@ -102,7 +102,7 @@ async fn keeps_capabilities_while_a_part_fails() {
     assert_eq!(operations(&crawl).await, ["buy_ticket"]);
 }
 
-/// The same museum, whose robots.txt names the part before anybody else does.
+/// The same museum, whose robots.txt names the part first.
 async fn museum_with_a_shared_part() -> Crawl {
     let robots = format!("User-agent: *\nAllow: /\nAgentmap: https://museum.example{PART}\n");
     let host = Host::new("museum.example")

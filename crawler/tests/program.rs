@@ -1,6 +1,6 @@
 //! The program as its operator meets it: exit codes, sentences, the summary, and going on after being killed.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
@@ -41,7 +41,7 @@ async fn prints_one_json_object_per_pass() {
         "requests today: 20 of 40 at the most",
         "Next visit:",
         "etag:",
-        "decision: kept, and asked for with its validators at the next visit",
+        "decision: kept, and requested with its validators at the next visit",
         "decision: nothing is kept; what was known here is removed at the second such visit in a row",
         "time: names",
     ] {
@@ -62,7 +62,7 @@ async fn prints_one_json_object_per_pass() {
     assert_eq!(fixture.web.log().hit_count(), 0);
 }
 
-/// A site's story over three visits: found, unchanged, gone and forbidden; robots.txt with a delay and a slip of the pen.
+/// The timeline of a site over three visits: found, unchanged, gone and forbidden; robots.txt with a delay and a typing error.
 #[tokio::test]
 async fn explain_shows_the_timeline_of_a_site() {
     let agent = testweb::Answer::json(AWP).header("cache-control", "max-age=3600");
@@ -78,8 +78,8 @@ async fn explain_shows_the_timeline_of_a_site() {
         "line 3: misspelt (/private)",
         "2 rules concern agentdex",
         "cache-control: max-age=3600",
-        "decision: kept, and not asked for again before ",
-        "decision: not asked for, since its copy is fresh",
+        "decision: kept, and not requested again before ",
+        "decision: not requested, since its copy is fresh",
         "fresh until ",
         "robots.txt: allowed by line 4: Allow: /",
     ] {
@@ -250,7 +250,7 @@ async fn drains_on_a_signal_and_resumes_in_the_next_run() {
     assert_eq!((&summary["interrupted"], output.status.code()), (&true.into(), Some(0)));
     let summary = fixture.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
     assert_eq!((&summary["sites_visited"], &summary["manifests"]["awp"]), (&1.into(), &1.into()));
-    assert_eq!(fixture.web.log().hits_on("shop.example").len(), 20, "no path is asked twice");
+    assert_eq!(fixture.web.log().hits_on("shop.example").len(), 20, "no path is requested twice");
 }
 
 #[tokio::test]
@@ -411,7 +411,7 @@ async fn reads_seeds_from_lists_and_registries_on_the_web() {
     assert!(text(&output.stderr).contains("404"), "{}", text(&output.stderr));
 }
 
-/// Every request is signed, and somebody else's cryptography agrees: the base is put together here from what the server
+/// Every request is signed, and OpenSSL verifies it: the base is put together here from what the server
 /// received (RFC 9421 §2.5) and verified by openssl.
 #[tokio::test]
 async fn signed_requests_are_verified_by_openssl() {

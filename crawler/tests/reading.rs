@@ -1,6 +1,6 @@
 //! A document whose reader ended in the middle is read once more in a process of its own, and skipped when that fails too.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
@@ -57,7 +57,7 @@ async fn quarantines_a_document_that_crashes_two_readers_until_it_changes() {
     assert_eq!(fetch.outcome, FetchOutcome::Quarantined);
     let reason = fetch.reason.unwrap();
     assert!(reason.contains("quarantined on") && reason.contains("second reader"), "{reason}");
-    // a reader that would succeed is not asked again
+    // a reader that would succeed is not run again
     crawl.config.reader.as_mut().unwrap().path = PathBuf::from(env!("CARGO_BIN_EXE_crawler"));
     crawl.pass_again().await;
     let again = crawl.fetch(SHOP, PATH).await;

@@ -1,6 +1,6 @@
-//! Politeness towards hosts that did not ask to be led to: the rules of the host that is asked hold, whoever leads there.
+//! Politeness towards hosts that other sites link to: the rules of the requested host apply, whichever site leads there.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
 mod support;
 
@@ -136,10 +136,10 @@ async fn applies_retry_after_and_crawl_delay_of_a_host_whichever_site_leads_ther
         crawl.pass().await;
         let refused = refused_list(&mut crawl, &format!("https://{VICTIM}{LIST}")).await;
         assert!(
-            refused.contains("not to be asked before") || refused.contains("does not allow it"),
+            refused.contains("may not be requested before") || refused.contains("does not allow it"),
             "{refused}"
         );
-        assert_eq!(crawl.paths(VICTIM), ["/robots.txt"], "within its pause");
+        assert_eq!(crawl.paths(VICTIM), ["/robots.txt"], "within its delay");
     }
 }
 
@@ -159,7 +159,7 @@ async fn sessions_reject_hosts_of_other_sites() {
     assert_ne!(session.resolve(&own).await.map_err(|failure| failure.cause).err(), Some(Cause::OtherSite));
 }
 
-/// A robots.txt on another host of the site is asked for by the clock and the Crawl-delay of that host.
+/// A robots.txt on another host of the site is requested by the clock and the Crawl-delay of that host.
 #[tokio::test]
 async fn redirected_robots_uses_the_clock_of_its_host() {
     let www = Host::new("www.shop.example").robots("User-agent: *\nCrawl-delay: 30\n");
@@ -339,7 +339,7 @@ async fn requests_urls_that_another_site_names_once() {
         let all = named.len();
         named.sort();
         named.dedup();
-        assert_eq!(named.len(), all, "{case}: each is asked for once");
+        assert_eq!(named.len(), all, "{case}: each is requested once");
         let story = crawl.story(VICTIM).await;
         assert!(story.visits.iter().all(|visit| visit.end == VisitEnd::Completed), "{case}: {story:?}");
         assert_eq!((story.summary.manifests, story.state.failures_in_row), (1, 0), "{case}");
@@ -385,11 +385,11 @@ async fn does_not_send_validators_of_robots_to_redirect_targets() {
         crawl.pass_again().await;
         let sent = |host: &str| {
             let hits = crawl.hits(host);
-            let robots = hits.iter().find(|hit| hit.path == "/robots.txt").expect("robots.txt is asked for");
+            let robots = hits.iter().find(|hit| hit.path == "/robots.txt").expect("a request for robots.txt");
             robots.asked.if_none_match.clone()
         };
         assert_eq!(sent("shop.example").as_deref(), sent_to_apex);
-        assert_eq!(sent(WWW), None, "asked on behalf of another host");
+        assert_eq!(sent(WWW), None, "requested on behalf of another host");
         assert_eq!(crawl.story("shop.example").await.visits[0].end, end);
     }
 }
@@ -419,8 +419,8 @@ async fn does_not_read_lists_that_robots_forbids_or_that_must_wait() {
         (Answer::text("User-agent: *\nDisallow: /top"), 1, "disallowed by line 2"),
         (Answer::status(500), 1, "could not be read"),
         (Answer::redirect(302, "https://shop.example/robots.txt"), 1, "redirects_to_other_site"),
-        (Answer::text("User-agent: *\nCrawl-delay: 30"), 1, "not to be asked before"),
-        (Answer::retry_after(404, "3600"), 1, "not to be asked before"),
+        (Answer::text("User-agent: *\nCrawl-delay: 30"), 1, "may not be requested before"),
+        (Answer::retry_after(404, "3600"), 1, "may not be requested before"),
     ] {
         let mut crawl = list_crawl(vec![list_host(robots)]).await;
         for _ in 0..2 {
@@ -456,7 +456,7 @@ async fn keeps_retry_after_of_a_seed_list() {
     let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
     assert!(refused.contains("429"), "{refused}");
     let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
-    assert!(refused.contains("not to be asked before") && refused.contains("Retry-After"), "{refused}");
+    assert!(refused.contains("may not be requested before") && refused.contains("Retry-After"), "{refused}");
     assert_eq!(crawl.paths("lists.example"), ["/robots.txt", LIST]);
     let story = crawl.story("lists.example").await;
     assert_eq!((story.visits.len(), story.summary.next_visit_at), (0, None), "it is no site to visit");
@@ -487,7 +487,7 @@ async fn a_list_is_within_the_budget_of_its_host() {
     assert_eq!(crawl.web.log().hit_count(), 0);
 }
 
-/// A registry is asked page after page within the gap, and what was read before a pause is used.
+/// A registry is searched page by page with the gap, and pages that were read before a delay are used.
 #[tokio::test]
 async fn searches_a_registry_under_its_rules_and_keeps_pages_read_before_a_delay() {
     let page = r#"{"results":[{"identifier":"urn:air:shop.example:agents:one"}],"pageToken":"next"}"#;
@@ -504,7 +504,7 @@ async fn searches_a_registry_under_its_rules_and_keeps_pages_read_before_a_delay
     let mut crawl = list_crawl(vec![forbidding.route("/search", Answer::json(page).taking_posts())]).await;
     crawl.config.seeds = vec![SeedSource::Registry(ManifestUrl::parse("https://registry.example/").unwrap())];
     let run = crawler::run(crawl.config.clone(), crawl.store.clone(), crawler::Cancel::default(), |_| ());
-    let refused = run.await.expect_err("a registry that is not asked").to_string();
+    let refused = run.await.expect_err("a registry that is not searched").to_string();
     assert!(refused.contains("does not allow it"), "{refused}");
     assert_eq!(crawl.paths("registry.example"), ["/robots.txt"]);
 }

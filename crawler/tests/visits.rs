@@ -1,6 +1,6 @@
-//! Visits to sites that behave: what is asked, what is kept, and what is asked the next time.
+//! Visits to well-behaved sites: requests, stored documents, and the requests of the next visit.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! The table of address groups: what moves when, and what never moves while it is used.
+//! The table of address groups: when groups move, and that none moves while it is used.
 
 use std::time::Duration;
 
@@ -36,12 +36,15 @@ fn releases_a_group_after_its_request_and_the_gap_of_its_address() {
     let mut table = owner_of_all();
     let epoch = table.ownership(group).unwrap();
     assert_eq!(table.enter(group, epoch), Some(MemberId(1)));
-    assert!(!table.plan(&both, Instant::now()).unwrap().given_up.contains(&group), "a request is under way");
-    assert_eq!(table.ownership(group), None, "nothing new begins");
+    assert!(!table.plan(&both, Instant::now()).unwrap().given_up.contains(&group), "a request is in flight");
+    assert_eq!(table.ownership(group), None, "no new request begins");
     assert_eq!(table.enter(group, epoch), None);
     let ended = Instant::now();
     table.exit(group, ended);
-    assert!(!table.plan(&both, ended).unwrap().given_up.contains(&group), "its address rests");
+    assert!(
+        !table.plan(&both, ended).unwrap().given_up.contains(&group),
+        "the gap of its address has not passed"
+    );
     let plan = table.plan(&both, ended + Duration::from_millis(500)).unwrap();
     assert_eq!(plan, Plan { given_up: moving, wanted: Vec::new() });
     let kept: Vec<u16> = owned(&table).into_iter().filter(|group| !plan.given_up.contains(group)).collect();
@@ -55,14 +58,14 @@ fn a_group_that_comes_back_has_a_new_ownership() {
     let (alone, both) = ([member(1)], [member(1), member(2)]);
     let moving = table.plan(&both, Instant::now()).unwrap().given_up;
     let epoch = table.ownership(0).or(table.groups[0].since).unwrap();
-    // the answer of the store is lost: whether the groups are still ours is not known, so none of them is used
+    // the answer of the store is lost, so the owner of the groups is unknown and none of them is used
     let again = table.plan(&alone, Instant::now());
     assert!(moving.iter().all(|group| table.ownership(*group).is_none()));
     assert!(again.is_some(), "the store is asked what is owned");
     let all: Vec<u16> = (0..ADDRESS_GROUPS).collect();
     assert_eq!(table.set_owned(&all), moving.len());
     assert!(moving.iter().all(|group| table.ownership(*group).is_some_and(|since| since != epoch)));
-    assert_eq!(table.enter(moving[0], epoch), None, "a visit that knew it before asks anew");
+    assert_eq!(table.enter(moving[0], epoch), None, "the old ownership has ended");
     assert!(table.is_settled());
 }
 
@@ -76,7 +79,7 @@ fn a_worker_declared_dead_owns_nothing() {
     table.join(MemberId(5));
     let plan = table.plan(&[member(5)], Instant::now()).unwrap();
     table.set_owned(&plan.wanted[..10]);
-    assert_eq!((owned(&table).len(), table.is_settled()), (10, false), "the others hold the rest still");
+    assert_eq!((owned(&table).len(), table.is_settled()), (10, false), "other workers still own the rest");
 }
 
 #[test]

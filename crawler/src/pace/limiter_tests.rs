@@ -155,7 +155,7 @@ async fn a_cancelled_visit_leaves_the_queue() {
         panic!("the address is free")
     };
     let impatient = tokio::time::timeout(Duration::from_millis(50), limiter.acquire(&keys, decide)).await;
-    assert!(impatient.is_err(), "the first request is still under way");
+    assert!(impatient.is_err(), "the first request is in flight");
     limiter.finish(&keys, clock::now(), Some(fine(50)));
     drop(first);
     assert!(matches!(limiter.acquire(&keys, decide).await, SlotAnswer::Granted(_)));

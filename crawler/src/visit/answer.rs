@@ -107,7 +107,7 @@ impl Visit<'_> {
             }
         };
         let page = match (judged.outcome, task.role) {
-            (FetchOutcome::Html, Role::Page) => self.leads_of_page(task, &reply).await.map(Box::new),
+            (FetchOutcome::Html, Role::Page) => self.follow_ups_of_page(task, &reply).await.map(Box::new),
             _ => None,
         };
         let is_kept = judged.outcome == FetchOutcome::Found;
@@ -193,7 +193,7 @@ impl Visit<'_> {
     }
 
     /// The links of a page; none if they could not be read in time.
-    async fn leads_of_page(&self, task: &Task, reply: &Reply) -> Option<FollowUps> {
+    async fn follow_ups_of_page(&self, task: &Task, reply: &Reply) -> Option<FollowUps> {
         let (url, head) = (task.current().clone(), reply.head.clone());
         let bytes = reply.body.as_ref().map(|body| body.bytes.clone()).unwrap_or_default();
         self.tools.reader.run(move || links::of_page(&url, &head, &bytes)).await.ok()

@@ -203,7 +203,7 @@ async fn redirects_obey_robots_of_their_target() {
         assert_eq!(crawl.paths(&format!("robots{index}.example")), ["/robots.txt"], "{target}");
     }
     let knock = tokio::time::timeout(Duration::ZERO, private.accept()).await;
-    assert!(knock.is_err(), "somebody connected to the private listener");
+    assert!(knock.is_err(), "the private listener has a connection");
     assert!(crawl.hits("shop.example").is_empty());
 }
 
@@ -248,7 +248,7 @@ async fn broken_handshakes_are_tried_once() {
     }
 }
 
-/// Table 5.1: what robots.txt may answer, and whether anything else is asked then.
+/// Answers to robots.txt, and whether anything else is requested after them.
 #[tokio::test]
 async fn robots_answers_by_the_table() {
     let rules = |text: &str| Answer::text(text.to_owned());

@@ -1,4 +1,4 @@
-//! The system's clock is set while a crawl goes on: delays are kept all the same.
+//! Steps of the system clock during a crawl: delays are kept.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -15,7 +15,7 @@ const LIBRARIES: [&str; 3] = [
     "/usr/lib/faketime/libfaketime.so.1",
 ];
 
-/// Pass mark: no gap is shorter than the delay, and the crawl goes on as if nothing had happened.
+/// Pass criterion: no gap is shorter than the delay, and the crawl continues.
 #[tokio::test]
 async fn clock_steps_do_not_change_delays() {
     let Some(library) = LIBRARIES.iter().find(|path| Path::new(path).exists()) else {

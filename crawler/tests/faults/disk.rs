@@ -38,7 +38,7 @@ async fn may_mount() -> bool {
     command.stderr(Stdio::null()).status().await.is_ok_and(|status| status.success())
 }
 
-/// Pass marks: no request without its clock on the disk, and the crawl goes on by itself.
+/// Pass criteria: no request without its clock on the disk, and the crawl continues by itself.
 #[tokio::test]
 async fn waits_while_the_disk_is_full() {
     if !may_mount().await {

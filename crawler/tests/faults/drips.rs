@@ -19,7 +19,7 @@ const TIMES: usize = 2;
 const REQUEST_MAX: Duration = Duration::from_secs(20);
 /// What an open visit may cost, as the plan for large crawls counts.
 const OPEN_VISIT_KIB_MAX: u64 = 150;
-/// What a crawler takes that has opened its database and visits nobody.
+/// Memory of an idle crawler with an open database.
 const LOADED_KIB_MAX: u64 = 40 * 1024;
 /// What memory may differ by between two halves of the same crawl: the allocator's slack, and what is being saved.
 const GROWTH_PERCENT_MAX: u64 = 10;
@@ -98,7 +98,7 @@ async fn stops_servers_that_send_one_byte_per_second() {
     assert!(most_at_once * 4 >= open, "only {most_at_once} requests were ever under way at once");
 }
 
-/// The most requests that were under way together.
+/// The most requests in flight at once.
 fn most_at_once<'a>(hits: impl Iterator<Item = &'a testweb::Hit>) -> usize {
     let mut steps: Vec<(u64, i64)> = hits.flat_map(|hit| [(hit.started_us, 1), (hit.ended_us, -1)]).collect();
     steps.sort_unstable();

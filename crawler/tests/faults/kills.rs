@@ -25,7 +25,7 @@ fn start(fixture: &Fixture) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Pass marks: no site is lost, no gap is broken, and a killed visit repeats at most the request that was under way.
+/// Pass criteria: no site is lost, no gap is broken, and a killed visit repeats at most the request in flight.
 #[tokio::test]
 async fn repeated_kills_lose_no_site_and_repeat_one_request_at_most() {
     let kills = wanted("AGENTDEX_TEST_KILLS", KILLS_DEFAULT);
@@ -85,7 +85,7 @@ fn counted<'a>(hits: &[&'a Hit]) -> BTreeMap<&'a str, usize> {
     })
 }
 
-/// Pass mark: silence for the full time, whoever is killed.
+/// Pass criterion: no request for the full time, across a kill.
 #[tokio::test]
 async fn keeps_retry_after_across_a_kill() {
     let busy = Host::new("busy.example")
@@ -100,12 +100,12 @@ async fn keeps_retry_after_across_a_kill() {
     let mut child = start(&fixture);
     let log = fixture.web.log();
     log.wait_until(|log| log.hits_on("busy.example").len() >= 2).await;
-    // three requests of another site later the pause is certainly written
+    // after three requests of another site, the delay is written
     let others = log.hit_count();
     log.wait_until(|log| log.hit_count() >= others + 24).await;
     child.kill().await.unwrap();
     let ended =
         fixture.run(&["--seeds", "seeds", "--delay", "80ms", "--lease", "1s", "--revisit", "0s"]).await;
     assert!(ended.status.success(), "{}", text(&ended.stderr));
-    assert_eq!(log.hits_on("busy.example").len(), 2, "the pause was not kept");
+    assert_eq!(log.hits_on("busy.example").len(), 2, "the delay was not kept");
 }

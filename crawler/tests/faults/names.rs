@@ -195,7 +195,7 @@ async fn web_on_443(address: Ipv4Addr, host: Host) -> Option<Web> {
     web.start().await.ok()
 }
 
-/// Pass mark: one resolution a visit, and the address that it turns into later is refused in the connector.
+/// Pass criterion: one resolution per visit, and the connector refuses the address of a later one.
 #[tokio::test]
 async fn ignores_a_name_that_resolves_differently_during_a_visit() {
     let (public, private) = (Ipv4Addr::new(127, 53, 0, 1), Ipv4Addr::new(127, 66, 0, 1));

@@ -1,4 +1,4 @@
-//! Servers that take their time: each is given up within its limit, and the place it held is free again.
+//! Slow servers: each request ends within its limit, and its slot is free again.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is typed that cannot be meant, and what comes of a pass that reached nobody.
+//! Wrong arguments, and a pass that reaches no site.
 
 use super::fixture::{Fixture, text};
 
