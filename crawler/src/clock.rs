@@ -1,8 +1,8 @@
-//! The one place where the crawler reads the clock; everything below takes `now` as an argument.
+//! The only module that reads the clock; decisions take `now` as an argument.
 //!
-//! The system's clock is read once and then counted on by the monotonic one, so that a step of the system's clock (NTP, a
-//! person, daylight saving done wrong) neither shortens a delay nor stretches it. Steps are taken over by [`settle`], which
-//! is called only while nothing is under way.
+//! The system clock is read once and continued by the monotonic clock, so that a step of the system clock (NTP, a
+//! person, daylight saving done wrong) neither shortens nor lengthens a delay. [`resync`] takes steps over; it
+//! is called only while nothing is in progress.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,9 +10,9 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::Instant;
 
-/// What the system's clock said at a moment of the monotonic one.
+/// The time of the system clock at an instant of the monotonic one.
 static ANCHOR: Mutex<Option<(DateTime<Utc>, Instant)>> = Mutex::new(None);
-/// Smaller differences are drift, and not worth a line in the log.
+/// Smaller differences are drift, which is not logged.
 const STEP_MIN: TimeDelta = TimeDelta::seconds(2);
 
 /// The present.
@@ -22,13 +22,13 @@ pub(crate) fn now() -> DateTime<Utc> {
     counted_on(wall, since, Instant::now())
 }
 
-/// Takes over what the system's clock says now. Nothing may be waiting for a delay.
-pub(crate) fn settle() {
+/// Takes over the time of the system clock. Nothing may be waiting for a delay.
+pub(crate) fn resync() {
     let before = now();
     let after = system();
     *ANCHOR.lock().unwrap_or_else(PoisonError::into_inner) = Some((after, Instant::now()));
     if (after - before).abs() > STEP_MIN {
-        tracing::warn!(step_s = (after - before).num_seconds(), "the system's clock was set");
+        tracing::warn!(step_s = (after - before).num_seconds(), "the system clock was set");
     }
 }
 
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_is_counted_on_from_the_anchor_and_never_goes_back() {
+    fn time_is_monotonic_after_the_anchor() {
         let (wall, since) = (DateTime::<Utc>::UNIX_EPOCH + TimeDelta::days(20_000), Instant::now());
         let at = |seconds| counted_on(wall, since, since + Duration::from_secs(seconds));
         assert_eq!(at(90) - wall, TimeDelta::seconds(90));

@@ -1,4 +1,4 @@
-//! What a crawl is told: parsed and checked once, before the first request.
+//! The configuration of a crawl, parsed and checked once, before the first request.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use crate::egress::EgressSettings;
 use crate::reading::ReaderProgram;
 use crate::schedule::Schedules;
 
-/// Visits open at the same time unless told otherwise: with a gap of 3 s they make about 80 requests a second.
+/// Default number of concurrent visits: with a gap of 3 s they send about 80 requests per second.
 pub const CONCURRENCY_DEFAULT: usize = 256;
-/// Requests a second of one process unless told otherwise; more than 256 visits can reach.
+/// Default requests per second of one process; more than 256 visits can reach.
 pub const RATE_DEFAULT: NonZeroU32 = NonZeroU32::new(1_000).expect("not zero");
-/// How long a pass waits for parked visits unless told otherwise.
+/// Default wait of a pass for parked visits.
 pub const PARK_WAIT_DEFAULT: Duration = Duration::from_mins(1);
 
 /// A crawl.
@@ -34,41 +34,41 @@ pub struct CrawlConfig {
     /// Makes sites due that were visited longer ago than this.
     pub revisit_older_than: Option<Duration>,
     pub worker: WorkerId,
-    /// The embedded database that this crawl needs for itself alone; none where a fleet shares one.
-    pub sole_on: Option<PathBuf>,
+    /// The embedded database to lock; none where a fleet shares one.
+    pub locked_database: Option<PathBuf>,
     /// How long a site is leased for; renewed at a third of it, and free again after it when the process was killed.
     pub lease: Duration,
-    /// What a daemon does beside visiting.
+    /// Scheduled tasks of a daemon.
     pub schedules: Schedules,
     /// What housekeeping removes by age.
     pub retention: Retention,
-    /// Where each thing that happens is written, one JSON object a line.
+    /// The file that events are appended to, one JSON object per line.
     pub events: Option<PathBuf>,
-    /// Whether names are asked for TXT records that lead to manifests.
+    /// Whether TXT records are queried for manifests.
     pub text_records: TextRecords,
     /// Reads a document in a process of its own after a reader ended in the middle of it.
     pub reader: Option<ReaderProgram>,
 }
 
 impl CrawlConfig {
-    /// What can be read a second time.
+    /// The configuration without sources that cannot be read a second time.
     pub(crate) fn without_stdin(&self) -> Self {
         let seeds = self.seeds.iter().filter(|source| **source != SeedSource::Stdin).cloned().collect();
         Self { seeds, ..self.clone() }
     }
 }
 
-/// What becomes of sites that the seed lists name no more.
+/// How to treat sites that the seed lists no longer name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SeedLists {
-    /// They stay: lists only ever add.
+    /// They are kept: lists only add sites.
     #[default]
     Added,
-    /// They are forgotten, unless somebody else asked for them or links to them.
+    /// They are deleted, unless a client submitted them or a site links to them.
     Followed,
 }
 
-/// Whether `_atp` and `_agent` TXT records are asked for.
+/// Whether `_atp` and `_agent` TXT records are queried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TextRecords {
     #[default]
@@ -86,7 +86,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// How long a visit that has to pause is waited for by whoever needs what it brings.
+    /// How long a request outside a visit waits.
     pub(crate) const fn park_wait(self) -> Duration {
         match self {
             Self::Once { park_wait } => park_wait,
@@ -102,9 +102,9 @@ pub enum SeedSource {
     Stdin,
     /// A list on the web.
     Url(ManifestUrl),
-    /// Another registry of agents, asked by ARD's `POST /search`.
+    /// Another registry of agents, searched by ARD's `POST /search`.
     Registry(ManifestUrl),
-    /// Text at hand, such as the demo's.
+    /// Built-in text, such as the demo's.
     Text {
         name: String,
         text: String,

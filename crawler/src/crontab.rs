@@ -64,7 +64,7 @@ impl Crontab {
         Ok(Self { text: trimmed.to_owned(), schedules })
     }
 
-    /// The first time after `now`; none where there is none, such as on the 31st of February.
+    /// The first time after `now`; none for impossible dates such as 31 February.
     pub fn next_after(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         self.schedules.iter().filter_map(|schedule| schedule.after(&now).next()).min()
     }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn five_fields_are_read_as_crontab_does() {
+    fn reads_five_fields_like_crontab() {
         for (text, times) in [
             ("0 3 * * *", ["Fri 01-02 03:00", "Sat 01-03 03:00", "Sun 01-04 03:00"]),
             ("*/20 * * * *", ["Thu 01-01 12:40", "Thu 01-01 13:00", "Thu 01-01 13:20"]),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schedule_is_told() {
+    fn rejects_invalid_schedules() {
         for (text, reason) in [
             ("", "0 fields"),
             ("0 3 * *", "4 fields"),

@@ -1,6 +1,6 @@
-//! What a daemon does by schedule beside visiting: reading its seeds again, housekeeping, and a report.
+//! Scheduled tasks of a daemon: reading its seeds again, housekeeping, and a report.
 //!
-//! A task that fails is told and tried again at its next time. A stop is heeded between two tasks.
+//! A task that fails is logged and runs again at its next time. A stop takes effect between two tasks.
 
 use store::{Retained, Stats};
 use tokio_util::sync::CancellationToken;
@@ -13,16 +13,16 @@ use crate::schedule::ScheduledTask;
 use crate::seeding::seed;
 use crate::visit::Tools;
 
-/// What the tasks work on.
-pub(crate) struct Around {
+/// What scheduled tasks use.
+pub(crate) struct DaemonContext {
     pub(crate) config: CrawlConfig,
-    /// Those of the visits, whose clocks the lists of seeds go by too.
+    /// Shared with the visits, since lists of seeds follow their clocks.
     pub(crate) tools: Tools,
 }
 
-/// Does everything at its time, until stopped.
-pub(crate) async fn follow(around: Around, stop: CancellationToken) {
-    let Around { config, tools } = &around;
+/// Runs every task at its time, until stopped.
+pub(crate) async fn run_schedules(context: DaemonContext, stop: CancellationToken) {
+    let DaemonContext { config, tools } = &context;
     let mut after = clock::now();
     while let Some((at, _)) = config.schedules.next_after(after) {
         let wait = (at - clock::now()).to_std().unwrap_or_default();
@@ -37,13 +37,13 @@ pub(crate) async fn follow(around: Around, stop: CancellationToken) {
             .map(|(task, _)| task)
             .collect();
         for task in due {
-            let done = tokio::select! {
-                done = perform(task, &around, &stop) => done,
+            let result = tokio::select! {
+                result = perform(task, &context, &stop) => result,
                 () = stop.cancelled() => return,
             };
-            let came_to = done.unwrap_or_else(|error| format!("failed: {error}"));
-            tracing::info!(%task, came_to, "done by schedule");
-            tools.events.tell(Event::Scheduled { task: &task.to_string(), came_to: &came_to });
+            let came_to = result.unwrap_or_else(|error| format!("failed: {error}"));
+            tracing::info!(%task, result = came_to, "scheduled task done");
+            tools.events.write(Event::Scheduled { task: &task.to_string(), came_to: &came_to });
         }
         after = at.max(clock::now());
     }
@@ -51,16 +51,16 @@ pub(crate) async fn follow(around: Around, stop: CancellationToken) {
 
 async fn perform(
     task: ScheduledTask,
-    around: &Around,
+    context: &DaemonContext,
     stop: &CancellationToken,
 ) -> Result<String, CrawlError> {
-    let Around { config, tools } = around;
+    let DaemonContext { config, tools } = context;
     let Tools { store, priors, .. } = tools;
     match task {
         ScheduledTask::Seeds => {
             let report = seed(&config.without_stdin(), tools, stop, &|_| ()).await?;
             Ok(format!(
-                "{} seeds read, {} lines passed over, {} sites forgotten",
+                "{} seeds read, {} lines skipped, {} sites deleted",
                 report.read, report.rejected_count, report.sites_forgotten
             ))
         }
@@ -69,29 +69,29 @@ async fn perform(
             let sites = priors.re_estimate(store).await?;
             let retained = store.retain(&config.retention, clock::now()).await?;
             Ok(format!(
-                "{} clocks of addresses and {} broken-off visits forgotten, {} sites with nothing put to rest, \
+                "{} clocks of addresses and {} interrupted visits deleted, {} sites without manifests compacted, \
                  paths ranked by {sites} sites with manifests, {}",
                 kept.address_clocks,
                 kept.broken_off,
                 kept.sites_rested,
-                told(&retained)
+                retention_text(&retained)
             ))
         }
-        ScheduledTask::Report => Ok(in_one_line(&store.stats(clock::now()).await?)),
+        ScheduledTask::Report => Ok(report_line(&store.stats(clock::now()).await?)),
     }
 }
 
-/// What retention did; a reader that holds it back is never passed over in silence.
-fn told(retained: &Retained) -> String {
+/// The result of retention. A feed reader that delays it is logged.
+fn retention_text(retained: &Retained) -> String {
     let Retained { feed_entries, versions, .. } = retained;
     let waits = retained.feed_held_back_by.as_ref().map_or(String::new(), |reader| {
-        tracing::warn!(reader, "entries of the feed are kept for a reader that has not come for them");
+        tracing::warn!(reader, "feed entries are retained for a reader that has not read them");
         format!("; older changes wait for the reader {reader}")
     });
     format!("{feed_entries} changes and {versions} versions removed by age{waits}")
 }
 
-fn in_one_line(stats: &Stats) -> String {
+fn report_line(stats: &Stats) -> String {
     let visits: u64 = stats.ends_last_day.iter().map(|(_, count)| count).sum();
     let fetches: u64 = stats.outcomes_last_day.iter().map(|(_, count)| count).sum();
     format!(

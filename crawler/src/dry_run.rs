@@ -1,4 +1,4 @@
-//! `--dry-run`: what a pass would request, decided by the same code, without a single packet and without a change in the
+//! `--dry-run`: what a pass would request, decided by the same code, without sending a packet or changing the
 //! store. What links, redirects and answers would add or end is not known beforehand.
 
 use std::collections::BTreeSet;
@@ -44,7 +44,7 @@ pub struct DrySite {
     pub requests: Vec<DryRequest>,
 }
 
-/// One request that would be sent, or would not because of what is kept.
+/// One request that would be sent, or would be avoided by a stored copy.
 #[derive(Debug, Clone, Serialize)]
 pub struct DryRequest {
     pub url: ManifestUrl,
@@ -114,7 +114,7 @@ async fn plan_site(
         match (&story.blocked, parked, story.summary.next_visit_at) {
             (Some(_), ..) => Some("never: its owner asked to be left out".to_owned()),
             (None, Some(parked), _) => {
-                Some(format!("goes on at {}: {}", later(parked.resume_at), parked.reason))
+                Some(format!("resumes at {}: {}", later(parked.resume_at), parked.reason))
             }
             (None, None, Some(at)) if at > now => Some(format!("not before {}", later(at))),
             _ => None,
@@ -137,10 +137,10 @@ async fn plan_site(
 
 fn requests(state: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Vec<DryRequest> {
     let mut requests = Vec::new();
-    let mut greeted: BTreeSet<Host> = BTreeSet::new();
+    let mut hosts: BTreeSet<Host> = BTreeSet::new();
     for url in visit::planned_urls(state, priors, now) {
         let host = url.host();
-        if greeted.insert(host.clone())
+        if hosts.insert(host.clone())
             && let Ok(robots) = ManifestUrl::on_host(&host, ROBOTS_PATH)
         {
             let record =

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use store::StoreError;
 
+use crate::database_lock::LockError;
 use crate::egress::TlsError;
 use crate::seeds::SeedError;
-use crate::sole::SoleError;
 
 /// Why a crawl could not be made or finished.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum CrawlError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
-    Sole(#[from] SoleError),
+    Sole(#[from] LockError),
     #[error("cannot write events to {}: {source}", path.display())]
     Events {
         path: PathBuf,
@@ -31,7 +31,7 @@ pub enum CrawlError {
 }
 
 impl CrawlError {
-    /// Whether the person who started it can mend it by typing something else.
+    /// Whether other arguments can fix it.
     pub const fn is_usage(&self) -> bool {
         match self {
             Self::Seeds(SeedError::Unfetched { .. })

@@ -1,7 +1,7 @@
-//! `--events FILE`: what the crawler does, one JSON object a line, appended as it happens.
+//! `--events FILE`: appends each event of the crawler as one JSON object per line.
 //!
-//! For audits and for programs; people read `explain`. What it says is the crawler's own word: whether a crawl was polite
-//! is judged from the servers' side.
+//! For audits and programs; `explain` is for people. These are the crawler's own statements: whether a crawl was polite
+//! is judged by the logs of the servers.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -15,17 +15,17 @@ use serde::Serialize;
 
 use crate::clock;
 
-/// Something that happened.
+/// An event.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(crate) enum Event<'a> {
     /// Seeds were read.
     Seeded { read: u64, rejected: u64 },
-    /// A site is leased and its visit begins, or goes on.
+    /// A site is leased, and its visit begins or is resumed.
     VisitBegan { site: &'a SiteName, goes_on: bool },
     /// A request leaves.
     Request { site: &'a SiteName, url: &'a ManifestUrl, conditional: bool },
-    /// Its answer, or why there is none.
+    /// The answer, or the failure.
     Answer {
         site: &'a SiteName,
         url: &'a ManifestUrl,
@@ -36,7 +36,7 @@ pub(crate) enum Event<'a> {
         wire_bytes: u64,
         took_ms: u32,
     },
-    /// What robots.txt came to.
+    /// The verdict of a robots.txt.
     Robots { host: &'a Host, kind: RobotsKind, cause: Option<&'a str>, use_until: DateTime<Utc> },
     /// A visit waits.
     VisitParked { site: &'a SiteName, until: DateTime<Utc>, reason: &'a str },
@@ -52,13 +52,13 @@ pub(crate) enum Event<'a> {
         next_visit_at: DateTime<Utc>,
         next_visit_reason: &'a str,
     },
-    /// The next address of the visit is another worker's, who goes on with it.
+    /// The visit was handed over to the worker that owns its next address.
     VisitHandedOver { site: &'a SiteName, address_group: u16 },
     /// Another worker has the site now.
     VisitDropped { site: &'a SiteName },
-    /// A visit failed for a reason of ours.
+    /// A visit failed because of an error in this crawler.
     VisitFailed { site: &'a SiteName, error: &'a str },
-    /// Something that the daemon does by schedule was done.
+    /// A scheduled task ran.
     Scheduled { task: &'a str, came_to: &'a str },
     /// The crawl stops.
     Stopped { sites_visited: u64, requests: u64 },
@@ -71,7 +71,7 @@ struct Line<'a> {
     event: Event<'a>,
 }
 
-/// The log of events, or nothing where none was asked for; cheap to clone.
+/// The log of events, if one is configured; cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Events(Option<Arc<Mutex<Option<File>>>>);
 
@@ -82,9 +82,9 @@ impl Events {
         Ok(Self(Some(Arc::new(Mutex::new(Some(file))))))
     }
 
-    /// Writes one event in one piece. A file that cannot be written any more is given up, once and loudly: the crawl is
-    /// worth more than its log.
-    pub(crate) fn tell(&self, event: Event<'_>) {
+    /// Writes one event at once. After an error, the log is closed with one error line: the crawl is
+    /// more important than its log.
+    pub(crate) fn write(&self, event: Event<'_>) {
         let Some(file) = &self.0 else { return };
         let at = clock::now().to_rfc3339_opts(SecondsFormat::Millis, true);
         let Ok(mut line) = serde_json::to_vec(&Line { at, event }) else { return };
@@ -92,7 +92,7 @@ impl Events {
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(open) = file.as_mut() else { return };
         if let Err(error) = open.write_all(&line) {
-            tracing::error!(%error, "the events file cannot be written and is given up");
+            tracing::error!(%error, "the events file cannot be written; no more events are logged");
             *file = None;
         }
     }
@@ -103,14 +103,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_lines_of_json_that_are_appended() {
+    fn appends_events_as_json_lines() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("events.jsonl");
         let site = SiteName::parse("shop.example").unwrap();
         for _ in 0..2 {
-            Events::append(&path).unwrap().tell(Event::VisitBegan { site: &site, goes_on: false });
+            Events::append(&path).unwrap().write(Event::VisitBegan { site: &site, goes_on: false });
         }
-        Events::default().tell(Event::VisitDropped { site: &site });
+        Events::default().write(Event::VisitDropped { site: &site });
         let text = std::fs::read_to_string(&path).unwrap();
         let lines: Vec<serde_json::Value> =
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -1,6 +1,6 @@
-//! What the crawler tells Prometheus. Every label comes from a closed set: a word of `policy`, a platform of its table.
+//! Metrics for Prometheus. Every label value comes from a closed set: a word of `policy`, or a platform of its table.
 //!
-//! Without `--metrics` nobody listens and every call here does nothing.
+//! Without `--metrics`, every call here does nothing.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -41,7 +41,7 @@ const OPEN_FILES: &str = "agentdex_crawler_open_files";
 const RESIDENT_BYTES: &str = "agentdex_crawler_resident_bytes";
 /// Seconds: of a gap, of a slow server, of the limits of each phase.
 const BUCKETS: [f64; 12] = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0];
-/// Octets of a page of memory, as `/proc/self/statm` counts on every machine that this runs on by default.
+/// Bytes of a page of memory, as `/proc/self/statm` counts on every machine that this runs on by default.
 const PAGE_BYTES: u64 = 4_096;
 
 /// Serves the metrics under `/metrics` on an address, until the crawl ends.
@@ -64,25 +64,25 @@ pub fn serve(address: SocketAddr, tracker: &TaskTracker, stop: CancellationToken
 
 fn describe() {
     describe_counter!(VISITS, "visits saved, by how they ended");
-    describe_counter!(FETCHES, "fetches saved, by what they came to");
+    describe_counter!(FETCHES, "fetches saved, by outcome");
     describe_counter!(REQUESTS, "requests of visits that were saved");
-    describe_counter!(BYTES_IN, Unit::Bytes, "octets of bodies received, as coded");
+    describe_counter!(BYTES_IN, Unit::Bytes, "bytes of bodies received, as encoded");
     describe_counter!(MANIFESTS, "manifests that were added, changed or removed");
     describe_counter!(LINKS_REFUSED, "links to other sites that were not added, since a limit was reached");
-    describe_counter!(PARKED, "visits parked, by the scope that they wait for");
+    describe_counter!(PARKED, "visits parked, by scope");
     describe_counter!(LEASES_LOST, "visits that another worker took over");
-    describe_counter!(HANDED_OVER, "visits left to the worker that owns their next address");
-    describe_counter!(MEMBERSHIPS_LOST, "times that the fleet took this worker for dead");
+    describe_counter!(HANDED_OVER, "visits handed over to the worker that owns their next address");
+    describe_counter!(MEMBERSHIPS_LOST, "times that the fleet declared this worker dead");
     describe_gauge!(GROUPS, "address groups that this worker of a fleet owns");
-    describe_counter!(OWN_FAILURES, "visits that failed for a reason of ours");
-    describe_counter!(DATABASE_WAITS, "attempts that found the database away");
+    describe_counter!(OWN_FAILURES, "visits that failed because of an error in this crawler");
+    describe_counter!(DATABASE_WAITS, "attempts that found the database unavailable");
     describe_counter!(COPIES_USED, "requests that a copy made unnecessary or cheap");
-    describe_histogram!(WAIT_SECONDS, Unit::Seconds, "waits for a turn, by the scope that was waited for");
+    describe_histogram!(WAIT_SECONDS, Unit::Seconds, "waits for a permit, by scope");
     describe_histogram!(REQUEST_SECONDS, Unit::Seconds, "from a request to the end of its answer");
-    describe_gauge!(OPEN_VISITS, "visits under way");
+    describe_gauge!(OPEN_VISITS, "visits in progress");
     describe_gauge!(PARKED_VISITS, "parked visits that this process knows of");
     describe_gauge!(LAG_SECONDS, Unit::Seconds, "for how long the oldest due visit has been due");
-    describe_gauge!(PLATFORM_RATE, "requests a second that a shared platform is given");
+    describe_gauge!(PLATFORM_RATE, "requests per second to a shared platform");
     describe_gauge!(OPEN_FILES, "file descriptors of the process");
     describe_gauge!(RESIDENT_BYTES, Unit::Bytes, "resident memory of the process");
 }
@@ -154,7 +154,7 @@ pub(crate) fn platform_rate(platform: &'static str, gap: Duration) {
     gauge!(PLATFORM_RATE, "platform" => platform).set(1.0 / gap.as_secs_f64());
 }
 
-/// The state of the queue and of the process, told at every heartbeat.
+/// The state of the queue and of the process, updated at every heartbeat.
 pub(crate) fn state(open: usize, parked: usize, oldest_due_at: Option<DateTime<Utc>>, now: DateTime<Utc>) {
     let lag = oldest_due_at.map(|at| (now - at).to_std().unwrap_or_default()).unwrap_or_default();
     gauge!(LAG_SECONDS).set(lag.as_secs_f64());
@@ -177,7 +177,7 @@ fn number(count: usize) -> f64 {
     count as f64
 }
 
-/// Counts of nothing are told too, so that a first one is seen as a rise.
+/// Counters start at zero, so that the first event shows as an increase.
 fn begin() {
     for end in VisitEnd::ALL {
         counter!(VISITS, "end" => end.as_str()).increment(0);

@@ -1,4 +1,4 @@
-//! Serves metrics as text over HTTP/1.1, to whoever may see them.
+//! Serves metrics as text over HTTP/1.1, to permitted clients.
 //!
 //! A listener on a loopback address is for this machine: it answers requests whose `Host` is a loopback name or address, so
 //! that a page in a browser cannot read it under a name of its own (DNS rebinding). Filters of peer addresses do not help
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_loopback_listener_is_not_read_under_other_names() {
+    async fn loopback_listener_rejects_other_host_names() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let metrics = PrometheusBuilder::new().build_recorder().handle();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_peer_cannot_take_the_connections_of_others_and_silent_ones_are_closed() {
+    async fn limits_connections_per_peer_and_closes_silent_ones() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let metrics = PrometheusBuilder::new().build_recorder().handle();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_listener_on_a_network_is_read_under_any_name() {
+    async fn network_listener_accepts_any_host_name() {
         let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let metrics = PrometheusBuilder::new().build_recorder().handle();

@@ -1,4 +1,4 @@
-//! What the program says on stdout: results, and nothing else. Progress and logs go to stderr.
+//! Results on stdout. Progress and logs go to stderr.
 
 use std::io::{self, Write};
 
@@ -15,12 +15,12 @@ pub enum OutputFormat {
     Json,
 }
 
-/// Writes one line. What it quotes of others can neither begin another line nor steer the terminal.
+/// Writes one line. Quoted texts of sites can neither start another line nor control the terminal.
 pub(crate) fn line(text: &str) -> io::Result<()> {
     write(&escape::line(text))
 }
 
-/// Writes lines of ours, and a line end. What they quote of others cannot steer the terminal.
+/// Writes text and a line end. Quoted texts of sites cannot control the terminal.
 pub(crate) fn text(text: &str) -> io::Result<()> {
     write(&escape::lines(text))
 }

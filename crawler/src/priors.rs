@@ -1,6 +1,6 @@
-//! How likely each path of the table is, as re-estimated from what was found so far.
+//! Probabilities of the paths of the table, re-estimated from the results so far.
 //!
-//! Read from the store at the start of a crawl and at each housekeeping; between these, visits plan with what is known.
+//! Read from the store at the start of a crawl and at each housekeeping.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -22,7 +22,7 @@ impl PathPriors {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes over what the store says now; returns how many sites that was.
+    /// Re-estimates the priors from the store; returns the number of sites.
     pub(crate) async fn re_estimate(&self, store: &Store) -> Result<usize, StoreError> {
         let sites = store.paths_of_positives(SITES_MAX).await?;
         let priors = Priors::re_estimated(|slot| count(&sites, slot));
@@ -39,12 +39,12 @@ pub struct PathEstimate {
     /// Of 10,000 sites that publish anything, how many publish here: as assumed, and as found so far.
     pub assumed: u16,
     pub estimated: u16,
-    /// Sites with manifests that were asked for it, and those that had one there.
+    /// Sites with manifests where it was requested, and those that had one there.
     pub asked: u64,
     pub found: u64,
 }
 
-/// The path table in the order of asking.
+/// The path table in request order.
 pub async fn path_estimates(store: &Store) -> Result<Vec<PathEstimate>, StoreError> {
     let sites = store.paths_of_positives(SITES_MAX).await?;
     let priors = Priors::re_estimated(|slot| count(&sites, slot));
@@ -56,7 +56,7 @@ pub async fn path_estimates(store: &Store) -> Result<Vec<PathEstimate>, StoreErr
             PathEstimate { path: row.path, formats: row.formats, assumed, estimated, asked, found }
         })
         .collect();
-    // the homepage comes last on every visit, whatever it is found to be worth
+    // every visit requests the home page last, whatever its estimate
     estimates.sort_by_key(|row| (row.path == "/", std::cmp::Reverse(row.estimated)));
     Ok(estimates)
 }
@@ -66,7 +66,7 @@ fn count(sites: &[PathSlots], slot: u8) -> PathCount {
     classes.fold(PathCount::default(), |count, class| match class {
         PathClass::Present => PathCount { asked: count.asked + 1, found: count.found + 1 },
         PathClass::Absent | PathClass::Html => PathCount { asked: count.asked + 1, ..count },
-        // no answer says nothing about what is published
+        // a failure says nothing about what is published
         PathClass::Refused | PathClass::Failed => count,
     })
 }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_count_and_failures_do_not() {
+    fn estimates_priors_from_answers_only() {
         let site = |classes: &[(u8, PathClass)]| {
             let mut slots = PathSlots::new();
             for (slot, class) in classes {

@@ -6,18 +6,18 @@ use chrono::{DateTime, Utc};
 
 use crate::crontab::Crontab;
 
-/// When a daemon does what.
+/// When a daemon runs each task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Schedules {
-    /// Reads every source of seeds again, stdin apart.
+    /// Reads every source of seeds again, except stdin.
     pub seeds: Option<Crontab>,
-    /// Removes what nothing needs any more and what is older than is to be kept, and ranks the paths by what was found.
+    /// Removes expired data and ranks the paths by what was found.
     pub housekeeping: Option<Crontab>,
-    /// Tells how the crawl stands.
+    /// Logs the state of the crawl.
     pub report: Option<Crontab>,
 }
 
-/// Something that is done by schedule.
+/// A scheduled task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScheduledTask {
     Seeds,
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earliest_task_comes_first() {
+    fn runs_the_earliest_task_first() {
         let at = |text: &str| Some(Crontab::parse(text).unwrap());
         let schedules = Schedules { seeds: at("0 3 * * *"), housekeeping: at("0 2 * * *"), report: None };
         let now = "2026-01-01T02:30:00Z".parse().unwrap();

@@ -14,7 +14,7 @@ use crate::clock;
 use crate::config::{CrawlConfig, SeedLists, SeedSource};
 use crate::error::CrawlError;
 use crate::fleet::Progress;
-use crate::harvest::{Incomplete, fetch_list, harvest_registry};
+use crate::remote_seeds::{Incomplete, fetch_list, search_registry};
 use crate::seeds::{SeedError, SeedReader, SeedReport, fingerprint};
 use crate::visit::{StandaloneRequests, Stop, Tools};
 
@@ -42,16 +42,16 @@ pub(crate) async fn seed(
     };
     let mut sources = Vec::with_capacity(config.seeds.len());
     for source in &config.seeds {
-        let material = match source {
-            SeedSource::Url(url) => Material::Bytes(fetch_list(&mut requests, url).await?),
+        let content = match source {
+            SeedSource::Url(url) => SourceContent::Bytes(fetch_list(&mut requests, url).await?),
             SeedSource::Registry(url) => {
-                Material::Seeds(harvest_registry(&mut requests, url, incomplete).await?)
+                SourceContent::Seeds(search_registry(&mut requests, url, incomplete).await?)
             }
-            SeedSource::File(path) => Material::File(path.clone()),
-            SeedSource::Stdin => Material::Stdin,
-            SeedSource::Text { text, .. } => Material::Bytes(text.clone().into_bytes()),
+            SeedSource::File(path) => SourceContent::File(path.clone()),
+            SeedSource::Stdin => SourceContent::Stdin,
+            SeedSource::Text { text, .. } => SourceContent::Bytes(text.clone().into_bytes()),
         };
-        sources.push((source.name(), material));
+        sources.push((source.name(), content));
     }
     let (sender, mut batches) = mpsc::channel::<Vec<Seed>>(2);
     let scope = config.egress.own_networks.site_scope();
@@ -75,13 +75,13 @@ pub(crate) async fn seed(
     })?;
     report.refused = refused;
     if config.seed_lists == SeedLists::Followed {
-        report.sites_forgotten = unlist(store, &named).await?;
+        report.sites_forgotten = delete_unlisted(store, &named).await?;
     }
     Ok(report)
 }
 
-/// Forgets the sites that only a list asked for and none names any more. Reached only when every list was read to its end.
-async fn unlist(store: &Store, named: &HashSet<u64>) -> Result<u64, StoreError> {
+/// Deletes the sites that only lists named and that none names any more. Called only after every list was read to its end.
+async fn delete_unlisted(store: &Store, named: &HashSet<u64>) -> Result<u64, StoreError> {
     let mut forgotten = 0;
     let mut after = None;
     loop {
@@ -94,8 +94,8 @@ async fn unlist(store: &Store, named: &HashSet<u64>) -> Result<u64, StoreError> 
     }
 }
 
-/// A source at hand.
-enum Material {
+/// The content of a source.
+enum SourceContent {
     File(PathBuf),
     Stdin,
     Bytes(Vec<u8>),
@@ -103,29 +103,29 @@ enum Material {
 }
 
 fn read_sources(
-    sources: Vec<(String, Material)>,
+    sources: Vec<(String, SourceContent)>,
     scope: SiteScope,
     sender: &mpsc::Sender<Vec<Seed>>,
 ) -> Result<SeedReport, SeedError> {
     let mut reader = SeedReader::new(scope);
-    for (name, material) in sources {
+    for (name, content) in sources {
         let mut batch = Vec::with_capacity(SEED_BATCH);
         let mut add = |seed| {
             batch.push(seed);
             if batch.len() == SEED_BATCH {
-                // a receiver that is gone has met an error of its own
+                // a closed receiver has an error of its own
                 drop(sender.blocking_send(std::mem::take(&mut batch)));
             }
         };
-        match material {
-            Material::File(path) => {
+        match content {
+            SourceContent::File(path) => {
                 let file = File::open(path)
                     .map_err(|source| SeedError::Unreadable { name: name.clone(), source })?;
                 reader.read(&name, file, &mut add)?;
             }
-            Material::Stdin => reader.read(&name, io::stdin().lock(), &mut add)?,
-            Material::Bytes(bytes) => reader.read(&name, bytes.as_slice(), &mut add)?,
-            Material::Seeds(seeds) => reader.take_all(seeds, &mut add),
+            SourceContent::Stdin => reader.read(&name, io::stdin().lock(), &mut add)?,
+            SourceContent::Bytes(bytes) => reader.read(&name, bytes.as_slice(), &mut add)?,
+            SourceContent::Seeds(seeds) => reader.take_all(seeds, &mut add),
         }
         drop(sender.blocking_send(batch));
     }

@@ -1,4 +1,4 @@
-//! What a crawl came to, counted as it goes.
+//! Counts the results of a crawl.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub struct Sample {
     pub format: Format,
 }
 
-/// A visit that goes on later.
+/// A parked visit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ParkedSite {
     pub site: SiteName,
@@ -41,7 +41,7 @@ pub struct Summary {
     pub bytes_in: u64,
     /// How visits ended.
     pub ends: BTreeMap<&'static str, u64>,
-    /// What fetches came to.
+    /// Outcomes of fetches.
     pub outcomes: BTreeMap<&'static str, u64>,
     /// Manifests read or confirmed.
     pub manifests: BTreeMap<&'static str, u64>,
@@ -51,7 +51,7 @@ pub struct Summary {
     /// Capabilities of the sites that were visited.
     pub capabilities: u64,
     pub parked: Vec<ParkedSite>,
-    /// Visits that failed for a reason of ours.
+    /// Visits that failed because of an error in this crawler.
     pub failed: u64,
     /// The crawl was stopped before it was through.
     pub interrupted: bool,
@@ -62,7 +62,7 @@ pub struct Summary {
 
 impl Summary {
     /// Whether there were visits, and none of them came as far as a connection.
-    pub(crate) fn reached_nobody(&self) -> bool {
+    pub(crate) fn reached_no_site(&self) -> bool {
         let unreached = [VisitEnd::DnsDead, VisitEnd::DnsFailed, VisitEnd::Unreachable];
         let count: u64 = unreached.iter().filter_map(|end| self.ends.get(end.as_str())).sum();
         count > 0 && count == self.sites_visited

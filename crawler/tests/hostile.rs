@@ -1,6 +1,6 @@
 //! Sites that misbehave: each is classified, costs little, and never makes the crawler impolite.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
 mod support;
 
@@ -45,7 +45,7 @@ async fn bodies_beyond_their_caps_are_refused() {
 }
 
 #[tokio::test]
-async fn answers_that_are_not_http_are_classified() {
+async fn classifies_answers_that_are_not_http() {
     for raw in ["HTTP/1.1 two hundred\r\n\r\n", "SSH-2.0-OpenSSH\r\n", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n"]
     {
         assert_eq!(outcome_of(Answer::raw(raw)).await, FetchOutcome::ProtocolError, "{raw:?}");
@@ -83,7 +83,7 @@ async fn refused_connections_end_the_visit() {
 }
 
 #[tokio::test]
-async fn private_addresses_are_never_connected_to() {
+async fn never_connects_to_private_addresses() {
     let mut crawl = Crawl::of([shop()]).await;
     crawl.config.egress.own_networks = policy::OwnNetworks::default();
     crawl.pass().await;
@@ -93,7 +93,7 @@ async fn private_addresses_are_never_connected_to() {
 }
 
 #[tokio::test]
-async fn a_pause_that_is_asked_for_is_kept_across_runs() {
+async fn keeps_retry_after_across_runs() {
     for (status, value) in [(429, "120"), (503, "300"), (429, "soon"), (503, "-5")] {
         let mut crawl = Crawl::of([answering(Answer::retry_after(status, value))]).await;
         crawl.pass().await;
@@ -132,7 +132,7 @@ async fn robots_failures_never_become_permission() {
 }
 
 #[tokio::test]
-async fn robots_may_be_missing_a_page_or_behind_five_redirects() {
+async fn accepts_missing_robots_pages_and_five_redirects() {
     let missing = shop().route("/robots.txt", Answer::status(404));
     let page = shop().route("/robots.txt", Answer::html("<html>welcome</html>"));
     let mut far = shop().redirect("/robots.txt", 301, "/r1");
@@ -150,7 +150,7 @@ async fn robots_may_be_missing_a_page_or_behind_five_redirects() {
 }
 
 #[tokio::test]
-async fn hosts_that_answer_everything_are_seen_through() {
+async fn detects_hosts_that_answer_every_path() {
     let pages = Host::new("page.example").robots("").catch_all(Answer::html("<!doctype html><p>welcome"));
     let (end, crawl) = end_of(pages).await;
     assert_eq!(end, VisitEnd::CatchAll);
@@ -163,7 +163,7 @@ async fn hosts_that_answer_everything_are_seen_through() {
 }
 
 #[tokio::test]
-async fn refusals_and_server_errors_are_taken_at_their_word() {
+async fn ends_visits_after_denials_and_server_errors() {
     let walled = Host::new("wall.example").robots("").catch_all(Answer::status(403));
     let (end, crawl) = end_of(walled).await;
     assert_eq!((end, crawl.paths("wall.example").len()), (VisitEnd::Blocked, 4));
@@ -173,20 +173,20 @@ async fn refusals_and_server_errors_are_taken_at_their_word() {
 }
 
 #[tokio::test]
-async fn a_long_crawl_delay_parks_the_visit_and_the_next_run_goes_on() {
+async fn parks_a_visit_for_a_long_crawl_delay_and_resumes_in_the_next_run() {
     let crawl = Crawl::of([shop().robots("User-agent: *\nCrawl-delay: 30\n")]).await;
     let summary = crawl.pass().await;
     assert_eq!(crawl.paths("shop.example"), ["/robots.txt"]);
     assert_eq!(summary.parked.len(), 1, "{summary:?}");
     let wait = summary.parked[0].resume_at - now();
     assert!((25..=31).contains(&wait.num_seconds()), "{wait}");
-    // nothing is asked before its time, however often the crawler is started
+    // no request is sent before its time, however often the crawler is started
     let summary = crawl.pass().await;
     assert_eq!((summary.parked.len(), crawl.web.log().hit_count()), (1, 1));
 }
 
 #[tokio::test]
-async fn a_crawl_that_is_stopped_goes_on_at_the_next_path() {
+async fn resumes_a_stopped_crawl_at_the_next_path() {
     let mut crawl = Crawl::of([shop()]).await;
     crawl.config.delay = Duration::from_millis(100);
     let web = &crawl.web;
@@ -206,11 +206,11 @@ async fn a_crawl_that_is_stopped_goes_on_at_the_next_path() {
     let asked = paths.len();
     paths.sort();
     paths.dedup();
-    assert_eq!((asked, paths.len()), (20, 20), "no path is asked twice");
+    assert_eq!((asked, paths.len()), (20, 20), "no path is requested twice");
 }
 
 #[tokio::test]
-async fn an_opt_out_in_the_middle_of_a_visit_suppresses_the_next_request() {
+async fn opt_out_during_a_visit_suppresses_the_next_request() {
     let mut crawl = Crawl::of([shop()]).await;
     crawl.config.delay = Duration::from_millis(50);
     let site = manifest::SiteName::parse("shop.example").unwrap();
@@ -242,14 +242,14 @@ async fn requests_to_a_host_keep_their_gap() {
 }
 
 #[tokio::test]
-async fn a_slow_drip_is_cut_off() {
+async fn aborts_slow_bodies() {
     let drip = Answer::json("x".repeat(10_000)).dripping(1, Duration::from_secs(1));
     assert_eq!(outcome_of(drip).await, FetchOutcome::Timeout);
 }
 
 /// Flow sequences that are opened and never closed: a YAML parser that keeps a list of them takes quadratic time.
 #[tokio::test]
-async fn linked_descriptions_of_many_brackets_stop_nobody() {
+async fn deeply_nested_linked_documents_do_not_stop_the_crawl() {
     let brackets = format!("openapi: 3.0.0\nx: {}", "[".repeat(200_000));
     let wide = format!("{{\"openapi\":\"3.0.0\",\"x\":[{}0]}}", "0,".repeat(4_000_000));
     let hostile = (0..4).map(|number| {

@@ -1,6 +1,6 @@
 //! Peak memory of this very process, web and crawler together, so it has a test program to itself.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
@@ -21,7 +21,7 @@ fn peak_kib() -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Lets every host answer the first path so, visits them one after another, and says what that came to.
+/// Sets the answer to the first path of every host, visits them one after another, and returns the outcome.
 async fn visit_all(crawl: &mut Crawl, answer: &Answer) -> FetchOutcome {
     for index in 0..BOMBS {
         crawl.web.set(&format!("bomb{index}.example"), FIRST, answer.clone());
@@ -32,7 +32,7 @@ async fn visit_all(crawl: &mut Crawl, answer: &Answer) -> FetchOutcome {
 
 /// Pass mark: a body that decodes to gigabytes costs no more than one that does not.
 #[tokio::test]
-async fn bombs_cost_no_memory() {
+async fn gzip_bombs_take_no_memory() {
     let Some(_) = peak_kib() else {
         println!("skipped: this system does not tell its peak memory under /proc");
         return;
@@ -55,7 +55,7 @@ async fn bombs_cost_no_memory() {
         let bomb = Answer::gzip_bomb("application/json", bytes);
         assert_eq!(visit_all(&mut crawl, &bomb).await, FetchOutcome::BadEncoding);
     }
-    // not asked for, and not decoded
+    // not requested, and not decoded
     assert_eq!(visit_all(&mut crawl, &brotli).await, FetchOutcome::BadEncoding);
     let growth = peak_kib().unwrap() - before;
     assert!(growth <= GROWTH_KIB_MAX, "bombs cost {growth} KiB");

@@ -1,6 +1,6 @@
-//! Manifests that another document completes: read together, asked for separately, whichever of the two changed.
+//! Manifests that another document completes: read together, requested separately, whichever of the two changed.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
@@ -45,7 +45,7 @@ async fn operations(crawl: &Crawl) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn both_documents_make_one_manifest() {
+async fn merges_a_manifest_with_its_part() {
     let crawl = museum().await;
     let summary = crawl.pass().await;
     assert_eq!((summary.manifests_added, summary.capabilities), (1, 1), "{summary:?}");
@@ -56,7 +56,7 @@ async fn both_documents_make_one_manifest() {
 }
 
 #[tokio::test]
-async fn neither_changed_means_two_conditional_requests_and_no_version() {
+async fn unchanged_documents_take_two_conditional_requests() {
     let mut crawl = museum().await;
     crawl.pass().await;
     let summary = crawl.pass_again().await;
@@ -69,7 +69,7 @@ async fn neither_changed_means_two_conditional_requests_and_no_version() {
 }
 
 #[tokio::test]
-async fn a_part_that_changed_is_read_with_the_manifest_that_is_kept() {
+async fn reads_a_changed_part_with_the_stored_manifest() {
     let mut crawl = museum().await;
     crawl.pass().await;
     crawl.web.set_file("museum.example", PART, "application/json", part("return_ticket"));
@@ -81,7 +81,7 @@ async fn a_part_that_changed_is_read_with_the_manifest_that_is_kept() {
 }
 
 #[tokio::test]
-async fn a_manifest_that_changed_is_read_with_the_part_that_is_kept() {
+async fn reads_a_changed_manifest_with_the_stored_part() {
     let mut crawl = museum().await;
     crawl.pass().await;
     crawl.web.set_file("museum.example", WHOLE, "application/json", whole("Grand Museum"));
@@ -93,7 +93,7 @@ async fn a_manifest_that_changed_is_read_with_the_part_that_is_kept() {
 }
 
 #[tokio::test]
-async fn a_part_that_fails_for_now_does_not_cost_the_capabilities() {
+async fn keeps_capabilities_while_a_part_fails() {
     let mut crawl = museum().await;
     crawl.pass().await;
     crawl.web.set_file("museum.example", WHOLE, "application/json", whole("Grand Museum"));
@@ -102,7 +102,7 @@ async fn a_part_that_fails_for_now_does_not_cost_the_capabilities() {
     assert_eq!(operations(&crawl).await, ["buy_ticket"]);
 }
 
-/// The same museum, whose robots.txt names the part before anybody else does.
+/// The same museum, whose robots.txt names the part first.
 async fn museum_with_a_shared_part() -> Crawl {
     let robots = format!("User-agent: *\nAllow: /\nAgentmap: https://museum.example{PART}\n");
     let host = Host::new("museum.example")
@@ -113,7 +113,7 @@ async fn museum_with_a_shared_part() -> Crawl {
 }
 
 #[tokio::test]
-async fn a_part_that_is_linked_elsewhere_too_completes_its_manifest() {
+async fn completes_a_manifest_by_a_part_that_is_linked_elsewhere() {
     let mut crawl = museum_with_a_shared_part().await;
     let summary = crawl.pass().await;
     assert_eq!(summary.manifests_added, 2, "the description is a manifest by itself too: {summary:?}");

@@ -1,27 +1,27 @@
 //! The program as its operator meets it: exit codes, sentences, the summary, and going on after being killed.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
 
-#[path = "support/desk.rs"]
-mod desk;
+#[path = "support/fixture.rs"]
+mod fixture;
 #[path = "program/typed.rs"]
 mod typed;
 
 use std::process::Stdio;
 
-use desk::{Desk, text};
+use fixture::{Fixture, text};
 use support::{AWP, shop};
 use testweb::Host;
 use tokio::process::Command;
 
 #[tokio::test]
-async fn a_pass_prints_one_object_and_the_commands_explain_it() {
-    let desk = Desk::with([shop()]).await;
-    desk.file("seeds", "\u{feff}shop.example\r\nnot a domain\n# nothing\nshop.example\n");
-    let summary = desk.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
+async fn prints_one_json_object_per_pass() {
+    let fixture = Fixture::with([shop()]).await;
+    fixture.file("seeds", "\u{feff}shop.example\r\nnot a domain\n# nothing\nshop.example\n");
+    let summary = fixture.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
     assert_eq!(summary["seeds"]["read"], 1);
     assert_eq!(summary["seeds"]["rejected"][0]["line"], 2);
     assert_eq!(summary["sites_visited"], 1);
@@ -32,64 +32,64 @@ async fn a_pass_prints_one_object_and_the_commands_explain_it() {
     assert_eq!(summary["parked"], serde_json::json!([]));
     assert!(summary["seconds"].is_number());
 
-    let explained = text(&desk.run(&["explain", "shop.example"]).await.stdout);
+    let explained = text(&fixture.run(&["explain", "shop.example"]).await.stdout);
     for part in [
-        "everything planned was asked",
+        "all planned paths were requested",
         "/agent.json  found 200 as awp",
         "Allow: /",
         "1 rules concern agentdex",
         "requests today: 20 of 40 at the most",
         "Next visit:",
         "etag:",
-        "decision: kept, and asked for with its validators at the next visit",
+        "decision: kept, and requested with its validators at the next visit",
         "decision: nothing is kept; what was known here is removed at the second such visit in a row",
         "time: names",
     ] {
         assert!(explained.contains(part), "{part} is missing:\n{explained}");
     }
-    let status = text(&desk.run(&["status"]).await.stdout);
+    let status = text(&fixture.run(&["status"]).await.stdout);
     assert!(status.contains("Sites: 1") && status.contains("1 completed"), "{status}");
-    let checked = text(&desk.run(&["check", "shop.example", "--delay", "0s"]).await.stdout);
+    let checked = text(&fixture.run(&["check", "shop.example", "--delay", "0s"]).await.stdout);
     assert!(checked.contains("https://shop.example/agent.json (awp, fresh)"), "{checked}");
 
-    let blocked = text(&desk.run(&["block", "shop.example"]).await.stdout);
+    let blocked = text(&fixture.run(&["block", "shop.example"]).await.stdout);
     assert!(blocked.contains("removed 1 manifests"), "{blocked}");
-    desk.web.log().forget();
-    let check = desk.run(&["check", "shop.example"]).await;
+    fixture.web.log().forget();
+    let check = fixture.run(&["check", "shop.example"]).await;
     assert_eq!(check.status.code(), Some(1));
     assert!(text(&check.stderr).contains("is blocked"), "{}", text(&check.stderr));
-    assert!(text(&desk.run(&["unblock", "shop.example"]).await.stdout).contains("may be visited again"));
-    assert_eq!(desk.web.log().hit_count(), 0);
+    assert!(text(&fixture.run(&["unblock", "shop.example"]).await.stdout).contains("may be visited again"));
+    assert_eq!(fixture.web.log().hit_count(), 0);
 }
 
-/// A site's story over three visits: found, unchanged, gone and forbidden; robots.txt with a delay and a slip of the pen.
+/// The timeline of a site over three visits: found, unchanged, gone and forbidden; robots.txt with a delay and a typing error.
 #[tokio::test]
-async fn explain_tells_the_whole_story_of_a_site() {
+async fn explain_shows_the_timeline_of_a_site() {
     let agent = testweb::Answer::json(AWP).header("cache-control", "max-age=3600");
     let robots = "User-agent: *\nCrawl-delay: 0.01\nDisalow: /private\nAllow: /\n";
-    let desk = Desk::with([Host::new("shop.example").robots(robots).route("/agent.json", agent)]).await;
-    desk.file("seeds", "shop.example\n");
+    let fixture = Fixture::with([Host::new("shop.example").robots(robots).route("/agent.json", agent)]).await;
+    fixture.file("seeds", "shop.example\n");
     let crawl = ["--seeds", "seeds", "--delay", "0s", "--revisit", "0s", "--format", "json"];
-    desk.json(&crawl).await;
-    desk.json(&crawl).await;
-    let told = text(&desk.run(&["explain", "shop.example"]).await.stdout);
+    fixture.json(&crawl).await;
+    fixture.json(&crawl).await;
+    let told = text(&fixture.run(&["explain", "shop.example"]).await.stdout);
     for part in [
         "line 2: Crawl-delay of ",
         "line 3: misspelt (/private)",
         "2 rules concern agentdex",
         "cache-control: max-age=3600",
-        "decision: kept, and not asked for again before ",
-        "decision: not asked for, since its copy is fresh",
+        "decision: kept, and not requested again before ",
+        "decision: not requested, since its copy is fresh",
         "fresh until ",
         "robots.txt: allowed by line 4: Allow: /",
     ] {
         assert!(told.contains(part), "{part} is missing:\n{told}");
     }
     assert_eq!(told.matches("Visit of ").count(), 2, "{told}");
-    let story = desk.json(&["explain", "shop.example", "--visits", "1", "--format", "json"]).await;
+    let story = fixture.json(&["explain", "shop.example", "--visits", "1", "--format", "json"]).await;
     assert_eq!(story["visits"].as_array().unwrap().len(), 1, "{story}");
     assert!(story["summary"]["next_visit_at"].is_string(), "{story}");
-    let unknown = desk.run(&["explain", "nobody.example"]).await;
+    let unknown = fixture.run(&["explain", "nobody.example"]).await;
     let (code, told) = (unknown.status.code(), text(&unknown.stderr));
     assert_eq!(code, Some(1));
     assert!(
@@ -100,11 +100,11 @@ async fn explain_tells_the_whole_story_of_a_site() {
 
 /// The queue, the lag, the outcomes, and the sites that fail or are slow.
 #[tokio::test]
-async fn status_tells_how_the_crawl_stands() {
+async fn status_shows_the_state_of_the_crawl() {
     let busy = testweb::Answer::retry_after(429, "3600");
     let slow = testweb::Answer::raw("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
         .dripping(15, std::time::Duration::from_millis(100));
-    let desk = Desk::with([
+    let fixture = Fixture::with([
         shop(),
         Host::new("gone.example").refusing_connections(),
         Host::new("slow.example").robots("").route("/agent.json", slow.clone()).route("/agents.json", slow),
@@ -112,9 +112,9 @@ async fn status_tells_how_the_crawl_stands() {
         Host::new("patient.example").robots("User-agent: *\nCrawl-delay: 3600\n"),
     ])
     .await;
-    desk.file("seeds", "shop.example\ngone.example\nslow.example\nbusy.example\npatient.example\n");
-    desk.json(&["--seeds", "seeds", "--delay", "0s", "--park-wait", "0s", "--format", "json"]).await;
-    let status = desk.json(&["status", "--format", "json"]).await;
+    fixture.file("seeds", "shop.example\ngone.example\nslow.example\nbusy.example\npatient.example\n");
+    fixture.json(&["--seeds", "seeds", "--delay", "0s", "--park-wait", "0s", "--format", "json"]).await;
+    let status = fixture.json(&["status", "--format", "json"]).await;
     for (what, count) in
         [("sites", 5), ("sites_due", 0), ("sites_leased", 0), ("sites_parked", 1), ("lag_seconds", 0)]
     {
@@ -129,7 +129,7 @@ async fn status_tells_how_the_crawl_stands() {
         status["failing"].as_array().unwrap().iter().map(|row| row["site"].as_str().unwrap()).collect();
     assert_eq!(failing, ["busy.example", "gone.example"], "{status}");
     assert_eq!(status["slowest"][0]["site"], "slow.example", "{status}");
-    let told = text(&desk.run(&["status"]).await.stdout);
+    let told = text(&fixture.run(&["status"]).await.stdout);
     for part in [
         "Sites: 5 (0 due, 0 being visited, 1 parked, 0 left out)",
         "Manifests: 1 with 1 capabilities",
@@ -146,7 +146,7 @@ async fn status_tells_how_the_crawl_stands() {
 
 /// What was found moves the order of asking, here and after the next start.
 #[tokio::test]
-async fn paths_are_ranked_by_what_was_found() {
+async fn ranks_paths_by_results() {
     let hosts = (0..40).map(|index| {
         Host::new(&format!("llms{index}.example")).file(
             "/llms.txt",
@@ -154,17 +154,17 @@ async fn paths_are_ranked_by_what_was_found() {
             "# Shop\n\n> Sells books.\n",
         )
     });
-    let desk = Desk::with(hosts.chain([Host::new("later.example")])).await;
+    let fixture = Fixture::with(hosts.chain([Host::new("later.example")])).await;
     let seeds: Vec<String> = (0..40).map(|index| format!("llms{index}.example")).collect();
-    desk.file("seeds", &seeds.join("\n"));
-    let before = desk.json(&["paths", "--format", "json"]).await;
+    fixture.file("seeds", &seeds.join("\n"));
+    let before = fixture.json(&["paths", "--format", "json"]).await;
     let position = |paths: &serde_json::Value| {
         paths.as_array().unwrap().iter().position(|row| row["path"] == "/llms.txt").unwrap()
     };
     assert_eq!(position(&before), 17, "{before}");
-    let summary = desk.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
+    let summary = fixture.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
     assert_eq!(summary["sites_visited"], 40, "{summary}");
-    let after = desk.json(&["paths", "--format", "json"]).await;
+    let after = fixture.json(&["paths", "--format", "json"]).await;
     let row = &after[position(&after)];
     assert_eq!(
         (&row["asked"], &row["found"], &row["assumed"]),
@@ -172,20 +172,20 @@ async fn paths_are_ranked_by_what_was_found() {
         "{row}"
     );
     assert!(position(&after) < 8 && row["estimated"].as_u64().unwrap() > 1_000, "{after}");
-    let shown = text(&desk.run(&["paths"]).await.stdout);
+    let shown = text(&fixture.run(&["paths"]).await.stdout);
     assert!(shown.contains("40      40  /llms.txt"), "{shown}");
-    desk.file("later", "later.example\n");
-    desk.json(&["--seeds", "later", "--delay", "0s", "--format", "json"]).await;
-    let asked = desk.web.log().hits_on("later.example");
+    fixture.file("later", "later.example\n");
+    fixture.json(&["--seeds", "later", "--delay", "0s", "--format", "json"]).await;
+    let asked = fixture.web.log().hits_on("later.example");
     let place = asked.iter().position(|hit| hit.path == "/llms.txt").unwrap();
     assert_eq!(place, position(&after) + 1, "robots.txt, then the paths in their new order");
 }
 
 #[tokio::test]
-async fn a_pass_in_text_counts_what_happened() {
-    let desk = Desk::with([shop(), Host::new("gone.example").refusing_connections()]).await;
-    desk.file("seeds", "shop.example\ngone.example\n");
-    let output = desk.run(&["--seeds", "seeds", "--delay", "0s"]).await;
+async fn text_report_counts_the_results_of_a_pass() {
+    let fixture = Fixture::with([shop(), Host::new("gone.example").refusing_connections()]).await;
+    fixture.file("seeds", "shop.example\ngone.example\n");
+    let output = fixture.run(&["--seeds", "seeds", "--delay", "0s"]).await;
     let (shown, said) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(shown.contains("2 sites visited") && shown.contains("1 unreachable"), "{shown}");
@@ -194,10 +194,10 @@ async fn a_pass_in_text_counts_what_happened() {
 }
 
 #[tokio::test]
-async fn wrong_use_is_one_sentence_and_2() {
-    let desk = Desk::with([shop()]).await;
-    desk.file("empty", "# nothing\n");
-    desk.file("wrong.toml", "[crawler]\ndelays = \"3s\"\n");
+async fn exits_with_2_and_one_sentence_for_wrong_usage() {
+    let fixture = Fixture::with([shop()]).await;
+    fixture.file("empty", "# nothing\n");
+    fixture.file("wrong.toml", "[crawler]\ndelays = \"3s\"\n");
     for (arguments, part) in [
         (vec!["--seeds", "empty"], "holds no seed"),
         (vec!["--seeds", "nowhere"], "cannot read the seed file nowhere"),
@@ -211,54 +211,54 @@ async fn wrong_use_is_one_sentence_and_2() {
         ),
         (vec![], "--seeds"),
     ] {
-        let output = desk.run(&arguments).await;
+        let output = fixture.run(&arguments).await;
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         let sentence = said.lines().last().unwrap_or_default();
         assert!(sentence.starts_with("crawler: ") && sentence.contains(part), "{arguments:?}: {said}");
     }
-    let unknown = desk.run(&["--sedes", "empty"]).await;
+    let unknown = fixture.run(&["--sedes", "empty"]).await;
     assert_eq!(unknown.status.code(), Some(2));
-    assert_eq!(desk.web.log().hit_count(), 0);
+    assert_eq!(fixture.web.log().hit_count(), 0);
 }
 
 #[tokio::test]
-async fn a_database_that_cannot_be_used_is_one_sentence_and_1() {
-    let desk = Desk::with([shop()]).await;
-    desk.file("seeds", "shop.example\n");
-    desk.file("data", "a file where a directory should be");
-    let output = desk.run(&["--seeds", "seeds"]).await;
+async fn exits_with_1_and_one_sentence_for_an_unusable_database() {
+    let fixture = Fixture::with([shop()]).await;
+    fixture.file("seeds", "shop.example\n");
+    fixture.file("data", "a file where a directory should be");
+    let output = fixture.run(&["--seeds", "seeds"]).await;
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let url = "postgres://nobody@127.0.0.1:1/agentdex";
-    let output = desk.run(&["status", "--database-url", url]).await;
+    let output = fixture.run(&["status", "--database-url", url]).await;
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
     assert!(said.lines().last().unwrap_or_default().contains("--database-url"), "{said}");
 }
 
 #[tokio::test]
-async fn a_signal_drains_and_the_next_run_goes_on() {
-    let desk = Desk::with([shop()]).await;
-    desk.file("seeds", "shop.example\n");
+async fn drains_on_a_signal_and_resumes_in_the_next_run() {
+    let fixture = Fixture::with([shop()]).await;
+    fixture.file("seeds", "shop.example\n");
     let arguments = ["--seeds", "seeds", "--delay", "150ms", "--format", "json"];
-    let child = desk.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    desk.web.log().wait_until(|log| log.hit_count() >= 4).await;
+    let child = fixture.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    fixture.web.log().wait_until(|log| log.hit_count() >= 4).await;
     let pid = child.id().unwrap().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
     let output = child.wait_with_output().await.unwrap();
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&summary["interrupted"], output.status.code()), (&true.into(), Some(0)));
-    let summary = desk.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
+    let summary = fixture.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
     assert_eq!((&summary["sites_visited"], &summary["manifests"]["awp"]), (&1.into(), &1.into()));
-    assert_eq!(desk.web.log().hits_on("shop.example").len(), 20, "no path is asked twice");
+    assert_eq!(fixture.web.log().hits_on("shop.example").len(), 20, "no path is requested twice");
 }
 
 #[tokio::test]
-async fn seeds_come_from_stdin_too() {
+async fn reads_seeds_from_stdin() {
     use tokio::io::AsyncWriteExt;
     let host = Host::new("pipe.example").file("/agent.json", "application/json", AWP);
-    let desk = Desk::with([host]).await;
-    let mut command = desk.command(&["--seeds", "-", "--delay", "0s", "--format", "json", "-q"]);
+    let fixture = Fixture::with([host]).await;
+    let mut command = fixture.command(&["--seeds", "-", "--delay", "0s", "--format", "json", "-q"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"1,pipe.example\n").await.unwrap();
     let output = child.wait_with_output().await.unwrap();
@@ -283,14 +283,14 @@ async fn wait_for(path: &std::path::Path, part: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_daemon_tells_its_schedule_serves_metrics_and_drains_on_a_signal() {
-    let desk = Desk::with([shop(), Host::new("later.example")]).await;
-    let seeds = desk.file("seeds", "shop.example\n");
+async fn daemon_prints_schedules_serves_metrics_and_drains_on_a_signal() {
+    let fixture = Fixture::with([shop(), Host::new("later.example")]).await;
+    let seeds = fixture.file("seeds", "shop.example\n");
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let metrics = format!("127.0.0.1:{port}");
-    let said_path = desk.dir.path().join("said");
+    let said_path = fixture.dir.path().join("said");
     let said = std::fs::File::create(&said_path).unwrap();
-    let child = desk
+    let child = fixture
         .command(&["--daemon", "--contact-email", "me@crawler.example", "--seeds", "seeds", "--delay", "0s"])
         .args(["--metrics", &metrics, "--events", "events.jsonl", "--format", "json"])
         .args(["--schedule-seeds", "* * * * *", "--schedule-report", "0 6 * * 1-5"])
@@ -301,7 +301,7 @@ async fn a_daemon_tells_its_schedule_serves_metrics_and_drains_on_a_signal() {
     let told = wait_for(&said_path, "report: next at").await;
     let times = told.lines().find(|line| line.contains("report: next at")).unwrap();
     assert_eq!(times.matches(" 06:00 UTC").count(), 3, "{times}");
-    let events = desk.dir.path().join("events.jsonl");
+    let events = fixture.dir.path().join("events.jsonl");
     wait_for(&events, "visit_ended").await;
     // the seeds are read again at the next full minute
     std::fs::write(&seeds, "shop.example\nlater.example\n").unwrap();
@@ -318,7 +318,7 @@ async fn a_daemon_tells_its_schedule_serves_metrics_and_drains_on_a_signal() {
     ] {
         assert!(page.contains(line), "{line} is missing:\n{page}");
     }
-    desk.web.log().wait_until(|log| !log.hits_on("later.example").is_empty()).await;
+    fixture.web.log().wait_until(|log| !log.hits_on("later.example").is_empty()).await;
     let pid = child.id().unwrap().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().await.unwrap().success());
     let output = child.wait_with_output().await.unwrap();
@@ -331,7 +331,7 @@ async fn a_daemon_tells_its_schedule_serves_metrics_and_drains_on_a_signal() {
         .collect();
     let count = |event: &str| told.iter().filter(|line| line["event"] == event).count();
     assert_eq!(count("request"), count("answer"));
-    assert_eq!(count("request"), desk.web.log().hit_count());
+    assert_eq!(count("request"), fixture.web.log().hit_count());
     assert_eq!((count("seeded"), count("scheduled"), count("stopped")), (1, 1, 1), "{told:?}");
 }
 
@@ -347,46 +347,46 @@ async fn get(address: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_dry_run_says_what_would_be_asked_and_sends_nothing() {
-    let desk = Desk::with([shop(), Host::new("other.example")]).await;
-    desk.file("seeds", "shop.example\nhttps://other.example/special/agent.json\n");
-    let plan = desk.json(&["--seeds", "seeds", "--dry-run", "--format", "json"]).await;
-    assert_eq!((&plan["requests"], desk.web.log().hit_count()), (&41.into(), 0), "{plan}");
+async fn dry_run_lists_requests_and_sends_nothing() {
+    let fixture = Fixture::with([shop(), Host::new("other.example")]).await;
+    fixture.file("seeds", "shop.example\nhttps://other.example/special/agent.json\n");
+    let plan = fixture.json(&["--seeds", "seeds", "--dry-run", "--format", "json"]).await;
+    assert_eq!((&plan["requests"], fixture.web.log().hit_count()), (&41.into(), 0), "{plan}");
     assert_eq!(plan["sites"][0]["requests"][0]["url"], "https://other.example/robots.txt");
-    let status = desk.json(&["status", "--format", "json"]).await;
+    let status = fixture.json(&["status", "--format", "json"]).await;
     assert_eq!(status["sites"], 0, "a dry run leaves the store as it was: {status}");
-    desk.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
-    let hits = desk.web.log().hit_count();
-    let shown = text(&desk.run(&["--seeds", "seeds", "--dry-run"]).await.stdout);
+    fixture.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
+    let hits = fixture.web.log().hit_count();
+    let shown = text(&fixture.run(&["--seeds", "seeds", "--dry-run"]).await.stdout);
     assert!(shown.contains("shop.example: not before") && shown.contains("nothing was sent"), "{shown}");
-    assert_eq!(desk.web.log().hit_count(), hits);
+    assert_eq!(fixture.web.log().hit_count(), hits);
 }
 
 #[tokio::test]
-async fn a_dry_run_names_the_lines_that_it_passes_over_as_a_crawl_does() {
-    let desk = Desk::with([shop()]).await;
+async fn dry_run_reports_skipped_lines_like_a_crawl() {
+    let fixture = Fixture::with([shop()]).await;
     let seeds = "shop.example\nnot a domain\nshop.example\nhttps://shop.example:8443/\n";
-    desk.file("seeds", seeds);
+    fixture.file("seeds", seeds);
     let named = |shown: &str| -> Vec<String> {
         let lines = shown.lines().skip_while(|line| !line.starts_with("Seeds:"));
         lines.take(3).map(str::to_owned).collect()
     };
-    let planned = text(&desk.run(&["--seeds", "seeds", "--dry-run"]).await.stdout);
+    let planned = text(&fixture.run(&["--seeds", "seeds", "--dry-run"]).await.stdout);
     assert!(planned.contains("\n1 site, ") && planned.contains("nothing was sent"), "{planned}");
     let lines = named(&planned);
-    assert_eq!(lines[0], "Seeds: 1 read, 1 duplicate, 2 lines passed over");
+    assert_eq!(lines[0], "Seeds: 1 read, 1 duplicate, 2 lines skipped");
     assert!(lines[1].starts_with("  seeds, line 2: ") && lines[1].contains("not a domain"), "{lines:?}");
     assert!(lines[2].starts_with("  seeds, line 4: ") && lines[2].contains("only port 443"), "{lines:?}");
-    let plan = desk.json(&["--seeds", "seeds", "--dry-run", "--format", "json"]).await;
-    let summary = desk.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
+    let plan = fixture.json(&["--seeds", "seeds", "--dry-run", "--format", "json"]).await;
+    let summary = fixture.json(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]).await;
     assert_eq!(plan["seeds"], summary["seeds"]);
     assert_eq!(plan["seeds"]["rejected"][0]["line"], 2, "{plan}");
-    let crawled = text(&desk.run(&["--seeds", "seeds", "--delay", "0s"]).await.stdout);
+    let crawled = text(&fixture.run(&["--seeds", "seeds", "--delay", "0s"]).await.stdout);
     assert_eq!(named(&crawled), lines);
 }
 
 #[tokio::test]
-async fn lists_and_registries_on_the_web_are_seeds() {
+async fn reads_seeds_from_lists_and_registries_on_the_web() {
     let list = Host::new("lists.example")
         .file("/top.csv", "text/csv", "1,shop.example\n")
         .redirect("/latest", 302, "/top.csv");
@@ -399,12 +399,14 @@ async fn lists_and_registries_on_the_web_are_seeds() {
         .taking_posts()
         .times(1, testweb::Answer::json(page("", "two.example")).taking_posts());
     let registry = Host::new("registry.example").route("/ard/search", pages);
-    let desk = Desk::with([list, registry, shop(), Host::new("one.example"), Host::new("two.example")]).await;
+    let fixture =
+        Fixture::with([list, registry, shop(), Host::new("one.example"), Host::new("two.example")]).await;
     let sources = ["https://lists.example/latest", "ard:https://registry.example/ard?q=books"];
-    let summary = desk.json(&["--seeds", sources[0], sources[1], "--delay", "0s", "--format", "json"]).await;
+    let summary =
+        fixture.json(&["--seeds", sources[0], sources[1], "--delay", "0s", "--format", "json"]).await;
     assert_eq!((&summary["seeds"]["read"], &summary["sites_visited"]), (&3.into(), &3.into()), "{summary}");
-    assert_eq!(desk.web.log().hits_on("registry.example").len(), 3, "robots.txt and both pages");
-    let output = desk.run(&["--seeds", "https://lists.example/missing"]).await;
+    assert_eq!(fixture.web.log().hits_on("registry.example").len(), 3, "robots.txt and both pages");
+    let output = fixture.run(&["--seeds", "https://lists.example/missing"]).await;
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("404"), "{}", text(&output.stderr));
 }
@@ -423,7 +425,7 @@ async fn ignores_proxies_in_the_environment() {
     assert_eq!(summary["outcomes"]["found"], 1, "{summary}");
 }
 
-/// Every request is signed, and somebody else's cryptography agrees: the base is put together here from what the server
+/// Every request is signed, and OpenSSL verifies it: the base is put together here from what the server
 /// received (RFC 9421 §2.5) and verified by openssl.
 #[tokio::test]
 async fn signed_requests_are_verified_by_openssl() {
@@ -431,18 +433,19 @@ async fn signed_requests_are_verified_by_openssl() {
     let openssl = |arguments: &[&str], dir: &std::path::Path| {
         std::process::Command::new("openssl").args(arguments).current_dir(dir).output()
     };
-    let desk = Desk::with([shop()]).await;
-    let dir = desk.dir.path();
+    let fixture = Fixture::with([shop()]).await;
+    let dir = fixture.dir.path();
     if openssl(&["genpkey", "-algorithm", "ed25519", "-out", "key.pem"], dir).is_err() {
         println!("skipped: openssl is not installed");
         return;
     }
-    desk.file("seeds", "shop.example\n");
+    fixture.file("seeds", "shop.example\n");
     let signing = ["--signing-key", "key.pem", "--signature-agent", "https://crawler.example"];
-    let summary =
-        desk.json(&[&["--seeds", "seeds", "--delay", "0s", "--format", "json"], &signing[..]].concat()).await;
+    let summary = fixture
+        .json(&[&["--seeds", "seeds", "--delay", "0s", "--format", "json"], &signing[..]].concat())
+        .await;
     assert_eq!(summary["requests"], 20);
-    let directory = desk.json(&[&["keys"], &signing[..]].concat()).await;
+    let directory = fixture.json(&[&["keys"], &signing[..]].concat()).await;
     let kept: serde_json::Value =
         serde_json::from_slice(&std::fs::read(dir.join("data/bot-keys.json")).unwrap()).unwrap();
     assert_eq!(kept, directory);
@@ -452,7 +455,7 @@ async fn signed_requests_are_verified_by_openssl() {
         [&[0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00], x.as_slice()].concat();
     std::fs::write(dir.join("public.der"), info).unwrap();
     let mut nonces = std::collections::BTreeSet::new();
-    for hit in desk.web.log().hits() {
+    for hit in fixture.web.log().hits() {
         let (input, signature) = (hit.asked.signature_input.unwrap(), hit.asked.signature.unwrap());
         let parameters = input.strip_prefix("sig1=").unwrap();
         assert!(parameters.ends_with(";tag=\"web-bot-auth\""), "{parameters}");

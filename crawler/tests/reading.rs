@@ -1,6 +1,6 @@
 //! A document whose reader ended in the middle is read once more in a process of its own, and skipped when that fails too.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
@@ -36,7 +36,7 @@ async fn shop_after_a_kill(reader: &str, reader_version: u32) -> Crawl {
 }
 
 #[tokio::test]
-async fn an_innocent_document_is_read_by_a_process_of_its_own() {
+async fn reads_a_valid_document_in_a_second_process() {
     let mut crawl = shop_after_a_kill(env!("CARGO_BIN_EXE_crawler"), READER_VERSION).await;
     let summary = crawl.pass().await;
     assert_eq!((summary.manifests_added, summary.capabilities), (1, 1), "{summary:?}");
@@ -49,7 +49,7 @@ async fn an_innocent_document_is_read_by_a_process_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_document_that_ends_two_readers_is_skipped_until_it_changes() {
+async fn quarantines_a_document_that_crashes_two_readers_until_it_changes() {
     let mut crawl = shop_after_a_kill("/bin/false", READER_VERSION).await;
     let summary = crawl.pass().await;
     assert_eq!(summary.manifests_added, 0, "{summary:?}");
@@ -57,7 +57,7 @@ async fn a_document_that_ends_two_readers_is_skipped_until_it_changes() {
     assert_eq!(fetch.outcome, FetchOutcome::Quarantined);
     let reason = fetch.reason.unwrap();
     assert!(reason.contains("quarantined on") && reason.contains("second reader"), "{reason}");
-    // a reader that would succeed is not asked again
+    // a reader that would succeed is not run again
     crawl.config.reader.as_mut().unwrap().path = PathBuf::from(env!("CARGO_BIN_EXE_crawler"));
     crawl.pass_again().await;
     let again = crawl.fetch(SHOP, PATH).await;
@@ -69,7 +69,7 @@ async fn a_document_that_ends_two_readers_is_skipped_until_it_changes() {
 }
 
 #[tokio::test]
-async fn a_newer_version_of_the_reader_reads_it_again() {
+async fn a_newer_reader_version_reads_quarantined_documents_again() {
     let crawl = shop_after_a_kill("/bin/false", READER_VERSION - 1).await;
     let summary = crawl.pass().await;
     assert_eq!(summary.manifests_added, 1, "{summary:?}");

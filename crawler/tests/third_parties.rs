@@ -1,6 +1,6 @@
-//! Politeness towards hosts that did not ask to be led to: the rules of the host that is asked hold, whoever leads there.
+//! Politeness towards hosts that other sites link to: the rules of the requested host apply, whichever site leads there.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
 mod support;
 
@@ -71,7 +71,7 @@ async fn list_crawl(hosts: Vec<Host>) -> Crawl {
 /// Every attacker's robots.txt leads to the victim: at first nobody asks the victim anything, and as a seed it is visited once,
 /// under its own robots.txt.
 #[tokio::test]
-async fn robots_that_redirect_to_another_site_lead_nowhere() {
+async fn does_not_follow_robots_to_another_site() {
     for target in ["https://victim.example/robots.txt", "https://victim.example/private/page"] {
         let hosts = attackers(|host| host.redirect("/robots.txt", 302, target).route(MANIFEST, AWP));
         let crawl = led_by(hosts, Host::new(VICTIM).robots("User-agent: *\nDisallow: /\n")).await;
@@ -93,7 +93,7 @@ async fn robots_that_redirect_to_another_site_lead_nowhere() {
 
 /// Every way in which one site can lead to another: none of them makes a request there in the visit of the one that leads.
 #[tokio::test]
-async fn nothing_of_one_site_makes_a_request_to_another_in_its_visit() {
+async fn a_visit_sends_no_request_to_another_site() {
     let url = format!("https://{VICTIM}/private.json");
     let card = format!(r#"{{"arws_version":"1.0","name":"A","description":"B","tools":"{url}"}}"#);
     let page = format!("<html><head><link rel='agent-manifest' href='{url}'></head></html>");
@@ -117,7 +117,7 @@ async fn nothing_of_one_site_makes_a_request_to_another_in_its_visit() {
 }
 
 #[tokio::test]
-async fn a_pause_and_a_crawl_delay_of_the_victim_hold_whoever_leads_there() {
+async fn applies_retry_after_and_crawl_delay_of_a_host_whichever_site_leads_there() {
     let limited = Host::new(VICTIM).catch_all(Answer::retry_after(429, "3600"));
     let slow = Host::new(VICTIM).robots("User-agent: *\nCrawl-delay: 30\n").file(
         LIST,
@@ -136,15 +136,15 @@ async fn a_pause_and_a_crawl_delay_of_the_victim_hold_whoever_leads_there() {
         crawl.pass().await;
         let refused = refused_list(&mut crawl, &format!("https://{VICTIM}{LIST}")).await;
         assert!(
-            refused.contains("not to be asked before") || refused.contains("does not allow it"),
+            refused.contains("may not be requested before") || refused.contains("does not allow it"),
             "{refused}"
         );
-        assert_eq!(crawl.paths(VICTIM), ["/robots.txt"], "within its pause");
+        assert_eq!(crawl.paths(VICTIM), ["/robots.txt"], "within its delay");
     }
 }
 
 #[tokio::test]
-async fn no_session_asks_a_host_of_another_site() {
+async fn sessions_reject_hosts_of_other_sites() {
     let crawl = led_by(attackers(|host| host), Host::new(VICTIM)).await;
     let egress = Egress::new(crawl.config.egress.clone()).unwrap();
     let session = egress.session(SiteName::parse("attacker0.example").unwrap()).unwrap();
@@ -159,9 +159,9 @@ async fn no_session_asks_a_host_of_another_site() {
     assert_ne!(session.resolve(&own).await.map_err(|failure| failure.cause).err(), Some(Cause::OtherSite));
 }
 
-/// A robots.txt on another host of the site is asked for by the clock and the Crawl-delay of that host.
+/// A robots.txt on another host of the site is requested by the clock and the Crawl-delay of that host.
 #[tokio::test]
-async fn robots_on_another_host_of_the_site_goes_by_that_hosts_clock() {
+async fn redirected_robots_uses_the_clock_of_its_host() {
     let www = Host::new("www.shop.example").robots("User-agent: *\nCrawl-delay: 30\n");
     let api =
         Host::new("api.shop.example").redirect("/robots.txt", 301, "https://www.shop.example/robots.txt");
@@ -235,7 +235,7 @@ async fn retry_after_is_obeyed_on_every_answer_that_carries_it() {
 }
 
 #[tokio::test]
-async fn three_walls_end_a_visit_whatever_their_status() {
+async fn three_bot_walls_end_a_visit_whatever_their_status() {
     for status in [200, 202, 302, 404, 503] {
         let wall = Answer::html("<p>prove it").with_status(status).header("cf-mitigated", "challenge");
         let walled = Host::new("wall.example").robots("").catch_all(wall.clone());
@@ -256,7 +256,7 @@ async fn three_walls_end_a_visit_whatever_their_status() {
 }
 
 #[tokio::test]
-async fn a_wall_in_place_of_robots_keeps_the_manifests_until_the_third_in_a_row() {
+async fn keeps_manifests_until_the_third_bot_wall_for_robots() {
     let mut crawl = Crawl::of([shop()]).await;
     assert_eq!(crawl.pass().await.manifests_added, 1);
     let wall = Answer::html("<p>prove it").with_status(403).header("cf-mitigated", "challenge");
@@ -277,7 +277,7 @@ async fn a_wall_in_place_of_robots_keeps_the_manifests_until_the_third_in_a_row(
 
 /// Where a robots.txt redirects to becomes a seed where it may be a site; another host of the same site is followed.
 #[tokio::test]
-async fn a_redirected_robots_seeds_what_may_be_a_site_alone() {
+async fn redirected_robots_adds_only_valid_sites_as_seeds() {
     for (target, sites, end) in [
         ("https://victim.example/robots.txt", 2, VisitEnd::RobotsUnreachable),
         ("https://victim.internal/robots.txt", 1, VisitEnd::RobotsUnreachable),
@@ -309,7 +309,7 @@ fn naming(paths: impl Iterator<Item = String>) -> Host {
 
 /// Another site names URLs of the victim that fail, are refused, limited, missing or too large.
 #[tokio::test]
-async fn urls_that_another_site_names_are_asked_for_once_and_end_no_visit() {
+async fn requests_urls_that_another_site_names_once() {
     const NAMED: usize = 25;
     for (case, answer) in [
         ("fails", Answer::status(500)),
@@ -339,7 +339,7 @@ async fn urls_that_another_site_names_are_asked_for_once_and_end_no_visit() {
         let all = named.len();
         named.sort();
         named.dedup();
-        assert_eq!(named.len(), all, "{case}: each is asked for once");
+        assert_eq!(named.len(), all, "{case}: each is requested once");
         let story = crawl.story(VICTIM).await;
         assert!(story.visits.iter().all(|visit| visit.end == VisitEnd::Completed), "{case}: {story:?}");
         assert_eq!((story.summary.manifests, story.state.failures_in_row), (1, 0), "{case}");
@@ -348,7 +348,7 @@ async fn urls_that_another_site_names_are_asked_for_once_and_end_no_visit() {
 
 /// One document, named at many URLs, is one manifest.
 #[tokio::test]
-async fn another_site_cannot_multiply_a_manifest_by_naming_it_with_queries() {
+async fn links_with_queries_do_not_duplicate_a_manifest() {
     let victim = Host::new(VICTIM).route(MANIFEST, AWP);
     let web = Web::builder().host(victim).host(naming((0..8).map(|number| format!("{MANIFEST}?n={number}"))));
     let mut crawl = Crawl::on(web.start().await.unwrap(), &format!("{VICTIM}\nattacker.example")).await;
@@ -363,7 +363,7 @@ async fn another_site_cannot_multiply_a_manifest_by_naming_it_with_queries() {
 
 /// The validators of a robots.txt go to the URL that gave them, and a 304 of another URL confirms nothing.
 #[tokio::test]
-async fn validators_of_robots_are_not_sent_where_it_redirects_to() {
+async fn does_not_send_validators_of_robots_to_redirect_targets() {
     const WWW: &str = "www.shop.example";
     let file = |etag: &str| Answer::text("User-agent: *\nAllow: /\n").etag(etag);
     let apex = shop().route("/robots.txt", file("\"apex\""));
@@ -385,17 +385,17 @@ async fn validators_of_robots_are_not_sent_where_it_redirects_to() {
         crawl.pass_again().await;
         let sent = |host: &str| {
             let hits = crawl.hits(host);
-            let robots = hits.iter().find(|hit| hit.path == "/robots.txt").expect("robots.txt is asked for");
+            let robots = hits.iter().find(|hit| hit.path == "/robots.txt").expect("a request for robots.txt");
             robots.asked.if_none_match.clone()
         };
         assert_eq!(sent("shop.example").as_deref(), sent_to_apex);
-        assert_eq!(sent(WWW), None, "asked on behalf of another host");
+        assert_eq!(sent(WWW), None, "requested on behalf of another host");
         assert_eq!(crawl.story("shop.example").await.visits[0].end, end);
     }
 }
 
 #[tokio::test]
-async fn a_list_of_seeds_is_read_by_the_rules_of_its_host() {
+async fn fetches_seed_lists_under_the_rules_of_their_host() {
     let mut crawl = list_crawl(vec![list_host(Answer::text("User-agent: *\nAllow: /\n"))]).await;
     crawl.config.seeds = vec![SeedSource::Url(ManifestUrl::parse("https://lists.example/top.txt").unwrap())];
     crawl.config.delay = Duration::from_millis(60);
@@ -414,13 +414,13 @@ async fn a_list_of_seeds_is_read_by_the_rules_of_its_host() {
 }
 
 #[tokio::test]
-async fn a_list_that_robots_forbids_or_that_has_to_wait_is_not_read() {
+async fn does_not_read_lists_that_robots_forbids_or_that_must_wait() {
     for (robots, hits, reason) in [
         (Answer::text("User-agent: *\nDisallow: /top"), 1, "disallowed by line 2"),
         (Answer::status(500), 1, "could not be read"),
         (Answer::redirect(302, "https://shop.example/robots.txt"), 1, "redirects_to_other_site"),
-        (Answer::text("User-agent: *\nCrawl-delay: 30"), 1, "not to be asked before"),
-        (Answer::retry_after(404, "3600"), 1, "not to be asked before"),
+        (Answer::text("User-agent: *\nCrawl-delay: 30"), 1, "may not be requested before"),
+        (Answer::retry_after(404, "3600"), 1, "may not be requested before"),
     ] {
         let mut crawl = list_crawl(vec![list_host(robots)]).await;
         for _ in 0..2 {
@@ -433,7 +433,7 @@ async fn a_list_that_robots_forbids_or_that_has_to_wait_is_not_read() {
 }
 
 #[tokio::test]
-async fn redirects_of_a_list_go_by_the_record_of_the_site_that_they_lead_to() {
+async fn redirects_of_a_list_obey_the_rules_of_their_target() {
     let to_victim =
         Host::new("lists.example").robots("").redirect(LIST, 302, "https://victim.example/private");
     let victim = Host::new(VICTIM).robots("User-agent: *\nDisallow: /private\n");
@@ -450,13 +450,13 @@ async fn redirects_of_a_list_go_by_the_record_of_the_site_that_they_lead_to() {
 }
 
 #[tokio::test]
-async fn a_retry_after_of_a_list_is_kept_for_the_next_time() {
+async fn keeps_retry_after_of_a_seed_list() {
     let limited = Host::new("lists.example").robots("").route(LIST, Answer::retry_after(429, "3600"));
     let mut crawl = list_crawl(vec![limited]).await;
     let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
     assert!(refused.contains("429"), "{refused}");
     let refused = refused_list(&mut crawl, "https://lists.example/top.txt").await;
-    assert!(refused.contains("not to be asked before") && refused.contains("Retry-After"), "{refused}");
+    assert!(refused.contains("may not be requested before") && refused.contains("Retry-After"), "{refused}");
     assert_eq!(crawl.paths("lists.example"), ["/robots.txt", LIST]);
     let story = crawl.story("lists.example").await;
     assert_eq!((story.visits.len(), story.summary.next_visit_at), (0, None), "it is no site to visit");
@@ -487,9 +487,9 @@ async fn a_list_is_within_the_budget_of_its_host() {
     assert_eq!(crawl.web.log().hit_count(), 0);
 }
 
-/// A registry is asked page after page within the gap, and what was read before a pause is used.
+/// A registry is searched page by page with the gap, and pages that were read before a delay are used.
 #[tokio::test]
-async fn a_registry_is_asked_by_its_rules_and_a_pause_keeps_what_was_read() {
+async fn searches_a_registry_under_its_rules_and_keeps_pages_read_before_a_delay() {
     let page = r#"{"results":[{"identifier":"urn:air:shop.example:agents:one"}],"pageToken":"next"}"#;
     let pages = Answer::json(page).taking_posts();
     let pages = pages.times(1, Answer::json(page).taking_posts().header("retry-after", "3600"));
@@ -504,7 +504,7 @@ async fn a_registry_is_asked_by_its_rules_and_a_pause_keeps_what_was_read() {
     let mut crawl = list_crawl(vec![forbidding.route("/search", Answer::json(page).taking_posts())]).await;
     crawl.config.seeds = vec![SeedSource::Registry(ManifestUrl::parse("https://registry.example/").unwrap())];
     let run = crawler::run(crawl.config.clone(), crawl.store.clone(), crawler::Cancel::default(), |_| ());
-    let refused = run.await.expect_err("a registry that is not asked").to_string();
+    let refused = run.await.expect_err("a registry that is not searched").to_string();
     assert!(refused.contains("does not allow it"), "{refused}");
     assert_eq!(crawl.paths("registry.example"), ["/robots.txt"]);
 }

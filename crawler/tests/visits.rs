@@ -1,6 +1,6 @@
-//! Visits to sites that behave: what is asked, what is kept, and what is asked the next time.
+//! Visits to well-behaved sites: requests, stored documents, and the requests of the next visit.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
 mod support;
 
@@ -10,7 +10,7 @@ use support::{AWP, Crawl, now, shop};
 use testweb::{Answer, Host};
 
 #[tokio::test]
-async fn a_first_visit_asks_robots_first_and_finds_the_manifest() {
+async fn first_visit_requests_robots_first_and_finds_the_manifest() {
     let crawl = Crawl::of([shop()]).await;
     let summary = crawl.pass().await;
     assert_eq!((summary.sites_visited, summary.manifests_added, summary.failed), (1, 1, 0), "{summary:?}");
@@ -27,7 +27,7 @@ async fn a_first_visit_asks_robots_first_and_finds_the_manifest() {
 }
 
 #[tokio::test]
-async fn every_request_says_who_asks() {
+async fn every_request_identifies_the_crawler() {
     let crawl = Crawl::of([shop()]).await;
     crawl.pass().await;
     for hit in crawl.hits("shop.example") {
@@ -46,7 +46,7 @@ async fn every_request_says_who_asks() {
 }
 
 #[tokio::test]
-async fn a_second_visit_is_conditional_and_changes_nothing() {
+async fn second_visit_is_conditional_and_changes_nothing() {
     let mut crawl = Crawl::of([shop()]).await;
     crawl.pass().await;
     let summary = crawl.pass_again().await;
@@ -61,7 +61,7 @@ async fn a_second_visit_is_conditional_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_change_becomes_a_version_and_a_removal_takes_two_visits() {
+async fn stores_a_version_per_change_and_removes_after_two_misses() {
     let mut crawl = Crawl::of([shop()]).await;
     crawl.pass().await;
     crawl.web.set_file(
@@ -78,7 +78,7 @@ async fn a_change_becomes_a_version_and_a_removal_takes_two_visits() {
 }
 
 #[tokio::test]
-async fn what_is_fresh_is_not_asked_for_even_when_it_is_due() {
+async fn does_not_request_fresh_documents() {
     let manifest = Answer::json(AWP).max_age(3_600);
     let mut crawl = Crawl::of([shop().route("/agent.json", manifest)]).await;
     crawl.pass().await;
@@ -104,7 +104,7 @@ async fn robots_rules_hold_for_every_path() {
 }
 
 #[tokio::test]
-async fn a_site_that_forbids_everything_is_asked_for_robots_alone() {
+async fn requests_only_robots_of_a_site_that_forbids_everything() {
     let mut crawl = Crawl::of([shop()]).await;
     crawl.pass().await;
     crawl.web.set("shop.example", "/robots.txt", Answer::text("User-agent: *\nDisallow: /\n"));
@@ -120,7 +120,7 @@ async fn a_site_that_forbids_everything_is_asked_for_robots_alone() {
 }
 
 #[tokio::test]
-async fn redirects_stay_on_the_site_and_others_become_seeds() {
+async fn follows_redirects_on_the_site_and_seeds_others() {
     let host = Host::new("shop.example")
         .redirect("/agent.json", 301, "https://www.shop.example/agent.json")
         .redirect("/agents.json", 302, "https://other.example/agents.json")
@@ -141,7 +141,7 @@ async fn redirects_stay_on_the_site_and_others_become_seeds() {
 }
 
 #[tokio::test]
-async fn homepages_link_headers_and_agentmaps_lead_on() {
+async fn follows_links_of_homepages_headers_and_agentmaps() {
     let page = "<html><head><link rel='agent-manifest' href='/hidden/awp.json'></head><body></body></html>";
     let host = Host::new("shop.example")
         .robots("User-agent: *\nAllow: /\nAgentmap: /maps/agents.json\n")
@@ -162,7 +162,7 @@ async fn homepages_link_headers_and_agentmaps_lead_on() {
 }
 
 #[tokio::test]
-async fn a_seeded_url_is_asked_for_too() {
+async fn requests_seeded_urls() {
     let host = Host::new("shop.example").file("/special/agent.json", "application/json", AWP);
     let web = testweb::Web::builder().host(host).start().await.unwrap();
     let crawl = Crawl::on(web, "https://shop.example/special/agent.json").await;
@@ -171,7 +171,7 @@ async fn a_seeded_url_is_asked_for_too() {
 }
 
 #[tokio::test]
-async fn a_second_run_finds_nothing_due() {
+async fn finds_nothing_due_in_a_second_run() {
     let crawl = Crawl::of([shop()]).await;
     crawl.pass().await;
     crawl.web.log().forget();
@@ -181,7 +181,7 @@ async fn a_second_run_finds_nothing_due() {
 }
 
 #[tokio::test]
-async fn what_was_just_visited_is_planned_for_later() {
+async fn plans_the_next_visit_after_a_visit() {
     let crawl = Crawl::of([shop(), Host::new("empty.example")]).await;
     crawl.pass().await;
     let days = |story: store::SiteStory| (story.summary.next_visit_at.unwrap() - now()).num_hours() / 24;

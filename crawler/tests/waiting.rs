@@ -1,6 +1,6 @@
-//! Visits that wait and are another worker's: a pass finishes them, whatever became of that worker.
+//! Parked visits of another worker: a pass finishes them, even if that worker died.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
 #[expect(dead_code, reason = "each test program uses its own part")]
 mod support;
@@ -13,9 +13,9 @@ use store::{GroupSet, LeaseRequest, LeaseToken, ParkedVisit, Seed, WorkerId};
 use support::{Crawl, now, shop};
 use testweb::Host;
 
-/// How long a pass waits here for a visit that waits.
+/// How long a pass waits for a parked visit.
 const PARK_WAIT: Duration = Duration::from_secs(20);
-/// When the visits of these tests go on: after the pass has begun, so that it finds them neither due nor ready.
+/// When the visits of these tests resume: after the pass has begun, so that it finds them neither due nor ready.
 const RESUMED_AFTER: TimeDelta = TimeDelta::seconds(1);
 
 /// Another worker that shares the queue.
@@ -37,7 +37,7 @@ impl Other<'_> {
     }
 
     async fn park(&self, token: &LeaseToken) {
-        let (reason, progress) = ("the site asked for a pause".to_owned(), serde_json::Value::Null);
+        let (reason, progress) = ("the site asked for a delay".to_owned(), serde_json::Value::Null);
         let parked = ParkedVisit { resume_at: now() + RESUMED_AFTER, reason, progress };
         self.0.store.visit_park(token, &parked, now()).await.unwrap();
     }
@@ -53,9 +53,9 @@ async fn known(shops: &[Host]) -> Crawl {
     crawl
 }
 
-/// The other worker went on with a visit that had waited, and died: its lease ends later than the visit was to go on.
+/// The other worker resumed a parked visit and died: its lease ends later than the visit was to resume.
 #[tokio::test]
-async fn a_visit_that_waits_is_looked_for_until_its_dead_holders_lease_has_ended() {
+async fn waits_for_a_parked_visit_until_the_lease_of_a_dead_worker_ends() {
     let mut crawl = known(&[shop()]).await;
     let other = Other(&crawl);
     let token = other.lease(Duration::from_mins(1)).await;
@@ -66,9 +66,9 @@ async fn a_visit_that_waits_is_looked_for_until_its_dead_holders_lease_has_ended
     assert_eq!((summary.sites_visited, summary.parked.len()), (1, 0), "{summary:?}");
 }
 
-/// The other worker let a visit wait after this pass had listed those that do, and died.
+/// The other worker parked a visit after this pass had listed the parked ones, and died.
 #[tokio::test]
-async fn a_visit_that_began_to_wait_after_the_pass_began_is_not_forgotten() {
+async fn resumes_visits_that_were_parked_during_the_pass() {
     let mut crawl = known(&[shop(), Host::new("other.example").robots("")]).await;
     crawl.config.lease = Duration::from_secs(6);
     let other = Other(&crawl);

@@ -1,6 +1,6 @@
-//! The program: parse, settle, dispatch, and say in one sentence what went wrong.
+//! The program: parses, resolves and dispatches commands, and reports errors in one sentence.
 //!
-//! Ends with 0 when the pass is complete, however the sites fared; 1 on a failure of ours; 2 on usage.
+//! Exits with 0 when the pass is complete, whatever the sites answered; 1 on an error of the crawler; 2 on wrong usage.
 
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -38,7 +38,7 @@ pub fn main() -> ExitCode {
 }
 
 fn complain(error: &anyhow::Error) -> ExitCode {
-    // stderr that is closed leaves nobody to tell
+    // a closed stderr cannot report anything
     drop(writeln!(std::io::stderr().lock(), "crawler: {}", ::settings::escape::line(&error.to_string())));
     let is_usage =
         error.is::<UsageError>() || error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_usage);
@@ -77,7 +77,7 @@ async fn dispatch(command: Option<Command>, settings: Settings, flags: SharedFla
     done
 }
 
-/// Opens the database, waiting for it while it is away, and crawls until the pass is over or a signal comes.
+/// Opens the database, waiting while it is unavailable, and crawls until the pass is complete or a signal arrives.
 async fn crawl(settings: Settings, flags: SharedFlags) -> anyhow::Result<()> {
     warn_without_contact(&settings);
     let cancel = Cancel::on_signals(STOP_MAX)?;
@@ -109,7 +109,7 @@ async fn crawl_with(
     let watch = Watch::new(settings.shared.verbosity);
     let output = settings.output;
     let data_dir = settings.shared.data_dir.display().to_string();
-    let ran = crate::run(settings.crawl, store.clone(), cancel, |news| watch.show(&news)).await;
+    let ran = crate::run(settings.crawl, store.clone(), cancel, |update| watch.show(&update)).await;
     watch.finish();
     let summary = ran?;
     match output {
@@ -122,7 +122,7 @@ async fn crawl_with(
     }
     anyhow::ensure!(
         summary.failed == 0,
-        "{} visits failed for a reason of ours; the log says why",
+        "{} visits failed because of an error in this crawler; the log has the reason",
         summary.failed
     );
     Ok(())

@@ -76,7 +76,7 @@ pub(super) fn keys(settings: &Settings) -> anyhow::Result<()> {
     Ok(output::json(&signer.directory())?)
 }
 
-/// Says what a pass would request.
+/// Lists what a pass would request.
 pub(super) async fn dry_run(settings: &Settings, store: &Store) -> anyhow::Result<()> {
     let plan = crate::dry_run(&settings.crawl, store).await?;
     if settings.output == OutputFormat::Json {
@@ -85,7 +85,7 @@ pub(super) async fn dry_run(settings: &Settings, store: &Store) -> anyhow::Resul
     Ok(output::text(&report::dry_run_text(&plan))?)
 }
 
-/// Leaves sites out and purges what was read.
+/// Excludes sites and deletes what was read from them.
 pub(super) async fn block(store: &Store, domains: &[String], reason: &str) -> anyhow::Result<()> {
     for site in sites(domains)? {
         let outcome = store
@@ -102,7 +102,7 @@ pub(super) async fn block(store: &Store, domains: &[String], reason: &str) -> an
     Ok(())
 }
 
-/// Lets sites in again.
+/// Allows sites again.
 pub(super) async fn unblock(store: &Store, domains: &[String]) -> anyhow::Result<()> {
     for site in sites(domains)? {
         let was_blocked = store.site_unblock(&site, clock::now()).await?;

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read() {
+    fn parses_durations() {
         for (text, seconds) in
             [("0", 0.0), ("0s", 0.0), ("100ms", 0.1), ("3s", 3.0), ("1h30m", 5_400.0), ("7d", 604_800.0)]
         {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_shown_shortly() {
+    fn formats_durations() {
         for (ms, words) in
             [(250, "250 ms"), (3_000, "3 s"), (3_500, "3.5 s"), (185_000, "3 min 5 s"), (86_400_000, "1 d")]
         {

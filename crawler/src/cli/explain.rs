@@ -1,6 +1,6 @@
 //! `explain DOMAIN`: what was fetched, which rule decided, and what comes next, in words.
 //!
-//! The store keeps what happened; what it means for the next visit is told by the same rules that decide it.
+//! The store keeps the facts; the rules that decide the next visit also explain it.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::duration;
 use crate::output::{self, OutputFormat};
 use crate::{UsageError, clock, end_in_words, site_of};
 
-/// Shows a site's story.
+/// Shows the timeline of a site.
 pub(super) async fn run(
     store: &Store,
     domain: &str,
@@ -55,7 +55,7 @@ fn lines(story: &SiteStory) -> Vec<String> {
     }
     lines.push(next_visit(story));
     if let Some(until) = story.state.not_before.filter(|until| *until > clock::now()) {
-        lines.push(format!("The site asked for a pause until {} (Retry-After).", time(until)));
+        lines.push(format!("The site asked for a delay until {} (Retry-After).", time(until)));
     }
     lines.extend(story.state.hosts.iter().flat_map(host_lines));
     if story.visits.is_empty() {
@@ -88,7 +88,7 @@ fn from_now(at: DateTime<Utc>) -> String {
 
 /// What a host's robots.txt says to us, and how much of the day's budget is used.
 fn host_lines(host: &HostState) -> Vec<String> {
-    let robots = host.robots.as_ref().map_or_else(|| "not asked yet".to_owned(), robots_in_words);
+    let robots = host.robots.as_ref().map_or_else(|| "not requested yet".to_owned(), robots_in_words);
     let mut lines = vec![format!("robots.txt of {}: {robots}", host.host)];
     if let Some(body) = host.robots.as_ref().and_then(|record| record.body.as_ref()) {
         lines.extend(file_lines(&RobotsFile::parse(body, PRODUCT_TOKEN)));
@@ -128,13 +128,13 @@ fn robots_in_words(record: &RobotsRecord) -> String {
         Kind::NoFile => {
             format!("no file (status {}), so everything is allowed", record.status.unwrap_or_default())
         }
-        Kind::Denied => "refused to us, so nothing is asked".to_owned(),
-        Kind::Unreachable => "could not be read, so nothing is asked".to_owned(),
+        Kind::Denied => "denied to this crawler, so nothing is requested".to_owned(),
+        Kind::Unreachable => "could not be read, so nothing is requested".to_owned(),
     };
     let cause = record.cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default();
     let used = match CopyUse::at(record.expires_at, clock::now()) {
         CopyUse::Current => format!("valid until {}", time(record.expires_at)),
-        CopyUse::DenyOnly => "asked again at the next visit".to_owned(),
+        CopyUse::DenyOnly => "requested again at the next visit".to_owned(),
     };
     format!("{kind}{cause}; read {}, {used}", time(record.fetched_at))
 }
@@ -194,23 +194,23 @@ fn fetch_lines(fetch: &FetchStory) -> Vec<String> {
 fn decision(fetch: &FetchStory) -> String {
     use FetchOutcome as Outcome;
     match fetch.outcome {
-        Outcome::Fresh => "not asked for, since its copy is fresh".to_owned(),
+        Outcome::Fresh => "not requested, since its copy is fresh".to_owned(),
         outcome if outcome.is_present() => {
             let what = if outcome == Outcome::NotModified { "its copy stands" } else { "kept" };
             match (fetch.fresh_until, fetch.etag.is_some() || fetch.last_modified.is_some()) {
-                (Some(until), _) => format!("{what}, and not asked for again before {}", time(until)),
-                (None, true) => format!("{what}, and asked for with its validators at the next visit"),
-                (None, false) => format!("{what}, and asked for whole at the next visit"),
+                (Some(until), _) => format!("{what}, and not requested again before {}", time(until)),
+                (None, true) => format!("{what}, and requested with its validators at the next visit"),
+                (None, false) => format!("{what}, and requested without validators at the next visit"),
             }
         }
         Outcome::Gone => "what was known here is removed at once".to_owned(),
-        Outcome::RobotsDenied => "not asked for; what was known here is removed".to_owned(),
-        Outcome::RateLimited => "the visit ends, and the pause that was asked for is kept".to_owned(),
+        Outcome::RobotsDenied => "not requested; what was known here is removed".to_owned(),
+        Outcome::RateLimited => "the visit ends, and the requested delay is kept".to_owned(),
         outcome if outcome.is_absent() => {
             let negative =
                 "nothing is kept; what was known here is removed at the second such visit in a row";
             match fetch.fresh_until {
-                Some(until) => format!("{negative}; not asked for again before {}", time(until)),
+                Some(until) => format!("{negative}; not requested again before {}", time(until)),
                 None => negative.to_owned(),
             }
         }

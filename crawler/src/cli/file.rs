@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_of_the_other_programs_are_left_to_them() {
+    fn ignores_the_tables_of_other_programs() {
         let file: ConfigFile = toml::from_str("[crawler]\ndelay = \"5s\"\n[api]\nlisten = \"x\"\n").unwrap();
         assert_eq!(file.crawler.delay.as_deref(), Some("5s"));
         let error = toml::from_str::<ConfigFile>("[crawler]\nconcurency = 5\n").unwrap_err().to_string();

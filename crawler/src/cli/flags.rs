@@ -1,4 +1,4 @@
-//! What may be typed; what it means is decided in [`super::settings`].
+//! The flags of the command line; [`super::settings`] interprets them.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::output::OutputFormat;
 
 /// Visits web sites politely and reads what they declare to AI agents.
 ///
-/// Without a subcommand, adds the seeds and visits every site that is due; run it again to go on where it stopped.
+/// Without a subcommand, adds the seeds and visits every site that is due; run it again to continue where it stopped.
 #[derive(Debug, Parser)]
 #[command(name = "crawler", version, max_term_width = 100)]
 pub struct Flags {
@@ -30,13 +30,13 @@ pub struct CrawlFlags {
     /// ard:https://registry to search another registry
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub seeds: Vec<PathBuf>,
-    /// Follow the lists of --seeds: forget the sites that they name no more, and let their ranks move sites back too
+    /// Follow the lists of --seeds: delete sites that they no longer name, and let their ranks move sites back too
     #[arg(long)]
     pub follow_seeds: bool,
-    /// Visit what is due once, and end (the default)
+    /// Visit what is due once, and exit (the default)
     #[arg(long, conflicts_with = "daemon")]
     pub once: bool,
-    /// Follow due sites until stopped; needs a contact
+    /// Visit sites as they become due, until stopped; needs a contact
     #[arg(long)]
     pub daemon: bool,
     /// How long a pass waits for visits that are parked [default: 60s]
@@ -54,13 +54,13 @@ pub struct CrawlFlags {
     /// How long a killed process keeps its sites from others [default: 3m]
     #[arg(long, global = true, value_name = "DURATION")]
     pub lease: Option<String>,
-    /// Visit again now what was visited longer ago than this
+    /// Also visit sites now that were visited longer ago than this
     #[arg(long, value_name = "DURATION")]
     pub revisit: Option<String>,
-    /// Names with addresses of your choosing: lines of `address[:port] name…`
+    /// Addresses for names, as lines of `address[:port] name…`
     #[arg(long, global = true, value_name = "FILE")]
     pub hosts: Option<PathBuf>,
-    /// Certificate authorities trusted beside Mozilla's
+    /// Certificate authorities to trust besides Mozilla's
     #[arg(long, global = true, value_name = "PEM")]
     pub ca_file: Option<PathBuf>,
     /// Networks of your own that may be visited although they are not public
@@ -79,23 +79,23 @@ pub struct CrawlFlags {
     pub operator: OperatorFlags,
 }
 
-/// Flags for whoever runs a crawler for long.
+/// Flags for long-running crawlers.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Operating")]
 pub struct OperatorFlags {
-    /// Keep every rule of public addresses (floor, gaps, budgets) in networks of your own too
+    /// Apply every rule of public addresses (lowest delay, gaps, budgets) in networks of your own too
     #[arg(long, global = true)]
     pub strict: bool,
     /// Name servers to ask in place of the system's
     #[arg(long, global = true, value_name = "ADDRESS[:PORT]", value_delimiter = ',')]
     pub name_servers: Vec<String>,
-    /// Ask names for `_atp` and `_agent` TXT records that lead to manifests
+    /// Query `_atp` and `_agent` TXT records of hosts for manifests
     #[arg(long, global = true)]
     pub text_records: bool,
-    /// Say what would be requested, and send nothing
+    /// List what would be requested, and send nothing
     #[arg(long, conflicts_with = "daemon")]
     pub dry_run: bool,
-    /// Append what happens to this file, one JSON object a line
+    /// Append events to this file, one JSON object per line
     #[arg(long, global = true, value_name = "FILE")]
     pub events: Option<PathBuf>,
     /// Serve metrics for Prometheus
@@ -104,16 +104,16 @@ pub struct OperatorFlags {
     /// When a daemon reads its seeds again, as five crontab fields in UTC
     #[arg(long, value_name = "CRONTAB")]
     pub schedule_seeds: Option<String>,
-    /// When a daemon removes what nothing needs any more
+    /// When a daemon removes expired data
     #[arg(long, value_name = "CRONTAB")]
     pub schedule_housekeeping: Option<String>,
-    /// When a daemon tells how the crawl stands
+    /// When a daemon logs the state of the crawl
     #[arg(long, value_name = "CRONTAB")]
     pub schedule_report: Option<String>,
-    /// How long a daemon's housekeeping leaves changes in the feed that every registered reader has taken [default: for good]
+    /// How long a daemon keeps changes in the feed that every registered reader has read [default: forever]
     #[arg(long, value_name = "DURATION")]
     pub retain_feed: Option<String>,
-    /// How long it leaves versions of manifests that are no longer the current one [default: for good]
+    /// How long it keeps versions of manifests that are no longer current [default: forever]
     #[arg(long, value_name = "DURATION")]
     pub retain_versions: Option<String>,
     /// Ed25519 key (PEM) that signs every request, for Web Bot Auth
@@ -135,7 +135,7 @@ pub enum Command {
     },
     /// Visit a site now and show its manifests and what is wrong with them
     Check { domain: String },
-    /// Leave sites out from now on, and purge what was read from them
+    /// Exclude sites from now on, and delete what was read from them
     Block {
         #[arg(required = true)]
         domains: Vec<String>,
@@ -143,14 +143,14 @@ pub enum Command {
         #[arg(long, default_value = "the owner asked to be left out")]
         reason: String,
     },
-    /// Let blocked sites in again
+    /// Allow blocked sites again
     Unblock {
         #[arg(required = true)]
         domains: Vec<String>,
     },
     /// The queue, the outcomes of the last day, and the slowest and failing hosts
     Status,
-    /// The path table in the order of asking, and what was found under each path
+    /// The path table in request order, and what was found under each path
     Paths,
     /// Print the key directory of --signing-key, to be served at --signature-agent
     Keys,
@@ -160,7 +160,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it tells of what is in the database, and has nothing to say of an empty one.
+    /// Whether it only reads the database, and has nothing to show of an empty one.
     pub(super) const fn only_reads(&self) -> bool {
         matches!(self, Self::Explain { .. } | Self::Status)
     }

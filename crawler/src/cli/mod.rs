@@ -1,4 +1,4 @@
-//! The command line: what may be typed, what it means, and what each command does.
+//! The command line: flags, settings, and commands.
 
 mod app;
 mod commands;

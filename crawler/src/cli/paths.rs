@@ -1,4 +1,4 @@
-//! `paths`: the path table in the order of asking, and what was found under each path.
+//! `paths`: the path table in request order, and what was found under each path.
 
 use store::Store;
 
@@ -11,7 +11,7 @@ pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<(
     if format == OutputFormat::Json {
         return Ok(output::json(&estimates)?);
     }
-    output::line("of 10,000 sites with manifests, here: estimated (assumed); sites asked, found")?;
+    output::line("of 10,000 sites with manifests, here: estimated (assumed); sites requested, found")?;
     for row in &estimates {
         output::line(&format!(
             "{:>6} ({:>5})  {:>7} {:>7}  {}",

@@ -19,12 +19,12 @@ pub(crate) enum Audience {
     Pipe,
 }
 
-/// What a crawl came to, in text, without hints at what to do next.
+/// The results of a crawl as text, without a hint at the next command.
 pub fn summary_text(summary: &Summary) -> String {
     text(summary, Audience::Pipe, "")
 }
 
-/// What a crawl came to, in text.
+/// The results of a crawl as text.
 pub(crate) fn text(summary: &Summary, audience: Audience, next_command: &str) -> String {
     // writing into a string does not fail
     let mut text = body(summary).unwrap_or_default();
@@ -55,7 +55,7 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         "Manifests: {} new, {} changed, {} gone; capabilities of the sites visited: {}",
         summary.manifests_added, summary.manifests_changed, summary.manifests_removed, summary.capabilities
     )?;
-    if summary.reached_nobody() {
+    if summary.reached_no_site() {
         writeln!(
             out,
             "No site was reached. Either the names are misspelt, or this machine has no way to the web: see what \
@@ -63,10 +63,14 @@ fn body(summary: &Summary) -> Result<String, std::fmt::Error> {
         )?;
     }
     if summary.failed > 0 {
-        writeln!(out, "{} visits failed for a reason of ours; the log says why", summary.failed)?;
+        writeln!(
+            out,
+            "{} visits failed because of an error in this crawler; the log has the reason",
+            summary.failed
+        )?;
     }
     if !summary.parked.is_empty() {
-        writeln!(out, "Parked, to go on with the next run:")?;
+        writeln!(out, "Parked, to be resumed by the next run:")?;
         for parked in summary.parked.iter().take(SHOWN_MAX) {
             let at = parked.resume_at.format("%Y-%m-%d %H:%M:%S UTC");
             writeln!(out, "  {} from {at}: {}", parked.site, parked.reason)?;
@@ -103,14 +107,14 @@ fn planned(plan: &DryRun) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// What reading the seeds came to, with the lines that were passed over.
+/// The results of reading the seeds, with the lines that were skipped.
 fn seeds(out: &mut String, report: &SeedReport) -> std::fmt::Result {
     if report.read + report.rejected_count == 0 {
         return Ok(());
     }
     let (duplicates, lines) =
         (counted(report.duplicates, "duplicate"), counted(report.rejected_count, "line"));
-    writeln!(out, "Seeds: {} read, {duplicates}, {lines} passed over", report.read)?;
+    writeln!(out, "Seeds: {} read, {duplicates}, {lines} skipped", report.read)?;
     for rejected in report.rejected.iter().take(SHOWN_MAX) {
         writeln!(out, "  {}, line {}: {}", rejected.source, rejected.line, rejected.reason)?;
     }
@@ -159,7 +163,7 @@ mod tests {
     use crate::summary::Sample;
 
     #[test]
-    fn a_pass_that_reached_nobody_says_so() {
+    fn reports_a_pass_that_reached_no_site() {
         let told = |ends: &[(&'static str, u64)]| {
             let sites_visited = ends.iter().map(|(_, count)| count).sum();
             summary_text(&Summary {
@@ -177,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_command_is_for_terminals() {
+    fn prints_the_next_command_on_terminals_only() {
         let sample = Sample {
             name: "Book seat".to_owned(),
             site: manifest::SiteName::parse("skyhop.example").unwrap(),

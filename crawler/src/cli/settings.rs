@@ -28,18 +28,18 @@ use crate::output::OutputFormat;
 use crate::reading::ReaderProgram;
 use crate::schedule::Schedules;
 
-/// When a daemon does its housekeeping unless told otherwise: once an hour, a little after the hour.
+/// Default schedule of housekeeping: once an hour, a little after the hour.
 const HOUSEKEEPING_DEFAULT: &str = "23 * * * *";
-/// Whoever reads the feed by polling comes by once a day.
+/// Readers poll the feed at least once a day.
 const RETAINED_MIN: Duration = Duration::from_hours(24);
 /// The subcommand of `crawler` and `agentdex` that reads one document.
 const READ_DOCUMENT: &str = "read-document";
-/// Where name servers listen unless told otherwise.
+/// Default port of name servers.
 const DNS_PORT: u16 = 53;
-/// More visits than file descriptors help nobody.
+/// More visits would need more file descriptors than a process has.
 const CONCURRENCY_MAX: u32 = 50_000;
 
-/// Something typed that cannot be meant; one sentence for the person who typed it.
+/// A wrong argument, described in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UsageError(pub String);
@@ -91,12 +91,12 @@ pub fn resolve(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Settings, Usa
     let contact = contact(crawl, &file)?;
     let mode = mode(crawl, &file, &contact)?;
     let shared = shared_settings(shared, &file)?;
-    let sole_on = match &shared.store.url {
+    let locked_database = match &shared.store.url {
         DatabaseUrl::Sqlite(path) => Some(path.clone()),
         DatabaseUrl::Postgres(_) => None,
     };
     Ok(Settings {
-        crawl: CrawlConfig { sole_on, ..crawl_config(crawl, &file, &contact, mode)? },
+        crawl: CrawlConfig { locked_database, ..crawl_config(crawl, &file, &contact, mode)? },
         shared,
         contact,
         output: crawl.format.unwrap_or_default(),
@@ -105,7 +105,7 @@ pub fn resolve(shared: &SharedFlags, crawl: &CrawlFlags) -> Result<Settings, Usa
     })
 }
 
-/// How much is logged by what flags and file say now; asked again at SIGHUP.
+/// The log level of the flags and the current file; read again at SIGHUP.
 pub fn log_level(flags: &SharedFlags) -> Result<LogLevel, UsageError> {
     Ok(level(flags, &read_file(flags)?))
 }
@@ -176,7 +176,7 @@ fn crawl_config(
         concurrency: concurrency(flags.concurrency.or(table.concurrency))?,
         revisit_older_than: read_duration("--revisit", flags.revisit.as_deref())?,
         worker: worker_id(),
-        sole_on: None,
+        locked_database: None,
         lease: lease.unwrap_or(LEASE_DURATION_DEFAULT),
         schedules: schedules(flags, file)?,
         retention: retention(flags, file)?,
@@ -194,7 +194,7 @@ fn schedules(flags: &CrawlFlags, file: &ConfigFile) -> Result<Schedules, UsageEr
     let table = &file.crawler;
     let read = |flag: &str, typed: Option<&String>, filed: Option<&String>| {
         if typed.is_some() && !flags.daemon {
-            return Err(UsageError(format!("{flag} is for --daemon: one pass does nothing by schedule")));
+            return Err(UsageError(format!("{flag} is for --daemon: a single pass has no schedule")));
         }
         let parse =
             |text: &String| Crontab::parse(text).map_err(|error| UsageError(format!("{flag}: {error}")));
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wrong_value_is_one_sentence_that_names_its_flag() {
+    fn reports_wrong_values_in_one_sentence_with_the_flag() {
         let text = |value: &str| Some(value.to_owned());
         let with = |operator| CrawlFlags { operator, ..CrawlFlags::default() };
         for (flags, named) in [
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_address_is_a_network() {
+    fn accepts_a_single_address_as_a_network() {
         let flags = CrawlFlags {
             allow_addresses: vec!["127.0.0.1".into(), "10.0.0.0/8".into()],
             ..CrawlFlags::default()

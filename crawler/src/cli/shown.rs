@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_subcommand_shows_the_flags_that_do_something_there() {
+    fn help_of_each_subcommand_lists_the_flags_it_uses() {
         command().debug_assert();
         for (name, shown, hidden) in [
             ("explain", ["--visits", "--format"], ["--delay", "--seeds"]),
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_that_are_not_shown_arrive_all_the_same() {
+    fn accepts_hidden_flags() {
         let words = ["crawler", "status", "--delay", "1s", "--allow-addresses", "127.0.0.0/8", "--strict"];
         let flags = Flags::from_arg_matches_mut(&mut command().get_matches_from(words)).unwrap();
         assert_eq!(flags.crawl.delay.as_deref(), Some("1s"));

@@ -1,4 +1,4 @@
-//! `status`: the queue, what the last day came to, and which sites are slow or fail.
+//! `status`: the queue, the results of the last day, and which sites are slow or fail.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const WORKERS_MAX: u32 = 100;
 /// Failing and slow sites shown, of each.
 const SITES_MAX: u32 = 10;
 
-/// Everything that `status` tells.
+/// Everything that `status` shows.
 #[derive(Debug, Serialize)]
 struct Status {
     #[serde(flatten)]
@@ -34,7 +34,7 @@ struct Status {
 pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<()> {
     let now = clock::now();
     let stats = store.stats(now).await?;
-    let told = Status {
+    let status = Status {
         lag_seconds: lag(&stats, now).as_secs(),
         stats,
         workers: store.workers_list(now, WORKERS_MAX).await?,
@@ -42,9 +42,9 @@ pub(super) async fn run(store: &Store, format: OutputFormat) -> anyhow::Result<(
         slowest: store.sites_slowest(now - TimeDelta::days(1), SITES_MAX).await?,
     };
     if format == OutputFormat::Json {
-        return Ok(output::json(&told)?);
+        return Ok(output::json(&status)?);
     }
-    for line in lines(&told) {
+    for line in lines(&status) {
         output::line(&line)?;
     }
     for (site, at, reason) in store.parked_list(PARKED_MAX).await? {
@@ -58,8 +58,8 @@ fn lag(stats: &Stats, now: DateTime<Utc>) -> Duration {
     stats.oldest_due_at.map(|due| (now - due).to_std().unwrap_or_default()).unwrap_or_default()
 }
 
-fn lines(told: &Status) -> Vec<String> {
-    let stats = &told.stats;
+fn lines(status: &Status) -> Vec<String> {
+    let stats = &status.stats;
     let listed = |counts: Vec<String>| if counts.is_empty() { "none".to_owned() } else { counts.join(", ") };
     let formats = stats.manifests_by_format.iter().map(|(format, count)| format!("{count} {format}"));
     let ends = stats.ends_last_day.iter().map(|(end, count)| format!("{count} {end}"));
@@ -77,22 +77,22 @@ fn lines(told: &Status) -> Vec<String> {
         format!("Visits in the last day: {}", listed(ends.collect())),
         format!("Fetches in the last day: {}", listed(outcomes.collect())),
     ];
-    if told.lag_seconds > 0 {
-        let late = in_words(Duration::from_secs(told.lag_seconds));
+    if status.lag_seconds > 0 {
+        let late = in_words(Duration::from_secs(status.lag_seconds));
         lines.push(format!("The oldest visit has been due for {late}."));
     }
-    for WorkerLoad { worker, sites, groups } in &told.workers {
+    for WorkerLoad { worker, sites, groups } in &status.workers {
         lines.push(match groups {
             0 => format!("Worker: {worker}, {sites} sites"),
             groups => format!("Worker: {worker}, {sites} sites, {groups} of {ADDRESS_GROUPS} address groups"),
         });
     }
-    for failing in &told.failing {
+    for failing in &status.failing {
         let end = failing.last_end.map(crate::end_in_words).unwrap_or_default();
         let FailingSite { site, failures_in_row, .. } = failing;
         lines.push(format!("Failing: {site}, {failures_in_row} times in a row: {end}"));
     }
-    for SlowSite { site, first_byte_ms } in &told.slowest {
+    for SlowSite { site, first_byte_ms } in &status.slowest {
         lines.push(format!("Slow: {site}, {first_byte_ms} ms to the first byte"));
     }
     lines
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_visit_that_is_late_is_told_and_one_to_come_is_not() {
+    fn reports_the_lag_of_due_visits() {
         let now = DateTime::<Utc>::UNIX_EPOCH + TimeDelta::days(20_000);
         let due = |at| Stats { oldest_due_at: Some(at), ..Stats::default() };
         assert_eq!(lag(&due(now - TimeDelta::hours(2)), now), Duration::from_hours(2));
@@ -113,12 +113,13 @@ mod tests {
         assert_eq!(lag(&Stats::default(), now), Duration::ZERO);
         let (failing, slowest) = (Vec::new(), Vec::new());
         let workers = vec![WorkerLoad { worker: WorkerId::new("here/1"), sites: 3, groups: 1_024 }];
-        let told = lines(&Status { stats: Stats::default(), lag_seconds: 7_200, workers, failing, slowest });
+        let status =
+            lines(&Status { stats: Stats::default(), lag_seconds: 7_200, workers, failing, slowest });
         let worker = "Worker: here/1, 3 sites, 1024 of 4096 address groups";
-        assert!(told.iter().any(|line| line == worker), "{told:?}");
+        assert!(status.iter().any(|line| line == worker), "{status:?}");
         assert!(
-            told.iter().any(|line| line.starts_with("The oldest visit has been due for 2 h")),
-            "{told:?}"
+            status.iter().any(|line| line.starts_with("The oldest visit has been due for 2 h")),
+            "{status:?}"
         );
     }
 }

@@ -13,13 +13,13 @@ use super::settings::Verbosity;
 use crate::fleet::Progress;
 use crate::summary::Summary;
 
-/// How often a line is written where there is no terminal.
+/// Interval of progress lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Shows a crawl's progress.
 pub struct Watch {
     bar: Option<ProgressBar>,
-    /// When the last line was written; what is over sooner needs none.
+    /// When the last line was written; short crawls need none.
     lines: Option<Mutex<Instant>>,
 }
 
@@ -40,14 +40,14 @@ impl Watch {
         Self { bar: Some(bar), lines: None }
     }
 
-    /// Takes one piece of news.
-    pub fn show(&self, news: &Progress<'_>) {
-        match news {
+    /// Shows one update.
+    pub fn show(&self, update: &Progress<'_>) {
+        match update {
             Progress::Seeding { seeds_read } => {
                 self.tick(&format!("{} read", counted(*seeds_read, "seed")));
             }
             Progress::Seeded(summary) => self.say(&format!(
-                "{} read, {} passed over",
+                "{} read, {} skipped",
                 counted(summary.seeds.read, "seed"),
                 counted(summary.seeds.rejected_count, "line")
             )),

@@ -2,7 +2,7 @@
 //!
 //! The HTTP client decodes nothing. gzip is decoded here into a sink that refuses the first byte beyond its cap, so that a
 //! bomb costs one buffer; anything else, and nesting, is refused (RFC 9110 §8.4). Brotli is not accepted: a server chooses the
-//! window of its decoder, up to 16 MiB for each body under way (RFC 7932 §9.1).
+//! window of its decoder, up to 16 MiB for each body in flight (RFC 7932 §9.1).
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -54,7 +54,7 @@ const RATIO_MAX: usize = 50;
 const RATIO_APPLIES_FROM_BYTES: usize = 64 * KIB;
 /// A body beyond this is large: six times the 95th percentile of what is published.
 const LARGE_BODY_BYTES: usize = 256 * KIB;
-/// Large bodies under way at once, in all visits of this process: with the largest cap of 16 MiB, 256 MiB.
+/// Large bodies in flight, in all visits of this process: with the largest cap of 16 MiB, 256 MiB.
 static LARGE_BODIES: Semaphore = Semaphore::const_new(16);
 
 /// Longest wait for a permit: servers do not wait for their readers for much longer.
@@ -91,7 +91,7 @@ pub(crate) async fn read(
     }
 }
 
-/// A permit for a large body. The failure says nothing of the server.
+/// A permit for a large body. Its failure is not caused by the server.
 async fn large_body() -> Result<SemaphorePermit<'static>, Failure> {
     match timeout(LARGE_BODY_WAIT, LARGE_BODIES.acquire()).await {
         Ok(Ok(permit)) => Ok(permit),
@@ -125,7 +125,7 @@ impl Pace {
         Self { started: Instant::now(), time_max, wire_bytes: 0, large_since: None }
     }
 
-    /// The wait for the permit was ours, and is not held against the server.
+    /// The wait for the permit does not count against the server.
     fn becomes_large(&mut self) {
         let now = Instant::now();
         self.started = now;
@@ -153,7 +153,7 @@ impl Pace {
         if let Some((since, bytes)) = self.large_since {
             let wanted = since.elapsed().as_secs() * LARGE_BODY_BYTES_PER_SECOND_MIN;
             if self.wire_bytes - bytes < wanted {
-                let reason = "the rest of a large body came slower than 32 KiB a second";
+                let reason = "the rest of a large body arrived slower than 32 KiB a second";
                 return Err(Failure::new(Cause::Timeout, reason));
             }
         }
@@ -194,7 +194,7 @@ impl Coding {
             "gzip" | "x-gzip" => Ok(Self::Gzip),
             other => {
                 let other: String = other.chars().take(40).collect();
-                Err(refused(format!("the body is encoded as \"{other}\", which was not asked for")))
+                Err(refused(format!("the body is encoded as \"{other}\", which was not requested")))
             }
         }
     }
@@ -367,7 +367,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// Feeds a body in pieces of 1,000 octets.
+    /// Feeds a body in pieces of 1,000 bytes.
     fn read_all(coding: Coding, kind: BodyKind, wire: &[u8]) -> Result<Body, Failure> {
         let mut reader = Reader::new(coding, kind);
         let mut wire_bytes = 0;
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn bombs_are_stopped_by_ratio_and_by_size() {
+    fn stops_gzip_bombs_by_ratio_and_size() {
         let zeros = vec![0; 3 * MIB];
         let bomb = read_all(Coding::Gzip, BodyKind::Manifest, &gzip(&zeros));
         assert_eq!(bomb.unwrap_err().cause, Cause::Encoding);
@@ -411,11 +411,11 @@ mod tests {
         }
     }
 
-    /// What decoding takes beside the decoded body, whose buffer grows by doubling: gzip keeps 32 KiB.
+    /// Memory of decoding besides the decoded body, whose buffer grows by doubling: gzip keeps 32 KiB.
     const GZIP_BYTES_MAX: u64 = 256 * 1024;
 
     #[test]
-    fn decoding_takes_the_cap_of_the_body_and_a_fixed_amount_more() {
+    fn decoding_allocates_the_body_cap_plus_a_constant() {
         let text = lifelike(3 * MIB);
         let zeros = vec![0; 3 * MIB];
         let names = [[0x1f, 0x8b, 8, 0x18, 0, 0, 0, 0, 0, 0].as_slice(), &vec![b'x'; 2 * MIB]].concat();
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn robots_and_homepages_are_cut_and_not_refused() {
+    fn truncates_robots_and_homepages_at_their_cap() {
         let body = read_all(Coding::Identity, BodyKind::Robots, &lifelike(MIB)).unwrap();
         assert_eq!((body.bytes.len(), body.extent), (512 * KIB, Extent::Cut));
         let mut page = b"<html><head><link rel=x></HEAD>".to_vec();
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_and_truncated_codings_are_named() {
+    fn names_broken_and_truncated_encodings() {
         let whole = gzip(b"hello, hello, hello");
         let truncated = &whole[..whole.len() - 6];
         assert_eq!(read_all(Coding::Gzip, BodyKind::Manifest, truncated).unwrap_err().cause, Cause::Encoding);
@@ -486,7 +486,7 @@ mod tests {
         for _ in 0..17 {
             let (large, finish) = (Arc::clone(&large), Arc::clone(&finish));
             let rest = futures::stream::once(async move {
-                // asked for only when the body has its permit
+                // read only when the body has its permit
                 large.fetch_add(1, Ordering::SeqCst);
                 finish.acquire().await.map_err(io::Error::other)?.forget();
                 Ok(Vec::from("the end"))
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_large_body_comes_at_32_kib_a_second_or_is_given_up() {
+    async fn aborts_large_bodies_slower_than_32_kib_per_second() {
         let _alone = ONE_AT_A_TIME.lock().await;
         let then_slowly = |chunk_bytes: usize| {
             let slowly = futures::stream::iter(0..6).then(move |_| async move {

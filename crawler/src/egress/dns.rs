@@ -1,7 +1,7 @@
 //! Names to addresses, through the system's name servers.
 //!
-//! Answers are kept as long as their TTL says, within bounds, in a bounded cache; absence is kept too. Equal questions asked
-//! at the same time are asked once. The hosts file of the machine is not read: what is indexed is what the world sees.
+//! A bounded cache keeps answers for their TTL, within bounds, and negative answers too. Equal concurrent queries
+//! are sent once. The hosts file of the machine is not read: the index shows what the public sees.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -24,7 +24,7 @@ use tokio::time::timeout;
 
 use super::failure::{Cause, Failure};
 
-/// A record that changes every few seconds is read anew once a minute; one for a week, once a day.
+/// A record that changes every few seconds is queried once a minute; one for a week, once a day.
 const TTL_MIN: Duration = Duration::from_mins(1);
 const TTL_MAX: Duration = Duration::from_hours(24);
 /// Absence, by the SOA's minimum (RFC 2308) within these bounds.
@@ -37,7 +37,7 @@ const QUERY_TIME_MAX: Duration = Duration::from_secs(5);
 const QUERY_TRIES: usize = 2;
 /// Both tries, however many servers there are.
 const LOOKUP_TIME_MAX: Duration = Duration::from_secs(10);
-/// TXT records of one name that are read; one is what the formats want.
+/// TXT records of one name that are read; the formats use one.
 const TEXTS_MAX: usize = 10;
 /// Questions in flight; local recursive resolvers start to drop beyond a thousand.
 const IN_FLIGHT_MAX: usize = 500;
@@ -95,7 +95,7 @@ impl Dns {
         answer
     }
 
-    /// The TXT records of a name; none is the usual answer, and a failure is as good as none.
+    /// The TXT records of a name; none after a failure.
     pub(crate) async fn texts(&self, name: &str) -> Vec<String> {
         let _slot = self.slots.acquire().await;
         let asked = timeout(LOOKUP_TIME_MAX, self.resolver.txt_lookup(format!("{name}."))).await;

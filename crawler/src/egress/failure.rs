@@ -1,7 +1,7 @@
 //! Why nothing usable came back, in a closed word for the database and in a sentence for people.
 //!
 //! Every error of resolver, connector, TLS and HTTP ends here; nothing is retried and nothing is swallowed. The text names
-//! what the other side did, never our own types.
+//! what the other side did, not the types of this crate.
 
 use std::error::Error;
 use std::fmt;
@@ -144,7 +144,7 @@ fn tls_reason(error: &rustls::Error) -> String {
         },
         rustls::Error::AlertReceived(alert) => format!("the server ended the handshake with {alert:?}"),
         rustls::Error::PeerIncompatible(_) => {
-            "the server speaks no TLS 1.2 or later that we share".to_owned()
+            "the server supports no TLS 1.2 or later in common with this crawler".to_owned()
         }
         rustls::Error::InvalidMessage(_) => "the server does not speak TLS".to_owned(),
         other => format!("the TLS handshake failed: {other}"),

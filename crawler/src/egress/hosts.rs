@@ -1,4 +1,4 @@
-//! `--hosts FILE`: names that lead to addresses of the operator's choosing, as in hosts(5), with an optional port.
+//! `--hosts FILE`: addresses that the operator sets for names, as in hosts(5), with an optional port.
 //!
 //! A line is an address and then names: `127.1.0.5:8443 skyhop.example www.skyhop.example`. URLs, certificates and Host
 //! headers are unaffected: the name stays the name, and port 443 stays its port. The addresses are judged like any other.
@@ -16,7 +16,7 @@ pub struct HostsError {
     pub reason: String,
 }
 
-/// Names and where they lead.
+/// Names with their addresses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostsFile(HashMap<Host, Vec<SocketAddr>>);
 
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_come_first_with_or_without_a_port() {
+    fn reads_addresses_with_and_without_ports() {
         let file = HostsFile::parse(
             "# a comment\r\n127.1.0.5:8443 skyhop.example www.skyhop.example # two\n\n::1 a.test\n",
         )
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_is_named() {
+    fn names_bad_lines() {
         assert_eq!(HostsFile::parse("127.0.0.1 a.test\nnonsense b.test").unwrap_err().line, 2);
         assert!(
             HostsFile::parse("127.0.0.1 local").unwrap_err().to_string().starts_with("line 1: \"local\"")

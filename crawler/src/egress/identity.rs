@@ -28,7 +28,7 @@ pub enum ContactError {
 }
 
 impl Contact {
-    /// Checks what was typed.
+    /// Checks the contact.
     pub fn parse(url: Option<&str>, email: Option<&str>) -> Result<Self, ContactError> {
         let url =
             url.map(|text| parse_url(text).ok_or_else(|| ContactError::Url(text.to_owned()))).transpose()?;
@@ -45,7 +45,7 @@ impl Contact {
         Ok(Self { url, email })
     }
 
-    /// Whether nobody but the project can be reached.
+    /// Whether only the project can be contacted.
     pub const fn is_missing(&self) -> bool {
         self.url.is_none() && self.email.is_none()
     }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_user_agent_names_product_version_and_contact() {
+    fn user_agent_names_product_version_and_contact() {
         let project = Identity::new(&Contact::default());
         assert_eq!(project.user_agent, format!("agentdex/{VERSION} (+{PROJECT_URL})").as_str());
         assert_eq!(project.from, None);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn contacts_that_cannot_be_used_are_refused() {
+    fn rejects_unusable_contacts() {
         for url in ["example.org", "ftp://example.org", ""] {
             assert!(Contact::parse(Some(url), None).is_err(), "{url}");
         }

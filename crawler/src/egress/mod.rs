@@ -1,6 +1,6 @@
-//! The one door to the open web: everything that leaves goes through here, checked and capped.
+//! The only module that sends requests to the web, checked and capped.
 //!
-//! Decides nothing about politeness; it is told what to fetch and does exactly one request. It refuses addresses that are
+//! It decides nothing about politeness and sends exactly one request per call. It refuses addresses that are
 //! not global, names that were not resolved for the visit, hosts of another site than the visit's, plain http, proxies,
 //! redirects, retries, and answers beyond its limits. Who we are is said in every request (RFC 9110 §10.1.2, §10.1.5).
 
@@ -46,16 +46,16 @@ pub async fn name_servers_answer(host: &Host) -> Result<(), String> {
     }
 }
 
-/// What the operator decides about the way out.
+/// Settings of the operator for outgoing requests.
 #[derive(Debug, Clone)]
 pub struct EgressSettings {
     pub identity: Identity,
-    /// PEM text of authorities trusted beside Mozilla's.
+    /// PEM text of authorities to trust besides Mozilla's.
     pub additional_roots_pem: Option<Vec<u8>>,
     pub own_networks: OwnNetworks,
     pub own_rules: OwnRules,
     pub hosts: HostsFile,
-    /// Asked in place of the system's; none means the system's.
+    /// Used in place of the system's; none means the system's.
     pub name_servers: Vec<SocketAddr>,
     /// Signs every request.
     pub signer: Option<Signer>,
@@ -71,7 +71,7 @@ pub enum OwnRules {
     Strict,
 }
 
-/// The way out of one process; cheap to clone.
+/// Sends the requests of one process; cheap to clone.
 #[derive(Clone)]
 pub struct Egress(Arc<Shared>);
 

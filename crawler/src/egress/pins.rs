@@ -1,7 +1,7 @@
 //! The addresses of one visit: resolved once, judged one by one, and all that the connector may use.
 //!
-//! A name cannot lead elsewhere later in the visit (DNS re-binding), and an address that is not global is refused here, on
-//! the way into the connection, whatever was decided before.
+//! A name cannot resolve differently later in the visit (DNS rebinding), and an address that is not global is refused here, on
+//! connecting, whatever was decided before.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +15,7 @@ use super::failure::{Cause, Failure};
 
 /// Addresses tried for a name; a third would rarely answer when two did not.
 pub(crate) const ADDRESSES_MAX: u8 = 2;
-/// Addresses of a name that are looked at; those with more are served alike at any of them.
+/// Addresses of a name that are used; names with more are served alike at any of them.
 const ADDRESSES_KNOWN_MAX: usize = 16;
 
 /// The resolver of one visit.
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn one_private_address_refuses_the_name() {
+    fn rejects_names_with_a_private_address() {
         let pins = Pins::new(Arc::default());
         let host = Host::parse("a.test").unwrap();
         let mixed = [address("93.184.216.34:0"), address("10.0.0.1:0")];
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_chosen_is_tried_and_nothing_else() {
+    fn connects_only_to_chosen_addresses() {
         let pins = Pins::new(Arc::default());
         let host = Host::parse("a.test").unwrap();
         let all = ["9.9.9.9:1", "8.8.8.8:2", "1.1.1.1:3"].map(address);
@@ -121,12 +121,12 @@ mod tests {
     }
 
     #[test]
-    fn only_names_that_were_pinned_are_connected_to() {
+    fn connects_only_to_pinned_names() {
         assert_eq!(Pins::new(Arc::default()).addresses("b.test").unwrap_err().cause, Cause::Address);
     }
 
     #[test]
-    fn own_networks_are_allowed_and_nothing_else() {
+    fn allows_only_own_networks() {
         let own = Arc::new(OwnNetworks::new(["127.0.0.0/8".parse().unwrap()]));
         let pins = Pins::new(own);
         let host = Host::parse("a.test").unwrap();

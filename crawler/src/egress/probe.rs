@@ -1,7 +1,7 @@
 //! Where a connection stands and how long each phase took.
 //!
-//! The HTTP client tells neither when TCP ended nor when TLS began, so a connector layer notes start and end, and rustls
-//! asks for a stored session at the start of its handshake. No session is ever stored: a site is visited once.
+//! The HTTP client does not report when TCP ended and TLS began, so a connector layer records start and end, and rustls
+//! asks for a stored session at the start of its handshake. No session is ever stored.
 
 use std::fmt;
 use std::pin::Pin;

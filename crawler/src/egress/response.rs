@@ -10,7 +10,7 @@ use super::probe::Timings;
 
 /// Most header fields of an answer; more than browsers ever need, and what HTTP/1 parsers refuse by default.
 pub(crate) const HEADERS_MAX: usize = 100;
-/// Most octets of all header fields together; usual servers stop at 8 to 16 KiB.
+/// Most bytes of all header fields together; usual servers stop at 8 to 16 KiB.
 pub(crate) const HEADER_BYTES_MAX: usize = 32 * 1024;
 
 /// Takes status and headers out of a response.
@@ -35,7 +35,7 @@ pub(super) fn take_head(response: &mut reqwest::Response) -> Result<Head, Failur
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     Whole,
-    /// Cut at its cap, or where nothing of interest follows.
+    /// Cut at its cap, or after the part that is needed.
     Cut,
 }
 
@@ -55,7 +55,7 @@ pub struct Reply {
     pub head: Head,
     /// `None`: it was not read, since the status says that it does not matter.
     pub body: Option<Body>,
-    /// Of the body, whether it was read or passed over.
+    /// Bytes of the body, whether it was read or skipped.
     pub wire_bytes: u64,
     pub timings: Timings,
 }

@@ -1,7 +1,7 @@
-//! One visit's connection to the world: a client of its own, closed when the visit ends.
+//! The HTTP client of one visit, closed when the visit ends.
 //!
 //! A client per visit keeps memory flat over any number of sites and makes "one connection's worth of requests" a fact. A
-//! session belongs to one site: no host of another site is resolved or asked, since nobody knows its limits here.
+//! session belongs to one site: no host of another site is resolved or requested, since its limits are unknown here.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) const REQUEST_TIME_MAX: Duration = Duration::from_secs(
         + HEADERS_TIME_MAX.as_secs()
         + body::BODY_TIME_MAX.as_secs(),
 );
-/// Octets an HTTP/2 server may send ahead of our reading, which bounds what an endless body costs.
+/// Bytes that an HTTP/2 server may send before they are read, which bounds the cost of an endless body.
 const WINDOW_BYTES: u32 = 256 * 1024;
 /// The only port that is visited, https's own.
 const PORT: u16 = 443;
@@ -56,7 +56,7 @@ pub enum Standing {
 
 /// The connection of one visit.
 pub struct Session {
-    /// The only site that is asked.
+    /// The only site that is contacted.
     site: SiteName,
     client: reqwest::Client,
     pins: Pins,
@@ -80,7 +80,7 @@ impl Session {
             return Ok(());
         }
         let reason =
-            format!("{host} belongs to the site {other}, which is not asked in a visit to {}", self.site);
+            format!("{host} belongs to the site {other}, which is not contacted in a visit to {}", self.site);
         Err(Failure::new(Cause::OtherSite, reason))
     }
 
@@ -182,7 +182,7 @@ impl Session {
         self.probe.begin();
         let signature = self.shared.signer.as_ref().map(|signer| signer.headers(url, clock::now()));
         let request = request.headers(signature.unwrap_or_default());
-        #[expect(clippy::disallowed_methods, reason = "this is the one door to the open web")]
+        #[expect(clippy::disallowed_methods, reason = "the only place that sends requests to the web")]
         let mut sending = std::pin::pin!(request.send());
         loop {
             let deadline = self.deadline();
@@ -206,7 +206,7 @@ impl Session {
     }
 }
 
-/// A robots.txt is whatever comes with any 2xx (RFC 9309 §2.3.1.1); of everything else 200 alone carries the document.
+/// Any 2xx carries a robots.txt (RFC 9309 §2.3.1.1); other documents need 200.
 fn is_read(status: http::StatusCode, kind: BodyKind) -> bool {
     match kind {
         BodyKind::Robots => status.is_success(),
@@ -227,7 +227,7 @@ fn standing(own: &OwnNetworks, addresses: &[IpAddr]) -> Standing {
     if all_own { Standing::Own } else { Standing::Global }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the one door to the open web")]
+#[expect(clippy::disallowed_methods, reason = "the only place that sends requests to the web")]
 fn build_client(shared: &Shared, pins: &Pins, probe: &Probe) -> Result<reqwest::Client, reqwest::Error> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static(plan::ACCEPT));

@@ -1,5 +1,5 @@
-//! Web Bot Auth: every request signed with the operator's key (RFC 9421, Ed25519), so that a site can tell us from
-//! somebody who merely uses our name.
+//! Web Bot Auth: signs every request with the operator's key (RFC 9421, Ed25519), so that a site can tell this crawler from
+//! clients that use its name.
 //!
 //! What is signed is the authority and the place of the key directory, as the architecture draft demands; the signature is
 //! good for a minute and for that host alone. The key never leaves the file that it is read from; what others need is the
@@ -23,7 +23,7 @@ use url::Url;
 const VALID_S: i64 = 60;
 /// What the signature is for, so that it cannot be used for anything else.
 const TAG: &str = "web-bot-auth";
-/// Octets of the nonce that the draft recommends.
+/// Bytes of the nonce that the draft recommends.
 const NONCE_BYTES: usize = 64;
 const SIGNATURE: HeaderName = HeaderName::from_static("signature");
 const SIGNATURE_INPUT: HeaderName = HeaderName::from_static("signature-input");
@@ -129,7 +129,7 @@ mod tests {
     const KEY: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n-----END PRIVATE KEY-----\n";
 
     #[test]
-    fn the_key_is_named_by_its_thumbprint() {
+    fn names_the_key_by_its_thumbprint() {
         let signer = Signer::new(KEY.as_bytes(), "https://signer.example/").unwrap();
         let directory = signer.directory();
         assert_eq!(directory["keys"][0]["x"], "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs");
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_is_the_authority_and_the_agent() {
+    fn signs_the_authority_and_the_agent() {
         let signer = Signer::new(KEY.as_bytes(), "https://signer.example").unwrap();
         let url = ManifestUrl::parse("https://shop.example/agent.json").unwrap();
         let headers = signer.headers(&url, DateTime::<Utc>::UNIX_EPOCH + chrono::TimeDelta::days(20_000));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_agents_that_cannot_be_used_are_refused() {
+    fn rejects_unusable_keys_and_signature_agents() {
         assert_eq!(Signer::new(b"hello", "https://a.example").unwrap_err(), KeyError::NoKey);
         for agent in ["a.example", "http://a.example", "https://a.example/page"] {
             assert!(matches!(Signer::new(KEY.as_bytes(), agent), Err(KeyError::Agent(_))), "{agent}");

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_authority_file_without_certificates_is_refused() {
+    fn rejects_a_ca_file_without_certificates() {
         assert!(matches!(client_config(Some(b"hello")), Err(TlsError::NoCertificate)));
         let config = client_config(None).unwrap();
         assert_eq!(config.alpn_protocols, vec![b"h2".to_vec(), b"http/1.1".to_vec()]);

@@ -1,4 +1,4 @@
-//! Leases that this process holds, and their renewal. A lease that cannot be renewed ends its visit.
+//! Leases of this process and their renewal. A lease that cannot be renewed ends its visit.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 
-/// Leases held, with what tells their visit that they are lost.
+/// Held leases, with the tokens that tell their visits when they are lost.
 #[derive(Debug, Default)]
-pub(super) struct Held(Mutex<HashMap<SiteName, (LeaseToken, CancellationToken)>>);
+pub(super) struct HeldLeases(Mutex<HashMap<SiteName, (LeaseToken, CancellationToken)>>);
 
-impl Held {
+impl HeldLeases {
     pub(super) fn add(&self, token: &LeaseToken) -> CancellationToken {
         let lost = CancellationToken::new();
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -26,7 +26,7 @@ impl Held {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(site);
     }
 
-    /// Renews all of them; while the database is away the visits go on, since nobody else can lease their sites either.
+    /// Renews all of them. While the database is unavailable, visits continue: no other worker can lease their sites either.
     pub(super) async fn renew(&self, store: &Store, lease: Duration) {
         let tokens: Vec<LeaseToken> = {
             let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,10 +1,10 @@
-//! Keeps a number of visits going: leases sites, visits them, saves what came of it, until nothing is due or it is stopped.
+//! Runs a number of concurrent visits: leases sites, visits them and saves the results, until nothing is due or it is stopped.
 //!
-//! One loop owns everything; a visit is one task of a `JoinSet`. Leases are renewed while visits go on. Stopping is soft
-//! first: visits end after the request under way and are parked; then hard: tasks are dropped and leases given back.
+//! One loop owns everything; a visit is one task of a `JoinSet`. Leases are renewed meanwhile. Stopping is soft
+//! first: visits end after the request in flight and are parked; then hard: tasks are dropped and leases released.
 
+mod hand_overs;
 mod leases;
-mod passing;
 mod save;
 mod writer;
 
@@ -17,15 +17,16 @@ use manifest::SiteName;
 use store::{LeaseRequest, LeasedSite, StoreError, WorkerId};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
-use self::leases::Held;
-pub(crate) use self::passing::Passing;
+use self::hand_overs::HandOverWriter;
+use self::leases::HeldLeases;
 use self::save::{Done, visit_and_save};
-pub(crate) use self::writer::VisitWriter;
+use self::writer::VisitWriter;
+use crate::batcher::Batcher;
 use crate::clock;
-use crate::config::Mode;
+use crate::config::{CrawlConfig, Mode};
 use crate::events::Event;
-use crate::gather::Gatherer;
 use crate::metrics;
 use crate::schedule::ScheduledTask;
 use crate::summary::{ParkedSite, Summary};
@@ -35,31 +36,31 @@ use crate::visit::Tools;
 const LEASE_BATCH_MAX: usize = 200;
 /// A lease is renewed this many times before it would end: two renewals may fail.
 const HEARTBEATS_PER_LEASE: u32 = 3;
-/// How often the queue is looked at when nothing was due.
+/// Poll interval of the queue when nothing was due.
 const IDLE_POLL: Duration = Duration::from_secs(1);
-/// Where nobody else could have an address, nobody waits for a sign of life.
-const BEAT_NEVER: Duration = Duration::from_hours(24);
-/// Pause after the database did not answer.
-const OUTAGE_PAUSE: Duration = Duration::from_secs(1);
-/// How long visits may take to end after a soft stop: the longest request and its saving.
+/// A worker that shares no addresses needs no heartbeat.
+const NO_HEARTBEAT: Duration = Duration::from_hours(24);
+/// Delay after the database did not answer.
+const OUTAGE_DELAY: Duration = Duration::from_secs(1);
+/// Time for visits to end after a soft stop: the longest request and its saving.
 const DRAIN_MAX: Duration = Duration::from_secs(45);
 /// How long a crawl may take to end after the first signal: the drain, the visits that are saved then, and the clocks.
 pub const STOP_MAX: Duration = Duration::from_secs(75);
 /// Parked visits of earlier runs that a pass takes over.
 const PARKED_LISTED_MAX: u32 = 10_000;
 
-/// How a crawl is stopped. Soft: visits end after the request that is under way, and are parked. Hard: everything is dropped,
-/// and leases are given back.
+/// How a crawl is stopped. Soft: visits end after the request in flight, and are parked. Hard: everything is dropped,
+/// and leases are released.
 pub use runtime::Shutdown as Cancel;
 
-/// News of a crawl.
+/// Progress of a crawl.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress<'a> {
     /// Seeds are being added.
     Seeding { seeds_read: u64 },
     /// Seeds were read and added.
     Seeded(&'a Summary),
-    /// The next times of something that is done by schedule.
+    /// The next times of a scheduled task.
     Scheduled { task: ScheduledTask, next: &'a [DateTime<Utc>] },
     /// A visit was saved.
     Visited { site: &'a SiteName, end: policy::VisitEnd, summary: &'a Summary, open: usize },
@@ -69,15 +70,15 @@ pub enum Progress<'a> {
     Waiting { parked: usize, until: DateTime<Utc> },
     /// Nothing is due; other processes, perhaps dead ones, hold sites.
     Held { sites: u64, until: DateTime<Utc> },
-    /// The database is away; nothing is lost.
+    /// The database is unavailable; nothing is lost.
     Outage(&'a StoreError),
 }
 
-/// A number of visits, kept going.
+/// Runs concurrent visits.
 pub(crate) struct Fleet<'a, P> {
     pub(crate) tools: Tools,
     pub(crate) writer: VisitWriter,
-    pub(crate) passing: Gatherer<Passing>,
+    pub(crate) hand_overs: Batcher<HandOverWriter>,
     pub(crate) worker: WorkerId,
     pub(crate) concurrency: usize,
     /// How long a site is leased for.
@@ -89,29 +90,51 @@ pub(crate) struct Fleet<'a, P> {
     pub(crate) only: Option<Vec<SiteName>>,
 }
 
-/// Visits under way and visits that wait.
+/// Visits in progress and parked visits.
 struct Work {
     running: JoinSet<Done>,
-    held: Arc<Held>,
+    held: Arc<HeldLeases>,
     parked: BTreeMap<SiteName, ParkedSite>,
     /// Sites that are due after this belong to the next pass.
     due_before: Option<DateTime<Utc>>,
-    next_look_at: Instant,
-    /// When the fleet is given the next sign of life.
-    next_beat_at: Instant,
-    /// Another process was seen to hold sites since the queue was last empty.
-    others_held: bool,
+    next_poll_at: Instant,
+    /// When the next heartbeat is due.
+    next_heartbeat_at: Instant,
+    /// Another process held sites since the queue was last empty.
+    others_hold_sites: bool,
 }
 
-impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
+impl<'a, P: Fn(Progress<'_>)> Fleet<'a, P> {
+    /// Starts the tasks that save visits.
+    pub(crate) fn new(
+        config: &CrawlConfig,
+        tools: Tools,
+        cancel: Cancel,
+        progress: &'a P,
+        tracker: &TaskTracker,
+    ) -> Self {
+        Self {
+            writer: VisitWriter::start(tools.store.clone(), tracker),
+            hand_overs: Batcher::start(&HandOverWriter(tools.store.clone()), tracker),
+            tools,
+            worker: config.worker.clone(),
+            concurrency: config.concurrency,
+            lease: config.lease,
+            cancel,
+            summary: Summary::default(),
+            progress,
+            only: None,
+        }
+    }
+
     /// Works until nothing is due (once) or until it is stopped.
     pub(crate) async fn run(&mut self, mode: Mode) -> Result<(), StoreError> {
         let mut work = self.begin(mode).await?;
-        let mut heartbeat = tokio::time::interval(self.lease / HEARTBEATS_PER_LEASE);
+        let mut lease_renewal = tokio::time::interval(self.lease / HEARTBEATS_PER_LEASE);
         let mut idle_since: Option<DateTime<Utc>> = None;
         while !self.cancel.soft.is_cancelled() {
-            if Instant::now() >= work.next_beat_at {
-                self.keep_addresses(&mut work).await;
+            if Instant::now() >= work.next_heartbeat_at {
+                self.update_groups(&mut work).await;
             }
             let leased = self.lease(&mut work).await?;
             if leased > 0 {
@@ -119,13 +142,13 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
             }
             let is_idle = work.running.is_empty() && leased == 0;
             if is_idle {
-                clock::settle();
+                clock::resync();
             }
             if let (true, Mode::Once { park_wait }) = (is_idle, mode) {
                 let idle_since = *idle_since.get_or_insert_with(clock::now);
                 let until = idle_since + delta(park_wait);
-                if !self.is_worth_waiting(&mut work, idle_since, until).await
-                    && !self.finds_parked(&mut work, until).await
+                if !self.waits_for_sites(&mut work, idle_since, until).await
+                    && !self.finds_new_parked(&mut work, until).await
                 {
                     break;
                 }
@@ -133,7 +156,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
             let wake_at = work.wake_at();
             tokio::select! {
                 Some(done) = work.running.join_next() => self.take(&mut work, done),
-                _ = heartbeat.tick() => self.beat(&work).await,
+                _ = lease_renewal.tick() => self.renew_leases(&work).await,
                 () = tokio::time::sleep_until(wake_at) => {}
                 () = self.cancel.soft.cancelled() => {}
             }
@@ -144,16 +167,16 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         Ok(())
     }
 
-    /// Tells the fleet that this worker is alive, and takes or gives up addresses. Visits that wait at an address that was
-    /// another worker's are ours to go on with.
-    async fn keep_addresses(&self, work: &mut Work) {
+    /// Sends a heartbeat, and takes or releases addresses. Parked visits at an address that was
+    /// another worker's may be resumed here.
+    async fn update_groups(&self, work: &mut Work) {
         let (groups, store) = (&self.tools.groups, &self.tools.store);
-        let beat = groups.beat(store).await;
-        work.next_beat_at = Instant::now() + groups.beat_again_after().min(BEAT_NEVER);
-        let parked = match beat {
-            Ok(beat) if beat.gained => {
-                // their sites are looked for at once
-                work.next_look_at = Instant::now();
+        let heartbeat = groups.heartbeat(store).await;
+        work.next_heartbeat_at = Instant::now() + groups.heartbeat_interval().min(NO_HEARTBEAT);
+        let parked = match heartbeat {
+            Ok(heartbeat) if heartbeat.gained => {
+                // their sites are leased at once
+                work.next_poll_at = Instant::now();
                 self.parked().await
             }
             Ok(_) => return,
@@ -161,7 +184,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         };
         match parked {
             Ok(parked) => work.parked.extend(parked),
-            Err(error) => tracing::warn!(%error, "the fleet was not told that this worker is alive"),
+            Err(error) => tracing::warn!(%error, "the heartbeat failed"),
         }
     }
 
@@ -175,8 +198,8 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         Ok(parked.into_iter().filter(|(site, ..)| is_wanted(site)).map(of_site).collect())
     }
 
-    /// Renews the leases, and tells how things stand.
-    async fn beat(&self, work: &Work) {
+    /// Renews the leases, and updates the metrics.
+    async fn renew_leases(&self, work: &Work) {
         work.held.renew(&self.tools.store, self.lease).await;
         let oldest_due_at = self.tools.store.next_due_at().await.ok().flatten();
         metrics::state(work.running.len(), work.parked.len(), oldest_due_at, clock::now());
@@ -184,21 +207,21 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
 
     async fn begin(&self, mode: Mode) -> Result<Work, StoreError> {
         let now = clock::now();
-        self.tools.groups.beat(&self.tools.store).await?;
+        self.tools.groups.heartbeat(&self.tools.store).await?;
         Ok(Work {
             running: JoinSet::new(),
-            held: Arc::new(Held::default()),
+            held: Arc::new(HeldLeases::default()),
             parked: self.parked().await?,
             due_before: matches!(mode, Mode::Once { .. }).then_some(now),
-            next_look_at: Instant::now(),
-            next_beat_at: Instant::now() + self.tools.groups.beat_again_after().min(BEAT_NEVER),
-            others_held: false,
+            next_poll_at: Instant::now(),
+            next_heartbeat_at: Instant::now() + self.tools.groups.heartbeat_interval().min(NO_HEARTBEAT),
+            others_hold_sites: false,
         })
     }
 
-    /// Whether something will become due while a pass may wait: a parked visit, or a site that another process holds.
-    /// A process that was killed holds its sites until their leases end, and this pass finishes its work.
-    async fn is_worth_waiting(
+    /// Whether a parked visit, or a site of another process, becomes due while the pass may wait.
+    /// The sites of a killed process are held until their leases end; this pass then visits them.
+    async fn waits_for_sites(
         &self,
         work: &mut Work,
         idle_since: DateTime<Utc>,
@@ -209,34 +232,34 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
             (self.progress)(Progress::Waiting { parked, until });
             return true;
         }
-        // the queue is looked at every so often, and once more after the last lease has ended
+        // the queue is polled, and once more after the last lease has ended
         let leases_end_at = idle_since + delta(self.lease + 2 * IDLE_POLL);
         if self.only.is_some() {
             return false;
         }
         if clock::now() > leases_end_at {
-            // what others held may have become free since the last look, which on a busy machine was long ago
-            work.next_look_at = Instant::now();
-            return std::mem::take(&mut work.others_held);
+            // sites of others may have become free since the last poll, which on a busy machine was long ago
+            work.next_poll_at = Instant::now();
+            return std::mem::take(&mut work.others_hold_sites);
         }
         match self.tools.store.stats(clock::now()).await {
-            // what others held is free now: one more look
+            // sites of others are free now: one more poll
             Ok(stats) if stats.sites_leased == 0 && !self.others_have_due(work).await => {
-                work.next_look_at = Instant::now();
-                std::mem::take(&mut work.others_held)
+                work.next_poll_at = Instant::now();
+                std::mem::take(&mut work.others_hold_sites)
             }
             Ok(stats) => {
-                work.others_held = true;
-                let news = Progress::Held { sites: stats.sites_leased, until: leases_end_at };
-                (self.progress)(news);
+                work.others_hold_sites = true;
+                let update = Progress::Held { sites: stats.sites_leased, until: leases_end_at };
+                (self.progress)(update);
                 true
             }
             Err(error) => error.is_transient(),
         }
     }
 
-    /// Whether visits wait that this worker does not know of, until a time: they were another's, which has ended since.
-    async fn finds_parked(&self, work: &mut Work, until: DateTime<Utc>) -> bool {
+    /// Whether there are parked visits that this worker does not know: those of a worker that has ended.
+    async fn finds_new_parked(&self, work: &mut Work, until: DateTime<Utc>) -> bool {
         match self.parked().await {
             Ok(parked) => {
                 work.parked.extend(parked);
@@ -246,9 +269,9 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         }
     }
 
-    /// Whether sites of this pass are due that were not leased: those at addresses of other workers, perhaps dead ones.
+    /// Whether sites of this pass are due that were not leased: those of other workers, perhaps dead ones.
     async fn others_have_due(&self, work: &Work) -> bool {
-        if self.tools.groups.is_sole() {
+        if self.tools.groups.is_unshared() {
             return false;
         }
         match self.tools.store.next_due_at().await {
@@ -257,13 +280,13 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         }
     }
 
-    /// Fills the free places; returns how many visits began.
+    /// Fills the free slots; returns how many visits began.
     async fn lease(&self, work: &mut Work) -> Result<usize, StoreError> {
         let free = self.concurrency.saturating_sub(work.running.len()).min(LEASE_BATCH_MAX);
-        // a batch is worth a statement; a single place is not, unless nothing else is going on
+        // a single free slot is not worth a statement, unless nothing else runs
         let is_worth_it = free > 0
             && (free >= self.concurrency.min(LEASE_BATCH_MAX).div_ceil(4) || work.running.is_empty());
-        let is_time = Instant::now() >= work.next_look_at || work.ready_parked().next().is_some();
+        let is_time = Instant::now() >= work.next_poll_at || work.ready_parked().next().is_some();
         if !is_worth_it || !is_time {
             return Ok(0);
         }
@@ -271,7 +294,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
             Ok(leased) => {
                 let count = leased.len();
                 if count == 0 {
-                    work.next_look_at = Instant::now() + IDLE_POLL;
+                    work.next_poll_at = Instant::now() + IDLE_POLL;
                 }
                 for site in leased {
                     self.start(work, site);
@@ -281,7 +304,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
             Err(error) if error.is_transient() => {
                 tracing::warn!(%error, "the queue cannot be read");
                 (self.progress)(Progress::Outage(&error));
-                work.next_look_at = Instant::now() + OUTAGE_PAUSE;
+                work.next_poll_at = Instant::now() + OUTAGE_DELAY;
                 Ok(0)
             }
             Err(error) => Err(error),
@@ -296,7 +319,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
             duration: self.lease,
             due_before: now,
             only: None,
-            groups: self.tools.groups.to_lease(),
+            groups: self.tools.groups.leasable(),
         };
         let ready: Vec<SiteName> = work.ready_parked().take(free).cloned().collect();
         if !ready.is_empty() {
@@ -312,8 +335,8 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
             .await
     }
 
-    /// Takes visits up again that have waited. One that somebody else holds, perhaps a dead worker, or whose address is
-    /// another's for now, is looked for again, unless it no longer waits.
+    /// Resumes parked visits that are due. One that another worker holds, perhaps a dead one, or whose address is
+    /// another worker's, is tried again, unless it is no longer parked.
     async fn resume(
         &self,
         work: &mut Work,
@@ -328,7 +351,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         let only = LeaseRequest { only: Some(ready.clone()), ..request.clone() };
         let resumed = self.tools.store.sites_lease(&only, now).await?;
         if resumed.len() < ready.len() {
-            // of the others that wait the list may be too short
+            // the list of parked visits is limited
             let waiting = self.parked().await?;
             for site in ready.iter().filter(|site| !waiting.contains_key(*site)) {
                 work.parked.remove(site);
@@ -339,11 +362,11 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
 
     fn start(&self, work: &mut Work, leased: LeasedSite) {
         let goes_on = leased.site.parked.is_some() || leased.site.broken_off.is_some();
-        self.tools.events.tell(Event::VisitBegan { site: &leased.token.site, goes_on });
+        self.tools.events.write(Event::VisitBegan { site: &leased.token.site, goes_on });
         work.parked.remove(&leased.token.site);
         let lost = work.held.add(&leased.token);
         let (tools, cancel) = (self.tools.clone(), self.cancel.clone());
-        let writers = (self.writer.clone(), self.passing.clone());
+        let writers = (self.writer.clone(), self.hand_overs.clone());
         work.running.spawn(visit_and_save(tools, writers, Box::new(leased), cancel, lost));
     }
 
@@ -352,7 +375,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
             Ok(done) => done,
             Err(error) if error.is_cancelled() => return,
             Err(error) => {
-                tracing::error!(%error, "a visit broke off");
+                tracing::error!(%error, "a visit panicked");
                 self.summary.failed += 1;
                 return;
             }
@@ -361,38 +384,38 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         match done {
             Done::Saved { counted, saved } => {
                 metrics::visit_saved(&counted, &saved);
-                self.tools.events.tell(counted.as_event(&saved));
+                self.tools.events.write(counted.as_event(&saved));
                 self.summary.count(&counted, &saved);
                 let open = work.running.len();
-                let news =
+                let update =
                     Progress::Visited { site: &counted.site, end: counted.end, summary: &self.summary, open };
-                (self.progress)(news);
+                (self.progress)(update);
             }
             Done::Parked(parked) => {
                 let ParkedSite { site, resume_at, reason } = &parked;
-                self.tools.events.tell(Event::VisitParked { site, until: *resume_at, reason });
+                self.tools.events.write(Event::VisitParked { site, until: *resume_at, reason });
                 (self.progress)(Progress::Parked(&parked));
                 work.parked.insert(parked.site.clone(), parked);
             }
             Done::HandedOver { site, group } => {
                 metrics::visit_handed_over();
-                self.tools.events.tell(Event::VisitHandedOver { site: &site, address_group: group });
+                self.tools.events.write(Event::VisitHandedOver { site: &site, address_group: group });
             }
             Done::Dropped(site) => {
-                tracing::info!(site.name = %site, "another worker goes on with the visit");
+                tracing::info!(site.name = %site, "another worker resumes the visit");
                 metrics::lease_lost();
-                self.tools.events.tell(Event::VisitDropped { site: &site });
+                self.tools.events.write(Event::VisitDropped { site: &site });
             }
             Done::Failed { site, error } => {
                 metrics::own_failure();
-                self.tools.events.tell(Event::VisitFailed { site: &site, error: &error.to_string() });
+                self.tools.events.write(Event::VisitFailed { site: &site, error: &error.to_string() });
                 tracing::error!(site.name = %site, %error, "the visit failed");
                 self.summary.failed += 1;
             }
         }
     }
 
-    /// Waits for visits to end after a soft stop; a hard stop, or too long a wait, drops them.
+    /// Waits for visits to end after a soft stop. A hard stop, or too long a wait, drops them.
     async fn drain(&mut self, work: &mut Work) {
         let deadline = Instant::now() + DRAIN_MAX;
         while !work.running.is_empty() {
@@ -405,7 +428,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
         work.running.shutdown().await;
         self.tools.groups.leave();
         if let Err(error) = self.tools.store.worker_forget(&self.worker).await {
-            tracing::warn!(%error, "leases end by themselves within three minutes");
+            tracing::warn!(%error, "the leases are left to expire");
         }
     }
 }
@@ -416,19 +439,19 @@ impl Work {
         self.parked.values().filter(move |parked| parked.resume_at <= now).map(|parked| &parked.site)
     }
 
-    /// How many visits wait for no longer than until then.
+    /// Parked visits that resume until then.
     fn parked_until(&self, until: DateTime<Utc>) -> usize {
         self.parked.values().filter(|parked| parked.resume_at <= until).count()
     }
 
-    /// When to look at the queue again, if nothing happens before.
+    /// When to poll the queue again, at the latest.
     fn wake_at(&self) -> Instant {
         let now = clock::now();
         let first_parked = self.parked.values().map(|parked| parked.resume_at).min();
         let until_parked = first_parked.map(|at| (at - now).to_std().unwrap_or_default());
         let at_parked = until_parked.map(|wait| Instant::now() + wait + Duration::from_millis(1));
-        let look_at = self.next_look_at.max(Instant::now() + Duration::from_millis(10));
-        at_parked.map_or(look_at, |at| at.min(look_at)).min(self.next_beat_at)
+        let poll_at = self.next_poll_at.max(Instant::now() + Duration::from_millis(10));
+        at_parked.map_or(poll_at, |at| at.min(poll_at)).min(self.next_heartbeat_at)
     }
 }
 

@@ -1,19 +1,19 @@
-//! One visit as a task: visit, then save; while the database is away, saving is tried again.
+//! One visit as a task: visit, then save. Saving is retried while the database is unavailable.
 
 use chrono::TimeDelta;
 use manifest::SiteName;
 use store::{HandOver, LeaseToken, LeasedSite, ParkedVisit, StoreError, VisitRecord, VisitSaved};
 use tokio_util::sync::CancellationToken;
 
-use super::passing::Passed;
-use super::{Cancel, Passing, VisitWriter};
+use super::hand_overs::HandOverAnswer;
+use super::{Cancel, HandOverWriter, VisitWriter};
+use crate::batcher::Batcher;
 use crate::clock;
-use crate::gather::Gatherer;
-use crate::patience::patiently;
+use crate::retry::retry_while_unavailable;
 use crate::summary::{Counted, ParkedSite};
 use crate::visit::{Outcome, Scope, Stop, Tools, Visited, visit};
 
-/// What a visit came to.
+/// The result of a visit.
 #[derive(Debug)]
 pub(super) enum Done {
     Saved {
@@ -21,7 +21,7 @@ pub(super) enum Done {
         saved: VisitSaved,
     },
     Parked(ParkedSite),
-    /// Another worker goes on with the visit, since the next address is that one's.
+    /// The worker that owns the next address resumes the visit.
     HandedOver {
         site: SiteName,
         group: u16,
@@ -43,7 +43,7 @@ impl Done {
     }
 }
 
-/// A visit that failed for a reason of ours is tried again after this: a full disk or a bad row is not mended at once.
+/// A visit that failed because of this crawler is retried after this: a full disk or a bad row is not fixed at once.
 const RETRY_OWN_FAILURE: TimeDelta = TimeDelta::hours(1);
 
 /// Visits and saves. The span is of the highest level, so that every line written within it names the visit.
@@ -55,7 +55,7 @@ const RETRY_OWN_FAILURE: TimeDelta = TimeDelta::hours(1);
 )]
 pub(super) async fn visit_and_save(
     tools: Tools,
-    (writer, passing): (VisitWriter, Gatherer<Passing>),
+    (writer, hand_overs): (VisitWriter, Batcher<HandOverWriter>),
     leased: Box<LeasedSite>,
     cancel: Cancel,
     lost: CancellationToken,
@@ -70,7 +70,7 @@ pub(super) async fn visit_and_save(
         Outcome::Dropped => return Done::Dropped(token.site),
         Outcome::Ended(record) => Box::pin(save(&writer, &token, *record)).await,
         Outcome::Parked(parked) => Box::pin(park(&tools, &token, &parked)).await,
-        Outcome::HandedOver(hand_over) => Box::pin(pass_on(&passing, &token, *hand_over)).await,
+        Outcome::HandedOver(hand_over) => Box::pin(hand_over_visit(&hand_overs, &token, *hand_over)).await,
     };
     drop(memory);
     match saved {
@@ -80,13 +80,13 @@ pub(super) async fn visit_and_save(
     }
 }
 
-/// Gives the site back for later; if even that fails, its lease ends by itself.
+/// Parks the site for later; if that fails too, its lease expires.
 async fn fail(tools: &Tools, token: LeaseToken, error: StoreError) -> Done {
     let resume_at = clock::now() + RETRY_OWN_FAILURE;
-    let reason = "the visit failed for a reason of ours".to_owned();
+    let reason = "the visit failed because of an error in the crawler".to_owned();
     let parked = ParkedVisit { resume_at, reason, progress: serde_json::Value::Null };
     if let Err(error) = tools.store.visit_park(&token, &parked, clock::now()).await {
-        tracing::debug!(site.name = %token.site, %error, "the lease ends by itself");
+        tracing::debug!(site.name = %token.site, %error, "the lease is left to expire");
     }
     Done::Failed { site: token.site, error }
 }
@@ -98,20 +98,20 @@ async fn save(writer: &VisitWriter, token: &LeaseToken, record: VisitRecord) -> 
     Ok(Done::Saved { counted, saved })
 }
 
-async fn pass_on(
-    passing: &Gatherer<Passing>,
+async fn hand_over_visit(
+    hand_overs: &Batcher<HandOverWriter>,
     token: &LeaseToken,
     hand_over: HandOver,
 ) -> Result<Done, StoreError> {
     let (site, group) = (token.site.clone(), token.address_group.unwrap_or_default());
-    Ok(match passing.write((token.clone(), hand_over)).await? {
-        Passed::On => Done::HandedOver { site, group },
-        Passed::Lost => Done::Dropped(site),
+    Ok(match hand_overs.write((token.clone(), hand_over)).await? {
+        HandOverAnswer::HandedOver => Done::HandedOver { site, group },
+        HandOverAnswer::LeaseLost => Done::Dropped(site),
     })
 }
 
 async fn park(tools: &Tools, token: &LeaseToken, parked: &ParkedVisit) -> Result<Done, StoreError> {
-    patiently("a visit to be saved", || tools.store.visit_park(token, parked, clock::now())).await?;
+    retry_while_unavailable("save visit", || tools.store.visit_park(token, parked, clock::now())).await?;
     tracing::Span::current().record("visit.end", "parked");
     let (site, reason) = (token.site.clone(), parked.reason.clone());
     Ok(Done::Parked(ParkedSite { site, resume_at: parked.resume_at, reason }))

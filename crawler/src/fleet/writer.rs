@@ -5,11 +5,11 @@ use std::sync::Arc;
 use store::{Backend, LeaseToken, Store, StoreError, VisitRecord, VisitSaved};
 use tokio_util::task::TaskTracker;
 
-use crate::gather::{Batches, Gatherer};
-use crate::patience::patiently;
+use crate::batcher::{BatchWriter, Batcher};
+use crate::retry::retry_while_unavailable;
 
 /// Visits saved by one transaction. More would keep rows locked for longer and gain little on a server; an embedded database
-/// is locked whole, and clocks take their turns between transactions, so that small ones would fall behind.
+/// is locked whole, and clocks are written between transactions, so small ones would fall behind.
 const BATCH_MAX: usize = 16;
 const BATCH_MAX_EMBEDDED: usize = 128;
 /// Transactions at the same time on a server; an embedded database takes one at a time.
@@ -18,22 +18,23 @@ const WRITERS: usize = 4;
 /// Saves visits, each for itself where that is needed; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct VisitWriter {
-    gatherer: Gatherer<Visits>,
+    batcher: Batcher<Visits>,
     store: Store,
 }
 
 impl VisitWriter {
     pub(crate) fn start(store: Store, tracker: &TaskTracker) -> Self {
-        Self { gatherer: Gatherer::start(&Visits(store.clone()), tracker), store }
+        Self { batcher: Batcher::start(&Visits(store.clone()), tracker), store }
     }
 
-    /// Returns when the visit is saved, however long the database is away.
+    /// Returns when the visit is saved, however long the database is unavailable.
     pub(super) async fn save(&self, token: LeaseToken, visit: VisitRecord) -> Result<VisitSaved, StoreError> {
         let visit = Arc::new((token, visit));
-        match self.gatherer.write(visit.clone()).await? {
-            // the database went away while the visits of a batch were saved one by one
+        match self.batcher.write(visit.clone()).await? {
+            // the database became unavailable while the visits of a batch were saved one by one
             Err(error) if error.is_transient() => {
-                let alone = patiently("a visit to be saved", || self.store.visit_save(&visit.0, &visit.1));
+                let alone =
+                    retry_while_unavailable("save visit", || self.store.visit_save(&visit.0, &visit.1));
                 Box::pin(alone).await
             }
             saved => saved,
@@ -45,13 +46,13 @@ impl VisitWriter {
 #[derive(Clone)]
 struct Visits(Store);
 
-impl Batches for Visits {
+impl BatchWriter for Visits {
     type Row = Arc<(LeaseToken, VisitRecord)>;
     type Answer = Result<VisitSaved, StoreError>;
 
     const ROW: &'static str = "visit";
-    const WAITS: &'static str = "visits to be saved";
-    const BUSY: usize = 2;
+    const OPERATION: &'static str = "save visits";
+    const BUSY_ROWS_MIN: usize = 2;
 
     fn rows_max(&self) -> usize {
         match self.0.backend() {
@@ -60,7 +61,7 @@ impl Batches for Visits {
         }
     }
 
-    fn at_once(&self) -> usize {
+    fn concurrency(&self) -> usize {
         match self.0.backend() {
             Backend::Sqlite => 1,
             Backend::Postgres => WRITERS,

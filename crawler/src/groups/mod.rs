@@ -1,11 +1,11 @@
-//! The address groups that this process owns: which addresses its visits may speak to.
+//! The address groups that this process owns: the addresses that its visits may contact.
 //!
-//! A crawler that has its database alone owns every address. In a fleet each group has one owner, so that the limits of an
-//! address are kept in the memory of one process. Which groups a worker should own follows from who is there; it takes
-//! them when they are free, and gives them up when nothing of its own is under way in them. A worker that others gave up
-//! for dead has lost them all: every clock is written under a membership, and none is written under one that has ended.
+//! A crawler with a database of its own owns every address. In a fleet, each group has one owner, so that the limits of an
+//! address are in the memory of one process. The members of the fleet decide which groups a worker should own. It takes
+//! them when they are free, and releases them when it has no request in flight there. A worker that was declared
+//! dead has lost them all: every clock is written under a membership, and none under one that has ended.
 
-mod ledger;
+mod table;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,20 +14,20 @@ use std::time::Duration;
 use store::{GroupSet, MemberId, Share, Store, StoreError, WorkerId};
 use tokio::time::Instant;
 
-use self::ledger::Ledger;
+use self::table::GroupTable;
 use crate::{clock, metrics};
 
-/// How long a worker is waited for that gives no sign of life: longer than any request takes, so that the one that was
-/// under way has ended, and short enough for a fleet that lost a worker.
+/// A worker without a heartbeat for this long is declared dead: longer than any request takes, so that the one that was
+/// in flight has ended, and short enough for a fleet that lost a worker.
 const LIFE_MAX: Duration = Duration::from_mins(1);
-/// A worker tells that it is alive this many times before it would be given up; every clock that it writes tells so too.
-const BEATS_PER_LIFE: u32 = 3;
+/// Heartbeats within the life of a membership. Every written clock is a heartbeat too.
+const HEARTBEATS_PER_LIFE: u32 = 3;
 /// How soon a fleet notices a worker that joins.
-const BEAT_MAX: Duration = Duration::from_secs(5);
-/// The same while groups are on their way from one worker to another.
-const BEAT_RESTLESS: Duration = Duration::from_secs(1);
+const HEARTBEAT_INTERVAL_MAX: Duration = Duration::from_secs(5);
+/// The same while groups move from one worker to another.
+const HEARTBEAT_INTERVAL_UNSETTLED: Duration = Duration::from_secs(1);
 
-/// How long a membership lives without a sign of life, by how long a site is leased for.
+/// How long a membership lives without a heartbeat, for a lease of this length.
 pub(crate) fn life(lease: Duration) -> Duration {
     lease.min(LIFE_MAX)
 }
@@ -40,140 +40,140 @@ struct Fleet {
     worker: WorkerId,
     share: Share,
     life: Duration,
-    ledger: Mutex<Ledger>,
+    table: Mutex<GroupTable>,
 }
 
-/// A group as it was owned at a time. Ownership that ended and came back is another one.
+/// The ownership of a group. One that ended and began again is another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tenure {
+pub(crate) struct Ownership {
     pub(crate) group: u16,
     epoch: u64,
 }
 
-/// A request in a group; the group is not given up before this is dropped.
-pub(crate) struct InUse {
+/// A request in flight in a group; the group is not released before this is dropped.
+pub(crate) struct GroupUse {
     fleet: Arc<Fleet>,
     group: u16,
-    /// Under which the request's clock is to be written.
+    /// The membership to write the clock of the request under.
     pub(crate) member: MemberId,
 }
 
-/// What a sign of life came to.
+/// The result of a heartbeat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Beat {
-    /// There are groups that were another worker's before.
+pub(crate) struct HeartbeatResult {
+    /// Groups of other workers were taken over.
     pub(crate) gained: bool,
 }
 
 impl Groups {
-    /// Every address is ours.
-    pub(crate) const fn sole() -> Self {
+    /// This process owns every address.
+    pub(crate) const fn unshared() -> Self {
         Self(None)
     }
 
-    /// A worker among others; it owns nothing before its first [`Groups::beat`].
-    pub(crate) fn of_fleet(worker: WorkerId, share: Share, lease: Duration) -> Self {
-        let ledger = Mutex::new(Ledger::new(share));
-        Self(Some(Arc::new(Fleet { worker, share, life: life(lease), ledger })))
+    /// A worker among others; it owns nothing before its first [`Groups::heartbeat`].
+    pub(crate) fn shared(worker: WorkerId, share: Share, lease: Duration) -> Self {
+        let table = Mutex::new(GroupTable::new(share));
+        Self(Some(Arc::new(Fleet { worker, share, life: life(lease), table })))
     }
 
-    pub(crate) const fn is_sole(&self) -> bool {
+    pub(crate) const fn is_unshared(&self) -> bool {
         self.0.is_none()
     }
 
     /// The groups whose sites may be leased.
-    pub(crate) fn to_lease(&self) -> GroupSet {
+    pub(crate) fn leasable(&self) -> GroupSet {
         self.0.as_ref().map_or_else(GroupSet::all, |fleet| {
-            let ledger = fleet.ledger();
-            GroupSet::of(|group| ledger.tenure(group).is_some())
+            let table = fleet.table();
+            GroupSet::of(|group| table.ownership(group).is_some())
         })
     }
 
-    /// Whether a group is ours, and goes on to be.
-    pub(crate) fn tenure(&self, group: u16) -> Option<Tenure> {
-        let epoch = self.0.as_ref().map_or(Some(0), |fleet| fleet.ledger().tenure(group))?;
-        Some(Tenure { group, epoch })
+    /// The ownership of a group, unless it is about to be released.
+    pub(crate) fn ownership(&self, group: u16) -> Option<Ownership> {
+        let epoch = self.0.as_ref().map_or(Some(0), |fleet| fleet.table().ownership(group))?;
+        Some(Ownership { group, epoch })
     }
 
-    /// Begins a request in a group, if it is still ours without a break; `None` where it is not.
-    pub(crate) fn enter(&self, tenure: Tenure) -> Option<InUse> {
+    /// Begins a request in a group; `None` if the ownership has ended.
+    pub(crate) fn enter(&self, ownership: Ownership) -> Option<GroupUse> {
         let fleet = self.0.as_ref()?;
-        let member = fleet.ledger().enter(tenure.group, tenure.epoch)?;
-        Some(InUse { fleet: Arc::clone(fleet), group: tenure.group, member })
+        let member = fleet.table().enter(ownership.group, ownership.epoch)?;
+        Some(GroupUse { fleet: Arc::clone(fleet), group: ownership.group, member })
     }
 
-    /// Takes a single group if nobody has it: for a worker that takes no share.
-    pub(crate) async fn claim(&self, store: &Store, group: u16) -> Result<Option<Tenure>, StoreError> {
+    /// Takes a single group that has no owner, for a worker without a share.
+    pub(crate) async fn claim(&self, store: &Store, group: u16) -> Result<Option<Ownership>, StoreError> {
         let Some(fleet) = self.0.as_ref().filter(|fleet| fleet.share == Share::None) else {
-            return Ok(self.tenure(group));
+            return Ok(self.ownership(group));
         };
         let member = fleet.member(store).await?;
         let owned = store.groups_settle(member, &[], &[group]).await?;
-        fleet.ledger().settled(&owned);
-        Ok(self.tenure(group))
+        fleet.table().set_owned(&owned);
+        Ok(self.ownership(group))
     }
 
-    /// Gives a sign of life, and brings what is owned nearer to what should be.
-    pub(crate) async fn beat(&self, store: &Store) -> Result<Beat, StoreError> {
-        let Some(fleet) = &self.0 else { return Ok(Beat::default()) };
+    /// Sends a heartbeat, and takes and releases groups.
+    pub(crate) async fn heartbeat(&self, store: &Store) -> Result<HeartbeatResult, StoreError> {
+        let Some(fleet) = &self.0 else { return Ok(HeartbeatResult::default()) };
         let member = fleet.member(store).await?;
         let Some(members) = store.member_beat(member, fleet.life, clock::now()).await? else {
-            tracing::warn!(worker = %fleet.worker, "the fleet took this worker for dead: it begins anew");
+            tracing::warn!(worker = %fleet.worker, "the fleet declared this worker dead; it joins again");
             metrics::membership_lost();
-            fleet.ledger().forget();
-            return Ok(Beat::default());
+            fleet.table().forget();
+            return Ok(HeartbeatResult::default());
         };
-        let plan = fleet.ledger().plan(&members, Instant::now());
-        let Some(plan) = plan else { return Ok(Beat::default()) };
+        let plan = fleet.table().plan(&members, Instant::now());
+        let Some(plan) = plan else { return Ok(HeartbeatResult::default()) };
         let owned = store.groups_settle(member, &plan.given_up, &plan.wanted).await?;
-        let gained = fleet.ledger().settled(&owned);
+        let gained = fleet.table().set_owned(&owned);
         metrics::groups_owned(owned.len());
         tracing::debug!(owned = owned.len(), gained, members = members.len(), "address groups settled");
-        Ok(Beat { gained: gained > 0 })
+        Ok(HeartbeatResult { gained: gained > 0 })
     }
 
-    /// When to give the next sign of life.
-    pub(crate) fn beat_again_after(&self) -> Duration {
+    /// When to send the next heartbeat.
+    pub(crate) fn heartbeat_interval(&self) -> Duration {
         self.0.as_ref().map_or(Duration::MAX, |fleet| {
-            let usual = (fleet.life / BEATS_PER_LIFE).min(BEAT_MAX);
-            if fleet.ledger().is_settled() { usual } else { usual.min(BEAT_RESTLESS) }
+            let usual = (fleet.life / HEARTBEATS_PER_LIFE).min(HEARTBEAT_INTERVAL_MAX);
+            if fleet.table().is_settled() { usual } else { usual.min(HEARTBEAT_INTERVAL_UNSETTLED) }
         })
     }
 
-    /// Owns nothing any more; the store forgets the whole worker.
+    /// Drops all groups; the store deletes the worker.
     pub(crate) fn leave(&self) {
         if let Some(fleet) = &self.0 {
-            fleet.ledger().forget();
+            fleet.table().forget();
         }
     }
 }
 
 impl Fleet {
-    fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    fn table(&self) -> MutexGuard<'_, GroupTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The membership; a new one where there is none.
+    /// The membership; joins the fleet if there is none.
     async fn member(&self, store: &Store) -> Result<MemberId, StoreError> {
-        let known = self.ledger().member();
+        let known = self.table().member();
         if let Some(member) = known {
             return Ok(member);
         }
         let member = store.worker_join(&self.worker, self.share, self.life, clock::now()).await?;
-        self.ledger().join(member);
+        self.table().join(member);
         Ok(member)
     }
 }
 
-impl Drop for InUse {
+impl Drop for GroupUse {
     fn drop(&mut self) {
-        self.fleet.ledger().exit(self.group, Instant::now());
+        self.fleet.table().exit(self.group, Instant::now());
     }
 }
 
-impl fmt::Debug for InUse {
+impl fmt::Debug for GroupUse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InUse")
+        f.debug_struct("GroupUse")
             .field("group", &self.group)
             .field("member", &self.member)
             .finish_non_exhaustive()

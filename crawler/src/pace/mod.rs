@@ -1,21 +1,21 @@
-//! When the next request may leave: keeps the clocks that `policy::delay` decides over.
+//! Decides when the next request may leave, by the clocks that `policy::delay` compares.
 //!
-//! Clocks of authority and site belong to the visit, which has its site to itself. Clocks of addresses and public suffixes
-//! are shared by every visit of the process, and kept in the store across processes; at a public suffix every process takes its
-//! turns from there. No request is sent before its clock is written: a crawler that is killed cannot ask twice. When the
-//! database is away, requests wait.
+//! A visit owns the clocks of its hosts and its site. All visits of the process share the clocks of addresses and public
+//! suffixes, which the database keeps for other processes; permits at a public suffix are reserved there. No request is sent
+//! before its clock is written, so that a crawler that is killed cannot repeat it too early. While the database is unavailable,
+//! requests wait.
 
-mod book;
+mod limiter;
+mod permit;
 mod suffix;
 mod writer;
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use manifest::Host;
 use policy::Seed;
@@ -26,44 +26,33 @@ use policy::delay::{
 use store::{ClockWrite, MemberId, Membership, Store, StoreError, VisitProgress};
 use tokio::time::Instant;
 
-use self::book::{Book, Claim, Key, Taken};
-use self::suffix::{Below, Suffixes};
-pub(crate) use self::writer::Cleared;
-use self::writer::ClockWriter;
-use crate::gather::Gatherer;
-use crate::patience::patiently;
+use self::limiter::{Key, Limiter, SlotAnswer};
+use self::permit::later;
+pub(crate) use self::permit::{Permit, PermitAnswer};
+use self::suffix::SuffixPermits;
+pub(crate) use self::writer::Clearance;
+use self::writer::{ClockWriter, WriteTime};
+use crate::batcher::Batcher;
+use crate::retry::retry_while_unavailable;
 use crate::{clock, metrics};
 
-/// An answer whose reader was killed has come by then: the longest that headers are waited for.
+/// Time within which an answer arrives whose reader was killed: the longest wait for headers.
 const ANSWER_TIME_ASSUMED: Duration = Duration::from_secs(10);
-/// The same in the operator's own networks, where nearly every answer has.
+/// The same in the operator's own networks, for nearly every answer.
 const ANSWER_TIME_ASSUMED_OWN: Duration = Duration::from_millis(500);
-/// What a clock may be late by when it is written and the request leaves: this, or twice what the last one took.
-const WRITE_TIME_MIN: Duration = Duration::from_millis(100);
-const WRITE_TIME_MAX: Duration = Duration::from_secs(5);
-
 /// The pace of a process; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Pace(Arc<Shared>);
 
 struct Shared {
-    book: Book,
-    writer: Gatherer<ClockWriter>,
-    suffixes: Suffixes,
+    limiter: Limiter,
+    writer: Batcher<ClockWriter>,
+    suffixes: SuffixPermits,
     rate: DefaultDirectRateLimiter,
     store: Store,
     /// `--delay`.
     configured: Duration,
-    /// How long the last clock took to be written.
-    last_write_ms: AtomicU64,
-}
-
-impl Shared {
-    /// What is allowed for the writing of a clock.
-    fn write_time(&self) -> Duration {
-        let last = Duration::from_millis(self.last_write_ms.load(Ordering::Relaxed));
-        last.saturating_mul(2).clamp(WRITE_TIME_MIN, WRITE_TIME_MAX)
-    }
+    write_time: Arc<WriteTime>,
 }
 
 /// The clocks of one authority within a visit.
@@ -74,10 +63,11 @@ pub(crate) struct AuthorityClock {
     requests_today: u32,
     day: i32,
     last_latency: Option<Duration>,
-    /// When the last response of this visit ended. The gap after it is known only now: that response may have been the
-    /// robots.txt that asks for a longer one.
+    /// When the last response of this visit ended. The gap after it is known later: that response may have been the robots.txt
+    /// that asks for a longer one.
     last_end_at: Option<DateTime<Utc>>,
-    turns: u64,
+    /// Requests so far, which vary the jitter.
+    requests: u64,
 }
 
 impl AuthorityClock {
@@ -87,14 +77,14 @@ impl AuthorityClock {
         requests_today: u32,
         day: i32,
     ) -> Self {
-        Self { host, next_ok_at, requests_today, day, last_latency: None, last_end_at: None, turns: 0 }
+        Self { host, next_ok_at, requests_today, day, last_latency: None, last_end_at: None, requests: 0 }
     }
 }
 
 /// Clocks of the site as a whole, within a visit.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SiteClock {
-    /// The store does not know of it: it goes with the progress of a visit.
+    /// Not in a table of its own: it is part of the progress of a visit.
     pub(crate) next_ok_at: Option<DateTime<Utc>>,
     requests_today: u32,
     day: i32,
@@ -108,7 +98,7 @@ impl SiteClock {
     }
 }
 
-/// What a request is about to be sent to.
+/// The addresses that a request may be sent to, and their gap.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) addresses: Vec<IpAddr>,
@@ -116,52 +106,17 @@ pub(crate) struct Target {
     pub(crate) crawl_delay: Option<Duration>,
 }
 
-/// Permission for one request; its scopes are free again when it is dropped.
-#[derive(Debug)]
-pub(crate) struct Turn {
-    address: Claim,
-    /// Below a public suffix.
-    below: Option<Below>,
-}
-
-/// What goes with the clocks of a request.
-pub(crate) struct Leave<'turn> {
-    pub(crate) turn: &'turn mut Turn,
+/// What is written with the clocks of a request.
+pub(crate) struct Departure<'p> {
+    pub(crate) permit: &'p mut Permit,
     pub(crate) progress: Option<VisitProgress>,
-    /// By which the address is this worker's.
+    /// The membership under which this worker owns the address.
     pub(crate) member: Option<MemberId>,
 }
 
-/// What asking for a turn came to.
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "taken apart where it is answered, and mostly a turn")]
-pub(crate) enum Asked {
-    Go(Turn),
-    /// Ask again after this.
-    Wait {
-        until: DateTime<Utc>,
-        scope: Scope,
-    },
-    /// Too long to keep a connection for.
-    Park {
-        until: DateTime<Utc>,
-        scope: Scope,
-    },
-    /// Too many visits want the same address; this one is to come back then.
-    Crowded {
-        until: DateTime<Utc>,
-        scope: Scope,
-    },
-    /// The day's budget is spent.
-    OverBudget {
-        scope: Scope,
-        until: DateTime<Utc>,
-    },
-}
-
 impl Pace {
-    /// Starts the task that writes clocks; it ends when the last clone is dropped. `life` is how long a membership of the
-    /// fleet lives from each clock on that is written under it.
+    /// Starts the task that writes clocks; it ends when the last clone is dropped. A membership of the fleet lives for `life`
+    /// after each clock that is written under it.
     pub(crate) fn start(
         store: Store,
         configured: Duration,
@@ -169,33 +124,34 @@ impl Pace {
         life: Duration,
         tracker: &tokio_util::task::TaskTracker,
     ) -> Self {
-        let writer = Gatherer::start(&ClockWriter { store: store.clone(), life }, tracker);
-        let suffixes = Suffixes::start(store.clone(), tracker);
+        let writer = Batcher::start(&ClockWriter { store: store.clone(), life }, tracker);
+        let (limiter, write_time) = (Limiter::default(), Arc::<WriteTime>::default());
+        let suffixes = SuffixPermits::start(store.clone(), limiter.clone(), Arc::clone(&write_time), tracker);
         let rate = RateLimiter::direct(Quota::per_second(rate));
-        let (book, last_write_ms) = (Book::default(), AtomicU64::default());
-        Self(Arc::new(Shared { book, writer, suffixes, rate, store, configured, last_write_ms }))
+        Self(Arc::new(Shared { limiter, writer, suffixes, rate, store, configured, write_time }))
     }
 
-    /// Loads what other processes wrote about addresses.
-    pub(crate) async fn learn(&self, target: &Target) -> Result<(), StoreError> {
+    /// Loads the clocks of addresses that other processes wrote.
+    pub(crate) async fn load_clocks(&self, target: &Target) -> Result<(), StoreError> {
         if target.network == Network::Own {
             return Ok(());
         }
         let addresses: Vec<IpAddr> = target.addresses.iter().copied().map(clock_address).collect();
-        let clocks = patiently("clocks to be read", || self.0.store.address_clocks(&addresses)).await?;
+        let clocks =
+            retry_while_unavailable("read clocks", || self.0.store.address_clocks(&addresses)).await?;
         for (address, at) in clocks {
-            self.0.book.learn(&Key::of_address(address), at);
+            self.0.limiter.load(&Key::of_address(address), at);
         }
         Ok(())
     }
 
-    /// Asks for a turn; where many want one address, waits in their queue.
-    pub(crate) async fn ask(
+    /// Acquires a permit; where many visits want one address, waits in their queue.
+    pub(crate) async fn acquire(
         &self,
         target: &Target,
         authority: &mut AuthorityClock,
         site: &SiteClock,
-    ) -> Result<Asked, StoreError> {
+    ) -> Result<PermitAnswer, StoreError> {
         let after_last = authority.last_end_at.map(|at| later(at, self.gap(target, authority)));
         authority.next_ok_at = authority.next_ok_at.max(after_last);
         let own = own_scopes(authority, site);
@@ -203,53 +159,52 @@ impl Pace {
             let scopes: Vec<ScopeState> = own.iter().chain(shared).copied().collect();
             next_request_at(&scopes, target.network, now)
         };
-        // the clocks of its own come first, so that nobody stands in a queue without being ready
+        // its own clocks come first, so that no visit queues before it is ready
         let keys = shared_keys(target, &authority.host);
         let now = clock::now();
         match decide(&[], now) {
             Decision::Go => {}
-            Decision::Busy { scope } => return Ok(Asked::Wait { until: now, scope }),
-            later => return Ok(asked(later, now)),
+            refused => return Ok(PermitAnswer::refused(refused, now)),
         }
         let (addresses, suffix) = keys.split_at(keys.iter().take_while(|key| key.suffix().is_none()).count());
-        let below = match suffix.first() {
-            Some(suffix) => match Box::pin(self.take_suffix_turn(suffix, addresses, &decide)).await? {
-                Ok(below) => Some(below),
-                Err(asked) => return Ok(asked),
+        let suffix = match suffix.first() {
+            Some(suffix) => match Box::pin(self.0.suffixes.acquire(suffix, addresses, &decide)).await? {
+                Ok(permit) => Some(permit),
+                Err(refused) => return Ok(refused),
             },
             None => None,
         };
         let began = Instant::now();
-        let taken = self.0.book.take(addresses, &decide).await;
+        let answer = self.0.limiter.acquire(addresses, &decide).await;
         if let Some(key) = addresses.first() {
             metrics::waited(key.scope(), began.elapsed());
         }
-        match taken {
-            Taken::Go(address) => match below {
-                Some(below) => Ok(Box::pin(self.join(address, below)).await),
-                None => Ok(Asked::Go(Turn { address, below: None })),
-            },
-            Taken::Crowded { until, scope } => Ok(Asked::Crowded { until, scope }),
-            Taken::Never(later) => Ok(asked(later, clock::now())),
-        }
+        Ok(match (answer, suffix) {
+            (SlotAnswer::Granted(address), Some(suffix)) => {
+                Box::pin(self.0.suffixes.join(address, suffix)).await
+            }
+            (SlotAnswer::Granted(address), None) => PermitAnswer::Granted(Permit { address, suffix: None }),
+            (SlotAnswer::Crowded { until, scope }, _) => PermitAnswer::Crowded { until, scope },
+            (SlotAnswer::Refused(decision), _) => PermitAnswer::refused(decision, clock::now()),
+        })
     }
 
-    /// Waits for the node's own rate, writes the clocks of the request that is about to be sent, and returns when it is to be. The
-    /// next request is counted from then: where the database took longer than was allowed for, a later clock is written.
-    /// In a fleet it is written under the membership by which the address is ours, or not at all.
-    pub(crate) async fn clear(
+    /// Waits for the rate of the process, writes the clocks of the request, and returns when it is to be sent. Where the database
+    /// takes longer than was allowed for, later clocks are written. In a fleet, they are written only while the membership
+    /// holds under which this worker owns the address.
+    pub(crate) async fn write_clocks(
         &self,
         target: &Target,
         authority: &mut AuthorityClock,
         site: &mut SiteClock,
-        leave: Leave<'_>,
-    ) -> Result<Cleared, StoreError> {
-        let Leave { turn, progress, member } = leave;
+        departure: Departure<'_>,
+    ) -> Result<Clearance, StoreError> {
+        let Departure { permit, progress, member } = departure;
         let began = Instant::now();
         self.0.rate.until_ready().await;
         metrics::waited(Scope::Node, began.elapsed());
         let now = clock::now();
-        authority.turns += 1;
+        authority.requests += 1;
         count_request(&mut authority.requests_today, &mut authority.day, now);
         count_request(&mut site.requests_today, &mut site.day, now);
         let gap = self.gap(target, authority);
@@ -257,33 +212,31 @@ impl Pace {
         let (mut requests_add, mut progress) = (1, progress);
         let member = member.map(|member| Membership { member, alive_until: now });
         loop {
-            let (now, began, allowed) = (clock::now(), Instant::now(), self.0.write_time());
-            let leaves_at = turn.below.as_ref().map_or(now, |below| below.turn.at.max(now));
+            let (now, began, allowed) = (clock::now(), Instant::now(), self.0.write_time.allowed());
+            let leaves_at = permit.suffix.as_ref().map_or(now, |suffix| suffix.reservation.at.max(now));
             authority.next_ok_at = Some(later(leaves_at, ahead.saturating_add(allowed)));
             let write = write_of(target, authority, site, leaves_at, requests_add);
-            let cleared = self.0.writer.write(ClockWrite { progress, member, ..write }).await?;
+            let clearance = self.0.writer.write(ClockWrite { progress, member, ..write }).await?;
             let took = began.elapsed();
-            self.0
-                .last_write_ms
-                .store(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
-            if cleared != Cleared::Go {
-                return Ok(cleared);
+            self.0.write_time.observe(took);
+            if clearance != Clearance::Granted {
+                return Ok(clearance);
             }
-            match &turn.below {
-                Some(below) if below.turn.is_in_time() => {
-                    below.turn.wait(Duration::ZERO).await;
-                    return Ok(cleared);
+            match &permit.suffix {
+                Some(suffix) if suffix.reservation.is_in_time() => {
+                    suffix.reservation.wait(Duration::ZERO).await;
+                    return Ok(clearance);
                 }
-                // rare, and large: every visit would carry its state through the wait for its clock
-                Some(_) => Box::pin(self.renew(turn)).await?,
-                None if gap.is_zero() || took <= allowed => return Ok(cleared),
+                // rare and large, so it is boxed: every visit waits for its clock
+                Some(_) => Box::pin(self.0.suffixes.renew(permit)).await?,
+                None if gap.is_zero() || took <= allowed => return Ok(clearance),
                 None => {}
             }
             (requests_add, progress) = (0, None);
         }
     }
 
-    /// After the answer: the gap is counted from here.
+    /// Starts the gaps after an answer.
     pub(crate) fn finish(
         &self,
         target: &Target,
@@ -298,12 +251,12 @@ impl Pace {
         authority.next_ok_at = Some(later(now, self.gap(target, authority)));
         site.next_ok_at = Some(later(now, Scope::Site.limits().gap));
         if target.network == Network::Global {
-            self.0.book.finish(&shared_keys(target, &authority.host), now, sample);
+            self.0.limiter.finish(&shared_keys(target, &authority.host), now, sample);
         }
     }
 
-    /// Writes where an authority's clock stands, at the end of a visit or when the site asked for a pause.
-    pub(crate) async fn persist(
+    /// Writes the clock of a host at the end of a visit, or after a Retry-After.
+    pub(crate) async fn save_clock(
         &self,
         target: &Target,
         authority: &AuthorityClock,
@@ -320,18 +273,7 @@ impl Pace {
             last_latency: authority.last_latency,
             network: target.network,
         };
-        pace.gap(Seed::of(authority.host.as_str()).turn(authority.turns)).wait
-    }
-}
-
-/// A decision that is not to go.
-const fn asked(decision: Decision, now: DateTime<Utc>) -> Asked {
-    match decision {
-        Decision::Park { until, scope } => Asked::Park { until, scope },
-        Decision::OverBudget { scope, until } => Asked::OverBudget { scope, until },
-        Decision::Wait { until, scope } => Asked::Wait { until, scope },
-        Decision::Busy { scope } => Asked::Wait { until: now, scope },
-        Decision::Go => Asked::Wait { until: now, scope: Scope::Node },
+        pace.gap(Seed::of(authority.host.as_str()).turn(authority.requests)).wait
     }
 }
 
@@ -361,7 +303,7 @@ fn shared_keys(target: &Target, host: &Host) -> Vec<Key> {
     addresses.chain(Key::of_private_suffix(host)).collect()
 }
 
-/// The gap counts from the answer. Whoever goes on after a kill does not know when that came, and leaves it this long.
+/// The gap counts from the answer. A visit that is resumed after a kill does not know when that arrived, and assumes this.
 fn until_answered(gap: Duration, network: Network, authority: &AuthorityClock) -> Duration {
     let assumed = match network {
         Network::Global => ANSWER_TIME_ASSUMED,
@@ -400,16 +342,9 @@ fn write_of(
     }
 }
 
-/// Under which address a clock is kept: one for everything that shares a budget.
+/// The address under which a clock is kept: one for all that share a budget.
 fn clock_address(address: IpAddr) -> IpAddr {
     budget_network(address).network()
-}
-
-fn later(now: DateTime<Utc>, wait: Duration) -> DateTime<Utc> {
-    TimeDelta::from_std(wait)
-        .ok()
-        .and_then(|wait| now.checked_add_signed(wait))
-        .unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
 #[cfg(test)]

@@ -1,89 +1,89 @@
-//! Turns at a suffix and at an address together, over a store of its own.
+//! Permits at a suffix and at an address together, with a store.
 
 use store::{TurnAnswer, TurnRequest};
 use tokio_util::task::TaskTracker;
 
 use super::*;
 
-/// How long the other workers have taken the turns of the suffix for.
-const TAKEN: Duration = Duration::from_secs(3);
+/// For how long other workers have reserved the suffix.
+const RESERVED: Duration = Duration::from_secs(3);
 
-struct Desk {
+struct Fixture {
     pace: Pace,
     store: Store,
     _dir: tempfile::TempDir,
 }
 
-async fn desk() -> Desk {
+async fn fixture() -> Fixture {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open_in_data_dir(dir.path()).await.unwrap();
     let rate = NonZeroU32::new(1_000).unwrap();
     let pace = Pace::start(store.clone(), Duration::ZERO, rate, Duration::from_mins(1), &TaskTracker::new());
-    Desk { pace, store, _dir: dir }
+    Fixture { pace, store, _dir: dir }
 }
 
-impl Desk {
-    /// Another worker's turn, after which the next one is far off.
-    async fn take_all_turns(&self) {
+impl Fixture {
+    /// Reserves the suffix for another worker.
+    async fn reserve_suffix(&self) {
         let now = clock::now();
         let (open_max, life) = (4, Duration::from_mins(1));
-        let (suffix, latest) = ("github.io".to_owned(), later(now, TAKEN));
-        let request = TurnRequest { suffix, from: now, latest, gap: TAKEN, open_max, life };
+        let (suffix, latest) = ("github.io".to_owned(), later(now, RESERVED));
+        let request = TurnRequest { suffix, from: now, latest, gap: RESERVED, open_max, life };
         assert!(matches!(self.store.suffix_turn_take(&request).await.unwrap(), TurnAnswer::Taken(_)));
     }
 
-    async fn turn(&self, name: &str) -> Turn {
+    async fn permit(&self, name: &str) -> Permit {
         let mut clock = AuthorityClock::new(Host::parse(name).unwrap(), None, 0, 0);
-        let asked = self.pace.ask(&github_pages(), &mut clock, &SiteClock::default()).await.unwrap();
-        let Asked::Go(turn) = asked else { panic!("{name}: {asked:?}") };
-        turn
+        let answer = self.pace.acquire(&github_pages(), &mut clock, &SiteClock::default()).await.unwrap();
+        let PermitAnswer::Granted(permit) = answer else { panic!("{name}: {answer:?}") };
+        permit
     }
 }
 
-/// Where sites below `github.io` lie, and others with names of their own.
+/// An address of GitHub Pages, which serves `github.io` and other names.
 fn github_pages() -> Target {
     let addresses = vec!["185.199.108.153".parse().unwrap()];
     Target { addresses, network: Network::Global, crawl_delay: None }
 }
 
 #[tokio::test]
-async fn who_waits_for_a_suffix_holds_up_nobody_at_the_same_address() {
-    let desk = desk().await;
-    desk.take_all_turns().await;
+async fn waiting_for_a_suffix_does_not_delay_others_at_the_same_address() {
+    let fixture = fixture().await;
+    fixture.reserve_suffix().await;
     let began = Instant::now();
     let others = async {
-        // the one below the suffix has come first
+        // the one below the suffix arrived first
         tokio::time::sleep(Duration::from_millis(100)).await;
         for name in ["a.example", "b.example"] {
-            drop(desk.turn(name).await);
+            drop(fixture.permit(name).await);
         }
         began.elapsed()
     };
-    let (turn, others_took) = tokio::join!(desk.turn("alice.github.io"), others);
-    assert!(others_took < TAKEN / 2, "the others waited for {others_took:?}");
+    let (permit, others_took) = tokio::join!(fixture.permit("alice.github.io"), others);
+    assert!(others_took < RESERVED / 2, "the others waited for {others_took:?}");
     assert!(
-        began.elapsed() >= TAKEN.saturating_sub(WRITE_TIME_MAX.min(TAKEN / 2)),
-        "its turn came after {:?}",
+        began.elapsed() >= RESERVED.saturating_sub(RESERVED / 2),
+        "its permit came after {:?}",
         began.elapsed()
     );
     // the gap of the platform counts from when that request leaves
-    let leaves_at = turn.below.as_ref().unwrap().turn.at;
-    drop(turn);
-    drop(desk.turn("c.example").await);
+    let leaves_at = permit.suffix.as_ref().unwrap().reservation.at;
+    drop(permit);
+    drop(fixture.permit("c.example").await);
     let gap = Scope::Platform.limits().gap;
     assert!(clock::now() >= later(leaves_at, gap), "{} after {leaves_at}", clock::now());
 }
 
-/// Thousands of visits wait for their turns and clocks at once, so that what is rare has its state apart.
+/// Thousands of visits wait for their permits and clocks at once, so rare and large futures are boxed.
 #[tokio::test]
-async fn who_waits_for_a_turn_or_a_clock_carries_little() {
+async fn waiting_for_a_permit_or_a_clock_takes_little_memory() {
     const BYTES_MAX: usize = 2_048;
-    let desk = desk().await;
+    let fixture = fixture().await;
     let (target, mut site) = (github_pages(), SiteClock::default());
     let mut clock = AuthorityClock::new(Host::parse("a.example").unwrap(), None, 0, 0);
-    let asking = size_of_val(&desk.pace.ask(&target, &mut clock, &site));
-    let mut turn = desk.turn("b.example").await;
-    let leave = Leave { turn: &mut turn, progress: None, member: None };
-    let clearing = size_of_val(&desk.pace.clear(&target, &mut clock, &mut site, leave));
-    assert!(asking <= BYTES_MAX && clearing <= BYTES_MAX, "{asking} bytes to ask, {clearing} to be cleared");
+    let acquiring = size_of_val(&fixture.pace.acquire(&target, &mut clock, &site));
+    let mut permit = fixture.permit("b.example").await;
+    let departure = Departure { permit: &mut permit, progress: None, member: None };
+    let writing = size_of_val(&fixture.pace.write_clocks(&target, &mut clock, &mut site, departure));
+    assert!(acquiring <= BYTES_MAX && writing <= BYTES_MAX, "{acquiring} and {writing} bytes");
 }

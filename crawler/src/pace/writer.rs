@@ -1,25 +1,44 @@
-//! Writes clocks in batches, and asks in the same breath whether a site has opted out. A gap of a second hides the moment for
-//! which a batch gathers; a quiet crawler waits for nothing.
+//! Writes clocks in batches, and reads with each batch whether a site has opted out.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::TimeDelta;
 use manifest::SiteName;
 use store::{ClockWrite, Membership, Store, StoreError};
 
+use crate::batcher::BatchWriter;
 use crate::clock;
-use crate::gather::Batches;
 
 /// Clocks written by one statement.
 const BATCH_MAX: usize = 500;
+/// Time allowed for writing a clock: twice that of the last one, within these bounds.
+const WRITE_TIME_MIN: Duration = Duration::from_millis(100);
+pub(super) const WRITE_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// How long the last clock took to be written, in milliseconds.
+#[derive(Debug, Default)]
+pub(super) struct WriteTime(AtomicU64);
+
+impl WriteTime {
+    pub(super) fn observe(&self, took: Duration) {
+        self.0.store(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// The time to allow for the next one.
+    pub(super) fn allowed(&self) -> Duration {
+        let last = Duration::from_millis(self.0.load(Ordering::Relaxed));
+        last.saturating_mul(2).clamp(WRITE_TIME_MIN, WRITE_TIME_MAX)
+    }
+}
 
 /// Whether the request may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cleared {
-    Go,
+pub(crate) enum Clearance {
+    Granted,
     /// The owner asked to be left out.
     OptedOut,
-    /// The address is another worker's now.
+    /// Another worker owns the address now.
     Moved,
 }
 
@@ -27,26 +46,26 @@ pub(crate) enum Cleared {
 #[derive(Clone)]
 pub(super) struct ClockWriter {
     pub(super) store: Store,
-    /// How long a membership of the fleet lives from each clock on that is written under it.
+    /// A membership of the fleet lives for this long after each clock that is written under it.
     pub(super) life: Duration,
 }
 
-impl Batches for ClockWriter {
+impl BatchWriter for ClockWriter {
     type Row = ClockWrite;
-    type Answer = Cleared;
+    type Answer = Clearance;
 
     const ROW: &'static str = "clock";
-    const WAITS: &'static str = "requests to be sent";
-    const BUSY: usize = 8;
-    /// Whoever crawls next keeps to them.
-    const MAY_BE_GIVEN_UP: bool = false;
+    const OPERATION: &'static str = "write clocks";
+    const BUSY_ROWS_MIN: usize = 8;
+    /// The next crawler needs them.
+    const IS_CANCELLABLE: bool = false;
 
     fn rows_max(&self) -> usize {
         BATCH_MAX
     }
 
-    async fn write(&self, writes: &[ClockWrite]) -> Result<Vec<Cleared>, StoreError> {
-        // after an outage a membership is renewed from now on, not from before it
+    async fn write(&self, writes: &[ClockWrite]) -> Result<Vec<Clearance>, StoreError> {
+        // after an outage, a membership is renewed from the present, not from the time before it
         let alive_until = clock::now() + TimeDelta::from_std(self.life).unwrap_or(TimeDelta::MAX);
         let renewed = |membership: Membership| Membership { alive_until, ..membership };
         let renewed: Vec<ClockWrite> = writes
@@ -58,15 +77,15 @@ impl Batches for ClockWriter {
         sites.sort_unstable();
         sites.dedup();
         let opted_out = self.store.blocked_among(&sites).await?;
-        let cleared = |write: &ClockWrite| {
+        let clearance = |write: &ClockWrite| {
             if opted_out.contains(&write.host.site()) {
-                Cleared::OptedOut
+                Clearance::OptedOut
             } else if write.member.is_some_and(|membership| moved.contains(&membership.member)) {
-                Cleared::Moved
+                Clearance::Moved
             } else {
-                Cleared::Go
+                Clearance::Granted
             }
         };
-        Ok(writes.iter().map(cleared).collect())
+        Ok(writes.iter().map(clearance).collect())
     }
 }

@@ -1,8 +1,8 @@
-//! Writes attempts in batches, so that reading a document costs a database no transaction of its own.
+//! Writes read attempts in batches, so that a document needs no transaction of its own.
 
 use store::{EarlierAttempt, ReadAttemptWrite, Store, StoreError};
 
-use crate::gather::Batches;
+use crate::batcher::BatchWriter;
 
 /// Attempts written by one transaction.
 const BATCH_MAX: usize = 500;
@@ -11,13 +11,13 @@ const BATCH_MAX: usize = 500;
 #[derive(Clone)]
 pub(super) struct Attempts(pub(super) Store);
 
-impl Batches for Attempts {
+impl BatchWriter for Attempts {
     type Row = ReadAttemptWrite;
     type Answer = Option<EarlierAttempt>;
 
     const ROW: &'static str = "read attempt";
-    const WAITS: &'static str = "documents to be read";
-    const BUSY: usize = 8;
+    const OPERATION: &'static str = "write read attempts";
+    const BUSY_ROWS_MIN: usize = 8;
 
     fn rows_max(&self) -> usize {
         BATCH_MAX

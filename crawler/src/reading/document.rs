@@ -17,7 +17,7 @@ pub(crate) struct OwnedDocument {
     pub(crate) linked: Vec<(ManifestUrl, Vec<u8>)>,
 }
 
-/// What is known of a document, without its bytes: the first line of what a [`super::ReaderProgram`] is given.
+/// A document without its bytes: the first line of the input of a [`super::ReaderProgram`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Header {
     url: ManifestUrl,
@@ -94,7 +94,7 @@ impl OwnedDocument {
     }
 }
 
-/// Counts what is written.
+/// Counts written bytes.
 struct Length(usize);
 
 impl io::Write for Length {

@@ -26,7 +26,7 @@ pub(crate) struct HeldMemory {
     permits: Vec<OwnedSemaphorePermit>,
 }
 
-/// Why a visit may hold no more.
+/// Why a visit may not hold more memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoMemory {
     /// Other visits hold too much for too long.

@@ -27,13 +27,13 @@ use self::memory::MEMORY_WAIT;
 pub(crate) use self::memory::{HeldMemory, MemoryBudget, NoMemory};
 use self::program::Unread;
 pub use self::program::{ReaderProgram, read_from_stdin};
+use crate::batcher::Batcher;
 use crate::clock;
-use crate::gather::Gatherer;
 
 /// Longest time for one document. The largest one takes a second of processor time in a release build; the rest is for
 /// busy machines.
 const DEADLINE: Duration = Duration::from_secs(20);
-/// Longest wait for a thread. A visit waits rather than to lose what it fetched.
+/// Longest wait for a thread. A visit waits rather than lose what it fetched.
 const QUEUE_WAIT: Duration = Duration::from_mins(2);
 /// Documents that may wait for a thread: more than there are visits at once on any machine that this was tried on.
 const QUEUE_MAX: usize = 100_000;
@@ -41,7 +41,7 @@ const QUEUE_MAX: usize = 100_000;
 /// Longest time of a second reader, which may have to share the machine; its processor time has a limit of its own.
 const VERIFY_DEADLINE: Duration = Duration::from_mins(1);
 
-/// What reading a document came to.
+/// The result of reading a document.
 #[derive(Debug)]
 pub(crate) enum Reading {
     /// Any document becomes a manifest, however malformed.
@@ -58,7 +58,7 @@ pub(crate) enum Reading {
 #[derive(Clone)]
 pub(crate) struct Reader {
     pool: ReaderPool,
-    attempts: Gatherer<Attempts>,
+    attempts: Batcher<Attempts>,
     program: Option<ReaderProgram>,
     /// About when this process began to read.
     began_at: DateTime<Utc>,
@@ -86,7 +86,7 @@ impl Reader {
         let pool = ReaderPool::new("crawler-reader", limits);
         Self {
             pool,
-            attempts: Gatherer::start(&Attempts(store), tracker),
+            attempts: Batcher::start(&Attempts(store), tracker),
             program,
             began_at: clock::now(),
             memory: MemoryBudget::new(MEMORY_WAIT),
@@ -162,9 +162,9 @@ impl Reader {
                 }
                 Ok(Reading::Read { manifest: Box::new(manifest), json_bytes })
             }
-            // the document, or a machine that stood still: a process of its own tells the two apart
+            // a process of its own tells whether the document or a stalled machine is the cause
             Err(error) if error.blames_document() => {
-                tracing::warn!(url = %attempt.url, %error, "a document is read once more by itself");
+                tracing::warn!(url = %attempt.url, %error, "a document is read again in a process of its own");
                 self.verify(attempt, document).await
             }
             Err(error) => {
@@ -194,7 +194,7 @@ impl Reader {
                 Ok(Reading::Read { manifest: Box::new(manifest), json_bytes })
             }
             Err(Unread::Document(reason)) => self.quarantine(attempt, reason).await,
-            // says nothing of the document: the visit is tried again later
+            // not caused by the document: the visit is retried later
             Err(Unread::Process(reason)) => Err(StoreError::Unstorable { what: "document", reason }),
         }
     }
@@ -234,18 +234,18 @@ mod tests {
 
     use super::*;
 
-    struct Desk {
+    struct Fixture {
         reader: Reader,
         _dir: tempfile::TempDir,
     }
 
-    async fn desk(deadline: Duration, program: Option<&str>) -> Desk {
+    async fn fixture(deadline: Duration, program: Option<&str>) -> Fixture {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open_in_data_dir(dir.path()).await.unwrap();
         let program = program.map(|path| ReaderProgram { path: PathBuf::from(path), arguments: Vec::new() });
         let reader = Reader::start(store, program, &TaskTracker::new());
         let limits = ReaderLimits { threads: 1, queue: 8, queue_wait: DEADLINE, deadline };
-        Desk { reader: Reader { pool: ReaderPool::new("test", limits), ..reader }, _dir: dir }
+        Fixture { reader: Reader { pool: ReaderPool::new("test", limits), ..reader }, _dir: dir }
     }
 
     fn document(host: &str, text: &str) -> Arc<OwnedDocument> {
@@ -259,8 +259,8 @@ mod tests {
         })
     }
 
-    async fn read(desk: &Desk, host: &str, text: &str) -> Reading {
-        desk.reader.read(&SiteName::parse(host).unwrap(), document(host, text)).await.unwrap()
+    async fn read(fixture: &Fixture, host: &str, text: &str) -> Reading {
+        fixture.reader.read(&SiteName::parse(host).unwrap(), document(host, text)).await.unwrap()
     }
 
     fn reason(reading: Reading) -> String {
@@ -273,7 +273,7 @@ mod tests {
     #[tokio::test]
     async fn quarantines_a_document_that_passes_its_deadline_on_every_site() {
         let slow = format!(r#"{{"awp_version":"0.1","x":[{}0]}}"#, "0,".repeat(100_000));
-        let stalled = desk(Duration::from_micros(1), None).await;
+        let stalled = fixture(Duration::from_micros(1), None).await;
         let first = reason(read(&stalled, "a.example", &slow).await);
         assert!(first.contains("did not end"), "{first}");
         let elsewhere = reason(read(&stalled, "b.example", &slow).await);
@@ -281,17 +281,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn reads_the_same_document_again_and_again_while_it_ends() {
-        let desk = desk(DEADLINE, None).await;
+    async fn reads_a_document_repeatedly_while_it_succeeds() {
+        let fixture = fixture(DEADLINE, None).await;
         for host in ["a.example", "a.example", "b.example"] {
-            assert!(matches!(read(&desk, host, r#"{"awp_version":"0.1"}"#).await, Reading::Read { .. }));
+            assert!(matches!(read(&fixture, host, r#"{"awp_version":"0.1"}"#).await, Reading::Read { .. }));
         }
     }
 
     #[tokio::test]
-    async fn a_second_reader_that_fails_or_never_ends_quarantines() {
+    async fn quarantines_when_a_second_reader_fails_or_hangs() {
         for (program, deadline, said) in [("/bin/false", DEADLINE, "ended without an answer")] {
-            let desk = desk(deadline, Some(program)).await;
+            let fixture = fixture(deadline, Some(program)).await;
             let document = document("a.example", "{}");
             let attempt = ReadAttempt {
                 hash: document.hash(),
@@ -300,11 +300,11 @@ mod tests {
                 url: document.url.clone(),
                 began_at: clock::now(),
             };
-            desk.reader.attempts.write(ReadAttemptWrite::Begin(attempt)).await.unwrap();
-            let reason = reason(read(&desk, "a.example", "{}").await);
+            fixture.reader.attempts.write(ReadAttemptWrite::Begin(attempt)).await.unwrap();
+            let reason = reason(read(&fixture, "a.example", "{}").await);
             assert!(reason.contains(said), "{reason}");
         }
-        let pool = desk(DEADLINE, None).await.reader.pool;
+        let pool = fixture(DEADLINE, None).await.reader.pool;
         let missing = ReaderProgram { path: PathBuf::from("/nonexistent/program"), arguments: Vec::new() };
         let read = missing.read(&document("a.example", "{}"), DEADLINE, &pool).await;
         assert!(matches!(read, Err(Unread::Process(_))), "that says nothing of the document");
@@ -324,8 +324,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn short_input_is_read_at_once_and_long_input_on_the_threads_for_reading() {
-        let Desk { reader, .. } = desk(DEADLINE, None).await;
+    async fn reads_long_input_on_the_reader_threads() {
+        let Fixture { reader, .. } = fixture(DEADLINE, None).await;
         let release = occupy(&reader);
         tokio::task::yield_now().await;
         assert_eq!(reader.run_over(SHORT_BYTES_MAX, || 1).await.unwrap(), 1);
@@ -337,8 +337,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_answer_of_a_second_reader_has_a_cap_and_is_parsed_on_the_threads_for_reading() {
-        let Desk { reader, _dir: dir } = desk(DEADLINE, None).await;
+    async fn caps_the_answer_of_a_second_reader_and_parses_it_on_reader_threads() {
+        let Fixture { reader, _dir: dir } = fixture(DEADLINE, None).await;
         let document = document("a.example", r#"{"awp_version":"0.1"}"#);
         let answer = dir.path().join("answer.json");
         std::fs::write(&answer, serde_json::to_vec(&document.read()).unwrap()).unwrap();

@@ -1,7 +1,7 @@
 //! Reads a document in a process of its own, under limits of the operating system.
 //!
 //! The process gets the document on its standard input (one line of JSON, then the bytes) and answers with the manifest as
-//! JSON on its standard output. It ends at its limits of memory and processor time, whatever the document does to it.
+//! JSON on its standard output. It ends at its limits of memory and processor time, whatever the document causes.
 
 use std::fmt::Display;
 use std::io::{self, Write as _};
@@ -41,7 +41,7 @@ impl ReaderProgram {
     ///
     /// # Errors
     ///
-    /// Where the operating system does not tell the path of the running program.
+    /// Where the operating system does not report the path of the running program.
     pub fn this_program(subcommand: &str) -> io::Result<Self> {
         Ok(Self { path: std::env::current_exe()?, arguments: vec![subcommand.to_owned()] })
     }
@@ -98,7 +98,7 @@ impl ReaderProgram {
             let parts = [header.as_slice(), &document.bytes];
             for part in parts.into_iter().chain(document.linked.iter().map(|(_, bytes)| bytes.as_slice())) {
                 if input.write_all(part).await.is_err() {
-                    // the process has ended; its answer, or the lack of one, tells
+                    // the process has ended; its answer decides
                     break;
                 }
             }

@@ -14,7 +14,7 @@ const FILES_MAX: usize = 1_000;
 const FILE_SIGNATURE: &[u8] = b"PK\x01\x02";
 /// Bytes of the list for one byte of the archive: domains compress about 3:1.
 const RATIO_MAX: u64 = 50;
-/// Bytes of a list that are read whatever the ratio.
+/// Bytes of a list that are read at any ratio.
 const LIST_BYTES_MIN: u64 = 1024 * 1024;
 
 /// An archive in memory.

@@ -1,10 +1,10 @@
 //! Seed lists: one site a line, in every spelling that people keep such lists in.
 //!
 //! A line is a domain, a URL, or `rank,domain` as in the Tranco list; `#` begins a comment. Names may be internationalised,
-//! lines may end in CRLF, a byte order mark is passed over. A line that is none of these is reported with its number and
-//! reason, and the rest is read. A URL means its host, and that this path is asked for too.
+//! lines may end in CRLF, and a byte order mark is skipped. Any other line is reported with its number and
+//! reason, and skipped. A URL adds its host, and a request for its path.
 //!
-//! What a list is, its first bytes tell: a zip archive (Tranco's) is a list of the same kind inside, XML is an OPML file or a
+//! The first bytes of a list show its kind: a zip archive (Tranco's) contains such a list, XML is an OPML file or a
 //! sitemap, of which the hosts count.
 
 mod archive;
@@ -17,7 +17,7 @@ use serde::Serialize;
 use settings::escape::is_unsafe;
 use store::{Seed, SeedOrigin};
 
-/// Longest line that is looked at; the longest URL that is kept has 8 KiB.
+/// Longest line that is read; the longest URL that is kept has 8 KiB.
 const LINE_BYTES_MAX: u64 = 16 * 1024;
 /// Reasons that are kept word for word; a file with more bad lines is not a list of seeds.
 const REJECTED_KEPT_MAX: usize = 1_000;
@@ -26,7 +26,7 @@ const SHOWN_CHARS_MAX: usize = 80;
 /// Characters of a reason, which quotes the line.
 const REASON_CHARS_MAX: usize = 200;
 
-/// A line that was passed over.
+/// A line that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rejected {
     pub source: String,
@@ -35,7 +35,7 @@ pub struct Rejected {
     pub reason: String,
 }
 
-/// What reading seeds came to.
+/// The result of reading seeds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SeedReport {
     /// Distinct seeds.
@@ -46,7 +46,7 @@ pub struct SeedReport {
     pub rejected: Vec<Rejected>,
     /// Seeds that were not added, since their sites have as many hosts as one may have.
     pub refused: u64,
-    /// Sites that no list names any more, where lists are followed.
+    /// Sites that no list names any more, with `--follow-seeds`.
     pub sites_forgotten: u64,
 }
 
@@ -150,7 +150,7 @@ impl SeedReader {
         }
     }
 
-    /// What all sources came to.
+    /// The result for all sources.
     pub fn into_report(self) -> SeedReport {
         self.report
     }
@@ -193,7 +193,7 @@ impl Kind {
     }
 }
 
-/// What the lines of one source came to.
+/// The result for the lines of one source.
 #[derive(Debug, Default)]
 struct Tally {
     used: u64,
@@ -213,7 +213,7 @@ impl Tally {
     }
 }
 
-/// What a stranger wrote, as a terminal may show it: short, and without control characters.
+/// A text of unknown origin as a terminal may show it: short, and without control characters.
 fn shown(text: &str, chars_max: usize) -> String {
     text.chars().filter(|letter| !is_unsafe(*letter)).take(chars_max).collect()
 }

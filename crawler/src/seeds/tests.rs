@@ -1,4 +1,4 @@
-//! Lists in every spelling, and what is wrong with others.
+//! Lists in every syntax, and errors in lists.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn read(text: &[u8]) -> (Vec<Seed>, SeedReport) {
 }
 
 #[test]
-fn every_spelling_is_read() {
+fn reads_every_schedule_syntax() {
     let text = "\u{feff}example.org\r\n# comment\r\n\r\n1,tranco.example\nBÜCHER.example  # books\n\
                 https://api.shop.example/agents.json\nhttp://old.example\nshop.example/agent.json\n";
     let (seeds, report) = read(text.as_bytes());
@@ -34,7 +34,7 @@ fn every_spelling_is_read() {
 }
 
 #[test]
-fn bad_lines_are_reported_with_their_number_and_passed_over() {
+fn reports_and_skips_bad_lines_by_number() {
     let (seeds, report) = read(b"a.example\nnot a domain\n10.0.0.1\nftp://a.example/x\na.example:8443\nco.uk\nb.example\xff\nb.example\n");
     assert_eq!(seeds.len(), 2);
     let lines: Vec<u64> = report.rejected.iter().map(|rejected| rejected.line).collect();
@@ -44,7 +44,7 @@ fn bad_lines_are_reported_with_their_number_and_passed_over() {
 }
 
 #[test]
-fn private_names_are_seeds_of_operators_who_allow_their_addresses() {
+fn accepts_private_names_when_their_addresses_are_allowed() {
     let list = b"a.example\nwiki.internal\nprinter.local\nx.onion\n127.in-addr.arpa\n";
     let (seeds, report) = read(list);
     assert_eq!((seeds.len(), report.rejected_count), (1, 4));
@@ -55,7 +55,7 @@ fn private_names_are_seeds_of_operators_who_allow_their_addresses() {
 }
 
 #[test]
-fn what_a_stranger_wrote_is_shown_short_and_without_control_characters() {
+fn shows_site_texts_truncated_and_without_control_characters() {
     let line = format!("a.example\n\x1b[31mevil\x1b[0m\x07 {}\n", "x".repeat(100_000));
     let (_, report) = read(line.as_bytes());
     let [rejected] = report.rejected.as_slice() else { panic!("one line is bad") };
@@ -76,7 +76,7 @@ fn duplicates_count_once_across_sources() {
 }
 
 #[test]
-fn sources_without_any_seed_are_an_error_that_says_so() {
+fn rejects_sources_without_seeds() {
     let empty = SeedReader::new(SiteScope::Public)
         .read("list", &b"# nothing\n\n"[..], |_| {})
         .unwrap_err()
@@ -88,7 +88,7 @@ fn sources_without_any_seed_are_an_error_that_says_so() {
 }
 
 #[test]
-fn an_endless_line_costs_one_line() {
+fn skips_an_endless_line() {
     let mut text = vec![b'x'; 1 << 20];
     text.extend_from_slice(b"\na.example\n");
     let (seeds, report) = read(&text);
@@ -96,7 +96,7 @@ fn an_endless_line_costs_one_line() {
 }
 
 #[test]
-fn archives_and_feeds_are_lists_too() {
+fn reads_archives_and_feeds_as_lists() {
     use std::io::{Cursor, Write};
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     archive.start_file("top-1m.csv", zip::write::SimpleFileOptions::default()).unwrap();
@@ -122,7 +122,7 @@ fn archives_and_feeds_are_lists_too() {
 }
 
 #[test]
-fn what_only_looks_like_an_archive_or_xml_is_told() {
+fn reports_files_that_only_look_like_archives_or_xml() {
     for bytes in [&b"PK\x03\x04nothing"[..], b"<opml><body>", b"<html><p>hello</html>"] {
         let error = SeedReader::new(SiteScope::Public).read("list", bytes, |_| {}).unwrap_err().to_string();
         assert!(error.contains("list"), "{error}");
@@ -130,7 +130,7 @@ fn what_only_looks_like_an_archive_or_xml_is_told() {
 }
 
 #[test]
-fn a_name_that_no_certificate_can_carry_is_passed_over_with_its_reason() {
+fn skips_names_that_no_certificate_can_carry_with_a_reason() {
     let (seeds, report) = read(b"-bad-.com\nhttps://a.-b.example/agent.json\na--b.example\n");
     assert_eq!((seeds.len(), report.rejected_count), (1, 2));
     assert!(report.rejected[0].reason.contains("\"-bad-\" begins or ends with a hyphen"), "{report:?}");
@@ -148,7 +148,7 @@ fn archive_of<'c>(contents: impl IntoIterator<Item = &'c [u8]>) -> Vec<u8> {
 }
 
 #[test]
-fn a_list_in_an_archive_is_never_in_memory_as_a_whole() {
+fn reads_archived_lists_without_holding_them_in_memory() {
     let rank = |line: u32| line.wrapping_mul(2_654_435_761);
     let lines: Vec<String> = (0..60_000).map(|line| format!("{},same.example\n", rank(line))).collect();
     let list = lines.concat();
@@ -164,7 +164,7 @@ fn a_list_in_an_archive_is_never_in_memory_as_a_whole() {
 }
 
 #[test]
-fn archives_that_expand_beyond_measure_are_refused() {
+fn rejects_archives_that_expand_too_much() {
     let bomb = archive_of([vec![b'\n'; 32 << 20].as_slice()]);
     let spent = allocation_counter::measure(|| {
         let error =
@@ -175,7 +175,7 @@ fn archives_that_expand_beyond_measure_are_refused() {
 }
 
 #[test]
-fn archives_of_too_many_files_are_refused_before_their_table_is_built() {
+fn rejects_archives_of_too_many_files_early() {
     let crowd = archive_of(std::iter::repeat_n(&b"a.example\n"[..], 2_000));
     let error =
         SeedReader::new(SiteScope::Public).read("list", crowd.as_slice(), |_| {}).unwrap_err().to_string();

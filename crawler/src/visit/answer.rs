@@ -1,4 +1,4 @@
-//! Asking for one task until there is a final answer: redirects under the target's robots.txt, 304, failures.
+//! Requests one task until there is a final answer: redirects under the robots.txt of their target, 304, failures.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,27 +14,27 @@ use store::ResourceState;
 
 use super::context::Interrupt;
 use super::fetched::{Document, Fetched};
-use super::judge::{Judged, Sight};
-use super::links::{self, Leads};
+use super::judge::{FirstJudgement, Judged};
+use super::links::{self, FollowUps};
 use super::requester::{Exchange, Robots};
-use super::task::{Plainly, Role, Task};
+use super::task::{Role, Task, Validators};
 use super::traffic::millis;
 use super::{Visit, judge, seeds};
 use crate::clock;
 use crate::egress::{Body, Failure, Reply};
 use crate::reading::{NoMemory, OwnedDocument, Reading};
 
-/// Why a document is left out although it is within its own limits.
+/// Why a document is dropped that is within its own limits.
 const TOO_MUCH: &str = "the documents of this site are too large together for one visit";
-/// Why a visit waits.
+/// Why a visit waits for memory.
 const NO_MEMORY: &str = "documents of other sites occupy the memory of the crawler";
-/// How long it waits then.
-const MEMORY_PAUSE: TimeDelta = TimeDelta::minutes(1);
-/// Longest Location that is repeated to the site owner.
+/// How long it waits.
+const MEMORY_DELAY: TimeDelta = TimeDelta::minutes(1);
+/// Characters of a Location that the site owner is shown.
 const SHOWN_LOCATION_CHARS_MAX: usize = 200;
 
 impl Visit<'_> {
-    /// Asks, following redirects, until there is a final answer.
+    /// Sends requests and follows redirects until there is a final answer.
     pub(super) async fn answer(
         &mut self,
         task: &mut Task,
@@ -68,7 +68,7 @@ impl Visit<'_> {
         }
     }
 
-    /// The robots.txt rule that allows the next URL, or what becomes of a task that none allows.
+    /// The robots.txt rule that allows the next URL, or the result of a task that is not allowed.
     async fn rule_for(&mut self, task: &Task) -> Result<ControlFlow<Box<Fetched>, String>, Interrupt> {
         let current = task.current();
         let host = current.host();
@@ -84,7 +84,7 @@ impl Visit<'_> {
         Ok(ControlFlow::Break(Box::new(Fetched { robots_rule: Some(rule), ..fetched })))
     }
 
-    /// Judges a final answer; its document, or the links of its page, are read on the threads for reading.
+    /// Judges a final answer. Reader threads read its document, or the links of its page.
     async fn judged(
         &mut self,
         task: &Task,
@@ -92,20 +92,22 @@ impl Visit<'_> {
         at: DateTime<Utc>,
     ) -> Result<Fetched, Interrupt> {
         let served = judge::served(task, &reply, at);
-        let sight = judge::sight(task, &reply);
-        let judged = match (sight, &mut reply.body) {
-            (Sight::Judged(judged), Some(body)) if judged.outcome == FetchOutcome::Found => {
+        let first_judgement = judge::first_judgement(task, &reply);
+        let judged = match (first_judgement, &mut reply.body) {
+            (FirstJudgement::Judged(judged), Some(body)) if judged.outcome == FetchOutcome::Found => {
                 self.hold_body(body).await?.unwrap_or(judged)
             }
-            (Sight::Judged(judged), _) => judged,
-            (Sight::Document, Some(body)) => match self.hold_body(body).await? {
+            (FirstJudgement::Judged(judged), _) => judged,
+            (FirstJudgement::Document, Some(body)) => match self.hold_body(body).await? {
                 Some(too_large) => too_large,
                 None => self.read_document(task, body, &served).await?,
             },
-            (Sight::Document, None) => Judged::of(FetchOutcome::ProtocolError, "the answer has no body"),
+            (FirstJudgement::Document, None) => {
+                Judged::of(FetchOutcome::ProtocolError, "the answer has no body")
+            }
         };
         let page = match (judged.outcome, task.role) {
-            (FetchOutcome::Html, Role::Page) => self.leads_of_page(task, &reply).await.map(Box::new),
+            (FetchOutcome::Html, Role::Page) => self.follow_ups_of_page(task, &reply).await.map(Box::new),
             _ => None,
         };
         let is_kept = judged.outcome == FetchOutcome::Found;
@@ -129,7 +131,7 @@ impl Visit<'_> {
         })
     }
 
-    /// Takes memory for what a visit brought along that was parked.
+    /// Reserves memory for the documents of a resumed visit.
     pub(super) async fn hold_resumed(&mut self) -> Result<(), Interrupt> {
         let bytes = self.progress.findings.document_bytes();
         let held = self.tools.reader.memory.hold_body(&mut self.memory, bytes).await;
@@ -137,7 +139,7 @@ impl Visit<'_> {
         self.hold_seeds().await
     }
 
-    /// Takes memory for the links to other sites that were found since the last time. What does not fit is left out.
+    /// Reserves memory for links to other sites that were found since the last call. Those that do not fit are dropped.
     pub(super) async fn hold_seeds(&mut self) -> Result<(), Interrupt> {
         let bytes = seeds::held_bytes(&self.progress.findings.seeds);
         if bytes <= self.seeds_memory_bytes {
@@ -153,16 +155,16 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Takes memory for a body that is kept, or says what becomes of one for which this visit has none. The visit waits while
-    /// others hold too much.
+    /// Reserves memory for a body, or returns the result of one for which this visit has none. The visit waits while
+    /// other visits hold too much.
     async fn hold_body(&mut self, body: &mut Body) -> Result<Option<Judged>, Interrupt> {
         let held = self.tools.reader.memory.hold_body(&mut self.memory, body.bytes.len()).await;
-        // what is held is counted from here on
+        // from here on, the budget of the visit counts these bytes
         body.permit = None;
         without_memory(held)
     }
 
-    /// Reads the document of an answer. The bytes leave the body meanwhile.
+    /// Reads the document of an answer. Its bytes are moved out of the body meanwhile.
     async fn read_document(
         &mut self,
         task: &Task,
@@ -190,8 +192,8 @@ impl Visit<'_> {
         }
     }
 
-    /// Where a page leads; nowhere, where its links could not be read in time.
-    async fn leads_of_page(&self, task: &Task, reply: &Reply) -> Option<Leads> {
+    /// The links of a page; none if they could not be read in time.
+    async fn follow_ups_of_page(&self, task: &Task, reply: &Reply) -> Option<FollowUps> {
         let (url, head) = (task.current().clone(), reply.head.clone());
         let bytes = reply.body.as_ref().map(|body| body.bytes.clone()).unwrap_or_default();
         self.tools.reader.run(move || links::of_page(&url, &head, &bytes)).await.ok()
@@ -206,7 +208,7 @@ impl Visit<'_> {
             }
             RedirectDecision::OtherSite(next) => {
                 let reason = format!("redirects to {next}, which is another site");
-                self.progress.follow(Leads::of_redirect(next, &task.url));
+                self.progress.follow(FollowUps::of_redirect(next, &task.url));
                 (FetchOutcome::RedirectedAway, reason)
             }
             RedirectDecision::Refuse(refusal) => {
@@ -225,7 +227,7 @@ fn without_memory(held: Result<(), NoMemory>) -> Result<Option<Judged>, Interrup
         Ok(()) => Ok(None),
         Err(NoMemory::EverInThisVisit) => Ok(Some(Judged::of(FetchOutcome::TooLarge, TOO_MUCH))),
         Err(NoMemory::Now) => {
-            Err(Interrupt::Park { until: clock::now() + MEMORY_PAUSE, reason: NO_MEMORY.to_owned() })
+            Err(Interrupt::Park { until: clock::now() + MEMORY_DELAY, reason: NO_MEMORY.to_owned() })
         }
     }
 }
@@ -244,13 +246,13 @@ fn not_modified(
             let fetched = answered(task, reply, FetchOutcome::NotModified, at);
             ControlFlow::Break(Box::new(Fetched { cache: Some(Box::new(cache)), ..fetched }))
         }
-        NotModified::AskPlainly(trouble) if task.plainly == Plainly::Yes => {
+        NotModified::AskPlainly(trouble) if task.validators == Validators::Omitted => {
             let reason = format!("the server answered 304 to an unconditional request ({trouble})");
             let fetched = Fetched::unanswered(task, FetchOutcome::ProtocolError, Some(reason), at);
             ControlFlow::Break(Box::new(fetched))
         }
         NotModified::AskPlainly(_) => {
-            task.plainly = Plainly::Yes;
+            task.validators = Validators::Omitted;
             ControlFlow::Continue(())
         }
     }
@@ -259,7 +261,7 @@ fn not_modified(
 fn conditions(task: &Task, known: Option<&ResourceState>, stored: Option<&CacheRecord>) -> HeaderMap {
     let has_copy = known.is_some_and(|known| known.content_hash.is_some());
     match stored {
-        Some(stored) if has_copy && task.plainly == Plainly::No => stored.conditional_headers(),
+        Some(stored) if has_copy && task.validators == Validators::Sent => stored.conditional_headers(),
         _ => HeaderMap::new(),
     }
 }

@@ -5,11 +5,13 @@ use manifest::ManifestUrl;
 use policy::VisitEnd;
 use store::{Store, StoreError};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use crate::config::TextRecords;
+use crate::config::{CrawlConfig, TextRecords};
 use crate::egress::Egress;
+use crate::error::CrawlError;
 use crate::events::Events;
-use crate::groups::Groups;
+use crate::groups::{self, Groups};
 use crate::pace::Pace;
 use crate::priors::PathPriors;
 use crate::reading::Reader;
@@ -27,10 +29,35 @@ pub(crate) struct Tools {
     pub(crate) reader: Reader,
 }
 
+impl Tools {
+    /// Starts the tasks that visits use. They end when the last clone is dropped.
+    pub(crate) async fn start(
+        config: &CrawlConfig,
+        store: &Store,
+        (groups, events): (Groups, Events),
+        tracker: &TaskTracker,
+    ) -> Result<Self, CrawlError> {
+        let egress = Egress::new(config.egress.clone())?;
+        let priors = PathPriors::default();
+        priors.re_estimate(store).await?;
+        let life = groups::life(config.lease);
+        Ok(Self {
+            egress,
+            pace: Pace::start(store.clone(), config.delay, config.rate, life, tracker),
+            groups,
+            events,
+            text_records: config.text_records,
+            priors,
+            reader: Reader::start(store.clone(), config.reader.clone(), tracker),
+            store: store.clone(),
+        })
+    }
+}
+
 /// How a visit is stopped from outside.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stop {
-    /// After the request that is under way.
+    /// After the request in flight.
     pub(crate) soft: CancellationToken,
     /// The lease of the site is lost.
     pub(crate) lost: CancellationToken,

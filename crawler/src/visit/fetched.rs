@@ -1,4 +1,4 @@
-//! What became of one task: all that is saved of it, and all that a parked visit has to remember.
+//! The result of one task: what is saved of it, and what a parked visit keeps.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use policy::freshness::{CacheRecord, Freshness, Keeping};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use store::FetchRecord;
 
-use super::links::Leads;
+use super::links::FollowUps;
 use super::task::{Role, Task};
 
 /// A body that survives being parked.
@@ -31,7 +31,7 @@ impl<'de> Deserialize<'de> for Document {
     }
 }
 
-/// What became of one task. A visit keeps one for each path of the plan, so that what few of them have is boxed.
+/// The result of one task. A visit keeps one for each path of the plan, so rare fields are boxed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Fetched {
     pub(crate) url: ManifestUrl,
@@ -63,16 +63,16 @@ pub(crate) struct Fetched {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) address: Option<IpAddr>,
     pub(crate) bytes: u64,
-    /// Read from the body; read again when the visit goes on elsewhere.
+    /// Read from the body, again after an interruption.
     #[serde(skip)]
     pub(crate) manifest: Option<Box<Manifest>>,
     /// Where a page leads; taken as soon as the page is recorded.
     #[serde(skip)]
-    pub(crate) page: Option<Box<Leads>>,
+    pub(crate) page: Option<Box<FollowUps>>,
 }
 
 impl Fetched {
-    /// A task that came to this without an answer.
+    /// The result of a task without an answer.
     pub(crate) fn unanswered(
         task: &Task,
         outcome: FetchOutcome,
@@ -113,7 +113,7 @@ impl Fetched {
         self.body.as_ref().map_or(0, |body| body.0.len())
     }
 
-    /// Until when it need not be asked for again.
+    /// Until when it is not requested again.
     pub(crate) fn fresh_until(&self) -> Option<DateTime<Utc>> {
         match self.cache.as_ref()?.freshness(self.at) {
             Freshness::Fresh { until } => Some(until),

@@ -1,4 +1,4 @@
-//! What an answer to a manifest's path is: decided from status, headers and body alone.
+//! Judges the answer to a request for a manifest, by status, headers and body alone.
 
 use chrono::{DateTime, Utc};
 use http::header::{
@@ -14,7 +14,7 @@ use crate::egress::{Extent, Head, Reply};
 
 use super::task::{Role, Task};
 
-/// Headers that are shown to the site owner, since they decided something.
+/// Headers that the site owner is shown, since they decided something.
 const SHOWN_HEADERS: [HeaderName; 6] = [CONTENT_TYPE, CACHE_CONTROL, ETAG, LAST_MODIFIED, RETRY_AFTER, LINK];
 /// Longest header value that is shown.
 const SHOWN_CHARS_MAX: usize = 300;
@@ -33,17 +33,17 @@ impl Judged {
     }
 }
 
-/// What status, headers and the first bytes of a final answer say.
+/// A judgement by status, headers and the first bytes of a final answer.
 #[derive(Debug)]
-pub(crate) enum Sight {
-    /// No document has to be read to judge it.
+pub(crate) enum FirstJudgement {
+    /// Final.
     Judged(Judged),
-    /// A document, which decides.
+    /// The document has to be read.
     Document,
 }
 
-/// Judges a final answer as far as that is possible without reading its document.
-pub(crate) fn sight(task: &Task, reply: &Reply) -> Sight {
+/// Judges a final answer as far as possible without reading its document.
+pub(crate) fn first_judgement(task: &Task, reply: &Reply) -> FirstJudgement {
     let outcome = FetchOutcome::of_answer(reply.head.status.as_u16(), &reply.head.headers);
     let (None, Some(body)) = (outcome, &reply.body) else {
         let outcome = outcome.unwrap_or(FetchOutcome::ProtocolError);
@@ -52,17 +52,17 @@ pub(crate) fn sight(task: &Task, reply: &Reply) -> Sight {
             Some(wall) => format!("a bot wall answered {status} ({wall})"),
             None => format!("the server answered {status}"),
         };
-        return Sight::Judged(Judged::of(outcome, reason));
+        return FirstJudgement::Judged(Judged::of(outcome, reason));
     };
     let bytes = body.bytes.as_slice();
-    let plain = |outcome| Sight::Judged(Judged { outcome, reason: None, manifest: None });
+    let plain = |outcome| FirstJudgement::Judged(Judged { outcome, reason: None, manifest: None });
     match task.role {
         Role::Page => plain(FetchOutcome::Html),
         Role::Part if !manifest::is_html(bytes) => plain(FetchOutcome::Found),
         _ if manifest::is_html(bytes) => {
-            Sight::Judged(Judged::of(FetchOutcome::Html, "a page was served in place of a manifest"))
+            FirstJudgement::Judged(Judged::of(FetchOutcome::Html, "a page was served in place of a manifest"))
         }
-        _ => Sight::Document,
+        _ => FirstJudgement::Document,
     }
 }
 

@@ -79,7 +79,7 @@ struct Visit<'a> {
     requester: Requester<'a>,
     progress: Progress,
     /// Hosts whose robots.txt was applied to the plan in this visit.
-    greeted: HashSet<Host>,
+    robots_applied: HashSet<Host>,
     /// Memory of the documents that were found.
     memory: HeldMemory,
     /// The part of it that links to other sites take.
@@ -158,7 +158,7 @@ impl<'a> Visit<'a> {
             scope,
             requester,
             progress,
-            greeted: HashSet::new(),
+            robots_applied: HashSet::new(),
             memory: HeldMemory::default(),
             seeds_memory_bytes: 0,
             has_history,

@@ -1,6 +1,6 @@
 //! Manifests that are completed by other documents (ARWS tools, a plugin's OpenAPI): read together, whichever changed.
 //!
-//! The manifest and its parts are asked for separately, each with its own validators. When one of them changed, the bytes
+//! The manifest and its parts are requested separately, each with its own validators. If one of them changed, the bytes
 //! of the others come from this visit or from the store, and the manifest is read again with all of them.
 
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use store::{ResourceState, StoreError, StoredManifest};
 use super::Visit;
 use super::fetched;
 use super::findings::known;
-use super::links::{self, Leads};
+use super::links::{self, FollowUps};
 use super::task::{Role, Task};
-use crate::patience::patiently;
 use crate::reading::{OwnedDocument, Reading};
+use crate::retry::retry_while_unavailable;
 
 /// The copy of a document in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,11 +42,11 @@ impl Visit<'_> {
         };
         let tasks = links::of_manifest(&stored.manifest).tasks;
         let parts = tasks.into_iter().filter(|task| task.role == Role::Part).collect();
-        self.progress.follow(Leads { tasks: parts, seeds: Vec::new() });
+        self.progress.follow(FollowUps { tasks: parts, seeds: Vec::new() });
         Ok(())
     }
 
-    /// What is kept of a document that was there the last time. Pages and the like are never kept.
+    /// The stored copy of a known document. Pages are never stored.
     pub(super) async fn copy_of(
         &self,
         task: &Task,
@@ -125,8 +125,8 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Documents that complete a manifest: those that were asked for as its parts, and those that it names and that were
-    /// asked for on another's word, as where a page links to the same description.
+    /// Documents that complete a manifest: those that were requested as its parts, and those that it names and that were
+    /// requested for another reason, for example because a page links to the same description.
     async fn parts_of(&self, index: usize, url: &ManifestUrl) -> Result<Vec<usize>, StoreError> {
         let named = self.named_parts(index, url).await?;
         let is_part = |part: &fetched::Fetched| {
@@ -137,7 +137,7 @@ impl Visit<'_> {
         Ok(fetched.filter(|(_, part)| is_part(part)).map(|(index, _)| index).collect())
     }
 
-    /// What a manifest names as its parts. One that did not change is looked up only where another document changed.
+    /// The parts that a manifest names. An unchanged manifest is read from the store only if another document changed.
     async fn named_parts(&self, index: usize, url: &ManifestUrl) -> Result<Vec<ManifestUrl>, StoreError> {
         let named = |manifest: &manifest::Manifest| {
             let tasks = links::of_manifest(manifest).tasks.into_iter();
@@ -164,7 +164,7 @@ impl Visit<'_> {
         })
     }
 
-    /// The bytes of what was fetched, or of the copy that still stands; none where the answer says that it is gone.
+    /// The bytes of a fetched document, or of a copy that is still valid; none if the document is gone.
     async fn bytes_of(&self, index: usize) -> Result<Option<Vec<u8>>, StoreError> {
         let Some(fetched) = self.progress.findings.fetched.get(index) else { return Ok(None) };
         if let Some(body) = &fetched.body {
@@ -185,7 +185,7 @@ impl Visit<'_> {
     }
 
     async fn stored_copy(&self, hash: &ContentHash) -> Result<StoredCopy<Vec<u8>>, StoreError> {
-        match patiently("a document to be read", || self.tools.store.document_find(hash)).await {
+        match retry_while_unavailable("read document", || self.tools.store.document_find(hash)).await {
             Ok(Some(bytes)) => Ok(StoredCopy::Whole(bytes)),
             Ok(None) => Ok(StoredCopy::Missing),
             Err(error @ StoreError::BadRow { .. }) => {
@@ -208,6 +208,6 @@ impl Visit<'_> {
 
     async fn stored_manifest(&self, url: &ManifestUrl) -> Result<Option<StoredManifest>, StoreError> {
         let id = ManifestId::of(url);
-        patiently("a manifest to be read", || self.tools.store.manifest_find(&id)).await
+        retry_while_unavailable("read manifest", || self.tools.store.manifest_find(&id)).await
     }
 }

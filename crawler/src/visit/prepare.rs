@@ -1,5 +1,5 @@
-//! What a visit sets out to ask for, in this order: known manifests, the paths that `policy::plan` chooses, homepages, and what
-//! others named and nobody has read a manifest from.
+//! The initial plan of a visit, in this order: known manifests, the paths that `policy::plan` chooses, home pages, and URLs that
+//! others named and that have not yielded a manifest.
 
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
@@ -13,10 +13,10 @@ use super::task::{NamedBy, Role, Task, body_of_path};
 /// A resource that was missing this often in a row is left to the path table.
 const MISSES_MAX: u32 = 3;
 
-/// URLs that other sites link to, of those from which no manifest was read, that one visit asks for. Each is asked for once.
+/// URLs that other sites link to and that one visit requests, of those that yielded no manifest. Each is requested once.
 const LINKED_BY_OTHERS_MAX: usize = 10;
 
-/// Hosts of one site that a visit looks at: the day's budget of the site allows no more than a few requests to each.
+/// Hosts of one site per visit: the daily budget of the site allows only a few requests to each.
 const HOSTS_MAX: usize = 50;
 
 /// A visit at its beginning.
@@ -40,7 +40,7 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
     progress
 }
 
-/// Hints, which may lie on hosts that were not seeded, and what was submitted or listed and is no manifest so far.
+/// Hints, which may name hosts that were not seeded, and submitted or listed URLs that have not yielded a manifest.
 fn named_by_others(site: &SiteState) -> impl Iterator<Item = Task> {
     let (linked, named): (Vec<&Hint>, Vec<&Hint>) =
         site.hints.iter().partition(|hint| is_of_another_site(site, hint.linked_from.as_ref()));
@@ -71,14 +71,14 @@ fn hosts_in_turn(site: &SiteState) -> impl Iterator<Item = &HostState> {
     site.hosts.iter().cycle().skip(first).take(count.min(HOSTS_MAX))
 }
 
-/// A visit that asks for one document.
+/// A visit to one document.
 pub(crate) fn only(url: &ManifestUrl, now: DateTime<Utc>) -> Progress {
     let mut progress = Progress::new(now, PathSlots::default());
     progress.plan.add(Task::new(url.clone(), body_of_path(url), Discovery::Submitted));
     progress
 }
 
-/// A host that was only met on the way (a redirect led there) is asked for what is known of it, never searched.
+/// A host that only a redirect led to is requested for known documents, and not searched.
 fn tasks_of(site: &SiteState, state: &HostState, priors: &Priors) -> Vec<Task> {
     let known = site.resources.iter().filter(|resource| resource.url.host() == state.host);
     let known =
@@ -94,8 +94,8 @@ fn tasks_of(site: &SiteState, state: &HostState, priors: &Priors) -> Vec<Task> {
     known.chain(planned.into_iter().filter_map(|row| Task::of_path(&state.host, row))).collect()
 }
 
-/// Parts come with the manifest they belong to, and what has been missing for long is left alone. What another site linked to
-/// and was no manifest is not asked for a second time, whatever became of it.
+/// Parts come with their manifest, and documents that have been missing for long are skipped. What another site linked to
+/// and was no manifest is not requested a second time, whatever the result.
 fn is_asked_again(site: &SiteState, resource: &ResourceState) -> bool {
     let is_part = resource.linked_from.is_some() && resource.outcome.is_present();
     let may_become_one = !is_part

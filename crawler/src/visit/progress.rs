@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use store::{PathSlots, SiteState};
 
 use super::findings::Findings;
-use super::links::Leads;
+use super::links::FollowUps;
 use super::plan::Plan;
 use super::seeds;
 use super::traffic::Traffic;
@@ -98,9 +98,9 @@ impl Progress {
     }
 
     /// Plans the requests that an answer leads to, and keeps its links to other sites.
-    pub(crate) fn follow(&mut self, leads: Leads) {
-        self.plan.add_next(leads.tasks);
-        self.findings.add_seeds(leads.seeds);
+    pub(crate) fn follow(&mut self, follow_ups: FollowUps) {
+        self.plan.add_next(follow_ups.tasks);
+        self.findings.add_seeds(follow_ups.seeds);
     }
 
     /// How the visit ended: completed if any host was, else as the first host did.
@@ -222,10 +222,10 @@ mod tests {
             (0..count).map(|number| Seed::linked(to(number), Arc::clone(&from))).collect()
         };
         let mut progress = begun();
-        progress.follow(Leads { tasks: Vec::new(), seeds: seeds(1_000) });
+        progress.follow(FollowUps { tasks: Vec::new(), seeds: seeds(1_000) });
         assert!(progress.to_json(now).is_some_and(|state| state.len() < 64 * 1024));
         let mut many_links = progress.clone();
-        many_links.follow(Leads { tasks: Vec::new(), seeds: seeds(20_000) });
+        many_links.follow(FollowUps { tasks: Vec::new(), seeds: seeds(20_000) });
         assert_eq!(many_links.to_json(now), None, "too many links");
         for number in 0..120 {
             progress.plan.add(task(&format!("https://a.example/{number}?{}", "a".repeat(7_900))));

@@ -1,5 +1,5 @@
-//! What a visit still has to ask for. Most tasks are rows of the path table: of these the row is kept alone, since thousands of
-//! visits wait with their queues, and write them down with nearly every request.
+//! The queue of a visit. Most tasks are rows of the path table, of which only the row number is kept: thousands of
+//! visits wait with their queues, and write them with nearly every request.
 
 use std::collections::VecDeque;
 
@@ -7,16 +7,16 @@ use manifest::Host;
 use policy::plan::{PATHS, PlannedPath};
 use serde::{Deserialize, Serialize};
 
-use super::task::{NamedBy, Plainly, Task};
+use super::task::{NamedBy, Task, Validators};
 
-/// Tasks in their order.
+/// Tasks in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Queue(VecDeque<Stretch>);
+pub(crate) struct Queue(VecDeque<Segment>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Stretch {
+enum Segment {
     /// Paths of one host that follow each other, by their rows.
     Rows(Host, VecDeque<u8>),
     Task(Box<Task>),
@@ -26,28 +26,28 @@ impl Queue {
     pub(crate) fn push_back(&mut self, task: Task) {
         let host = task.url.host();
         match (row_of(&task, &host), self.0.back_mut()) {
-            (Some(row), Some(Stretch::Rows(same, slots))) if *same == host => slots.push_back(row.slot),
-            (row, _) => self.0.push_back(Stretch::of(row, host, task)),
+            (Some(row), Some(Segment::Rows(same, slots))) if *same == host => slots.push_back(row.slot),
+            (row, _) => self.0.push_back(Segment::of(row, host, task)),
         }
     }
 
     pub(crate) fn push_front(&mut self, task: Task) {
         let host = task.url.host();
         match (row_of(&task, &host), self.0.front_mut()) {
-            (Some(row), Some(Stretch::Rows(same, slots))) if *same == host => slots.push_front(row.slot),
-            (row, _) => self.0.push_front(Stretch::of(row, host, task)),
+            (Some(row), Some(Segment::Rows(same, slots))) if *same == host => slots.push_front(row.slot),
+            (row, _) => self.0.push_front(Segment::of(row, host, task)),
         }
     }
 
     pub(crate) fn pop_front(&mut self) -> Option<Task> {
         loop {
             match self.0.pop_front()? {
-                Stretch::Task(task) => return Some(*task),
-                Stretch::Rows(host, mut slots) => {
-                    // rows of another version's table are passed over
+                Segment::Task(task) => return Some(*task),
+                Segment::Rows(host, mut slots) => {
+                    // rows of another version's table are skipped
                     let next = std::iter::from_fn(|| slots.pop_front()).find_map(|slot| task_of(&host, slot));
                     if !slots.is_empty() {
-                        self.0.push_front(Stretch::Rows(host, slots));
+                        self.0.push_front(Segment::Rows(host, slots));
                     }
                     if next.is_some() {
                         return next;
@@ -57,33 +57,33 @@ impl Queue {
         }
     }
 
-    /// The tasks, made anew from their rows.
+    /// The tasks, rebuilt from their rows.
     pub(crate) fn tasks(&self) -> impl Iterator<Item = Task> {
-        self.0.iter().flat_map(|stretch| match stretch {
-            Stretch::Rows(host, slots) => slots.iter().filter_map(|slot| task_of(host, *slot)).collect(),
-            Stretch::Task(task) => vec![Task::clone(task)],
+        self.0.iter().flat_map(|segment| match segment {
+            Segment::Rows(host, slots) => slots.iter().filter_map(|slot| task_of(host, *slot)).collect(),
+            Segment::Task(task) => vec![Task::clone(task)],
         })
     }
 
     /// Removes the tasks that others named, all or those of one host.
     pub(crate) fn drop_named_by_others(&mut self, host: Option<&Host>) {
-        self.0.retain(|stretch| match stretch {
-            Stretch::Task(task) if task.named_by == NamedBy::Others => {
+        self.0.retain(|segment| match segment {
+            Segment::Task(task) if task.named_by == NamedBy::Others => {
                 host.is_some_and(|host| task.url.host() != *host)
             }
             _ => true,
         });
     }
 
-    /// Paths that are asked for at a host.
+    /// Paths that are planned at a host.
     pub(crate) fn paths_at(&self, host: &Host) -> Vec<String> {
         let mut paths = Vec::new();
-        for stretch in &self.0 {
-            match stretch {
-                Stretch::Rows(of, slots) if of == host => {
+        for segment in &self.0 {
+            match segment {
+                Segment::Rows(of, slots) if of == host => {
                     paths.extend(slots.iter().filter_map(|slot| Some(row(*slot)?.path.to_owned())));
                 }
-                Stretch::Task(task) if task.url.host() == *host => paths.push(task.url.path_and_query()),
+                Segment::Task(task) if task.url.host() == *host => paths.push(task.url.path_and_query()),
                 _ => {}
             }
         }
@@ -99,7 +99,7 @@ impl FromIterator<Task> for Queue {
     }
 }
 
-impl Stretch {
+impl Segment {
     fn of(row: Option<&PlannedPath>, host: Host, task: Task) -> Self {
         match row {
             Some(row) => Self::Rows(host, VecDeque::from([row.slot])),
@@ -119,10 +119,11 @@ fn row(slot: u8) -> Option<&'static PlannedPath> {
 /// The row of a task that is nothing else than its row.
 fn row_of(task: &Task, host: &Host) -> Option<&'static PlannedPath> {
     let row = row(task.slot?)?;
-    let Task { url, hops, body, discovery, linked_from, slot: _, role, plainly, named_by } = task;
+    let Task { url, hops, body, discovery, linked_from, slot: _, role, validators, named_by } = task;
     let path = url.as_url().as_str().strip_prefix("https://")?.strip_prefix(host.as_str())?;
-    let is_plain =
-        hops.is_empty() && linked_from.is_none() && (*plainly, *named_by) == (Plainly::No, NamedBy::Site);
+    let is_plain = hops.is_empty()
+        && linked_from.is_none()
+        && (*validators, *named_by) == (Validators::Sent, NamedBy::Site);
     let is_row = path == row.path && *body == row.body && (*discovery, *role) == Task::manner_of(row);
     (is_plain && is_row).then_some(row)
 }
@@ -140,10 +141,10 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_short_and_everything_else_is_whole() {
+    fn serializes_planned_paths_as_row_numbers() {
         let linked = ManifestUrl::parse("https://a.example/tools.json").unwrap();
         let mut special = planned("a.example").next().unwrap();
-        special.plainly = Plainly::Yes;
+        special.validators = Validators::Omitted;
         let mut redirected = planned("b.example").nth(2).unwrap();
         redirected.hops.push(linked.clone());
         let tasks: Vec<Task> = planned("a.example")
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_come_in_their_order_whichever_end_they_were_put_to() {
+    fn keeps_the_order_of_tasks_at_both_ends() {
         let tasks: Vec<Task> = planned("a.example").chain(planned("b.example")).collect();
         let mut queue = Queue::default();
         for task in tasks.iter().rev().cloned() {
@@ -178,15 +179,15 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_the_table_no_longer_has_are_passed_over() {
+    fn skips_unknown_row_numbers() {
         let mut queue: Queue =
             serde_json::from_str(r#"[["a.example", [255, 254]], ["b.example", []]]"#).unwrap();
         assert_eq!(queue.pop_front(), None);
     }
 
-    /// What an earlier version wrote down is still read.
+    /// Earlier versions wrote whole tasks.
     #[test]
-    fn tasks_that_were_written_whole_are_read() {
+    fn reads_tasks_of_earlier_versions() {
         let queue: Vec<Task> = planned("a.example").collect();
         let text = serde_json::to_string(&queue).unwrap();
         assert_eq!(serde_json::from_str::<Queue>(&text).unwrap().tasks().collect::<Vec<_>>(), queue);

@@ -1,4 +1,4 @@
-//! Other sites that a visit found links to: how much of them it carries, and how they are written down.
+//! Links to other sites that a visit carries: their limits and their serialization.
 //!
 //! The links of one document share its URL, in memory and in JSON.
 

@@ -1,10 +1,10 @@
-//! Requests to a site that are no visit: a list of seeds, a page of a registry.
+//! Requests to a site outside a visit: a list of seeds, a page of a registry.
 //!
-//! They go by the record of the site that is asked, like every request of a visit, and by the same code: the site is
-//! leased, robots.txt comes first, clocks are written before the request, budgets, Crawl-delay, Retry-After and opt-out
-//! hold, and what was learned is kept. The site gets no visit by it, and a visit that waits goes on as planned.
+//! They follow the rules of their site by the code of visits: the site is
+//! leased, robots.txt comes first, clocks are written before the request, budgets, Crawl-delay, Retry-After and opt-outss
+//! apply, and robots.txt and clocks are saved. This is not a visit, and a parked visit is resumed as planned.
 //!
-//! In a fleet the addresses are asked whoever owns them, by the clocks in the store: nobody else reads the list.
+//! In a fleet, they are sent whichever worker owns the address, by the clocks in the store: no other worker reads the list.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::requester::{Message, Requester, Robots};
 use crate::clock;
 use crate::egress::{Cause, Failure, REQUEST_TIME_MAX, Reply, Session};
 use crate::groups::Groups;
-use crate::patience::patiently;
+use crate::retry::retry_while_unavailable;
 
 /// Delay before another attempt to lease a site that another worker holds.
 const HELD_DELAY: Duration = Duration::from_secs(1);
@@ -29,7 +29,7 @@ const HELD_DELAY: Duration = Duration::from_secs(1);
 /// How long a site is leased for one request. The lease is not renewed, and given back at the end.
 const LEASE_DURATION: Duration = Duration::from_mins(15);
 /// How long after the lease began the last request may begin. robots.txt behind five hops and the request take less, each with
-/// its wait for a permit; what takes longer goes on under another lease.
+/// its wait for a permit; what takes longer continues under another lease.
 const REQUESTS_WITHIN: Duration = Duration::from_mins(10);
 /// The last request ends before the lease does.
 const _: () = assert!(REQUESTS_WITHIN.as_secs() + REQUEST_TIME_MAX.as_secs() < LEASE_DURATION.as_secs());
@@ -41,7 +41,7 @@ pub(crate) enum StandaloneError {
     OptedOut(SiteName),
     #[error("robots.txt of {host} does not allow it: {rule}")]
     Disallowed { host: manifest::Host, rule: String },
-    #[error("{site} is not to be asked before {}: {reason}", until.format("%Y-%m-%d %H:%M:%S UTC"))]
+    #[error("{site} may not be requested before {}: {reason}", until.format("%Y-%m-%d %H:%M:%S UTC"))]
     Waits { site: SiteName, until: DateTime<Utc>, reason: String },
     #[error(transparent)]
     Failed(Failure),
@@ -55,31 +55,31 @@ pub(crate) enum StandaloneError {
 pub(crate) struct StandaloneRequests {
     tools: Tools,
     worker: WorkerId,
-    /// The longest that one request is waited for.
-    patience: Duration,
+    /// Longest wait for one request.
+    wait_max: Duration,
     stop: Stop,
     begun: HashMap<SiteName, Begun>,
 }
 
-/// What goes on with the next request to a site: its connection, and what was read of its robots.txt.
+/// What the next request to a site reuses: the connection and the progress.
 struct Begun {
     session: Session,
     progress: Progress,
 }
 
-/// What trying to send a request came to.
+/// The result of an attempt to send a request.
 enum Attempt {
     Answered(Box<Reply>),
     Later { until: DateTime<Utc>, reason: String },
 }
 
 impl StandaloneRequests {
-    pub(crate) fn new(tools: &Tools, worker: WorkerId, patience: Duration, stop: Stop) -> Self {
-        let tools = Tools { groups: Groups::sole(), ..tools.clone() };
-        Self { tools, worker, patience, stop, begun: HashMap::new() }
+    pub(crate) fn new(tools: &Tools, worker: WorkerId, wait_max: Duration, stop: Stop) -> Self {
+        let tools = Tools { groups: Groups::unshared(), ..tools.clone() };
+        Self { tools, worker, wait_max, stop, begun: HashMap::new() }
     }
 
-    /// Sends one request when its turn has come.
+    /// Sends one request when it is permitted.
     pub(crate) async fn ask(
         &mut self,
         url: &ManifestUrl,
@@ -87,12 +87,12 @@ impl StandaloneRequests {
         message: Message<'_>,
     ) -> Result<Reply, StandaloneError> {
         let site = url.site();
-        let patience_ends_at =
-            clock::now() + chrono::TimeDelta::from_std(self.patience).unwrap_or(chrono::TimeDelta::MAX);
+        let wait_ends_at =
+            clock::now() + chrono::TimeDelta::from_std(self.wait_max).unwrap_or(chrono::TimeDelta::MAX);
         loop {
             match Box::pin(self.attempt(&site, url, kind, message)).await? {
                 Attempt::Answered(reply) => return Ok(*reply),
-                Attempt::Later { until, reason } if until > patience_ends_at => {
+                Attempt::Later { until, reason } if until > wait_ends_at => {
                     return Err(StandaloneError::Waits { site, until, reason });
                 }
                 Attempt::Later { until, reason } => {
@@ -142,24 +142,24 @@ impl StandaloneRequests {
         let asked = request(&mut requester, &mut progress, url, kind, message).await;
         requester.save_clocks(&mut progress.traffic).await;
         let session = requester.into_session();
-        // they go to the store, where a visit in between may replace them
+        // kept in the store, where a visit may replace them before the next request
         let robots: Vec<_> =
             std::mem::take(&mut progress.traffic.robots).into_values().map(|record| *record).collect();
         self.begun.insert(site.clone(), Begun { session, progress });
         let store = &self.tools.store;
-        match patiently("a lease to be given back", || store.standalone_end(&token, &robots)).await {
-            // whoever holds the site now knows no more of its robots.txt than before
+        match retry_while_unavailable("release lease", || store.standalone_end(&token, &robots)).await {
+            // another worker holds the site now, without this robots.txt
             Ok(()) | Err(StoreError::LeaseLost { .. }) => {}
             Err(error) => return Err(error.into()),
         }
         asked
     }
 
-    /// Leases a site for one request, whatever visit is planned there; `None` while somebody else holds it.
+    /// Leases a site for one request, whatever visit is planned; `None` while another worker holds it.
     async fn lease(&self, site: &SiteName) -> Result<Option<LeasedSite>, StandaloneError> {
         let store = &self.tools.store;
         let now = clock::now();
-        patiently("a site to be known", || store.site_add_unplanned(site, now)).await?;
+        retry_while_unavailable("add site", || store.site_add_unplanned(site, now)).await?;
         if !store.blocked_among(std::slice::from_ref(site)).await?.is_empty() {
             return Err(StandaloneError::OptedOut(site.clone()));
         }
@@ -171,7 +171,7 @@ impl StandaloneRequests {
             only: Some(vec![site.clone()]),
             groups: GroupSet::all(),
         };
-        Ok(patiently("a site to be leased", || store.sites_lease(&request, now)).await?.pop())
+        Ok(retry_while_unavailable("lease site", || store.sites_lease(&request, now)).await?.pop())
     }
 }
 

@@ -13,17 +13,17 @@ use super::findings::known;
 use super::links;
 use super::parts::StoredCopy;
 use super::requester::Robots;
-use super::task::{NamedBy, Plainly, Role, Task};
+use super::task::{NamedBy, Role, Task, Validators};
 use crate::clock;
 use crate::config::TextRecords;
 
 impl Visit<'_> {
-    /// Does one task and says what comes next.
+    /// Does one task; returns how the visit goes on.
     pub(super) async fn step(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
         let host = task.url.host();
         let known = known(self.site, &task.url).cloned().map(Box::new);
         if let Some(known) = known.as_deref().filter(|known| is_fresh(known, task)) {
-            return Box::pin(self.stay_with_copy(task, known)).await;
+            return Box::pin(self.use_fresh_copy(task, known)).await;
         }
         let verdict = match self.requester.robots(&mut self.progress, &host).await? {
             Robots::Verdict(verdict) => verdict,
@@ -34,26 +34,26 @@ impl Visit<'_> {
                 return Ok(NextStep::Stop(VisitEnd::DnsDead));
             }
         };
-        let is_first_word = !self.greeted.contains(&host);
-        if let NextStep::Stop(end) = Box::pin(self.greet(&host, &verdict, task)).await {
+        let is_first_request = !self.robots_applied.contains(&host);
+        if let NextStep::Stop(end) = Box::pin(self.apply_robots(&host, &verdict, task)).await {
             return Ok(NextStep::Stop(end));
         }
-        if is_first_word && self.tools.text_records == TextRecords::Asked {
+        if is_first_request && self.tools.text_records == TextRecords::Asked {
             Box::pin(self.follow_text_records(task)).await;
         }
-        // a part whose bytes are not kept has to come whole; a manifest was read when they came
+        // a part without a stored copy has to arrive whole; a manifest was read when it arrived
         let copy = Box::pin(self.copy_of(task, known.as_deref())).await?;
         let is_part_without_copy = task.role == Role::Part && copy == StoredCopy::Missing && known.is_some();
         if copy == StoredCopy::Damaged || is_part_without_copy {
-            task.plainly = Plainly::Yes;
+            task.validators = Validators::Omitted;
         }
         let fetched = self.answer(task, known.as_deref()).await?;
         self.conclude(task, fetched, known.as_deref()).await
     }
 
-    /// At the first word with a host: whether robots.txt leaves anything to ask, and where its Agentmap lines lead.
-    async fn greet(&mut self, host: &Host, verdict: &Arc<RobotsVerdict>, task: &Task) -> NextStep {
-        if !self.greeted.insert(host.clone()) {
+    /// Before the first request to a host: applies its robots.txt to the plan, and follows its Agentmap lines.
+    async fn apply_robots(&mut self, host: &Host, verdict: &Arc<RobotsVerdict>, task: &Task) -> NextStep {
+        if !self.robots_applied.insert(host.clone()) {
             return NextStep::Continue;
         }
         let mut paths = self.progress.plan.paths_at(host);
@@ -62,7 +62,7 @@ impl Visit<'_> {
         let rules = self.progress.plan.rules(host);
         let next = rules.observe_robots(verdict, &decisions);
         match next {
-            NextStep::Stop(_) => self.refuse_known(host, verdict).await,
+            NextStep::Stop(_) => self.deny_known(host, verdict).await,
             _ => {
                 if let Some(file) = verdict.file() {
                     self.progress.follow(links::of_robots(&task.url, file));
@@ -72,7 +72,7 @@ impl Visit<'_> {
         next
     }
 
-    /// Names may say by TXT records where their manifest is; it is asked for like any other.
+    /// Follows TXT records that name a manifest.
     async fn follow_text_records(&mut self, task: &Task) {
         let host = task.url.host();
         for label in links::TEXT_LABELS {
@@ -82,13 +82,13 @@ impl Visit<'_> {
         }
     }
 
-    /// What is known of a host that may no longer be asked.
-    async fn refuse_known(&mut self, host: &Host, verdict: &Arc<RobotsVerdict>) {
+    /// Records the denial of every known document of a host.
+    async fn deny_known(&mut self, host: &Host, verdict: &Arc<RobotsVerdict>) {
         let now = clock::now();
         let known: Vec<_> = self.site.resources.iter().filter(|known| known.url.host() == *host).collect();
         let paths = known.iter().map(|known| known.url.path_and_query()).collect();
         let decisions = self.requester.decisions(verdict, paths).await;
-        let refused: Vec<Fetched> = known
+        let denied: Vec<Fetched> = known
             .into_iter()
             .zip(decisions)
             .filter_map(|(known, decision)| {
@@ -100,11 +100,11 @@ impl Visit<'_> {
                 Some(Fetched { robots_rule: Some(decision.to_string()), ..fetched })
             })
             .collect();
-        self.progress.findings.fetched.extend(refused);
+        self.progress.findings.fetched.extend(denied);
     }
 
-    /// A copy that is fresh is not asked for; its parts may be stale all the same.
-    async fn stay_with_copy(&mut self, task: &Task, known: &ResourceState) -> Result<NextStep, Interrupt> {
+    /// Uses a fresh copy without a request. Its parts may be stale.
+    async fn use_fresh_copy(&mut self, task: &Task, known: &ResourceState) -> Result<NextStep, Interrupt> {
         if known.outcome.is_present() {
             let until = known.fresh_until.map(|until| until.format("%Y-%m-%d %H:%M:%S UTC").to_string());
             let reason = Some(format!("fresh until {}", until.unwrap_or_default()));
@@ -115,7 +115,7 @@ impl Visit<'_> {
         Ok(NextStep::Continue)
     }
 
-    /// Records what became of a task, follows where it leads, and lets the rules of ending decide.
+    /// Records the result of a task, follows its links, and applies the rules of ending.
     async fn conclude(
         &mut self,
         task: &Task,
@@ -125,21 +125,22 @@ impl Visit<'_> {
         let rules = self.progress.plan.rules(&task.url.host());
         let next = match task.role {
             Role::Canary => rules.observe_canary(fetched.outcome),
-            // what a link leads to may well be a page
+            // links may well lead to pages
             _ if fetched.outcome == FetchOutcome::Html && task.slot.is_none() => NextStep::Continue,
             _ => rules.observe(fetched.outcome, task.body, fetched.hash.as_ref()),
         };
         if task.role == Role::Canary {
             return Ok(next);
         }
-        if task.named_by == NamedBy::Others && task.linked_from.is_some() {
-            if let Some(original) = self.progress.findings.original_of(&fetched, self.site) {
-                let reason = format!("the same document is at {original}");
-                fetched.reject(FetchOutcome::NotAManifest, reason);
-            }
+        if task.named_by == NamedBy::Others
+            && task.linked_from.is_some()
+            && let Some(original) = self.progress.findings.original_of(&fetched, self.site)
+        {
+            let reason = format!("the same document is at {original}");
+            fetched.reject(FetchOutcome::NotAManifest, reason);
         }
-        if let Some(leads) = fetched.page.take() {
-            self.progress.follow(*leads);
+        if let Some(follow_ups) = fetched.page.take() {
+            self.progress.follow(*follow_ups);
         }
         if let Some(manifest) = &fetched.manifest {
             self.progress.follow(links::of_manifest(manifest));
@@ -154,5 +155,5 @@ impl Visit<'_> {
 }
 
 fn is_fresh(known: &ResourceState, task: &Task) -> bool {
-    task.plainly == Plainly::No && known.fresh_until.is_some_and(|until| clock::now() < until)
+    task.validators == Validators::Sent && known.fresh_until.is_some_and(|until| clock::now() < until)
 }

@@ -1,4 +1,4 @@
-//! What a visit still has to ask for.
+//! Tasks of a visit.
 
 use manifest::model::Link;
 use manifest::{Discovery, Host, ManifestUrl};
@@ -6,7 +6,7 @@ use policy::plan::PlannedPath;
 use policy::{BodyKind, plan};
 use serde::{Deserialize, Serialize};
 
-/// What an answer is for.
+/// The purpose of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Role {
@@ -20,11 +20,11 @@ pub(crate) enum Role {
     Canary,
 }
 
-/// One thing to ask for.
+/// One document to request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Task {
     pub(crate) url: ManifestUrl,
-    /// Where redirects have led so far, `url` left out.
+    /// Redirects followed so far, without `url`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) hops: Vec<ManifestUrl>,
     pub(crate) body: BodyKind,
@@ -35,9 +35,8 @@ pub(crate) struct Task {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) slot: Option<u8>,
     pub(crate) role: Role,
-    /// Asked without validators, whatever is kept.
-    #[serde(default, skip_serializing_if = "Plainly::is_no")]
-    pub(crate) plainly: Plainly,
+    #[serde(default, rename = "plainly", skip_serializing_if = "Validators::are_sent")]
+    pub(crate) validators: Validators,
     /// Who named the URL.
     #[serde(default, skip_serializing_if = "NamedBy::is_site")]
     pub(crate) named_by: NamedBy,
@@ -50,8 +49,8 @@ pub(crate) enum NamedBy {
     /// The site itself, the path table, or any other where a manifest was read from the URL before.
     #[default]
     Site,
-    /// A list, a submission or another site, and no manifest was read from it yet. What becomes of it says nothing of the
-    /// site: it does not end a visit, and is asked for after everything else.
+    /// A list, a submission or another site, and it has yielded no manifest yet. Its result says nothing about the
+    /// site: it does not end a visit, and is requested after everything else.
     Others,
 }
 
@@ -62,19 +61,21 @@ impl NamedBy {
     }
 }
 
-/// Whether a task may be answered by 304 or by a copy.
+/// Whether a request carries the validators of the stored copy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Plainly {
+pub(crate) enum Validators {
     #[default]
-    No,
-    Yes,
+    #[serde(rename = "no")]
+    Sent,
+    /// The document has to arrive whole.
+    #[serde(rename = "yes")]
+    Omitted,
 }
 
-impl Plainly {
+impl Validators {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
-    fn is_no(&self) -> bool {
-        *self == Self::No
+    fn are_sent(&self) -> bool {
+        *self == Self::Sent
     }
 }
 
@@ -88,12 +89,12 @@ impl Task {
             linked_from: None,
             slot: None,
             role: Role::Manifest,
-            plainly: Plainly::No,
+            validators: Validators::Sent,
             named_by: NamedBy::Site,
         }
     }
 
-    /// How a path of the table was found, and what its answer is for.
+    /// The discovery and the role of a row of the path table.
     pub(crate) fn manner_of(row: &PlannedPath) -> (Discovery, Role) {
         let is_well_known = row.path.starts_with("/.well-known/");
         let discovery = if is_well_known { Discovery::WellKnown } else { Discovery::Root };
@@ -113,12 +114,12 @@ impl Task {
         self.hops.last().unwrap_or(&self.url)
     }
 
-    /// Every URL asked so far, the first one first.
+    /// Every URL requested so far, in order.
     pub(crate) fn chain(&self) -> Vec<ManifestUrl> {
         std::iter::once(&self.url).chain(&self.hops).cloned().collect()
     }
 
-    /// Where redirects led, if anywhere.
+    /// The target of the last redirect.
     pub(crate) fn final_url(&self) -> Option<ManifestUrl> {
         self.hops.last().cloned()
     }

@@ -81,7 +81,7 @@ async fn malformed_answers_are_classified() {
 }
 
 #[tokio::test]
-async fn what_is_not_a_manifest_is_never_indexed() {
+async fn never_indexes_documents_that_are_not_manifests() {
     let utf16 = |text: &str| -> Vec<u8> {
         [0xff, 0xfe].into_iter().chain(text.encode_utf16().flat_map(u16::to_le_bytes)).collect()
     };
@@ -152,7 +152,7 @@ async fn bodies_are_cut_at_their_caps() {
 
 /// A server that sends as fast as it can fills the buffers of both ends beside, which the systems bound, and no more.
 #[tokio::test]
-async fn what_is_sent_ahead_is_bounded_by_the_buffers() {
+async fn bounds_data_that_servers_send_ahead() {
     const BUFFERS: u64 = 4 * 1024 * KIB;
     let (hits, crawl) = endless(|answer| answer).await;
     for (hit, (path, .., cap)) in hits.iter().zip(CAPS) {
@@ -164,7 +164,7 @@ async fn what_is_sent_ahead_is_bounded_by_the_buffers() {
 
 /// Pass mark: not one packet to an address, a port or a scheme that is not allowed.
 #[tokio::test]
-async fn redirects_never_lead_to_where_nothing_may_be_asked() {
+async fn redirects_obey_robots_of_their_target() {
     let private = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = private.local_addr().unwrap().port();
     let targets = [
@@ -203,7 +203,7 @@ async fn redirects_never_lead_to_where_nothing_may_be_asked() {
         assert_eq!(crawl.paths(&format!("robots{index}.example")), ["/robots.txt"], "{target}");
     }
     let knock = tokio::time::timeout(Duration::ZERO, private.accept()).await;
-    assert!(knock.is_err(), "somebody connected to the private listener");
+    assert!(knock.is_err(), "the private listener has a connection");
     assert!(crawl.hits("shop.example").is_empty());
 }
 
@@ -248,7 +248,7 @@ async fn broken_handshakes_are_tried_once() {
     }
 }
 
-/// Table 5.1: what robots.txt may answer, and whether anything else is asked then.
+/// Answers to robots.txt, and whether anything else is requested after them.
 #[tokio::test]
 async fn robots_answers_by_the_table() {
     let rules = |text: &str| Answer::text(text.to_owned());

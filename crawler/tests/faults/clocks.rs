@@ -1,10 +1,10 @@
-//! The system's clock is set while a crawl goes on: delays are kept all the same.
+//! Steps of the system clock during a crawl: delays are kept.
 
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::desk::{Desk, text};
+use crate::fixture::{Fixture, text};
 use crate::support::shop;
 
 const DELAY: Duration = Duration::from_millis(150);
@@ -15,18 +15,18 @@ const LIBRARIES: [&str; 3] = [
     "/usr/lib/faketime/libfaketime.so.1",
 ];
 
-/// Pass mark: no gap is shorter than the delay, and the crawl goes on as if nothing had happened.
+/// Pass criterion: no gap is shorter than the delay, and the crawl continues.
 #[tokio::test]
-async fn an_hour_forth_and_two_back_change_no_delay() {
+async fn clock_steps_do_not_change_delays() {
     let Some(library) = LIBRARIES.iter().find(|path| Path::new(path).exists()) else {
         println!("skipped: libfaketime is not installed (Debian: apt-get install libfaketime)");
         return;
     };
-    let desk = Desk::with([shop()]).await;
-    desk.file("seeds", "shop.example\n");
-    let clock = desk.file("clock", "+0\n");
+    let fixture = Fixture::with([shop()]).await;
+    fixture.file("seeds", "shop.example\n");
+    let clock = fixture.file("clock", "+0\n");
     let delay = format!("{}ms", DELAY.as_millis());
-    let child = desk
+    let child = fixture
         .command(&["--seeds", "seeds", "--delay", &delay, "--format", "json"])
         .env("LD_PRELOAD", library)
         .env("FAKETIME_TIMESTAMP_FILE", &clock)
@@ -38,7 +38,7 @@ async fn an_hour_forth_and_two_back_change_no_delay() {
         .spawn()
         .unwrap();
     for (hits, jump) in [(4, "+1h\n"), (9, "-1h\n"), (14, "+0\n")] {
-        desk.web.log().wait_until(|log| log.hit_count() >= hits).await;
+        fixture.web.log().wait_until(|log| log.hit_count() >= hits).await;
         std::fs::write(&clock, jump).unwrap();
     }
     let ended =
@@ -46,7 +46,7 @@ async fn an_hour_forth_and_two_back_change_no_delay() {
     assert!(ended.status.success(), "{}", text(&ended.stderr));
     let summary: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
     assert_eq!((&summary["sites_visited"], &summary["requests"]), (&1.into(), &20.into()), "{summary}");
-    let hits = desk.web.log().hits_on("shop.example");
+    let hits = fixture.web.log().hits_on("shop.example");
     for pair in hits.windows(2) {
         let gap = Duration::from_micros(pair[1].started_us.saturating_sub(pair[0].ended_us));
         assert!(gap >= DELAY, "{gap:?} between {} and {}", pair[0].path, pair[1].path);

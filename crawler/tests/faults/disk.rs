@@ -6,7 +6,7 @@ use std::time::Duration;
 use testweb::Host;
 use tokio::process::Command;
 
-use crate::desk::{Desk, text};
+use crate::fixture::{Fixture, text};
 use crate::support::AWP;
 
 const SITES: usize = 12;
@@ -38,34 +38,34 @@ async fn may_mount() -> bool {
     command.stderr(Stdio::null()).status().await.is_ok_and(|status| status.success())
 }
 
-/// Pass marks: no request without its clock on the disk, and the crawl goes on by itself.
+/// Pass criteria: no request without its clock on the disk, and the crawl continues by itself.
 #[tokio::test]
-async fn a_full_disk_is_waited_out() {
+async fn waits_while_the_disk_is_full() {
     if !may_mount().await {
         println!("skipped: file systems cannot be mounted here, not even in a namespace of one's own");
         return;
     }
     let names: Vec<String> = (0..SITES).map(|index| format!("shop{index}.example")).collect();
     let hosts = names.iter().map(|name| Host::new(name).file("/agent.json", "application/json", AWP));
-    let desk = Desk::with(hosts).await;
-    desk.file("seeds", &names.join("\n"));
-    desk.file("script", SCRIPT);
-    std::fs::create_dir(desk.dir.path().join("data")).unwrap();
+    let fixture = Fixture::with(hosts).await;
+    fixture.file("seeds", &names.join("\n"));
+    fixture.file("script", SCRIPT);
+    std::fs::create_dir(fixture.dir.path().join("data")).unwrap();
     let delay = format!("{}ms", DELAY.as_millis());
-    let crawler = desk.command(&["--seeds", "seeds", "--delay", &delay, "--format", "json"]);
+    let crawler = fixture.command(&["--seeds", "seeds", "--delay", &delay, "--format", "json"]);
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--mount", "sh", "script"]);
     command.arg(crawler.as_std().get_program()).args(crawler.as_std().get_args());
-    command.current_dir(desk.dir.path()).env_remove("DATABASE_URL").kill_on_drop(true);
+    command.current_dir(fixture.dir.path()).env_remove("DATABASE_URL").kill_on_drop(true);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let log = desk.web.log();
+    let log = fixture.web.log();
     log.wait_until(|log| log.hit_count() >= 4 * SITES).await;
-    desk.file("fill", "");
-    wait_for_file(&desk, "full").await;
+    fixture.file("fill", "");
+    wait_for_file(&fixture, "full").await;
     let full_us = log.now_us();
     tokio::time::sleep(FULL).await;
     let cleared_us = log.now_us();
-    desk.file("clear", "");
+    fixture.file("clear", "");
     let ended = tokio::time::timeout(Duration::from_mins(1), child.wait_with_output()).await;
     let ended = ended.expect("an end").unwrap();
     assert_ne!(ended.status.code(), Some(NOT_ALLOWED), "{}", text(&ended.stderr));
@@ -85,8 +85,8 @@ async fn a_full_disk_is_waited_out() {
     }
 }
 
-async fn wait_for_file(desk: &Desk, name: &str) {
-    let path = desk.dir.path().join(name);
+async fn wait_for_file(fixture: &Fixture, name: &str) {
+    let path = fixture.dir.path().join(name);
     let appeared = async {
         while !path.exists() {
             tokio::time::sleep(Duration::from_millis(20)).await;

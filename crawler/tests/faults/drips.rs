@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use testweb::{Answer, Host};
 
-use crate::desk::{Desk, text};
+use crate::fixture::{Fixture, text};
 use crate::full::wanted;
 use crate::support::AWP;
 
@@ -19,7 +19,7 @@ const TIMES: usize = 2;
 const REQUEST_MAX: Duration = Duration::from_secs(20);
 /// What an open visit may cost, as the plan for large crawls counts.
 const OPEN_VISIT_KIB_MAX: u64 = 150;
-/// What a crawler takes that has opened its database and visits nobody.
+/// Memory of an idle crawler with an open database.
 const LOADED_KIB_MAX: u64 = 40 * 1024;
 /// What memory may differ by between two halves of the same crawl: the allocator's slack, and what is being saved.
 const GROWTH_PERCENT_MAX: u64 = 10;
@@ -45,7 +45,7 @@ fn resident_kib(pid: u32) -> Option<u64> {
 
 /// Pass mark: each is stopped within 20 s, its place is free again, and memory is flat.
 #[tokio::test(flavor = "multi_thread")]
-async fn octet_by_octet_from_everywhere() {
+async fn stops_servers_that_send_one_byte_per_second() {
     let open = wanted("AGENTDEX_TEST_DRIPS", OPEN_DEFAULT);
     let drips = TIMES * open;
     // seeds are visited in the order of a hash, so that the good ones are spread among the others
@@ -53,12 +53,12 @@ async fn octet_by_octet_from_everywhere() {
     let hosts = (0..drips).map(dripping).chain((0..good).map(|index| {
         Host::new(&format!("good{index}.example")).file("/agent.json", "application/json", AWP)
     }));
-    let desk = Desk::with(hosts).await;
-    let names: Vec<String> = desk.web.hosts().into_iter().map(|(name, _)| name).collect();
-    desk.file("seeds", &names.join("\n"));
+    let fixture = Fixture::with(hosts).await;
+    let names: Vec<String> = fixture.web.hosts().into_iter().map(|(name, _)| name).collect();
+    fixture.file("seeds", &names.join("\n"));
     let (places, rate) = (open.to_string(), (open / 10).max(20).to_string());
     let limits = ["--concurrency", &places, "--rate", &rate];
-    let child = desk
+    let child = fixture
         .command(&["--seeds", "seeds", "--delay", "0s", "--format", "json", "-q"])
         .args(limits)
         .stdout(Stdio::piped())
@@ -71,7 +71,7 @@ async fn octet_by_octet_from_everywhere() {
     let mut peaks: BTreeMap<usize, u64> = BTreeMap::new();
     let ended = loop {
         if let Some(now) = resident_kib(pid) {
-            let peak = peaks.entry(desk.web.log().hit_count()).or_default();
+            let peak = peaks.entry(fixture.web.log().hit_count()).or_default();
             *peak = now.max(*peak);
         }
         tokio::select! {
@@ -87,7 +87,7 @@ async fn octet_by_octet_from_everywhere() {
         "{summary}"
     );
     assert_eq!(summary["manifests"]["awp"], good, "{summary}");
-    let hits = desk.web.log().hits();
+    let hits = fixture.web.log().hits();
     let longest = hits.iter().map(|hit| Duration::from_micros(hit.ended_us - hit.started_us)).max().unwrap();
     assert!(longest <= REQUEST_MAX, "a request took {longest:?}");
     let most_at_once = most_at_once(hits.iter().filter(|hit| hit.path != "/robots.txt"));
@@ -98,7 +98,7 @@ async fn octet_by_octet_from_everywhere() {
     assert!(most_at_once * 4 >= open, "only {most_at_once} requests were ever under way at once");
 }
 
-/// The most requests that were under way together.
+/// The most requests in flight at once.
 fn most_at_once<'a>(hits: impl Iterator<Item = &'a testweb::Hit>) -> usize {
     let mut steps: Vec<(u64, i64)> = hits.flat_map(|hit| [(hit.started_us, 1), (hit.ended_us, -1)]).collect();
     steps.sort_unstable();

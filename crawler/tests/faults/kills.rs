@@ -9,7 +9,7 @@ use std::time::Duration;
 use testweb::{Answer, Hit, Host};
 use tokio::process::Child;
 
-use crate::desk::{Desk, text};
+use crate::fixture::{Fixture, text};
 use crate::full::wanted;
 use crate::support::AWP;
 
@@ -20,34 +20,34 @@ const HITS_A_LIFE: usize = 40;
 const ARGUMENTS: [&str; 10] =
     ["--seeds", "seeds", "--delay", "80ms", "--lease", "1s", "--concurrency", "8", "--format", "json"];
 
-fn start(desk: &Desk) -> Child {
-    let mut command = desk.command(&ARGUMENTS);
+fn start(fixture: &Fixture) -> Child {
+    let mut command = fixture.command(&ARGUMENTS);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Pass marks: no site is lost, no gap is broken, and a killed visit repeats at most the request that was under way.
+/// Pass criteria: no site is lost, no gap is broken, and a killed visit repeats at most the request in flight.
 #[tokio::test]
-async fn killed_again_and_again_nothing_is_lost_and_hardly_anything_repeated() {
+async fn repeated_kills_lose_no_site_and_repeat_one_request_at_most() {
     let kills = wanted("AGENTDEX_TEST_KILLS", KILLS_DEFAULT);
     let names: Vec<String> = (0..20 + 2 * kills).map(|index| format!("shop{index}.example")).collect();
     let hosts = names.iter().map(|name| Host::new(name).file("/agent.json", "application/json", AWP));
-    let desk = Desk::with(hosts).await;
-    desk.file("seeds", &names.join("\n"));
+    let fixture = Fixture::with(hosts).await;
+    fixture.file("seeds", &names.join("\n"));
     let mut killed_at_us = Vec::new();
     for _ in 0..kills {
-        let before = desk.web.log().hit_count();
-        let mut child = start(&desk);
-        let enough = desk.web.log().wait_until(|log| log.hit_count() >= before + HITS_A_LIFE);
+        let before = fixture.web.log().hit_count();
+        let mut child = start(&fixture);
+        let enough = fixture.web.log().wait_until(|log| log.hit_count() >= before + HITS_A_LIFE);
         tokio::time::timeout(Duration::from_mins(1), enough).await.expect("requests after a restart");
         child.kill().await.unwrap();
-        killed_at_us.push(desk.web.log().now_us());
+        killed_at_us.push(fixture.web.log().now_us());
     }
-    let ended = desk.run(&ARGUMENTS).await;
+    let ended = fixture.run(&ARGUMENTS).await;
     assert!(ended.status.success(), "{}", text(&ended.stderr));
-    let status = desk.json(&["status", "--format", "json"]).await;
+    let status = fixture.json(&["status", "--format", "json"]).await;
     assert_eq!(status["sites"], names.len(), "{status}");
     assert_eq!((&status["manifests"], &status["sites_leased"]), (&names.len().into(), &0.into()), "{status}");
-    let hits = desk.web.log().hits();
+    let hits = fixture.web.log().hits();
     let repeated = judge(&hits, &names, &killed_at_us);
     println!("{} requests, {kills} kills, {repeated} requests repeated", hits.len());
 }
@@ -85,9 +85,9 @@ fn counted<'a>(hits: &[&'a Hit]) -> BTreeMap<&'a str, usize> {
     })
 }
 
-/// Pass mark: silence for the full time, whoever is killed.
+/// Pass criterion: no request for the full time, across a kill.
 #[tokio::test]
-async fn a_pause_that_was_asked_for_survives_a_kill() {
+async fn keeps_retry_after_across_a_kill() {
     let busy = Host::new("busy.example")
         .robots("")
         .route("/.well-known/agent-card.json", Answer::retry_after(429, "120"));
@@ -95,16 +95,17 @@ async fn a_pause_that_was_asked_for_survives_a_kill() {
     let names: Vec<String> = std::iter::once("busy.example".to_owned())
         .chain((0..8).map(|index| format!("shop{index}.example")))
         .collect();
-    let desk = Desk::with(std::iter::once(busy).chain(others)).await;
-    desk.file("seeds", &names.join("\n"));
-    let mut child = start(&desk);
-    let log = desk.web.log();
+    let fixture = Fixture::with(std::iter::once(busy).chain(others)).await;
+    fixture.file("seeds", &names.join("\n"));
+    let mut child = start(&fixture);
+    let log = fixture.web.log();
     log.wait_until(|log| log.hits_on("busy.example").len() >= 2).await;
-    // three requests of another site later the pause is certainly written
+    // after three requests of another site, the delay is written
     let others = log.hit_count();
     log.wait_until(|log| log.hit_count() >= others + 24).await;
     child.kill().await.unwrap();
-    let ended = desk.run(&["--seeds", "seeds", "--delay", "80ms", "--lease", "1s", "--revisit", "0s"]).await;
+    let ended =
+        fixture.run(&["--seeds", "seeds", "--delay", "80ms", "--lease", "1s", "--revisit", "0s"]).await;
     assert!(ended.status.success(), "{}", text(&ended.stderr));
-    assert_eq!(log.hits_on("busy.example").len(), 2, "the pause was not kept");
+    assert_eq!(log.hits_on("busy.example").len(), 2, "the delay was not kept");
 }

@@ -2,7 +2,7 @@
 //!
 //! Some are small here and at their full measure by `tests/faults full`.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+#![expect(clippy::unwrap_used, reason = "a failing test should show where it failed")]
 
 mod answers;
 mod clocks;
@@ -12,8 +12,8 @@ mod kills;
 mod names;
 mod slow;
 
-#[path = "../support/desk.rs"]
-mod desk;
+#[path = "../support/fixture.rs"]
+mod fixture;
 #[path = "../support/full.rs"]
 mod full;
 #[path = "../support/mod.rs"]

@@ -157,7 +157,7 @@ async fn crawl_with(responder: &Responder, web: Web, seeds: &[&str]) -> Crawl {
 
 /// Pass mark: 10 s at the most, no request, and only what does not exist counts as dead.
 #[tokio::test]
-async fn failing_name_servers_are_told_from_dead_names() {
+async fn distinguishes_failing_name_servers_from_dead_names() {
     let zones = [
         ("silent.example", Zone::Silent),
         ("failing.example", Zone::Code(SERVFAIL)),
@@ -195,9 +195,9 @@ async fn web_on_443(address: Ipv4Addr, host: Host) -> Option<Web> {
     web.start().await.ok()
 }
 
-/// Pass mark: one resolution a visit, and the address that it turns into later is refused in the connector.
+/// Pass criterion: one resolution per visit, and the connector refuses the address of a later one.
 #[tokio::test]
-async fn a_name_that_changes_its_mind_leads_nowhere_else() {
+async fn ignores_a_name_that_resolves_differently_during_a_visit() {
     let (public, private) = (Ipv4Addr::new(127, 53, 0, 1), Ipv4Addr::new(127, 66, 0, 1));
     let Some(web) =
         web_on_443(public, Host::new("rebind.example").file("/agent.json", "application/json", AWP)).await
@@ -222,7 +222,7 @@ async fn a_name_that_changes_its_mind_leads_nowhere_else() {
 }
 
 #[tokio::test]
-async fn a_cut_answer_is_asked_for_again_over_tcp_and_text_records_lead_on() {
+async fn retries_truncated_dns_answers_over_tcp_and_follows_txt_records() {
     let address = Ipv4Addr::new(127, 53, 0, 2);
     let host = Host::new("long.example").file("/declared/agent.json", "application/json", AWP);
     let Some(web) = web_on_443(address, host).await else {

@@ -1,4 +1,4 @@
-//! Servers that take their time: each is given up within its limit, and the place it held is free again.
+//! Slow servers: each request ends within its limit, and its slot is free again.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn dripping_body() -> Answer {
 
 /// Pass mark: one octet a second in headers or body is stopped within 20 s, and others get its place.
 #[tokio::test]
-async fn many_slow_servers_at_once_hold_nothing_up() {
+async fn slow_servers_do_not_delay_others() {
     let slow = |kind: &str, make: &dyn Fn(Host) -> Host| -> Vec<Host> {
         (0..EACH).map(|index| make(Host::new(&format!("{kind}{index}.example")))).collect()
     };

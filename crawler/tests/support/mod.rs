@@ -56,7 +56,7 @@ impl Crawl {
             concurrency: 16,
             revisit_older_than: None,
             worker: WorkerId::new("test"),
-            sole_on: None,
+            locked_database: None,
             schedules: Schedules::default(),
             retention: Retention::default(),
             events: None,
@@ -96,7 +96,7 @@ impl Crawl {
         self.fetch(host, path).await.outcome
     }
 
-    /// The paths that a host was asked for, in order.
+    /// The requested paths of a host, in order.
     pub(crate) fn paths(&self, host: &str) -> Vec<String> {
         self.hits(host).into_iter().map(|hit| hit.path).collect()
     }

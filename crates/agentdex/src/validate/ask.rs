@@ -1,7 +1,7 @@
 //! Fetches a document from its site with the crawler, which applies robots.txt and all limits.
 
 use anyhow::{Context as _, bail};
-use crawler::Look;
+use crawler::Inspection;
 use crawler::cli::{CrawlFlags, UsageError};
 use manifest::ManifestUrl;
 use settings::SharedFlags;
@@ -21,17 +21,17 @@ pub(crate) async fn ask(
     scope.check_host(&url.host()).map_err(|error| UsageError(error.to_string()))?;
     let folder = tempfile::tempdir().context("cannot create a directory for the visit")?;
     let store = Store::open_in_data_dir(folder.path()).await?;
-    let looked = crawler::look(&resolved.crawl, &store, url).await;
+    let inspected = crawler::inspect(&resolved.crawl, &store, url).await;
     store.close().await;
-    match looked? {
-        Look::Ended { end, fetches } => match source(url, fetches) {
+    match inspected? {
+        Inspection::Ended { end, fetches } => match source(url, fetches) {
             Some(source) => source,
             None => bail!("{url} was not fetched: {}", crawler::end_in_words(end)),
         },
-        Look::Waits { until, reason } => {
+        Inspection::Waits { until, reason } => {
             bail!("{url} was not fetched: {reason}; it may be fetched at {}", until.format("%H:%M:%S UTC"))
         }
-        Look::Taken => bail!("{url} was not fetched: another visit is running"),
+        Inspection::Taken => bail!("{url} was not fetched: another visit is running"),
     }
 }
 

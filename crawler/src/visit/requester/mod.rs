@@ -29,8 +29,8 @@ use super::progress::Progress;
 use super::traffic::Traffic;
 use crate::egress::{Cause, Failure, Head, Reply, Session, Standing};
 use crate::events::Event;
-use crate::groups::{InUse, Tenure};
-use crate::pace::{Asked, AuthorityClock, Cleared, Leave, SiteClock, Target, Turn};
+use crate::groups::{GroupUse, Ownership};
+use crate::pace::{AuthorityClock, Clearance, Departure, Permit, PermitAnswer, SiteClock, Target};
 use crate::{clock, metrics};
 
 /// Least time between two writes of the progress: a visit without delays would otherwise spend more time on writing than on
@@ -60,7 +60,7 @@ struct Authority {
     clock: AuthorityClock,
     target: Target,
     /// Set in a fleet: the ownership of the address.
-    tenure: Option<Tenure>,
+    ownership: Option<Ownership>,
     /// The stored robots.txt, until it is checked in this visit.
     copy: Option<Arc<RobotsVerdict>>,
 }
@@ -156,10 +156,10 @@ impl<'a> Requester<'a> {
             progress.traffic.active += started.elapsed();
             return Ok(Exchange { answer: Err(failure), at: clock::now(), took: started.elapsed() });
         }
-        let mut turn = self.take_turn(&host).await?;
-        let in_use = self.enter(&host)?;
-        let member = in_use.as_ref().map(|in_use| in_use.member);
-        Box::pin(self.clear(progress, &host, &mut turn, member)).await?;
+        let mut permit = self.acquire_permit(&host).await?;
+        let group_use = self.enter(&host)?;
+        let member = group_use.as_ref().map(|group_use| group_use.member);
+        Box::pin(self.write_clocks(progress, &host, &mut permit, member)).await?;
         // the database may have been unavailable for long
         if self.has_lost_lease() {
             return Err(Interrupt::LeaseLost);
@@ -168,13 +168,13 @@ impl<'a> Requester<'a> {
         progress.traffic.requests += 1;
         let (events, site) = (&self.tools.events, &self.token.site);
         let conditional = matches!(message, Message::Get(conditions) if !conditions.is_empty());
-        events.tell(Event::Request { site, url, conditional });
+        events.write(Event::Request { site, url, conditional });
         let answer = Box::pin(self.exchange(url, body, message)).await;
         let took = sent.elapsed();
-        events.tell(answer_event(site, url, &answer, took));
+        events.write(answer_event(site, url, &answer, took));
         metrics::answered(took);
         self.finish(&mut progress.traffic, &host, &answer, took);
-        drop((turn, in_use));
+        drop((permit, group_use));
         if let Some(head) = head_of(&answer) {
             Box::pin(self.apply_retry_after(&host, head)).await?;
         }
@@ -222,15 +222,15 @@ impl<'a> Requester<'a> {
             Err(failure) => return Ok(Err(failure)),
         };
         traffic.count_resolution(resolved.took);
-        let (network, addresses, tenure) = match resolved.standing {
+        let (network, addresses, ownership) = match resolved.standing {
             Standing::Global => {
-                let (addresses, tenure) = self.choose_addresses(traffic, host, resolved.addresses)?;
-                (Network::Global, addresses, tenure)
+                let (addresses, ownership) = self.choose_addresses(traffic, host, resolved.addresses)?;
+                (Network::Global, addresses, ownership)
             }
             Standing::Own => (Network::Own, resolved.addresses, None),
         };
         let target = Target { addresses, network, crawl_delay: None };
-        Box::pin(self.tools.pace.learn(&target)).await?;
+        Box::pin(self.tools.pace.load_clocks(&target)).await?;
         let known = self.site.hosts.iter().find(|state| state.host == *host);
         let clock = known.map_or_else(
             || AuthorityClock::new(host.clone(), None, 0, 0),
@@ -239,7 +239,7 @@ impl<'a> Requester<'a> {
             },
         );
         let copy = self.verdict_before(traffic, host).await;
-        self.authorities.insert(host.clone(), Authority { clock, target, tenure, copy });
+        self.authorities.insert(host.clone(), Authority { clock, target, ownership, copy });
         Ok(Ok(()))
     }
 
@@ -249,27 +249,27 @@ impl<'a> Requester<'a> {
         traffic: &mut Traffic,
         host: &Host,
         addresses: Vec<IpAddr>,
-    ) -> Result<(Vec<IpAddr>, Option<Tenure>), Interrupt> {
+    ) -> Result<(Vec<IpAddr>, Option<Ownership>), Interrupt> {
         let groups = &self.tools.groups;
-        if groups.is_sole() {
+        if groups.is_unshared() {
             return Ok((addresses, None));
         }
-        let chosen = policy::groups::choose(&addresses, |group| groups.tenure(group).is_some());
+        let chosen = policy::groups::choose(&addresses, |group| groups.ownership(group).is_some());
         let Some(Choice { addresses, group }) = chosen else { return Ok((addresses, None)) };
-        let Some(tenure) = groups.tenure(group) else { return Err(Interrupt::HandOver { group }) };
+        let Some(ownership) = groups.ownership(group) else { return Err(Interrupt::HandOver { group }) };
         self.session.narrow(host, &addresses);
         self.token.address_group = Some(group);
         traffic.first_group.get_or_insert(group);
-        Ok((addresses, Some(tenure)))
+        Ok((addresses, Some(ownership)))
     }
 
     /// Begins a request at an owned address. Another worker may have taken it over while this visit waited.
-    fn enter(&self, host: &Host) -> Result<Option<InUse>, Interrupt> {
-        let Some(tenure) = self.authorities.get(host).and_then(|authority| authority.tenure) else {
+    fn enter(&self, host: &Host) -> Result<Option<GroupUse>, Interrupt> {
+        let Some(ownership) = self.authorities.get(host).and_then(|authority| authority.ownership) else {
             return Ok(None);
         };
-        let in_use = self.tools.groups.enter(tenure);
-        in_use.map(Some).ok_or(Interrupt::HandOver { group: tenure.group })
+        let group_use = self.tools.groups.enter(ownership);
+        group_use.map(Some).ok_or(Interrupt::HandOver { group: ownership.group })
     }
 
     /// Whether the lease is lost, or about to end.
@@ -277,7 +277,7 @@ impl<'a> Requester<'a> {
         self.stop.lost.is_cancelled() || self.ends_at.is_some_and(|at| Instant::now() >= at)
     }
 
-    async fn take_turn(&mut self, host: &Host) -> Result<Turn, Interrupt> {
+    async fn acquire_permit(&mut self, host: &Host) -> Result<Permit, Interrupt> {
         loop {
             if self.has_lost_lease() {
                 return Err(Interrupt::LeaseLost);
@@ -288,24 +288,24 @@ impl<'a> Requester<'a> {
             let crawl_delay = self.crawl_delay(host);
             let Some(authority) = self.authorities.get_mut(host) else { return Err(Interrupt::LeaseLost) };
             authority.target.crawl_delay = crawl_delay;
-            let asked = tokio::select! {
-                asked = self.tools.pace.ask(&authority.target, &mut authority.clock, &self.site_clock) => asked,
+            let answer = tokio::select! {
+                answer = self.tools.pace.acquire(&authority.target, &mut authority.clock, &self.site_clock) => answer,
                 () = self.stop.soft.cancelled() => continue,
                 () = self.stop.lost.cancelled() => continue,
             };
-            let (until, scope, reason) = match asked? {
-                Asked::Go(turn) => return Ok(turn),
-                Asked::Wait { until, scope } => {
+            let (until, scope, reason) = match answer? {
+                PermitAnswer::Granted(permit) => return Ok(permit),
+                PermitAnswer::Wait { until, scope } => {
                     let began = Instant::now();
                     self.sleep_until(until).await;
                     metrics::waited(scope, began.elapsed());
                     continue;
                 }
-                Asked::Park { until, scope } => (until, scope, park_reason(scope)),
-                Asked::OverBudget { until, scope } => {
+                PermitAnswer::Park { until, scope } => (until, scope, park_reason(scope)),
+                PermitAnswer::OverBudget { until, scope } => {
                     (until, scope, format!("the day's budget of the {scope} is used up"))
                 }
-                Asked::Crowded { until, scope } => {
+                PermitAnswer::Crowded { until, scope } => {
                     (until, scope, format!("many sites wait for the same {scope}"))
                 }
             };
@@ -330,28 +330,29 @@ impl<'a> Requester<'a> {
     }
 
     /// Writes the clocks before the request, and learns of opt-outs.
-    async fn clear(
+    async fn write_clocks(
         &mut self,
         progress: &mut Progress,
         host: &Host,
-        turn: &mut Turn,
+        permit: &mut Permit,
         member: Option<MemberId>,
     ) -> Result<(), Interrupt> {
         let progress = self.progress_to_write(progress);
         let Some(authority) = self.authorities.get_mut(host) else { return Err(Interrupt::LeaseLost) };
         let (target, clock, site) = (&authority.target, &mut authority.clock, &mut self.site_clock);
-        let cleared = tokio::select! {
-            cleared = self.tools.pace.clear(target, clock, site, Leave { turn, progress, member }) => cleared?,
+        let departure = Departure { permit, progress, member };
+        let clearance = tokio::select! {
+            clearance = self.tools.pace.write_clocks(target, clock, site, departure) => clearance?,
             () = self.stop.soft.cancelled() => return Err(Interrupt::End(VisitEnd::Interrupted)),
             () = self.stop.lost.cancelled() => return Err(Interrupt::LeaseLost),
         };
-        match cleared {
-            Cleared::Go => Ok(()),
-            Cleared::Moved => {
-                let group = authority.tenure.map(|tenure| tenure.group);
+        match clearance {
+            Clearance::Granted => Ok(()),
+            Clearance::Moved => {
+                let group = authority.ownership.map(|ownership| ownership.group);
                 Err(group.map_or(Interrupt::LeaseLost, |group| Interrupt::HandOver { group }))
             }
-            Cleared::OptedOut => Err(Interrupt::End(VisitEnd::OptedOut)),
+            Clearance::OptedOut => Err(Interrupt::End(VisitEnd::OptedOut)),
         }
     }
 
@@ -391,7 +392,7 @@ impl<'a> Requester<'a> {
         };
         self.site_clock.not_before = self.site_clock.not_before.max(Some(asked.not_before()));
         if let Some(authority) = self.authorities.get(host) {
-            self.tools.pace.persist(&authority.target, &authority.clock, &self.site_clock).await?;
+            self.tools.pace.save_clock(&authority.target, &authority.clock, &self.site_clock).await?;
         }
         Ok(())
     }
@@ -400,7 +401,8 @@ impl<'a> Requester<'a> {
     pub(super) async fn save_clocks(&self, traffic: &mut Traffic) {
         traffic.site_next_ok_at = self.site_clock.next_ok_at;
         for authority in self.authorities.values() {
-            let saved = self.tools.pace.persist(&authority.target, &authority.clock, &self.site_clock).await;
+            let saved =
+                self.tools.pace.save_clock(&authority.target, &authority.clock, &self.site_clock).await;
             if let Err(error) = saved {
                 tracing::warn!(site.name = %self.token.site, %error, "clocks could not be written");
             }

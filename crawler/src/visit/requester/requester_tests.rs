@@ -44,7 +44,7 @@ async fn fixture(host: testweb::Host) -> Fixture {
     let tools = Tools {
         egress: egress.unwrap(),
         pace: Pace::start(store.clone(), Duration::ZERO, rate, Duration::from_mins(1), &tracker),
-        groups: Groups::sole(),
+        groups: Groups::unshared(),
         events: Events::default(),
         text_records: TextRecords::Ignored,
         priors: PathPriors::default(),

@@ -15,7 +15,7 @@ use policy::{BodyKind, RobotsAnswer, RobotsDecision, RobotsFile, RobotsKind, Rob
 use store::{RobotsRecord, Seed};
 
 use super::super::context::Interrupt;
-use super::super::links::{Leads, is_kept};
+use super::super::links::{FollowUps, is_kept};
 use super::super::progress::Progress;
 use super::super::traffic::Traffic;
 use super::records::{conditions_of, record_of, renewed, restore};
@@ -190,7 +190,7 @@ impl Requester<'_> {
             break record_of(host, verdict, Some(&reply), stored.as_ref());
         };
         let (kind, cause, use_until) = (record.kind, record.cause.as_deref(), record.expires_at);
-        self.tools.events.tell(Event::Robots { host, kind, cause, use_until });
+        self.tools.events.write(Event::Robots { host, kind, cause, use_until });
         if let Some(other) = file_of_other_host(host, &current, &record) {
             self.adopt(&other, Arc::clone(&verdict));
             let copy = RobotsRecord { host: other.clone(), ..record.clone() };
@@ -244,10 +244,10 @@ fn step<'a>(
 }
 
 /// The other site that a robots.txt redirects to, by its host alone: nothing says that it has a manifest.
-fn seed_of(target: &ManifestUrl, from: &ManifestUrl) -> Leads {
+fn seed_of(target: &ManifestUrl, from: &ManifestUrl) -> FollowUps {
     let may_be_seed = is_kept(from) && SiteScope::Public.check_url(target).is_ok();
     let seed = may_be_seed.then(|| Seed::linked_host(target.host(), from.clone()));
-    Leads { tasks: Vec::new(), seeds: seed.into_iter().collect() }
+    FollowUps { tasks: Vec::new(), seeds: seed.into_iter().collect() }
 }
 
 fn comparison_bytes(verdict: &RobotsVerdict) -> usize {

@@ -1,8 +1,7 @@
-//! Clocks that visits share: one entry an address, one a public suffix under which anybody may register.
+//! Rate limits that all visits of a process share: one entry per address, platform, and public suffix.
 //!
-//! A claim takes every key at once or none, so two visits cannot wait for each other. Visits that want a key that is not
-//! free queue before its door, first come, first served: only the one at the door watches the clock, and it sleeps until
-//! the time that the clock tells. Who needs a turn at a suffix, too, queues for that first.
+//! A slot takes all of its keys at once or none, so that two visits cannot wait for each other. Visits queue for keys in order
+//! of arrival. Only the visit at the head of a queue watches the clock, and sleeps until the time that the clock names.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -21,10 +20,10 @@ use crate::{clock, metrics};
 
 /// Entries after which idle ones are dropped; about 20 MB.
 const IDLE_ENTRIES_MAX: usize = 100_000;
-/// The longest that a visit keeps its connection for a turn at shared keys.
-pub(super) const TURN_WAIT_MAX: Duration = Duration::from_secs(15);
+/// Longest wait of a visit that keeps its connection.
+const QUEUE_WAIT_MAX: Duration = Duration::from_secs(15);
 
-/// What visits share.
+/// Something that requests share a rate limit at.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Address(IpNet),
@@ -46,7 +45,7 @@ impl Key {
         is_private.then(|| Self::Suffix(text.to_owned()))
     }
 
-    /// The suffix, of one that is shared by the whole fleet.
+    /// The public suffix, whose limit the whole fleet shares.
     pub(super) fn suffix(&self) -> Option<&str> {
         if let Self::Suffix(suffix) = self { Some(suffix) } else { None }
     }
@@ -66,44 +65,44 @@ struct Entry {
     /// Of a platform.
     rate: Option<Box<PlatformRate>>,
     released: Arc<Notify>,
-    /// Passed by one visit at a time, in the order of coming.
-    door: Arc<Semaphore>,
-    /// Visits before the door and at it.
+    /// Held by the visit at the head of the queue; fair.
+    head: Arc<Semaphore>,
+    /// Visits in the queue, with the one at its head.
     queued: u32,
-    /// Until when turns were promised to visits that were sent away.
-    promised_until: Option<DateTime<Utc>>,
-    /// How long the last turn was waited for that other workers take turns from, too.
-    turn_wait: Option<TimeDelta>,
+    /// Until when times were assigned to rejected visits.
+    assigned_until: Option<DateTime<Utc>>,
+    /// How long the last reservation was waited for, of a suffix that other workers use too.
+    reservation_wait: Option<TimeDelta>,
 }
 
 impl Entry {
     fn new(key: &Key) -> Self {
         let scope = key.scope();
         let rate = (scope == Scope::Platform).then(Box::default);
-        let (released, door) = (Arc::default(), Arc::new(Semaphore::new(1)));
+        let (released, head) = (Arc::default(), Arc::new(Semaphore::new(1)));
         Self {
             state: ScopeState::idle(scope),
             rate,
             released,
-            door,
+            head,
             queued: 0,
-            promised_until: None,
-            turn_wait: None,
+            assigned_until: None,
+            reservation_wait: None,
         }
     }
 
-    /// From one request to the next.
+    /// Gap between two requests.
     fn gap(&self) -> TimeDelta {
         let gap = self.rate.as_ref().map_or_else(|| self.state.scope.limits().gap, |rate| rate.gap());
         TimeDelta::from_std(gap).unwrap_or(TimeDelta::MAX)
     }
 
-    /// From one visit of the queue to the next.
-    fn turn_gap(&self) -> TimeDelta {
-        self.gap().max(self.turn_wait.unwrap_or_default())
+    /// Gap between two visits of the queue.
+    fn queue_gap(&self) -> TimeDelta {
+        self.gap().max(self.reservation_wait.unwrap_or_default())
     }
 
-    /// How long a visit that comes now would wait.
+    /// How long a visit that arrives now would wait.
     fn wait(&self, now: DateTime<Utc>) -> TimeDelta {
         let rest = self.state.next_ok_at.map_or(TimeDelta::zero(), |at| (at - now).max(TimeDelta::zero()));
         let queue = self.gap().checked_mul(i32::try_from(self.queued).unwrap_or(i32::MAX));
@@ -112,48 +111,48 @@ impl Entry {
 
     /// Whether another visit in the queue would have to wait too long.
     fn is_crowded(&self) -> bool {
-        let wait = self.turn_gap().checked_mul(i32::try_from(self.queued).unwrap_or(i32::MAX));
-        wait.is_none_or(|wait| wait.to_std().unwrap_or_default() >= TURN_WAIT_MAX)
+        let wait = self.queue_gap().checked_mul(i32::try_from(self.queued).unwrap_or(i32::MAX));
+        wait.is_none_or(|wait| wait.to_std().unwrap_or_default() >= QUEUE_WAIT_MAX)
     }
 
-    /// A time for a visit that is sent away: behind the queue, and one gap after the time given to the one before.
-    fn promise(&mut self, now: DateTime<Utc>) -> DateTime<Utc> {
-        let behind_queue = now + TimeDelta::from_std(TURN_WAIT_MAX).unwrap_or(TimeDelta::MAX);
+    /// Assigns a time to a rejected visit: after the queue, and one gap after the visit that was rejected before it.
+    fn assign_later(&mut self, now: DateTime<Utc>) -> DateTime<Utc> {
+        let behind_queue = now + TimeDelta::from_std(QUEUE_WAIT_MAX).unwrap_or(TimeDelta::MAX);
         let until =
-            self.promised_until.map_or(behind_queue, |until| until.max(behind_queue)) + self.turn_gap();
-        self.promised_until = Some(until);
+            self.assigned_until.map_or(behind_queue, |until| until.max(behind_queue)) + self.queue_gap();
+        self.assigned_until = Some(until);
         until
     }
 
-    fn rest_from(&mut self, now: DateTime<Utc>) {
+    fn delay_from(&mut self, now: DateTime<Utc>) {
         self.state.next_ok_at = self.state.next_ok_at.max(Some(now + self.gap()));
     }
 }
 
-/// All shared clocks of a process.
+/// All shared rate limits of a process; cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Book(Arc<Mutex<HashMap<Key, Entry>>>);
+pub(super) struct Limiter(Arc<Mutex<HashMap<Key, Entry>>>);
 
-/// Keys that are in use by one request; released when dropped.
+/// Keys that one request uses; released when dropped.
 #[derive(Debug)]
-pub(super) struct Claim {
-    book: Book,
+pub(super) struct Slot {
+    limiter: Limiter,
     keys: Vec<Key>,
-    /// Kept while there is more to wait for than these keys.
-    place: Option<Place>,
+    /// Kept while the visit waits for more than these keys.
+    position: Option<QueuePosition>,
 }
 
-/// A place in the queues of some keys; given up when dropped.
+/// A position in the queues of some keys; left when dropped.
 #[derive(Debug)]
-struct Place {
-    book: Book,
+struct QueuePosition {
+    limiter: Limiter,
     keys: Vec<Key>,
-    doors: Vec<OwnedSemaphorePermit>,
+    heads: Vec<OwnedSemaphorePermit>,
 }
 
-impl Drop for Place {
+impl Drop for QueuePosition {
     fn drop(&mut self) {
-        let mut entries = self.book.lock();
+        let mut entries = self.limiter.lock();
         for key in &self.keys {
             let entry = entry(&mut entries, key);
             entry.queued = entry.queued.saturating_sub(1);
@@ -161,63 +160,63 @@ impl Drop for Place {
     }
 }
 
-/// What waiting for a turn at shared keys came to.
+/// The answer to a request for a slot.
 #[derive(Debug)]
-pub(super) enum Taken {
-    Go(Claim),
-    /// Too many want the same; a time was kept for this visit.
+pub(super) enum SlotAnswer {
+    Granted(Slot),
+    /// The queue is too long; this visit has a later time of its own.
     Crowded {
         until: DateTime<Utc>,
         scope: Scope,
     },
-    /// The clocks say that it takes longer than a connection is kept for, or that it is not for today.
-    Never(Pace),
+    /// The clocks ask for a longer delay than a connection is kept for.
+    Refused(Pace),
 }
 
-impl Book {
-    /// Waits for a turn at every key, in the order of coming; `decide` looks at the states of the keys.
-    pub(super) async fn take(
+impl Limiter {
+    /// Waits for a slot at every key, in order of arrival, until `decide` allows one by the states of the keys.
+    pub(super) async fn acquire(
         &self,
         keys: &[Key],
         decide: impl Fn(&[ScopeState], DateTime<Utc>) -> Pace,
-    ) -> Taken {
-        let Some(mut place) = self.queue_up(keys) else { return self.send_away(keys) };
-        let deadline = Instant::now() + TURN_WAIT_MAX;
-        let doors: Vec<Arc<Semaphore>> = {
+    ) -> SlotAnswer {
+        let Some(mut position) = self.enqueue(keys) else { return self.reject(keys) };
+        let deadline = Instant::now() + QUEUE_WAIT_MAX;
+        let heads: Vec<Arc<Semaphore>> = {
             let mut entries = self.lock();
-            keys.iter().map(|key| Arc::clone(&entry(&mut entries, key).door)).collect()
+            keys.iter().map(|key| Arc::clone(&entry(&mut entries, key).head)).collect()
         };
-        for door in doors {
-            match timeout_at(deadline, door.acquire_owned()).await {
-                // doors are never closed
-                Ok(passed) => place.doors.extend(passed),
-                Err(_) => return self.send_away(keys),
+        for head in heads {
+            match timeout_at(deadline, head.acquire_owned()).await {
+                // the semaphore is never closed
+                Ok(permit) => position.heads.extend(permit),
+                Err(_) => return self.reject(keys),
             }
         }
         loop {
             let now = clock::now();
-            let (decision, claim) = self.claim(keys, now, |states| decide(states, now));
-            match (decision, claim) {
-                (_, Some(mut claim)) => {
-                    claim.place = keys.iter().any(|key| key.suffix().is_some()).then_some(place);
-                    return Taken::Go(claim);
+            let (decision, slot) = self.try_acquire(keys, now, |states| decide(states, now));
+            match (decision, slot) {
+                (_, Some(mut slot)) => {
+                    slot.position = keys.iter().any(|key| key.suffix().is_some()).then_some(position);
+                    return SlotAnswer::Granted(slot);
                 }
                 (Pace::Wait { until, .. }, None) => {
                     clock::sleep_until(until).await;
                 }
                 (Pace::Busy { scope }, None) => {
-                    let Some(released) = self.released(keys, scope) else { return self.send_away(keys) };
+                    let Some(released) = self.released(keys, scope) else { return self.reject(keys) };
                     if timeout_at(deadline, released.notified()).await.is_err() {
-                        return self.send_away(keys);
+                        return self.reject(keys);
                     }
                 }
-                (never, None) => return Taken::Never(never),
+                (refused, None) => return SlotAnswer::Refused(refused),
             }
         }
     }
 
-    /// A place at the end of each queue, unless one is too long.
-    fn queue_up(&self, keys: &[Key]) -> Option<Place> {
+    /// A position at the end of each queue, unless one is too long.
+    fn enqueue(&self, keys: &[Key]) -> Option<QueuePosition> {
         let mut entries = self.lock();
         if keys.iter().any(|key| entry(&mut entries, key).is_crowded()) {
             return None;
@@ -225,48 +224,48 @@ impl Book {
         for key in keys {
             entry(&mut entries, key).queued += 1;
         }
-        Some(Place { book: self.clone(), keys: keys.to_vec(), doors: Vec::new() })
+        Some(QueuePosition { limiter: self.clone(), keys: keys.to_vec(), heads: Vec::new() })
     }
 
-    fn send_away(&self, keys: &[Key]) -> Taken {
-        let (until, scope) = self.promise(keys);
-        Taken::Crowded { until, scope }
+    fn reject(&self, keys: &[Key]) -> SlotAnswer {
+        let (until, scope) = self.assign_later(keys);
+        SlotAnswer::Crowded { until, scope }
     }
 
-    /// A time for a visit that is sent away, and what it is for.
-    pub(super) fn promise(&self, keys: &[Key]) -> (DateTime<Utc>, Scope) {
+    /// Assigns a time to a rejected visit, and names the scope that is crowded.
+    pub(super) fn assign_later(&self, keys: &[Key]) -> (DateTime<Utc>, Scope) {
         let now = clock::now();
         let mut entries = self.lock();
-        let promises = keys.iter().map(|key| (entry(&mut entries, key).promise(now), key.scope()));
-        promises.max_by_key(|(until, _)| *until).unwrap_or((now, Scope::Address))
+        let times = keys.iter().map(|key| (entry(&mut entries, key).assign_later(now), key.scope()));
+        times.max_by_key(|(until, _)| *until).unwrap_or((now, Scope::Address))
     }
 
-    /// How long a turn that other workers take turns from was waited for.
+    /// Keeps how long a reservation was waited for.
     pub(super) fn observe_wait(&self, key: &Key, wait: Duration) {
-        entry(&mut self.lock(), key).turn_wait = TimeDelta::from_std(wait).ok();
+        entry(&mut self.lock(), key).reservation_wait = TimeDelta::from_std(wait).ok();
     }
 
-    /// How long it takes until a visit that comes now has its turn, as far as the queues tell.
+    /// How long a visit that arrives now would wait in these queues.
     pub(super) fn wait_at(&self, keys: &[Key]) -> Duration {
         let now = clock::now();
         let mut entries = self.lock();
         let waits = keys.iter().map(|key| entry(&mut entries, key).wait(now));
-        waits.max().and_then(|wait| wait.to_std().ok()).unwrap_or_default().min(TURN_WAIT_MAX)
+        waits.max().and_then(|wait| wait.to_std().ok()).unwrap_or_default().min(QUEUE_WAIT_MAX)
     }
 
-    /// What tells that a request of the full key has ended. A release before this was called is told too.
+    /// Notifies when a request of the full key has ended, also if it ended before this call.
     fn released(&self, keys: &[Key], scope: Scope) -> Option<Arc<Notify>> {
         let key = keys.iter().find(|key| key.scope() == scope)?;
         Some(Arc::clone(&entry(&mut self.lock(), key).released))
     }
 
-    /// Lets `decide` look at the states of the keys, and claims them if it says go.
-    fn claim(
+    /// Takes the keys if `decide` allows it by their states.
+    fn try_acquire(
         &self,
         keys: &[Key],
         now: DateTime<Utc>,
         decide: impl FnOnce(&[ScopeState]) -> Pace,
-    ) -> (Pace, Option<Claim>) {
+    ) -> (Pace, Option<Slot>) {
         let mut entries = self.lock();
         let states: Vec<ScopeState> = keys.iter().map(|key| entry(&mut entries, key).state).collect();
         let decision = decide(&states);
@@ -276,20 +275,20 @@ impl Book {
         for key in keys {
             let entry = entry(&mut entries, key);
             entry.state.in_flight += 1;
-            // where several may be under way, the gap is one between their starts
-            entry.rest_from(now);
+            // where several requests may be in flight, the gap is between their starts
+            entry.delay_from(now);
         }
-        (decision, Some(Claim { book: self.clone(), keys: keys.to_vec(), place: None }))
+        (decision, Some(Slot { limiter: self.clone(), keys: keys.to_vec(), position: None }))
     }
 
-    /// Takes over what another process wrote.
-    pub(super) fn learn(&self, key: &Key, next_ok_at: DateTime<Utc>) {
+    /// Takes over the clock that another process wrote.
+    pub(super) fn load(&self, key: &Key, next_ok_at: DateTime<Utc>) {
         let mut entries = self.lock();
         let state = &mut entry(&mut entries, key).state;
         state.next_ok_at = state.next_ok_at.max(Some(next_ok_at));
     }
 
-    /// Counts a request that has ended. What it says about its platform moves the platform's rate.
+    /// Counts a request that has ended. Its sample adapts the rate of its platform.
     pub(super) fn finish(&self, keys: &[Key], now: DateTime<Utc>, sample: Option<Sample>) {
         let mut entries = self.lock();
         for key in keys {
@@ -298,7 +297,7 @@ impl Book {
                 observe(platform, rate, sample);
             }
             if entry.state.scope == Scope::Address {
-                entry.rest_from(now);
+                entry.delay_from(now);
             }
             let state = &mut entry.state;
             if state.day != day_of(now) {
@@ -326,29 +325,29 @@ fn observe(platform: &'static str, rate: &mut PlatformRate, sample: Sample) {
     let change = rate.observe(sample);
     if change != RateChange::Kept {
         let gap_ms = rate.gap().as_millis();
-        tracing::info!(platform, %change, gap_ms, "the pace of a platform changed");
+        tracing::info!(platform, %change, gap_ms, "the rate of a platform changed");
         metrics::platform_rate(platform, rate.gap());
     }
 }
 
-impl Claim {
-    /// The request leaves at that time, and its gap counts from there.
-    pub(super) fn rest_from(&self, leaves_at: DateTime<Utc>) {
-        let mut entries = self.book.lock();
+impl Slot {
+    /// Counts the gap from the time at which the request leaves.
+    pub(super) fn delay_from(&self, leaves_at: DateTime<Utc>) {
+        let mut entries = self.limiter.lock();
         for key in &self.keys {
-            entry(&mut entries, key).rest_from(leaves_at);
+            entry(&mut entries, key).delay_from(leaves_at);
         }
     }
 
-    /// Lets the next visit of the queue to the door.
+    /// Makes the next visit the head of the queue.
     pub(super) fn leave_queue(&mut self) {
-        self.place = None;
+        self.position = None;
     }
 }
 
-impl Drop for Claim {
+impl Drop for Slot {
     fn drop(&mut self) {
-        let mut entries = self.book.lock();
+        let mut entries = self.limiter.lock();
         for key in &self.keys {
             let entry = entry(&mut entries, key);
             entry.state.in_flight = entry.state.in_flight.saturating_sub(1);
@@ -358,5 +357,5 @@ impl Drop for Claim {
 }
 
 #[cfg(test)]
-#[path = "book_tests.rs"]
+#[path = "limiter_tests.rs"]
 mod tests;

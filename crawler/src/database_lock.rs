@@ -1,8 +1,8 @@
-//! One crawler at a time on an embedded database, and what the last one left is free at once.
+//! Locks an embedded database for one crawler, and frees at once what a killed crawler held.
 //!
-//! A fleet on PostgreSQL learns of a dead worker when its leases end. A file on this machine can do better: the system
-//! gives a dead process's file lock back at once, so whoever gets the lock knows that the worker named in the file is
-//! gone, and gives its leases back.
+//! A fleet on PostgreSQL detects a dead worker when its leases end. On one machine, the operating system
+//! releases the file lock of a dead process at once, so the next holder knows that the worker named in the file is
+//! dead, and releases its leases.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -15,9 +15,9 @@ const LOCK_EXTENSION: &str = "crawler.lock";
 /// Longest worker name that is read back; names are shorter, and the file may be anything.
 const NAME_BYTES_MAX: u64 = 1024;
 
-/// Why the database cannot be had alone.
+/// Why the database cannot be locked.
 #[derive(Debug, thiserror::Error)]
-pub enum SoleError {
+pub enum LockError {
     #[error(
         "{holder} is already crawling on {database}: stop it, or use PostgreSQL (--database-url) to run several crawlers"
     )]
@@ -26,19 +26,19 @@ pub enum SoleError {
     Unusable { path: PathBuf, source: io::Error },
 }
 
-/// The right to crawl on an embedded database; given back when dropped, or when the process ends in whatever way.
+/// The lock of an embedded database; released when dropped, or when the process ends in any way.
 #[derive(Debug)]
-pub(crate) struct SoleCrawler {
+pub(crate) struct DatabaseLock {
     _locked: File,
-    /// The worker that had it before.
+    /// The previous holder.
     pub(crate) before: Option<WorkerId>,
 }
 
-impl SoleCrawler {
-    /// Takes the right for `worker`.
-    pub(crate) fn take(database: &Path, worker: &WorkerId) -> Result<Self, SoleError> {
+impl DatabaseLock {
+    /// Locks the database for `worker`.
+    pub(crate) fn take(database: &Path, worker: &WorkerId) -> Result<Self, LockError> {
         let path = database.with_extension(LOCK_EXTENSION);
-        let unusable = |source| SoleError::Unusable { path: path.clone(), source };
+        let unusable = |source| LockError::Unusable { path: path.clone(), source };
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -51,7 +51,7 @@ impl SoleCrawler {
             Err(TryLockError::WouldBlock) => {
                 let holder = read_name(&mut file).ok().flatten();
                 let holder = holder.map_or_else(|| "another crawler".to_owned(), |worker| worker.to_string());
-                return Err(SoleError::Taken { holder, database: database.to_owned() });
+                return Err(LockError::Taken { holder, database: database.to_owned() });
             }
             Err(TryLockError::Error(source)) => return Err(unusable(source)),
         }
@@ -80,21 +80,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_is_told_who_is_first_and_the_next_who_was_before() {
+    fn names_the_current_and_the_previous_holder_of_the_lock() {
         let dir = tempfile::tempdir().unwrap();
         let database = dir.path().join("agentdex.db");
-        let first = SoleCrawler::take(&database, &WorkerId::new("here/1")).unwrap();
+        let first = DatabaseLock::take(&database, &WorkerId::new("here/1")).unwrap();
         assert_eq!(first.before, None);
-        let refused = SoleCrawler::take(&database, &WorkerId::new("here/2")).unwrap_err().to_string();
+        let refused = DatabaseLock::take(&database, &WorkerId::new("here/2")).unwrap_err().to_string();
         assert!(refused.starts_with("here/1 is already crawling on"), "{refused}");
         drop(first);
-        let next = SoleCrawler::take(&database, &WorkerId::new("here/3")).unwrap();
+        let next = DatabaseLock::take(&database, &WorkerId::new("here/3")).unwrap();
         assert_eq!(next.before, Some(WorkerId::new("here/1")));
     }
 
     #[test]
-    fn a_lock_that_cannot_be_made_is_named() {
-        let refused = SoleCrawler::take(Path::new("/nowhere/agentdex.db"), &WorkerId::new("here/1"));
+    fn names_the_lock_file_that_cannot_be_created() {
+        let refused = DatabaseLock::take(Path::new("/nowhere/agentdex.db"), &WorkerId::new("here/1"));
         assert!(refused.unwrap_err().to_string().contains("/nowhere/agentdex.crawler.lock"));
     }
 }

@@ -7,12 +7,12 @@ use testweb::{Host, Web};
 use tokio::process::Command;
 
 /// A directory with everything that the program needs.
-pub(crate) struct Desk {
+pub(crate) struct Fixture {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) web: Web,
 }
 
-impl Desk {
+impl Fixture {
     pub(crate) async fn with(hosts: impl IntoIterator<Item = Host>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let web = Web::builder().hosts(hosts).start().await.unwrap();

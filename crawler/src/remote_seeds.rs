@@ -1,7 +1,7 @@
 //! Seeds from the web: a list at a URL, and what another registry of agents knows (ARD, `POST /search`).
 //!
-//! Both are named by the operator, and asked like any site: by the record that the store keeps of the host that is asked,
-//! wherever redirects lead ([`StandaloneRequests`]). A list that robots.txt forbids is not read.
+//! The operator names both. They are requested under the rules of their host, after redirects too
+//! ([`StandaloneRequests`]). A list that robots.txt forbids is not read.
 
 use http::header::LOCATION;
 use http::{HeaderMap, StatusCode};
@@ -18,7 +18,7 @@ use crate::visit::{Message, StandaloneError, StandaloneRequests};
 
 /// Redirects of a list; Tranco's has one.
 const HOPS_MAX: usize = 3;
-/// Results a page; ARD allows no more.
+/// Results per page; the maximum of ARD.
 const PAGE_SIZE: u32 = 100;
 /// Longest token of a page that is sent back.
 const TOKEN_BYTES_MAX: usize = 4 * 1_024;
@@ -27,7 +27,7 @@ const PAGES_MAX: usize = 1_000;
 /// What is searched for where the operator named nothing.
 const QUERY_DEFAULT: &str = "*";
 
-/// What becomes of a registry that is to be asked no more today before its last page.
+/// How to treat a registry whose daily budget ends before its last page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Incomplete {
     /// What was read so far is used.
@@ -44,7 +44,7 @@ pub(crate) async fn fetch_list(
     let unfetched = |reason: String| SeedError::Unfetched { name: url.to_string(), reason };
     let mut chain = vec![url.clone()];
     while let Some(current) = chain.last() {
-        // the largest cap there is
+        // the largest cap
         let answer = requests.ask(current, BodyKind::OpenApi, Message::Get(&HeaderMap::new())).await;
         let reply = answer.map_err(|error| unfetched(error.to_string()))?;
         let head = &reply.head;
@@ -59,14 +59,14 @@ pub(crate) async fn fetch_list(
                     return Err(unfetched(format!("its redirect is not followed: {refusal}")));
                 }
             },
-            (Some(_), _) => return Err(unfetched(refused(&reply.head))),
+            (Some(_), _) => return Err(unfetched(denial_text(&reply.head))),
         }
     }
     Err(unfetched("there is nothing to ask".to_owned()))
 }
 
-/// Every entry that a registry finds: `?q=` of the URL says what is searched for.
-pub(crate) async fn harvest_registry(
+/// Every entry that a registry finds for the query in `?q=` of the URL.
+pub(crate) async fn search_registry(
     requests: &mut StandaloneRequests,
     base: &ManifestUrl,
     incomplete: Incomplete,
@@ -76,7 +76,7 @@ pub(crate) async fn harvest_registry(
         search_of(base).ok_or_else(|| unfetched("it is no base of a registry".to_owned()))?;
     let (mut seeds, mut token) = (Vec::new(), None::<String>);
     for page in 0..PAGES_MAX {
-        let body = question(&text, token.as_deref());
+        let body = search_body(&text, token.as_deref());
         let reply = match requests.ask(&search, BodyKind::Manifest, Message::Post(&body)).await {
             Ok(reply) => reply,
             Err(error @ StandaloneError::Waits { .. })
@@ -102,7 +102,7 @@ pub(crate) async fn harvest_registry(
     Ok(seeds)
 }
 
-fn refused(head: &Head) -> String {
+fn denial_text(head: &Head) -> String {
     match wall_of(&head.headers) {
         Some(wall) => format!("a bot wall answered {} ({wall})", head.status),
         None => format!("the server answered {}", head.status),
@@ -120,7 +120,7 @@ fn search_of(base: &ManifestUrl) -> Option<(ManifestUrl, String)> {
     Some((ManifestUrl::parse(url.as_str()).ok()?, words.unwrap_or_else(|| QUERY_DEFAULT.to_owned())))
 }
 
-fn question(text: &str, token: Option<&str>) -> Value {
+fn search_body(text: &str, token: Option<&str>) -> Value {
     let mut body = json!({ "query": { "text": text }, "pageSize": PAGE_SIZE });
     if let (Some(token), Some(object)) = (token, body.as_object_mut()) {
         object.insert("pageToken".to_owned(), token.into());
@@ -131,7 +131,7 @@ fn question(text: &str, token: Option<&str>) -> Value {
 fn read_page(reply: Reply) -> Result<Value, String> {
     let (StatusCode::OK, None, Some(body)) = (reply.head.status, wall_of(&reply.head.headers), reply.body)
     else {
-        return Err(refused(&reply.head));
+        return Err(denial_text(&reply.head));
     };
     manifest::budget::parse_within_budget(&body.bytes, &manifest::budget::BODY)
         .map_err(|error| format!("its answer is not usable JSON: {error}"))
@@ -140,7 +140,7 @@ fn read_page(reply: Reply) -> Result<Value, String> {
 /// A result names the document's URL, and its publisher in its URN: `urn:air:PUBLISHER:…`.
 fn entries(answer: &Value) -> Vec<Seed> {
     let results = answer["results"].as_array().map(Vec::as_slice).unwrap_or_default();
-    // what a registry names is a link, not a seed of the operator
+    // the entries of a registry are links, not seeds of the operator
     let of_url = |entry: &Value| {
         let url = ManifestUrl::parse(entry["url"].as_str()?).ok()?;
         SiteScope::Public.check_url(&url).is_ok().then_some(url)
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_to_search_is_made_from_the_base() {
+    fn derives_the_search_url_from_the_registry_base() {
         for (base, search, words) in [
             ("https://r.example/", "https://r.example/search", "*"),
             ("https://r.example/ard?q=book%20flight", "https://r.example/ard/search", "book flight"),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_become_seeds_of_their_documents_and_publishers() {
+    fn registry_entries_become_seeds() {
         let answer = json!({ "results": [
             { "identifier": "urn:air:a.example:agents:one", "url": "https://a.example/card.json", "score": 90 },
             { "identifier": "nonsense", "url": "ftp://b.example" }, 7,

@@ -1,0 +1,46 @@
+//! Hands visits over to the workers that own their next addresses, in batches: in a first pass nearly every site
+//! reaches its owner that way.
+
+use store::{HandOver, LeaseToken, Store, StoreError};
+
+use crate::batcher::BatchWriter;
+
+/// Visits handed over by one statement.
+const BATCH_MAX: usize = 500;
+
+/// The result for a visit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HandOverAnswer {
+    HandedOver,
+    /// Nothing was written.
+    LeaseLost,
+}
+
+/// Hands visits over.
+#[derive(Clone)]
+pub(crate) struct HandOverWriter(pub(crate) Store);
+
+impl BatchWriter for HandOverWriter {
+    type Row = (LeaseToken, HandOver);
+    type Answer = HandOverAnswer;
+
+    const ROW: &'static str = "visit";
+    const OPERATION: &'static str = "hand visits over";
+    const BUSY_ROWS_MIN: usize = 2;
+
+    fn rows_max(&self) -> usize {
+        BATCH_MAX
+    }
+
+    async fn write(&self, visits: &[Self::Row]) -> Result<Vec<HandOverAnswer>, StoreError> {
+        let handed_over = self.0.visits_hand_over(visits).await?;
+        let answer = |(token, _): &Self::Row| {
+            if handed_over.contains(&token.site) {
+                HandOverAnswer::HandedOver
+            } else {
+                HandOverAnswer::LeaseLost
+            }
+        };
+        Ok(visits.iter().map(answer).collect())
+    }
+}

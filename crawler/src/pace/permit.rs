@@ -1,0 +1,110 @@
+//! Permits for one request: its slot at the address and, below a public suffix, its reservation in the database.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use policy::delay::{Pace as Decision, Scope};
+use tokio::sync::mpsc;
+
+use super::limiter::Slot;
+use crate::clock;
+
+/// A request that leaves later than this after its reserved time would come too close to the next one.
+pub(super) const LATE_MAX: TimeDelta = TimeDelta::milliseconds(50);
+
+/// Permission for one request; its scopes are free again when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    pub(super) address: Slot,
+    pub(super) suffix: Option<SuffixPermit>,
+}
+
+/// The part of a permit that is shared by the whole fleet.
+#[derive(Debug)]
+pub(super) struct SuffixPermit {
+    pub(super) slot: Slot,
+    pub(super) reservation: Reservation,
+}
+
+/// A reserved time at a public suffix; released when it is dropped.
+#[derive(Debug)]
+pub(super) struct Reservation {
+    pub(super) suffix: String,
+    /// When the request leaves.
+    pub(super) at: DateTime<Utc>,
+    pub(super) number: i64,
+    pub(super) released: mpsc::UnboundedSender<i64>,
+}
+
+/// The answer to a request for a permit.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "taken apart by its receiver, and nearly always a permit")]
+pub(crate) enum PermitAnswer {
+    Granted(Permit),
+    /// Ask again after this.
+    Wait {
+        until: DateTime<Utc>,
+        scope: Scope,
+    },
+    /// Too long to keep a connection for.
+    Park {
+        until: DateTime<Utc>,
+        scope: Scope,
+    },
+    /// Too many visits want the same address; this one has a later time of its own.
+    Crowded {
+        until: DateTime<Utc>,
+        scope: Scope,
+    },
+    /// The day's budget is spent.
+    OverBudget {
+        until: DateTime<Utc>,
+        scope: Scope,
+    },
+}
+
+impl PermitAnswer {
+    /// The answer for a decision against sending now.
+    pub(super) const fn refused(decision: Decision, now: DateTime<Utc>) -> Self {
+        match decision {
+            Decision::Park { until, scope } => Self::Park { until, scope },
+            Decision::OverBudget { until, scope } => Self::OverBudget { until, scope },
+            Decision::Wait { until, scope } => Self::Wait { until, scope },
+            Decision::Busy { scope } => Self::Wait { until: now, scope },
+            Decision::Go => Self::Wait { until: now, scope: Scope::Node },
+        }
+    }
+}
+
+impl Reservation {
+    /// Whether its time is now, or still to come.
+    pub(super) fn is_in_time(&self) -> bool {
+        clock::now() <= self.at + LATE_MAX
+    }
+
+    /// Whether there is more than `lead` before its time.
+    pub(super) fn is_later_than(&self, lead: Duration) -> bool {
+        later(clock::now(), lead) < self.at
+    }
+
+    /// Sleeps until `lead` before its time.
+    pub(super) async fn wait(&self, lead: Duration) {
+        let until = self.at - TimeDelta::from_std(lead).unwrap_or_default();
+        tokio::time::sleep((until - clock::now()).to_std().unwrap_or_default()).await;
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if self.released.send(self.number).is_err() {
+            tracing::debug!(suffix = self.suffix, "a suffix permit is left to expire");
+        }
+    }
+}
+
+pub(super) fn later(now: DateTime<Utc>, wait: Duration) -> DateTime<Utc> {
+    TimeDelta::from_std(wait)
+        .ok()
+        .and_then(|wait| now.checked_add_signed(wait))
+        .unwrap_or(DateTime::<Utc>::MAX_UTC)
+}
