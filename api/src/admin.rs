@@ -6,14 +6,12 @@
 
 use std::path::PathBuf;
 
-use axum::extract::FromRequestParts;
-use axum::http::header;
-use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::app::App;
+use crate::client::Client;
 use crate::problem::Problem;
 
 /// Shortest token: 32 characters of random hexadecimal digits are 128 bits.
@@ -44,8 +42,18 @@ impl AdminTokens {
         Self(path)
     }
 
-    /// Who shows this token.
-    pub(crate) async fn admit(&self, authorization: Option<&str>) -> Result<Admin, Problem> {
+    /// The admin whose token a request shows.
+    pub(crate) async fn admit_request(&self, headers: &HeaderMap) -> Result<Admin, Problem> {
+        self.admit(headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok())).await
+    }
+
+    /// Whether a client may read the metrics, even while other requests are rejected.
+    pub(crate) async fn allow_metrics(&self, client: Client, headers: &HeaderMap) -> bool {
+        client.is_local
+            || (headers.contains_key(header::AUTHORIZATION) && self.admit_request(headers).await.is_ok())
+    }
+
+    async fn admit(&self, authorization: Option<&str>) -> Result<Admin, Problem> {
         let Some(path) = &self.0 else {
             return Err(Problem::forbidden(
                 "this instance has no admin tokens: start it with --admin-tokens FILE",
@@ -99,15 +107,6 @@ fn name_of(known: &[KnownToken], token: &str) -> Option<String> {
         }
     }
     found
-}
-
-impl FromRequestParts<App> for Admin {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let authorization = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        app.admin_tokens().admit(authorization).await
-    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ use tokio::time::{Instant, timeout};
 use crate::pace::{Allowance, Pace};
 use runtime::{Full, Share, Shares};
 
+/// Largest request body: the cap of a manifest. A larger OpenAPI document is validated by the address where it was crawled.
+pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes kept for all clients together.
 pub(crate) const BUFFERED_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Answers up to this size are not counted: the connection's own buffers hold them. Nor are the first bytes of a body.

@@ -18,6 +18,7 @@ use store::StoreConfig;
 use url::Url;
 
 use crate::limits::LimitsConfig;
+use crate::names::LOOPBACK;
 use crate::pace::Patience;
 
 /// Where the interface listens unless told otherwise: this machine only.
@@ -64,6 +65,34 @@ pub struct ApiConfig {
     pub runtime_health: RuntimeHealth,
     /// How long slow clients are waited for.
     pub patience: Patience,
+}
+
+impl ApiConfig {
+    /// Origins of the pages that this server serves, the public one last.
+    pub(crate) fn own_origins(&self) -> Vec<String> {
+        let port = self.listen.port();
+        let mut own: Vec<String> = LOOPBACK.iter().map(|host| format!("http://{host}:{port}")).collect();
+        if !self.listen.ip().is_unspecified() {
+            own.push(format!("http://{}", self.listen));
+        }
+        let public = self.public_url.as_ref().and_then(|url| {
+            let port = url.port_or_known_default()?;
+            Some(format!("{}://{}:{port}", url.scheme(), url.host_str()?))
+        });
+        own.extend(public);
+        own
+    }
+
+    /// The address of this server as clients reach it, without a slash at the end.
+    pub(crate) fn base_url(&self) -> String {
+        let configured = self.public_url.as_ref().map(|url| url.as_str().trim_end_matches('/').to_owned());
+        configured.unwrap_or_else(|| format!("http://{}", self.listen))
+    }
+
+    /// Whether clients reach this server over TLS, through a proxy.
+    pub(crate) fn is_behind_tls(&self) -> bool {
+        self.public_url.as_ref().is_some_and(|url| url.scheme() == "https")
+    }
 }
 
 /// What the interface alone is told: flags, or the table `[api]` of the configuration file.

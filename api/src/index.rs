@@ -2,7 +2,7 @@
 //!
 //! A new commit is looked for once a second; an index that appears, or is swapped for another, is taken up the same way.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
@@ -10,8 +10,9 @@ use indexer::{Associations, Embedder, IndexError, Searcher};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
+use crate::concurrency::ConcurrencyLimit;
 use crate::problem::Problem;
-use crate::slots::Slots;
+use crate::suppressed::Suppressed;
 
 /// How often a new commit is looked for.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
@@ -29,13 +30,14 @@ pub(crate) struct IndexHandle {
     dir: PathBuf,
     embedder: Option<Arc<dyn Embedder>>,
     state: RwLock<IndexState>,
-    slots: Slots,
+    searches: ConcurrencyLimit,
+    suppressed: Suppressed,
 }
 
 impl IndexHandle {
-    pub(crate) fn new(dir: PathBuf, embedder: Option<Arc<dyn Embedder>>, slots: Slots) -> Self {
+    pub(crate) fn new(dir: PathBuf, embedder: Option<Arc<dyn Embedder>>, searches: ConcurrencyLimit) -> Self {
         let away = IndexState::Away("the index has not been opened yet".to_owned());
-        Self { dir, embedder, state: RwLock::new(away), slots }
+        Self { dir, embedder, state: RwLock::new(away), searches, suppressed: Suppressed::default() }
     }
 
     fn state(&self) -> IndexState {
@@ -44,6 +46,20 @@ impl IndexHandle {
 
     fn set(&self, state: IndexState) {
         *self.state.write().unwrap_or_else(std::sync::PoisonError::into_inner) = state;
+    }
+
+    /// Sites whose rows are left out of searches.
+    pub(crate) fn suppressed(&self) -> &Suppressed {
+        &self.suppressed
+    }
+
+    /// Where searches and other blocking work run.
+    pub(crate) fn searches(&self) -> &ConcurrencyLimit {
+        &self.searches
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// The searcher, or why there is none.
@@ -73,7 +89,7 @@ impl IndexHandle {
         F: FnOnce(&Searcher) -> T + Send + 'static,
     {
         let searcher = self.searcher()?;
-        self.slots.run(client, move || work(&searcher)).await
+        self.searches.run(client, move || work(&searcher)).await
     }
 }
 

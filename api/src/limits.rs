@@ -9,7 +9,6 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use governor::clock::{Clock, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DashMapStateStore;
@@ -19,6 +18,7 @@ use serde::Deserialize;
 
 use crate::client::Client;
 use crate::problem::Problem;
+use crate::quota::RemainingQuota;
 
 /// How often buckets that are full again are forgotten.
 pub(crate) const FORGET_EVERY: Duration = Duration::from_mins(1);
@@ -125,19 +125,10 @@ impl Granted {
     }
 }
 
-/// What is left in a bucket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Left {
-    limit: u32,
-    remaining: u32,
-    /// Until the bucket is full again.
-    reset_s: u64,
-}
-
 /// The bucket is empty; when to come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exhausted {
-    pub(crate) left: Left,
+    pub(crate) quota: RemainingQuota,
     pub(crate) retry_after_s: u32,
 }
 
@@ -166,7 +157,7 @@ impl Limits {
     }
 
     /// One request of a client.
-    pub(crate) fn read(&self, client: Client) -> Result<Left, Exhausted> {
+    pub(crate) fn read(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
         if client.is_local {
             return take(&self.local_reads, &client.address);
         }
@@ -174,17 +165,17 @@ impl Limits {
     }
 
     /// One domain submitted by a client.
-    pub(crate) fn submission(&self, client: Client) -> Result<Left, Exhausted> {
+    pub(crate) fn submission(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
         take(&self.granted().submissions, &client.address)
     }
 
     /// One choice told by a client.
-    pub(crate) fn feedback(&self, client: Client) -> Result<Left, Exhausted> {
+    pub(crate) fn feedback(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
         take(&self.granted().feedback, &client.address)
     }
 
     /// One visit to a site, whoever asks.
-    pub(crate) fn visit(&self, site: &SiteName) -> Result<Left, Exhausted> {
+    pub(crate) fn visit(&self, site: &SiteName) -> Result<RemainingQuota, Exhausted> {
         take(&self.visits, site)
     }
 
@@ -200,44 +191,30 @@ impl Limits {
     }
 }
 
-fn take<K: Hash + Eq + Clone>(buckets: &Buckets<K>, key: &K) -> Result<Left, Exhausted> {
+fn take<K: Hash + Eq + Clone>(buckets: &Buckets<K>, key: &K) -> Result<RemainingQuota, Exhausted> {
     match buckets.check_key(key) {
-        Ok(state) => Ok(left(state.quota(), state.remaining_burst_capacity())),
+        Ok(state) => Ok(remaining(state.quota(), state.remaining_burst_capacity())),
         Err(not_until) => {
             let wait = not_until.wait_time_from(buckets.clock().now());
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             let retry_after_s = u32::try_from(seconds).unwrap_or(u32::MAX).max(1);
-            Err(Exhausted { left: left(not_until.quota(), 0), retry_after_s })
+            Err(Exhausted { quota: remaining(not_until.quota(), 0), retry_after_s })
         }
     }
 }
 
-fn left(quota: Quota, remaining: u32) -> Left {
+fn remaining(quota: Quota, remaining: u32) -> RemainingQuota {
     let limit = quota.burst_size().get();
     let missing = limit.saturating_sub(remaining);
     let reset = quota.replenish_interval().saturating_mul(missing);
-    Left { limit, remaining, reset_s: reset.as_secs() + u64::from(reset.subsec_nanos() > 0) }
-}
-
-impl Left {
-    /// Tells the client.
-    pub(crate) fn tell(self, headers: &mut HeaderMap) {
-        let values = [
-            ("ratelimit-limit", u64::from(self.limit)),
-            ("ratelimit-remaining", u64::from(self.remaining)),
-            ("ratelimit-reset", self.reset_s),
-        ];
-        for (name, value) in values {
-            headers.insert(HeaderName::from_static(name), HeaderValue::from(value));
-        }
-    }
+    RemainingQuota { limit, remaining, reset_s: reset.as_secs() + u64::from(reset.subsec_nanos() > 0) }
 }
 
 impl Exhausted {
     /// The 429, with what would be allowed.
     pub(crate) fn problem(self, detail: &str) -> Problem {
         let when = format!("{detail}; try again in {} s", self.retry_after_s);
-        Problem::too_many(when, self.retry_after_s).with_left(self.left)
+        Problem::too_many(when, self.retry_after_s).with_quota(self.quota)
     }
 }
 
@@ -273,7 +250,7 @@ mod tests {
         assert_eq!(limits.read(one).unwrap().remaining, 1);
         assert_eq!(limits.read(one).unwrap().remaining, 0);
         let refused = limits.read(one).unwrap_err();
-        assert_eq!((refused.retry_after_s, refused.left.limit, refused.left.remaining), (1, 2, 0));
+        assert_eq!((refused.retry_after_s, refused.quota.limit, refused.quota.remaining), (1, 2, 0));
         assert!(limits.read(other).is_ok());
         assert!(limits.read(client("127.0.0.1", true)).unwrap().limit > 1_000);
         limits.forget();

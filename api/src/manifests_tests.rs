@@ -17,6 +17,7 @@ use tower::ServiceExt as _;
 use super::*;
 use crate::limits::LimitsConfig;
 use crate::pace::Patience;
+use crate::state::App;
 use crate::test_app;
 
 struct World {
@@ -80,7 +81,7 @@ impl World {
         }
         builder.finish(app.store().feed_head().await.unwrap()).unwrap();
         app.refresh_index();
-        let router = crate::app::router(&app);
+        let router = crate::router::router(&app);
         Self { app, router, _dir: dir }
     }
 
@@ -178,12 +179,12 @@ fn reading(name: &str) -> Vec<(&'static str, String, String)> {
 
 /// Sends all requests at once, each as another client.
 async fn all_at_once(
-    world: &std::sync::Arc<World>,
+    world: &Arc<World>,
     requests: Vec<(&'static str, String, String)>,
 ) -> Vec<(String, StatusCode)> {
     let mut sent = JoinSet::new();
     for ((method, path, body), number) in requests.into_iter().zip((1..100_u8).cycle()) {
-        let world = std::sync::Arc::clone(world);
+        let world = Arc::clone(world);
         sent.spawn(async move {
             let mut request = Request::builder().method(method).uri(&path);
             if !body.is_empty() {
@@ -198,8 +199,8 @@ async fn all_at_once(
 
 #[tokio::test]
 async fn large_manifests_are_read_by_no_route_without_a_permit() {
-    let world = std::sync::Arc::new(World::new(&[("large", 400_000)]).await);
-    let all = world.app.manifest_permits().acquire(client(200), u64::MAX).await.unwrap();
+    let world = Arc::new(World::new(&[("large", 400_000)]).await);
+    let all = world.app.manifests(client(200)).permits.acquire(client(200), u64::MAX).await.unwrap();
     for (request, status) in all_at_once(&world, reading("large")).await {
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{request}");
     }
@@ -207,14 +208,14 @@ async fn large_manifests_are_read_by_no_route_without_a_permit() {
     for (request, status) in all_at_once(&world, reading("large")).await {
         assert_eq!(status, StatusCode::OK, "{request}");
     }
-    let again = world.app.manifest_permits().acquire(client(200), u64::MAX).await;
+    let again = world.app.manifests(client(200)).permits.acquire(client(200), u64::MAX).await;
     assert!(again.is_ok(), "every permit was given back");
 }
 
 #[tokio::test]
 async fn a_hundred_requests_at_once_for_small_sites_are_answered_while_large_ones_wait() {
-    let world = std::sync::Arc::new(World::new(&[("large", 400_000), ("small", 2_000)]).await);
-    let _all = world.app.manifest_permits().acquire(client(200), u64::MAX).await.unwrap();
+    let world = Arc::new(World::new(&[("large", 400_000), ("small", 2_000)]).await);
+    let _all = world.app.manifests(client(200)).permits.acquire(client(200), u64::MAX).await.unwrap();
     let small = reading("small");
     let paths = ["/capabilities/", "/manifests/", "/sites/", "/tools/get_"];
     let of_small_alone = small.into_iter().filter(|(_, path, _)| paths.iter().any(|of| path.starts_with(of)));
@@ -227,7 +228,7 @@ async fn a_hundred_requests_at_once_for_small_sites_are_answered_while_large_one
 #[tokio::test]
 async fn manifests_are_not_read_for_a_client_at_its_limit_of_bytes() {
     let world = World::new(&[("small", 2_000)]).await;
-    let unread = world.app.buffered().take(client(1).address, 9 * 1024 * 1024).unwrap();
+    let unread = world.app.capacity().buffered_bytes.take(client(1).address, 9 * 1024 * 1024).unwrap();
     let path = format!("/capabilities/{}", capability_of("small"));
     let get = async |number| world.send(client(number), Request::get(&path), "").await.0;
     assert_eq!(get(1).await, StatusCode::TOO_MANY_REQUESTS);

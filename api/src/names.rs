@@ -4,11 +4,11 @@
 //! A page in a browser on this machine can make a name of its own lead to a loopback address (DNS rebinding). Its
 //! requests come from this machine then, but they carry that name as their `Host`.
 
+use std::net::IpAddr;
+
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri, header};
 use url::Url;
-
-use crate::config::ApiConfig;
 
 /// What loopback is called.
 pub(crate) const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -18,12 +18,12 @@ pub(crate) const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 pub(crate) struct OwnNames(Vec<Authority>);
 
 impl OwnNames {
-    pub(crate) fn of(config: &ApiConfig) -> Self {
-        let listen = (!config.listen.ip().is_unspecified()).then(|| match config.listen.ip() {
-            std::net::IpAddr::V4(address) => address.to_string(),
-            std::net::IpAddr::V6(address) => format!("[{address}]"),
+    pub(crate) fn new(listen: IpAddr, public_url: Option<&Url>) -> Self {
+        let listen = (!listen.is_unspecified()).then(|| match listen {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => format!("[{address}]"),
         });
-        let public = config.public_url.as_ref().and_then(authority);
+        let public = public_url.and_then(authority);
         let names = LOOPBACK.iter().map(|name| (*name).to_owned()).chain(listen).chain(public);
         Self(names.filter_map(|name| name.parse().ok()).collect())
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use store::StoreError;
 use utoipa::ToSchema;
 
-use crate::limits::Left;
+use crate::quota::RemainingQuota;
 
 /// Seconds after which a client may try again when a part of ours is away for a moment.
 const RETRY_AFTER_S: u32 = 2;
@@ -50,7 +50,7 @@ pub(crate) struct ProblemBody {
     #[serde(skip)]
     retry_after_s: Option<u32>,
     #[serde(skip)]
-    left: Option<Left>,
+    quota: Option<RemainingQuota>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -88,7 +88,7 @@ impl Problem {
             parameter: None,
             known: Vec::new(),
             retry_after_s: None,
-            left: None,
+            quota: None,
         }))
     }
 
@@ -116,8 +116,8 @@ impl Problem {
     }
 
     /// What is left of the client's share.
-    pub(crate) fn with_left(mut self, left: Left) -> Self {
-        self.0.left = Some(left);
+    pub(crate) fn with_quota(mut self, quota: RemainingQuota) -> Self {
+        self.0.quota = Some(quota);
         self
     }
 
@@ -196,8 +196,8 @@ impl IntoResponse for Problem {
         if self.0.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if let Some(left) = self.0.left {
-            left.tell(headers);
+        if let Some(quota) = self.0.quota {
+            quota.write_headers(headers);
         }
         response.extensions_mut().insert(self);
         response

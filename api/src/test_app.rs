@@ -5,10 +5,10 @@ use std::time::Duration;
 use indexer::{IndexBuilder, IndexConfig};
 use store::{DatabaseUrl, Store, StoreConfig};
 
-use crate::app::App;
 use crate::config::ApiConfig;
 use crate::limits::LimitsConfig;
 use crate::pace::Patience;
+use crate::state::App;
 
 /// The directory lives as long as the interface is used. The index is there and empty.
 pub(crate) async fn app(limits: LimitsConfig, patience: Patience) -> (App, tempfile::TempDir) {

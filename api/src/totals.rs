@@ -7,7 +7,7 @@ use std::time::Duration;
 use lru::LruCache;
 use tokio::time::Instant;
 
-use crate::kept::Kept;
+use crate::ttl_cache::TtlCache;
 
 /// Lists whose counts are kept that were asked for once, and more than once; a prefix may be anything.
 const LISTS_MAX: NonZeroUsize = NonZeroUsize::new(500).expect("is not zero");
@@ -26,7 +26,7 @@ struct Counted {
 /// The last count of each list.
 pub(crate) struct Totals(Mutex<Lists>);
 
-type Lists = RecentlyAsked<Arc<Kept<Counted>>>;
+type Lists = RecentlyAsked<Arc<TtlCache<Counted>>>;
 
 /// Forgets what was asked for longest ago. What was asked for again stands apart, so that any number of lists that are asked
 /// for once makes nothing of it forgotten.
@@ -59,8 +59,8 @@ impl Default for Totals {
 }
 
 impl Totals {
-    /// Lets go of every count, because a site is to disappear from them at once.
-    pub(crate) fn forget(&self) {
+    /// Drops every count, because a site is to disappear from them at once.
+    pub(crate) fn clear(&self) {
         *self.lists() = RecentlyAsked::new();
     }
 
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(counted(&totals, "one", long, 11).await, 10);
         assert_eq!(counted(&totals, "two", long, 12).await, 12);
         assert_eq!(counted(&totals, "one", Duration::ZERO, 13).await, 13);
-        totals.forget();
+        totals.clear();
         assert_eq!(counted(&totals, "one", long, 14).await, 14);
         assert_eq!(totals.get("bad", long, async { Err("away") }).await, Err("away"));
     }

@@ -13,13 +13,13 @@ use utoipa::ToSchema;
 
 use super::expression::{self, Entries, Expression};
 use super::{CatalogEntry, search};
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::search::search;
 use crate::client::Client;
 use crate::cursor;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::routes::search::find;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 
 /// Entries on one page, unless asked otherwise.
 const PAGE_DEFAULT: usize = 20;
@@ -57,13 +57,13 @@ pub(super) struct ListAnswer {
 )]
 pub(crate) async fn list(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Extension(client): Extension<Client>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&["filter", "orderBy", "pageSize", "pageToken"])?;
     let expression = query.one("filter")?.map(expression::read).transpose()?.unwrap_or_default();
-    let page_size = super::body::bounded("pageSize", page_size(&query)?, PAGE_DEFAULT, PAGE_MAX)?;
+    let page_size = crate::body::bounded("pageSize", page_size(&query)?, PAGE_DEFAULT, PAGE_MAX)?;
     let token = query.one("pageToken")?.map(ToOwned::to_owned);
     let answer = match expression.entries.unwrap_or(Entries::Capabilities) {
         Entries::Capabilities => {
@@ -71,7 +71,7 @@ pub(crate) async fn list(
         }
         Entries::Manifests => manifests(&app, client, &expression, &query, page_size, token).await?,
     };
-    asked.json(&answer, Caching::Search)
+    context.json(&answer, Caching::Search)
 }
 
 fn page_size(query: &QueryPairs) -> Result<Option<i64>, Problem> {
@@ -110,8 +110,10 @@ async fn capabilities(
         cursor: token,
         ..SearchRequest::default()
     };
-    let found =
-        find(app, client, request).await.map_err(|problem| problem.renamed("cursor", "pageToken"))?.answer;
+    let found = search(app.index(), client, request)
+        .await
+        .map_err(|problem| problem.renamed("cursor", "pageToken"))?
+        .answer;
     let items =
         search::entries(app, client, &found.hits).await?.into_iter().map(|(entry, _)| entry).collect();
     Ok(ListAnswer { items, total: Some(found.total), page_token: found.next_cursor })

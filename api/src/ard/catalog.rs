@@ -10,11 +10,11 @@ use store::StoredManifest;
 use utoipa::ToSchema;
 
 use super::CatalogEntry;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 
 /// Entries of one catalog: about a megabyte of JSON. The rest is browsed with `GET /agents`.
 const ENTRIES_MAX: usize = 1_000;
@@ -51,12 +51,12 @@ pub(crate) const SPEC_VERSION: &str = "1.0";
 )]
 pub(crate) async fn show(
     app: State<App>,
-    asked: Asked,
+    context: RequestContext,
     Extension(client): Extension<Client>,
     domain: Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
-    answer(app, asked, client, domain, query).await
+    answer(app, context, client, domain, query).await
 }
 
 /// The same under the name of ARD 0.91.
@@ -69,17 +69,17 @@ pub(crate) async fn show(
 )]
 pub(crate) async fn show_by_new_name(
     app: State<App>,
-    asked: Asked,
+    context: RequestContext,
     Extension(client): Extension<Client>,
     domain: Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
-    answer(app, asked, client, domain, query).await
+    answer(app, context, client, domain, query).await
 }
 
 async fn answer(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     client: Client,
     Path(domain): Path<String>,
     query: QueryPairs,
@@ -109,5 +109,5 @@ async fn answer(
         },
         entries,
     };
-    asked.json(&catalog, Caching::Record)
+    context.json(&catalog, Caching::Record)
 }

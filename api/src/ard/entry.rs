@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use store::StoredManifest;
 use utoipa::ToSchema;
 
-use crate::routes::TEXT_IS;
+use crate::answers::TEXT_IS;
 
 /// Representative queries of an entry: the standard asks for two to five.
 const QUERIES_MIN: usize = 2;

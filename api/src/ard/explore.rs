@@ -10,14 +10,14 @@ use indexer::{ExploreRequest, FacetBuckets, FacetRequest};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::body::{bounded, fresh, parse};
 use super::filter::{self, Path};
 use super::search::Query;
-use crate::app::App;
+use crate::answers::search::explore;
+use crate::body::{bounded, fresh, parse};
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::routes::search::explore;
+use crate::state::App;
 
 /// Facets of one request: each is a pass over what matches.
 const FACETS_MAX: usize = 16;
@@ -105,7 +105,7 @@ pub(crate) async fn answer(
     let facets = asked.iter().map(wanted).collect::<Result<Vec<_>, _>>()?;
     let request =
         ExploreRequest { phrasings: body.query.phrasings(), filters: body.query.filters()?, facets };
-    let counted = explore(&app, client, request).await?;
+    let counted = explore(app.index(), client, request).await?;
     let fields = asked.into_iter().map(|facet| facet.field);
     let facets = fields.zip(counted.into_iter().map(Buckets::from)).collect();
     Ok(fresh(&ExploreAnswer { result_type: "facets", facets }))

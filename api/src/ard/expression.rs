@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use indexer::Filters;
 
 use super::filter::{self, Path};
+use crate::answers::search_parameters::instant;
 use crate::problem::Problem;
-use crate::routes::search_parameters::instant;
 
 /// Comparisons of one expression: every path once and both times.
 const COMPARISONS_MAX: usize = 20;

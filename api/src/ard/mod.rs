@@ -7,7 +7,6 @@
 //! answer from this index.
 
 mod agents;
-pub(crate) mod body;
 mod catalog;
 mod entry;
 mod explore;
@@ -18,7 +17,7 @@ mod search;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::App;
+use crate::state::App;
 
 pub(crate) use entry::CatalogEntry;
 

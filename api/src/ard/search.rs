@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::body::{bounded, fresh, parse};
 use super::{CatalogEntry, filter};
-use crate::app::App;
+use crate::answers::search::{for_each_stored, search};
+use crate::body::{bounded, fresh, parse};
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::routes::search::{each_behind, find};
+use crate::state::App;
 
 /// Entries on one page, unless asked otherwise.
 const PAGE_DEFAULT: usize = 10;
@@ -144,8 +144,10 @@ pub(crate) async fn answer(
         cursor: body.page_token.filter(|token| !token.is_empty()),
         ..SearchRequest::default()
     };
-    let found =
-        find(&app, client, request).await.map_err(|problem| problem.renamed("cursor", "pageToken"))?.answer;
+    let found = search(app.index(), client, request)
+        .await
+        .map_err(|problem| problem.renamed("cursor", "pageToken"))?
+        .answer;
     let source = format!("{}/", app.base_url());
     let entries = entries(&app, client, &found.hits).await?;
     let results = entries.into_iter().map(|(entry, relevance)| Result_ {
@@ -168,7 +170,7 @@ pub(super) async fn entries(
 ) -> Result<Vec<(CatalogEntry, f32)>, Problem> {
     let base = app.base_url();
     let mut entries = HashMap::with_capacity(hits.len());
-    each_behind(app, client, hits, |stored, capability, hit| {
+    for_each_stored(app.manifests(client), hits, |stored, capability, hit| {
         entries.insert(&hit.id, CatalogEntry::of_capability(stored, capability, &base));
     })
     .await?;
@@ -197,9 +199,9 @@ async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<
         limit: REFERRALS_MAX,
         ..SearchRequest::default()
     };
-    let mut hits = find(app, client, request(phrasings)).await?.answer.hits;
+    let mut hits = search(app.index(), client, request(phrasings)).await?.answer.hits;
     if hits.is_empty() {
-        hits = find(app, client, request(Vec::new())).await?.answer.hits;
+        hits = search(app.index(), client, request(Vec::new())).await?.answer.hits;
     }
     let own = app.base_url();
     let entries = entries(app, client, &hits).await?.into_iter().map(|(entry, _)| entry);

@@ -10,12 +10,12 @@ use store::StoredManifest;
 use super::card::{Card, Tag, card, tags_of};
 use super::frame::{Frame, Section};
 use super::graph::Graph;
+use super::links::Link;
 use super::schema::{self, Row};
-use super::search::Link;
 use super::time::Moment;
 use super::{curl, links, words};
-use crate::routes::record;
-use crate::tool::{self, ToolShape};
+use crate::answers::record;
+use crate::tool_export::{self, ToolShape};
 
 /// Other capabilities of the same manifest that are linked.
 const SIBLINGS_MAX: usize = 12;
@@ -153,7 +153,7 @@ pub(crate) fn page(
         attribution: attribution(manifest),
         findings: detail.findings.into_iter().map(FindingView::from).collect(),
         siblings: siblings(manifest, capability),
-        no_tool: tool::compile(manifest, capability, ToolShape::Mcp)
+        no_tool: tool_export::compile(manifest, capability, ToolShape::Mcp)
             .err()
             .map(|refused| format!("There is no tool definition: {refused}.")),
         tools: ToolShape::ALL.iter().map(|shape| tool_tab(manifest, capability, *shape)).collect(),
@@ -249,7 +249,7 @@ fn tool_tab(manifest: &Manifest, capability: &Capability, shape: ToolShape) -> T
         ToolShape::OpenApi => "OpenAPI",
     };
     let href = format!("{}/tool?as={}", links::capability(&capability.id), shape.as_str());
-    match tool::compile(manifest, capability, shape) {
+    match tool_export::compile(manifest, capability, shape) {
         Ok(tool) => {
             let text = serde_json::to_string_pretty(&tool.definition).ok();
             ToolTab { name, text, refused: String::new(), href }

@@ -3,11 +3,11 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
 
+use super::bars::{Bar, bars};
 use super::frame::{Frame, Section};
-use super::search::{Bar, bars};
 use super::time::Moment;
 use super::{chart, words};
-use crate::routes::crawl::CrawlAnswer;
+use crate::answers::crawl::CrawlAnswer;
 
 struct Number {
     name: &'static str,
@@ -42,7 +42,7 @@ pub(crate) struct CrawlPage {
 pub(crate) fn page(answer: &CrawlAnswer, now: DateTime<Utc>) -> CrawlPage {
     let series: Vec<(String, u64)> =
         answer.hours.iter().map(|hour| (hour.at.format("%H:%M").to_string(), hour.visits)).collect();
-    let hour = |hour: &crate::routes::crawl::Hour| Hour {
+    let hour = |hour: &crate::answers::crawl::Hour| Hour {
         label: hour.at.format("%Y-%m-%d %H:%M UTC").to_string(),
         visits: words::grouped(hour.visits),
         troubled: words::grouped(hour.troubled),

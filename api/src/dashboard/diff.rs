@@ -9,8 +9,8 @@ use store::VersionRecord;
 use super::frame::{Frame, Section};
 use super::links;
 use super::time::Moment;
-use crate::diff::{Changed, Difference, Named};
-use crate::routes::manifest_diff::DiffAnswer;
+use crate::answers::diff::{Changed, Difference, Named};
+use crate::answers::version_diff::DiffAnswer;
 use crate::text;
 
 /// Longest value that is shown, in characters; the JSON twin has it all.
@@ -89,7 +89,7 @@ fn named(capability: &Named) -> Group {
 }
 
 fn changed(changed: &Changed) -> Group {
-    let field = |field: &crate::diff::FieldChange| Field {
+    let field = |field: &crate::answers::diff::FieldChange| Field {
         name: field.field.clone(),
         from: shown(&field.from),
         to: shown(&field.to),

@@ -7,6 +7,13 @@ use url::form_urlencoded::Serializer;
 
 use crate::parameters::QueryPairs;
 
+/// A link with its text.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) text: String,
+    pub(crate) href: String,
+}
+
 /// Longest address of a publisher that becomes a link; longer ones are shown as text.
 const HREF_BYTES_MAX: usize = 2_048;
 

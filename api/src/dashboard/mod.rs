@@ -4,6 +4,7 @@
 //! isolated so that its direction and length cannot disturb the page; an address becomes a link only when it is https or
 //! http. The words for closed values are all in `words`.
 
+mod bars;
 pub(crate) mod capability;
 mod card;
 pub(crate) mod changes;

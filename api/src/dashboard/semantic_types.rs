@@ -2,10 +2,10 @@
 
 use askama::Template;
 
+use super::bars::{Bar, bars};
 use super::frame::{Frame, Section};
-use super::search::{Bar, bars};
 use super::{links, words};
-use crate::routes::semantic_types::{NamespaceBranch, SemanticTypesAnswer};
+use crate::answers::semantic_types::{NamespaceBranch, SemanticTypesAnswer};
 
 /// Types that a branch shows before it has to be opened: publishers may invent any number.
 const OPEN_MAX: usize = 12;

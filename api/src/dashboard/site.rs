@@ -6,10 +6,10 @@ use store::{FetchStory, NextVisit, VisitStory};
 
 use super::capability::FindingView;
 use super::frame::{Frame, Section};
-use super::search::Link;
+use super::links::Link;
 use super::time::Moment;
 use super::{links, words};
-use crate::routes::site::{HostLine, ManifestLine, ResourceLine, SiteAnswer};
+use crate::answers::site::{HostLine, ManifestLine, ResourceLine, SiteAnswer};
 
 /// Capabilities of one manifest that are linked; the search has them all.
 const CAPABILITIES_MAX: usize = 24;
@@ -175,7 +175,7 @@ fn conformance_words(manifest: &ManifestLine) -> Option<String> {
 }
 
 fn capability_links(manifest: &ManifestLine) -> Vec<Link> {
-    let link = |capability: &crate::routes::site::CapabilityLine| Link {
+    let link = |capability: &crate::answers::site::CapabilityLine| Link {
         text: capability.name.clone(),
         href: format!("/capabilities/{}", capability.id),
     };

@@ -7,8 +7,8 @@ use policy::Status;
 use super::frame::{Frame, Section};
 use super::time::Moment;
 use super::{links, words};
+use crate::answers::sites::{SiteLine, SitesAnswer};
 use crate::parameters::QueryPairs;
-use crate::routes::sites::{SiteLine, SitesAnswer};
 
 struct Filter {
     text: String,

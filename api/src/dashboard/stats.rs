@@ -4,11 +4,11 @@ use askama::Template;
 use chrono::{DateTime, Utc};
 use store::{Adoption, NewSite};
 
+use super::bars::{Bar, bars};
 use super::frame::{Frame, Section};
-use super::search::{Bar, bars};
 use super::time::Moment;
 use super::{chart, links, words};
-use crate::routes::stats::{Count, StatsAnswer};
+use crate::answers::stats::{Count, StatsAnswer};
 
 /// Dialects that the chart of conformance has room for; its table has all.
 const DIALECTS_DRAWN: usize = 16;

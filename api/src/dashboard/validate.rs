@@ -9,7 +9,7 @@ use manifest::{Format, Severity};
 use super::capability::FindingView;
 use super::frame::{Frame, Section};
 use super::words;
-use crate::routes::validate::{PlacedFinding, ValidateAnswer};
+use crate::answers::validate::{PlacedFinding, ValidateAnswer};
 use crate::text;
 
 /// Lines of a document that are shown: more than a person scrolls through, few enough for a browser.

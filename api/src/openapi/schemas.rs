@@ -4,14 +4,10 @@
 
 #![expect(unused_qualifications, reason = "utoipa names inlined schemas in full")]
 
-use indexer::FacetKey;
 use manifest::{CapabilityKind, Confirmation, Discovery, Format, SafetyClass};
-use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
+use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::openapi::{Array, RefOr, Required};
-use utoipa::{IntoParams, PartialSchema, ToSchema};
-
-use crate::routes::search_parameters::filter_keys;
+use utoipa::{PartialSchema, ToSchema};
 
 /// A text of a fixed form.
 macro_rules! pattern {
@@ -43,29 +39,33 @@ macro_rules! vocabulary {
         $(
             pub(crate) struct $name;
 
-            impl PartialSchema for $name {
-                fn schema() -> RefOr<Schema> {
+            impl ::utoipa::PartialSchema for $name {
+                fn schema() -> ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema> {
                     let words = <$of>::ALL.iter().map(|value| value.as_str());
-                    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).into()
+                    ::utoipa::openapi::schema::ObjectBuilder::new()
+                        .schema_type(::utoipa::openapi::schema::Type::String)
+                        .enum_values(Some(words))
+                        .into()
                 }
             }
 
-            impl ToSchema for $name {}
+            impl ::utoipa::ToSchema for $name {}
 
             $(
                 pub(crate) struct $list;
 
-                impl PartialSchema for $list {
-                    fn schema() -> RefOr<Schema> {
-                        Array::new($name::schema()).into()
+                impl ::utoipa::PartialSchema for $list {
+                    fn schema() -> ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema> {
+                        ::utoipa::openapi::Array::new(<$name as ::utoipa::PartialSchema>::schema()).into()
                     }
                 }
 
-                impl ToSchema for $list {}
+                impl ::utoipa::ToSchema for $list {}
             )?
         )+
     };
 }
+pub(crate) use vocabulary;
 
 vocabulary! {
     FormatWord [FormatWords] = Format,
@@ -83,9 +83,7 @@ vocabulary! {
     ChangeWord = store::FeedChange,
     EndWord = policy::VisitEnd,
     OutcomeWord = policy::FetchOutcome,
-    ToolShape = crate::tool::ToolShape,
-    ViewWord = crate::routes::search_parameters::View,
-    ToolName = crate::offer::Offer,
+    ToolShape = crate::tool_export::ToolShape,
 }
 
 /// A completion of what is being typed.
@@ -311,77 +309,6 @@ pub(crate) struct Planned {
 pub(crate) struct Tombstone {
     reason: String,
     at: chrono::DateTime<chrono::Utc>,
-}
-
-/// What is searched for. Repeats and commas mean OR within a key, keys mean AND.
-pub(crate) struct SearchQuery;
-
-/// The words of a search.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "describes routes::search_parameters")]
-struct WordsQuery {
-    /// Words; may be left out when a filter is given. Knows "phrases", -word, site:, type:, format: and method:.
-    /// Repeats are phrasings of one wish.
-    #[param(max_length = 1024)]
-    q: Option<String>,
-}
-
-/// The parameters of a search after its filters.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "describes routes::search_parameters")]
-struct OrderQuery {
-    /// A date or a time.
-    updated_since: Option<String>,
-    #[param(inline)]
-    sort: Option<SortWord>,
-    #[param(minimum = 1, maximum = 100)]
-    limit: Option<u32>,
-}
-
-impl IntoParams for SearchQuery {
-    fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let filters = filter_keys().map(filter_parameter);
-        let words = WordsQuery::into_params(&parameter_in).into_iter();
-        words.chain(filters).chain(OrderQuery::into_params(&parameter_in)).collect()
-    }
-}
-
-/// The parameter of a filter: a list of any strings, or of the words of its vocabulary.
-fn filter_parameter(key: FacetKey) -> Parameter {
-    let filter = key.filter();
-    let words = filter.vocabulary.map(|words| words());
-    let value = ObjectBuilder::new().schema_type(Type::String).enum_values(words);
-    ParameterBuilder::new()
-        .name(key.as_str())
-        .parameter_in(ParameterIn::Query)
-        .description(filter.parameter.filter(|text| !text.is_empty()))
-        .required(Required::False)
-        .schema(Some(Array::new(value)))
-        .style(Some(ParameterStyle::Form))
-        .explode(Some(false))
-        .build()
-}
-
-/// How the results are told: the parameters of a search beside [`SearchQuery`] that a followed search does not have.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "describes routes::search_parameters")]
-pub(crate) struct ResultsQuery {
-    /// `next_cursor` of the page before.
-    #[param(max_length = 1024)]
-    cursor: Option<String>,
-    /// Members of the rows that are wanted; all unless given.
-    #[param(style = Form, explode = false)]
-    fields: Option<Vec<String>>,
-    /// What to count the results by.
-    #[param(style = Form, explode = false, inline)]
-    facets: Option<FacetWords>,
-    #[param(inline)]
-    view: Option<ViewWord>,
-    /// Whether each result says how its score came about.
-    explain: Option<bool>,
 }
 
 /// The list of the official MCP registry.

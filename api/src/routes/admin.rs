@@ -10,15 +10,14 @@ use serde::{Deserialize, Serialize};
 use store::BlockOutcome;
 use utoipa::ToSchema;
 
-use super::site::site_of;
-use super::stats;
 use crate::admin::Admin;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::site::site_of;
 use crate::client::Client;
 use crate::clock;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 use crate::text::one_line;
 
 /// Longest reason that is kept.
@@ -87,7 +86,7 @@ pub(crate) struct ParkedLine {
 pub(crate) async fn block(
     State(app): State<App>,
     admin: Admin,
-    asked: Asked,
+    context: RequestContext,
     Path(domain): Path<String>,
     query: QueryPairs,
     body: Bytes,
@@ -97,8 +96,8 @@ pub(crate) async fn block(
     let reason = reason(&body)?;
     let outcome = app.store().site_block(&site, &reason, clock::now()).await?;
     // The index follows within a second or two; until then its rows of this site are left out here.
-    app.suppressed().add(&site);
-    app.forget_kept().await;
+    app.index().suppressed().add(&site);
+    app.clear_caches().await;
     tracing::info!(admin.name = admin.name, site.name = %site, reason, "site blocked");
     let (changed, manifests_removed, documents_removed) = match outcome {
         BlockOutcome::AlreadyBlocked => (false, 0, 0),
@@ -107,7 +106,7 @@ pub(crate) async fn block(
         }
     };
     let answer = BlockAnswer { site, blocked: true, changed, manifests_removed, documents_removed };
-    asked.json(&answer, Caching::Never)
+    context.json(&answer, Caching::Never)
 }
 
 /// Lifts a block; the site is visited soon.
@@ -122,17 +121,17 @@ pub(crate) async fn block(
 pub(crate) async fn unblock(
     State(app): State<App>,
     admin: Admin,
-    asked: Asked,
+    context: RequestContext,
     Path(domain): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     let site = site_of(&domain)?;
     let changed = app.store().site_unblock(&site, clock::now()).await?;
-    app.suppressed().remove(&site);
+    app.index().suppressed().remove(&site);
     tracing::info!(admin.name = admin.name, site.name = %site, "site unblocked");
     let answer = BlockAnswer { site, blocked: false, changed, manifests_removed: 0, documents_removed: 0 };
-    asked.json(&answer, Caching::Never)
+    context.json(&answer, Caching::Never)
 }
 
 /// Has the index built anew; searches go on meanwhile.
@@ -144,9 +143,12 @@ pub(crate) async fn reindex(
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
-    let config = indexer::IndexConfig { dir: app.index_dir().to_owned() };
-    let asked_for =
-        app.slots().run(Client::on_this_machine(), move || indexer::follow::ask_for_rebuild(&config)).await?;
+    let config = indexer::IndexConfig { dir: app.index().dir().to_owned() };
+    let asked_for = app
+        .index()
+        .searches()
+        .run(Client::on_this_machine(), move || indexer::follow::ask_for_rebuild(&config))
+        .await?;
     asked_for.map_err(|error| {
         tracing::error!(error = &error as &dyn std::error::Error, "rebuild not asked for");
         Problem::unavailable(
@@ -164,12 +166,12 @@ pub(crate) async fn reindex(
 pub(crate) async fn queue(
     State(app): State<App>,
     admin: Admin,
-    asked: Asked,
+    context: RequestContext,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     tracing::debug!(admin.name = admin.name, "queue looked at");
-    let numbers = stats::current(&app).await?;
+    let numbers = app.stats().await?;
     let parked = app.store().parked_list(PARKED_MAX).await?;
     let parked = parked.into_iter().map(|(site, goes_on_at, reason)| ParkedLine { site, goes_on_at, reason });
     let answer = QueueAnswer {
@@ -182,7 +184,7 @@ pub(crate) async fn queue(
         next_due_at: app.store().next_due_at().await?,
         index_behind: numbers.index_position.map(|position| numbers.feed_position - position),
     };
-    asked.json(&answer, Caching::Never)
+    context.json(&answer, Caching::Never)
 }
 
 fn reason(body: &[u8]) -> Result<String, Problem> {

@@ -8,12 +8,12 @@ use store::{FeedbackFilter, FeedbackLine};
 use utoipa::ToSchema;
 
 use super::capability::parse_id;
-use super::site::site_of;
 use crate::admin::Admin;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::site::site_of;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 
 const FILTERS: [&str; 4] = ["id", "site", "client", "capability"];
 /// Lines of one page, unless asked otherwise.
@@ -54,7 +54,7 @@ pub(crate) struct FeedbackRemoved {
 pub(crate) async fn list(
     State(app): State<App>,
     admin: Admin,
-    asked: Asked,
+    context: RequestContext,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     let known: Vec<&str> = FILTERS.into_iter().chain(["before", "limit"]).collect();
@@ -66,7 +66,7 @@ pub(crate) async fn list(
     let is_full = u32::try_from(feedback.len()).is_ok_and(|found| found == max);
     let next_before = feedback.last().filter(|_| is_full).map(|line| line.id);
     let text_is = "what clients sent, untrusted";
-    asked.json(&FeedbackPage { feedback, next_before, text_is }, Caching::Never)
+    context.json(&FeedbackPage { feedback, next_before, text_is }, Caching::Never)
 }
 
 /// Removes what people told.
@@ -87,7 +87,7 @@ pub(crate) async fn list(
 pub(crate) async fn remove(
     State(app): State<App>,
     admin: Admin,
-    asked: Asked,
+    context: RequestContext,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     let known: Vec<&str> = FILTERS.into_iter().chain(["all"]).collect();
@@ -101,7 +101,7 @@ pub(crate) async fn remove(
     }
     let removed = app.store().feedback_remove(&filter).await?;
     tracing::info!(admin.name = admin.name, removed, filter = ?filter, "feedback removed");
-    asked.json(&FeedbackRemoved { removed }, Caching::Never)
+    context.json(&FeedbackRemoved { removed }, Caching::Never)
 }
 
 fn filter(query: &QueryPairs) -> Result<FeedbackFilter, Problem> {

@@ -6,11 +6,11 @@ use axum::response::Response;
 use policy::Status;
 use store::SiteSummary;
 
-use super::site::site_of;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::site::site_of;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 
 /// Width of a character of the badge's font, in tenths of a pixel: the widest of the usual sans-serif fonts.
 const CHARACTER_TENTHS: usize = 65;
@@ -37,7 +37,7 @@ struct Badge {
 )]
 pub(crate) async fn show(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Path(file): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
@@ -50,7 +50,7 @@ pub(crate) async fn show(
     let facts = summary.map_or_else(|| "not known here".to_owned(), |summary| facts(&summary));
     let badge = Badge { label: LABEL, label_width: width(LABEL), facts_width: width(&facts), facts };
     let body = badge.render().map_err(|error| Problem::internal(&error))?;
-    Ok(asked.bytes(body.into_bytes(), "image/svg+xml", Caching::Record))
+    Ok(context.bytes(body.into_bytes(), "image/svg+xml", Caching::Record))
 }
 
 fn facts(summary: &SiteSummary) -> String {

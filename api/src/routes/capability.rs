@@ -8,14 +8,14 @@ use manifest::CapabilityId;
 use serde_json::{Map, Value};
 use store::StoredManifest;
 
-use super::search::object_of;
-use super::{TEXT_IS, record};
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::search::object_of;
+use crate::answers::{TEXT_IS, record};
 use crate::client::Client;
 use crate::manifests::Permitted;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 use crate::{clock, dashboard};
 
 /// Similar capabilities shown on a page.
@@ -31,21 +31,21 @@ const ALIKE_MAX: usize = 5;
 )]
 pub(crate) async fn show(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Extension(client): Extension<Client>,
     Path(id): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     // The search comes first: a permit for the manifest is not held while it waits for a slot.
-    let similar = if asked.wants_page() { alike(&app, client, &parse_id(&id)?).await } else { Vec::new() };
+    let similar = if context.wants_page() { alike(&app, client, &parse_id(&id)?).await } else { Vec::new() };
     let found = find(&app, client, &id).await?;
     let (stored, capability) = (&*found.stored, found.capability()?);
-    if asked.wants_page() {
+    if context.wants_page() {
         let page = dashboard::capability::page(stored, capability, &similar, clock::now());
-        return asked.page(&page, Caching::Record);
+        return context.page(&page, Caching::Record);
     }
-    asked.json(&answer(stored, capability)?, Caching::Record)
+    context.json(&answer(stored, capability)?, Caching::Record)
 }
 
 /// A capability with the manifest that declares it.

@@ -10,11 +10,11 @@ use serde::Serialize;
 use store::{FeedEntry, FeedPosition};
 use utoipa::ToSchema;
 
-use crate::answer::{Asked, Caching};
-use crate::app::App;
 use crate::cursor;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 use crate::{clock, dashboard};
 
 /// Entries on one page, unless asked otherwise.
@@ -46,14 +46,14 @@ pub(crate) struct ChangesAnswer {
 )]
 pub(crate) async fn list(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&["cursor", "limit"])?;
     let feed_id = app.store().feed_id().await?;
     let after = query.one("cursor")?.map_or(Ok(FeedPosition(0)), |text| position(&feed_id, text))?;
-    if asked.wants_page() {
-        return page(&app, &asked, &feed_id, &query).await;
+    if context.wants_page() {
+        return page(&app, &context, &feed_id, &query).await;
     }
     let limit = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
     // One more than asked for tells whether there is more.
@@ -63,7 +63,7 @@ pub(crate) async fn list(
     changes.truncate(page_len);
     let last = changes.last().map_or(after, |entry| entry.position);
     let next_cursor = cursor_at(&feed_id, last);
-    asked.json(&ChangesAnswer { changes, next_cursor, more }, Caching::Search)
+    context.json(&ChangesAnswer { changes, next_cursor, more }, Caching::Search)
 }
 
 /// The cursor behind a position.
@@ -72,7 +72,12 @@ pub(super) fn cursor_at(feed_id: &str, position: FeedPosition) -> String {
 }
 
 /// The changes as people read them, the latest first: those before a cursor, or the last ones.
-async fn page(app: &App, asked: &Asked, feed_id: &str, query: &QueryPairs) -> Result<Response, Problem> {
+async fn page(
+    app: &App,
+    context: &RequestContext,
+    feed_id: &str,
+    query: &QueryPairs,
+) -> Result<Response, Problem> {
     let before = match query.one("cursor")? {
         Some(text) => position(feed_id, text)?.0,
         None => app.store().feed_head().await?.0,
@@ -82,7 +87,7 @@ async fn page(app: &App, asked: &Asked, feed_id: &str, query: &QueryPairs) -> Re
     changes.retain(|entry| entry.position.0 <= before);
     changes.reverse();
     let earlier = (after > 0).then(|| cursor_at(feed_id, FeedPosition(after)));
-    asked.page(&dashboard::changes::page(&changes, earlier.as_deref(), clock::now()), Caching::Search)
+    context.page(&dashboard::changes::page(&changes, earlier.as_deref(), clock::now()), Caching::Search)
 }
 
 /// The position that a cursor of this feed stands for.

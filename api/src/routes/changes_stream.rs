@@ -17,20 +17,16 @@ use futures::{Stream, StreamExt as _};
 use store::{FeedEntry, FeedPosition};
 
 use super::changes::{cursor_at, position};
-use crate::app::App;
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::state::App;
 use runtime::Share;
 
 /// How often the feed is looked at; the statement reads one indexed row.
 const POLL: Duration = Duration::from_secs(1);
 /// Entries read at once.
 const BATCH: u32 = 100;
-/// Streams at once: each costs a connection and a statement a second.
-pub(crate) const STREAMS_MAX: usize = 100;
-/// Of these, streams of one client.
-pub(crate) const STREAMS_OF_CLIENT_MAX: usize = 25;
 /// How long a proxy may see nothing before something is said.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 

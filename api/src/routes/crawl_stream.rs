@@ -11,11 +11,10 @@ use futures::Stream;
 use futures::stream::unfold;
 
 use super::changes_stream::{event_stream, too_many_streams};
-use super::crawl::current;
-use crate::app::App;
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::state::App;
 use runtime::Share;
 
 /// How often it is looked whether something has changed; all streams share one look.
@@ -58,7 +57,7 @@ impl Watcher {
     /// The next state that differs, however long that takes; `None` when the process stops or the database fails.
     async fn next(&self) -> Option<String> {
         loop {
-            let answer = current(&self.app).await;
+            let answer = self.app.crawl().await;
             let answer = answer.inspect_err(|_| tracing::warn!("a stream of the crawl ends")).ok()?;
             let data = serde_json::to_string(&*answer).ok()?;
             if self.told.as_ref() != Some(&data) {

@@ -24,16 +24,16 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
 use super::changes::cursor_at;
-use super::search::object_of;
-use super::search_parameters::instant;
-use super::{TEXT_IS, record};
-use crate::answer::{Asked, Caching, EntityTag, decorated};
-use crate::app::App;
+use crate::answers::search::object_of;
+use crate::answers::search_parameters::instant;
+use crate::answers::{TEXT_IS, record};
 use crate::client::Client;
 use crate::metrics;
 use crate::pace::{Allowance, Pace};
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, EntityTag, RequestContext, decorated};
+use crate::state::App;
 use runtime::Share;
 
 /// Manifests read at once, at most; the store bounds their bytes, too.
@@ -43,10 +43,6 @@ const CHANGES_MAX: u32 = 200;
 /// Pieces written ahead of the client.
 const AHEAD: usize = 4;
 const PIECE_BYTES: usize = 64 * 1024;
-/// Exports at once: each reads the whole database.
-pub(crate) const EXPORTS_MAX: usize = 4;
-/// Of these, exports of one client.
-pub(crate) const EXPORTS_OF_CLIENT_MAX: usize = 2;
 
 /// Everything as lines of JSON.
 #[utoipa::path(
@@ -58,7 +54,7 @@ pub(crate) const EXPORTS_OF_CLIENT_MAX: usize = 2;
 )]
 pub(crate) async fn stream(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Extension(client): Extension<Client>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
@@ -67,7 +63,7 @@ pub(crate) async fn stream(
     let feed_id = app.store().feed_id().await?;
     let head = app.store().feed_head().await?;
     let tag = EntityTag::of(&[b"export", feed_id.as_bytes(), format!("{head:?} {since:?}").as_bytes()]);
-    if let Some(unchanged) = asked.unchanged(&tag, Caching::Search) {
+    if let Some(unchanged) = context.unchanged(&tag, Caching::Search) {
         return Ok(unchanged);
     }
     let share = app
@@ -308,7 +304,7 @@ mod tests {
         let get = async |number: u8| {
             let mut request = Request::get("/export.jsonl").body(Body::empty()).unwrap();
             request.extensions_mut().insert(ConnectInfo(SocketAddr::new(client(number).address, 4711)));
-            let response = crate::app::router(&app).oneshot(request).await.unwrap();
+            let response = crate::router::router(&app).oneshot(request).await.unwrap();
             (response.status(), response.headers().contains_key("retry-after"))
         };
         assert_eq!(get(1).await, (StatusCode::SERVICE_UNAVAILABLE, true), "its own two run");

@@ -20,12 +20,12 @@ use store::{Feedback, FeedbackCap, FeedbackCaps, FeedbackOutcome};
 use utoipa::ToSchema;
 
 use super::capability::parse_id;
-use super::search::find;
-use crate::app::App;
+use crate::answers::search::search;
 use crate::client::Client;
 use crate::clock;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::state::App;
 use crate::text::one_line;
 
 /// Largest body: a request and an id.
@@ -83,7 +83,7 @@ pub(crate) async fn tell(
         ));
     }
     let (query, capability) = read(&body)?;
-    let left = app
+    let quota = app
         .limits()
         .feedback(client)
         .map_err(|exhausted| exhausted.problem("this address has told as much as it may for now"))?;
@@ -96,7 +96,7 @@ pub(crate) async fn tell(
     let answer = FeedbackAnswer { kept, place: said.place };
     let mut response = (StatusCode::ACCEPTED, axum::Json(answer)).into_response();
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    left.tell(response.headers_mut());
+    quota.write_headers(response.headers_mut());
     Ok(response)
 }
 
@@ -133,7 +133,8 @@ async fn place(
 ) -> Result<Feedback, Problem> {
     let request =
         SearchRequest { phrasings: vec![query.clone()], limit: LOOKED_AT_MAX, ..SearchRequest::default() };
-    let found = find(app, client, request).await.map_err(|problem| problem.renamed("q", "query"))?.answer;
+    let found =
+        search(app.index(), client, request).await.map_err(|problem| problem.renamed("q", "query"))?.answer;
     let at = found.hits.iter().position(|hit| hit.id == capability).ok_or_else(|| {
         let detail = format!(
             "{capability} is not among the first {LOOKED_AT_MAX} results for this query; send the query that found it"

@@ -6,15 +6,15 @@ use axum::response::Response;
 use indexer::Hit;
 use store::{FeedEntry, FeedPosition};
 
-use super::search::find;
-use super::search_parameters::SearchParameters;
-use super::site::{site_of, unknown};
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers;
+use crate::answers::search_parameters::SearchParameters;
+use crate::answers::site::{site_of, unknown};
 use crate::atom::{self, ENTRIES_MAX, Entry, Feed};
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 
 /// Parameters of a search that mean nothing for a feed.
 const NOT_HERE: [&str; 4] = ["cursor", "fields", "facets", "view"];
@@ -24,7 +24,7 @@ const NOT_HERE: [&str; 4] = ["cursor", "fields", "facets", "view"];
     responses((status = 200, description = "The latest changes", body = String, content_type = "application/atom+xml")))]
 pub(crate) async fn changes(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
@@ -40,7 +40,7 @@ pub(crate) async fn changes(
         format!("{base}/"),
         entries.collect(),
     );
-    written(&asked, &feed)
+    written(&context, &feed)
 }
 
 /// The latest changes of one site as an Atom feed.
@@ -49,7 +49,7 @@ pub(crate) async fn changes(
     responses((status = 200, description = "Its latest changes", body = String, content_type = "application/atom+xml")))]
 pub(crate) async fn site_changes(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Path(domain): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
@@ -68,15 +68,15 @@ pub(crate) async fn site_changes(
         format!("{base}/sites/{site}"),
         entries.collect(),
     );
-    written(&asked, &feed)
+    written(&context, &feed)
 }
 
 /// What answers a search, the latest first among the best.
-#[utoipa::path(get, path = "/search.atom", tag = "feed", params(crate::openapi::schemas::SearchQuery),
+#[utoipa::path(get, path = "/search.atom", tag = "feed", params(answers::search_query::SearchQuery),
     responses((status = 200, description = "The best answers, the latest first", body = String, content_type = "application/atom+xml")))]
 pub(crate) async fn search(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Extension(client): Extension<Client>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
@@ -94,9 +94,9 @@ pub(crate) async fn search(
     if query.one("limit")?.is_none() {
         parameters.request.limit = usize::try_from(ENTRIES_MAX).unwrap_or(usize::MAX);
     }
-    let found = find(&app, client, parameters.request).await?;
+    let found = answers::search::search(app.index(), client, parameters.request).await?;
     let base = app.base_url();
-    let asked_for = asked.uri.query().unwrap_or_default();
+    let asked_for = context.uri.query().unwrap_or_default();
     let entries = found.answer.hits.iter().map(|hit| hit_entry(&base, hit));
     let feed = Feed::new(
         &format!("agentdex: {}", query.texts("q").join(", ")),
@@ -104,13 +104,13 @@ pub(crate) async fn search(
         format!("{base}/search?{asked_for}"),
         entries.collect(),
     );
-    written(&asked, &feed)
+    written(&context, &feed)
 }
 
-fn written(asked: &Asked, feed: &Feed) -> Result<Response, Problem> {
+fn written(context: &RequestContext, feed: &Feed) -> Result<Response, Problem> {
     use askama::Template as _;
     let body = feed.render().map_err(|error| Problem::internal(&error))?;
-    Ok(asked.bytes(body.into_bytes(), atom::MEDIA_TYPE, Caching::Search))
+    Ok(context.bytes(body.into_bytes(), atom::MEDIA_TYPE, Caching::Search))
 }
 
 fn change_entry(base: &str, feed_id: &str, change: &FeedEntry) -> Entry {

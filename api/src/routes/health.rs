@@ -11,12 +11,12 @@ use serde::Serialize;
 use store::StoreError;
 use utoipa::ToSchema;
 
-use crate::answer::{Asked, Caching};
-use crate::app::App;
 use crate::client::Client;
 use crate::clock;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 
 /// What is searched for: a word that an index of capabilities is likely to have.
 const SEARCH_WORD: &str = "search";
@@ -46,8 +46,8 @@ pub(crate) struct Readiness {
 /// Whether the process runs.
 #[utoipa::path(get, path = "/healthz", tag = "service",
     responses((status = 200, description = "It does", body = Health)))]
-pub(crate) async fn alive(asked: Asked) -> Result<Response, Problem> {
-    asked.json(&Health { status: "ok" }, Caching::Never)
+pub(crate) async fn alive(context: RequestContext) -> Result<Response, Problem> {
+    context.json(&Health { status: "ok" }, Caching::Never)
 }
 
 /// Whether the database answers and a search runs.
@@ -55,7 +55,7 @@ pub(crate) async fn alive(asked: Asked) -> Result<Response, Problem> {
     responses((status = 200, description = "They do", body = Readiness)))]
 pub(crate) async fn ready(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
@@ -81,7 +81,7 @@ pub(crate) async fn ready(
     if missing.is_empty() {
         let snapshot_published_at = app.replica().published_at();
         let readiness = Readiness { status: "ready", index_changes_behind, snapshot_published_at };
-        return asked.json(&readiness, Caching::Never);
+        return context.json(&readiness, Caching::Never);
     }
     Err(Problem::unavailable(format!("not ready: {}", missing.join("; "))))
 }
@@ -111,14 +111,14 @@ async fn search_complaint(app: &App) -> Option<String> {
 /// Searches as clients do, in a slot of its own: a long queue of searches that moves is no reason to take clients away. The
 /// slots of clients have to move.
 async fn try_search(app: &App) -> Result<(), String> {
-    if !app.slots().make_progress(SEARCH_DEADLINE).await {
+    if !app.index().searches().make_progress(SEARCH_DEADLINE).await {
         return Err(none_could_run());
     }
     let request =
         SearchRequest { phrasings: vec![SEARCH_WORD.to_owned()], limit: 1, ..SearchRequest::default() };
     let searcher = app.index().searcher().map_err(|problem| format!("search: {}", problem.body().detail))?;
     let search =
-        app.readiness_slot().run(Client::on_this_machine(), move || searcher.search(&request).map(drop));
+        app.readiness_limit().run(Client::on_this_machine(), move || searcher.search(&request).map(drop));
     let tried = tokio::time::timeout(SEARCH_DEADLINE, search).await;
     let failure = match tried {
         Ok(Ok(Ok(()))) => return Ok(()),
@@ -153,7 +153,7 @@ mod tests {
 
     async fn readiness(app: &App) -> (StatusCode, String) {
         let request = Request::get("/readyz").body(Body::empty()).unwrap();
-        let answer = crate::app::router(app).oneshot(request).await.unwrap();
+        let answer = crate::router::router(app).oneshot(request).await.unwrap();
         let status = answer.status();
         let body = answer.into_body().collect().await.unwrap().to_bytes();
         (status, String::from_utf8(body.to_vec()).unwrap())
@@ -170,19 +170,19 @@ mod tests {
         let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
         assert_eq!(readiness(&app).await.0, StatusCode::OK);
         let (mut stuck, mut ends) = (JoinSet::new(), Vec::new());
-        while app.slots().are_free() {
+        while app.index().searches().are_free() {
             let (app, (end, work)) = (app.clone(), endless());
             ends.push(end);
-            stuck.spawn(async move { app.slots().run(Client::on_this_machine(), work).await });
+            stuck.spawn(async move { app.index().searches().run(Client::on_this_machine(), work).await });
             tokio::task::yield_now().await;
         }
-        app.searchable().forget().await;
+        app.searchable().clear().await;
         let (status, text) = readiness(&app).await;
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{text}");
         assert!(text.contains("search: none could run within 2 s"), "{text}");
         drop(ends);
         stuck.join_all().await;
-        app.searchable().forget().await;
+        app.searchable().clear().await;
         assert_eq!(readiness(&app).await.0, StatusCode::OK);
     }
 
@@ -190,10 +190,10 @@ mod tests {
     async fn it_is_ready_while_a_long_queue_of_searches_moves() {
         let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
         let (mut waiting, mut ends) = (JoinSet::new(), Vec::new());
-        while app.slots().are_free() || ends.len() < 200 {
+        while app.index().searches().are_free() || ends.len() < 200 {
             let (app, (end, work)) = (app.clone(), endless());
             ends.push(end);
-            waiting.spawn(async move { app.slots().run(Client::on_this_machine(), work).await });
+            waiting.spawn(async move { app.index().searches().run(Client::on_this_machine(), work).await });
             tokio::task::yield_now().await;
         }
         let asked = readiness(&app);
@@ -222,7 +222,7 @@ mod tests {
             let client = Client { address: [192, 0, 2, number].into(), is_local: false };
             let (app, (end, work)) = (app.clone(), endless());
             ends.push(end);
-            stuck.spawn(async move { app.validation().run(client, work).await });
+            stuck.spawn(async move { app.document_readers().run(client, work).await });
         }
         let refused = stuck.join_next().await.unwrap().unwrap().unwrap_err();
         assert_eq!(refused.body().status, StatusCode::SERVICE_UNAVAILABLE);
@@ -240,13 +240,13 @@ mod tests {
         for _ in 0..20 {
             let (app, (end, work)) = (app.clone(), endless());
             ends.push(end);
-            stuck.spawn(async move { app.validation().run(client(1), work).await });
+            stuck.spawn(async move { app.document_readers().run(client(1), work).await });
         }
         for _ in 4..20 {
             let refused = stuck.join_next().await.unwrap().unwrap().unwrap_err();
             assert_eq!(refused.body().status, StatusCode::TOO_MANY_REQUESTS);
         }
-        let other = app.validation().run(client(2), || 7);
+        let other = app.document_readers().run(client(2), || 7);
         let (answered, ()) = tokio::join!(other, async { drop(ends) });
         assert_eq!(answered.unwrap(), 7);
         stuck.join_all().await;

@@ -7,24 +7,24 @@ use axum::response::Response;
 use serde_json::json;
 
 use super::search;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
 use crate::self_description::HOME_LINKS;
+use crate::state::App;
 
 /// Where to begin. With parameters of a search, that search.
 #[utoipa::path(get, path = "/", tag = "service",
     responses((status = 200, description = "Name, version and addresses", body = Object)))]
 pub(crate) async fn show(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Extension(client): Extension<Client>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
-    if asked.wants_page() || query.pairs().next().is_some() {
-        return search::show(State(app), asked, Extension(client), query).await.map(with_links);
+    if context.wants_page() || query.pairs().next().is_some() {
+        return search::show(State(app), context, Extension(client), query).await.map(with_links);
     }
     let base = app.base_url();
     let links = [
@@ -56,7 +56,7 @@ pub(crate) async fn show(
         "version": env!("CARGO_PKG_VERSION"),
         "links": links,
     });
-    asked.json(&answer, Caching::Record).map(with_links)
+    context.json(&answer, Caching::Record).map(with_links)
 }
 
 /// The home page says where our own manifests lie.

@@ -9,13 +9,13 @@ use serde::Serialize;
 use store::{StoredManifest, VersionRecord};
 use utoipa::ToSchema;
 
-use super::TEXT_IS;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::TEXT_IS;
 use crate::client::Client;
 use crate::manifests::Permitted;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 
 /// A manifest as it is kept; what the publisher declares is inside `manifest`.
 #[derive(Debug, Serialize, ToSchema)]
@@ -71,7 +71,7 @@ fn unknown(id: &ManifestId) -> Problem {
 )]
 pub(crate) async fn show(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Extension(client): Extension<Client>,
     Path(id): Path<String>,
     query: QueryPairs,
@@ -90,7 +90,7 @@ pub(crate) async fn show(
         text_is: TEXT_IS,
         manifest: stored.manifest,
     };
-    asked.json(&answer, Caching::Record)
+    context.json(&answer, Caching::Record)
 }
 
 /// The versions of a manifest, the latest first.
@@ -103,7 +103,7 @@ pub(crate) async fn show(
 )]
 pub(crate) async fn versions(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Extension(client): Extension<Client>,
     Path(id): Path<String>,
     query: QueryPairs,
@@ -114,5 +114,5 @@ pub(crate) async fn versions(
         return Err(unknown(&id));
     }
     let versions = app.store().manifest_versions(&id).await?;
-    asked.json(&VersionsAnswer { id, versions }, Caching::Record)
+    context.json(&VersionsAnswer { id, versions }, Caching::Record)
 }

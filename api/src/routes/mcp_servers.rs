@@ -14,13 +14,13 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use store::StoredManifest;
 
-use super::search_parameters::instant;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::search_parameters::instant;
 use crate::client::Client;
 use crate::cursor;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 use crate::text::one_line;
 
 const KNOWN: &[&str] = &["cursor", "limit", "search", "updated_since", "version"];
@@ -55,7 +55,7 @@ const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/
 )]
 pub(crate) async fn list(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Extension(client): Extension<Client>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
@@ -102,7 +102,7 @@ pub(crate) async fn list(
     if let Some(next) = next {
         metadata["nextCursor"] = Value::from(cursor::encode(&listing, next.as_str()));
     }
-    asked.json(&json!({"servers": servers, "metadata": metadata}), Caching::Search)
+    context.json(&json!({"servers": servers, "metadata": metadata}), Caching::Search)
 }
 
 fn behind(listing: &str, text: &str) -> Result<ManifestId, Problem> {
@@ -218,7 +218,7 @@ fn listed(server: &Map<String, Value>, stored: &StoredManifest) -> Value {
             },
             "agentdex/record": {
                 "manifest_id": manifest.id, "manifest_url": manifest.url, "name_is": name_is, "version_is": version_is,
-                "text_is": super::TEXT_IS,
+                "text_is": crate::answers::TEXT_IS,
             },
         },
     })

@@ -2,19 +2,18 @@
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use store::{FeedPosition, StoreError};
 
 use super::health::feed_head;
-use crate::admin::{Admin, AdminTokens};
-use crate::answer::{Asked, Caching};
-use crate::app::App;
 use crate::client::Client;
 use crate::clock;
 use crate::metrics;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -24,28 +23,17 @@ const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
     security((), ("admin" = [])))]
 pub(crate) async fn show(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Extension(client): Extension<Client>,
     headers: HeaderMap,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     if !client.is_local {
-        admitted(app.admin_tokens(), &headers).await?;
+        app.admin_tokens().admit_request(&headers).await?;
     }
     measure_lag(&app, app.store().feed_head()).await;
-    Ok(asked.bytes(metrics::rendered().into_bytes(), MEDIA_TYPE, Caching::Never))
-}
-
-/// Whether the numbers are for this client, of whatever is under way.
-pub(crate) async fn may_see_metrics(client: Client, tokens: &AdminTokens, headers: &HeaderMap) -> bool {
-    client.is_local
-        || (headers.contains_key(header::AUTHORIZATION) && admitted(tokens, headers).await.is_ok())
-}
-
-async fn admitted(tokens: &AdminTokens, headers: &HeaderMap) -> Result<Admin, Problem> {
-    let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    tokens.admit(authorization).await
+    Ok(context.bytes(metrics::rendered().into_bytes(), MEDIA_TYPE, Caching::Never))
 }
 
 /// How far the index lags, measured for each request. A database that is away or does not answer in time, or an index that is

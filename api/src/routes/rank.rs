@@ -9,13 +9,13 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::search::find;
-use super::site::{site_of, unknown};
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::search::search;
+use crate::answers::site::{site_of, unknown};
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 
 /// Results that are looked at: people read no further.
 const LOOKED_AT_MAX: usize = 100;
@@ -68,7 +68,7 @@ pub(crate) struct Placed {
 )]
 pub(crate) async fn show(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Extension(client): Extension<Client>,
     Path(domain): Path<String>,
     query: QueryPairs,
@@ -89,7 +89,7 @@ pub(crate) async fn show(
         explain: true,
         ..SearchRequest::default()
     };
-    let found = find(&app, client, request).await?.answer;
+    let found = search(app.index(), client, request).await?.answer;
     let at = found.hits.iter().position(|hit| hit.site == site);
     let above = found.hits.iter().take(at.unwrap_or(found.hits.len())).take(ABOVE_MAX);
     let answer = RankAnswer {
@@ -101,9 +101,9 @@ pub(crate) async fn show(
         above: above.enumerate().map(|(at, hit)| placed(at, hit)).collect(),
         site,
         q,
-        text_is: super::TEXT_IS,
+        text_is: crate::answers::TEXT_IS,
     };
-    asked.json(&answer, Caching::Search)
+    context.json(&answer, Caching::Search)
 }
 
 fn placed(at: usize, hit: &Hit) -> Placed {

@@ -9,12 +9,13 @@ use axum::response::Response;
 use store::StoredManifest;
 
 use super::manifest::find;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
 use crate::buffers::Reserved;
 use crate::client::Client;
+use crate::manifests::not_kept;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 
 /// Nothing in the bytes may load, run, submit or navigate.
 const SANDBOX: &str = "default-src 'none'; sandbox";
@@ -30,7 +31,7 @@ const SANDBOX: &str = "default-src 'none'; sandbox";
 )]
 pub(crate) async fn show(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Extension(client): Extension<Client>,
     Path(id): Path<String>,
     query: QueryPairs,
@@ -42,7 +43,7 @@ pub(crate) async fn show(
         return Err(not_kept());
     };
     let (content_type, extension) = harmless(stored.manifest.served.content_type.as_deref());
-    let mut response = asked.bytes(body, content_type, Caching::Record);
+    let mut response = context.bytes(body, content_type, Caching::Record);
     response.extensions_mut().insert(Reserved::new(share));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SANDBOX));
@@ -60,12 +61,6 @@ fn permitted(stored: &StoredManifest) -> Result<(), Problem> {
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));
     }
     if stored.body_kept { Ok(()) } else { Err(not_kept()) }
-}
-
-pub(super) fn not_kept() -> Problem {
-    let detail = "the bytes were not kept, since they were served with Cache-Control: no-store; fetch them from the \
-                  site itself";
-    Problem::new(StatusCode::FORBIDDEN, detail)
 }
 
 /// The published type where it is inert, plain text where it could run.

@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::capability::parse_id;
-use super::search::{row, search_problem};
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::search::{row, search_problem};
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 
 /// Capabilities, unless asked otherwise.
 const LIMIT_DEFAULT: u32 = 10;
@@ -43,7 +43,7 @@ pub(crate) struct SimilarAnswer {
 )]
 pub(crate) async fn show(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Extension(client): Extension<Client>,
     Path(id): Path<String>,
     query: QueryPairs,
@@ -58,8 +58,8 @@ pub(crate) async fn show(
     })?;
     let results = hits
         .iter()
-        .filter(|hit| !app.suppressed().has(&hit.site))
+        .filter(|hit| !app.index().suppressed().has(&hit.site))
         .map(|hit| row(hit, None, &[]))
         .collect::<Result<_, _>>()?;
-    asked.json(&SimilarAnswer { id, results }, Caching::Search)
+    context.json(&SimilarAnswer { id, results }, Caching::Search)
 }

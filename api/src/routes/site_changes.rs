@@ -7,12 +7,12 @@ use serde::Serialize;
 use store::{FeedEntry, FeedPosition};
 use utoipa::ToSchema;
 
-use super::site::site_of;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::site::site_of;
 use crate::cursor;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 
 /// Entries on one page, unless asked otherwise.
 const LIMIT_DEFAULT: u32 = 50;
@@ -44,7 +44,7 @@ pub(crate) struct SiteChangesAnswer {
 )]
 pub(crate) async fn list(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Path(domain): Path<String>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
@@ -55,12 +55,12 @@ pub(crate) async fn list(
     let limit = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
     let changes = app.store().feed_of_site(&site, before, limit).await?;
     if changes.is_empty() && app.store().site_summary(&site).await?.is_none() {
-        return Err(super::site::unknown(&site));
+        return Err(crate::answers::site::unknown(&site));
     }
     let is_full = u32::try_from(changes.len()).is_ok_and(|found| found == limit);
     let last = changes.last().filter(|_| is_full);
     let next_cursor = last.map(|entry| cursor::encode(&listing, &entry.position.0.to_string()));
-    asked.json(&SiteChangesAnswer { site, changes, next_cursor }, Caching::Search)
+    context.json(&SiteChangesAnswer { site, changes, next_cursor }, Caching::Search)
 }
 
 fn position(listing: &str, cursor: &str) -> Result<FeedPosition, Problem> {

@@ -7,12 +7,12 @@ use indexer::Suggestion;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::search::index_problem;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::search::index_problem;
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 
 /// Completions, unless asked otherwise: what fits below a search box.
 const LIMIT_DEFAULT: u32 = 8;
@@ -40,7 +40,7 @@ pub(crate) struct SuggestAnswer {
 )]
 pub(crate) async fn show(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Extension(client): Extension<Client>,
     query: QueryPairs,
 ) -> Result<Response, Problem> {
@@ -54,5 +54,5 @@ pub(crate) async fn show(
     let prefix = typed.clone();
     let suggested = app.index().run(client, move |searcher| searcher.suggest(&prefix, limit)).await?;
     let suggestions = suggested.map_err(|error| index_problem(&error))?;
-    asked.json(&SuggestAnswer { q: typed, suggestions }, Caching::Search)
+    context.json(&SuggestAnswer { q: typed, suggestions }, Caching::Search)
 }

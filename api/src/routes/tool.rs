@@ -9,12 +9,12 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 
 use super::capability::find;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::tool::{self, ToolShape};
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
+use crate::tool_export::{self, ToolShape};
 
 /// The hash of the definition, in hexadecimal.
 const HASH: HeaderName = HeaderName::from_static("x-agentdex-hash");
@@ -37,7 +37,7 @@ const HASH: HeaderName = HeaderName::from_static("x-agentdex-hash");
 )]
 pub(crate) async fn show(
     State(app): State<App>,
-    asked: Asked,
+    context: RequestContext,
     Extension(client): Extension<Client>,
     Path(id): Path<String>,
     query: QueryPairs,
@@ -45,11 +45,11 @@ pub(crate) async fn show(
     query.only(&["as"])?;
     let shape = query.one_closed("as")?.unwrap_or(ToolShape::Mcp);
     let found = find(&app, client, &id).await?;
-    let compiled = tool::compile(&found.stored.manifest, found.capability()?, shape);
+    let compiled = tool_export::compile(&found.stored.manifest, found.capability()?, shape);
     let tool = compiled.map_err(|refused| {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("no tool definition: {refused}"))
     })?;
-    let mut response = asked.json(&tool.definition, Caching::Record)?;
+    let mut response = context.json(&tool.definition, Caching::Record)?;
     if let Ok(hash) = HeaderValue::from_str(&format!("sha256:{}", tool.hash)) {
         response.headers_mut().insert(HASH, hash);
     }

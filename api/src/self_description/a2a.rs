@@ -10,13 +10,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{DESCRIPTION, NAME, Own, TAGS, VERSION};
-use crate::app::App;
-use crate::ard::body::fresh;
+use super::own::{DESCRIPTION, NAME, Own, TAGS, VERSION};
+use crate::body::fresh;
 use crate::client::Client;
-use crate::offer::Offer;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::state::App;
+use crate::tools::Tool;
 
 /// Longest message in characters that is searched for: what a search takes.
 const TEXT_CHARS_MAX: usize = 1_000;
@@ -28,7 +28,7 @@ const METHOD_NOT_FOUND: i32 = -32_601;
 const INVALID_PARAMS: i32 = -32_602;
 
 pub(super) fn card(own: &Own) -> Value {
-    let definition = Offer::FindCapability.definition();
+    let definition = Tool::FindCapability.definition();
     json!({
         "protocolVersion": "0.3.0",
         "name": NAME,
@@ -41,7 +41,7 @@ pub(super) fn card(own: &Own) -> Value {
         "capabilities": {"streaming": false, "pushNotifications": false, "stateTransitionHistory": false},
         "defaultInputModes": ["text/plain"],
         "defaultOutputModes": ["text/plain", "application/json"],
-        "skills": [{"id": Offer::FindCapability.as_str(), "name": definition.title, "description": definition.description,
+        "skills": [{"id": Tool::FindCapability.as_str(), "name": definition.title, "description": definition.description,
                     "tags": TAGS, "examples": definition.examples}],
     })
 }
@@ -81,7 +81,7 @@ pub(super) async fn answer(
         return Ok(failure(&call.id, INVALID_PARAMS, detail));
     }
     let arguments = Map::from_iter([("query".to_owned(), Value::from(text.as_str()))]);
-    match Offer::FindCapability.call(&app, client, arguments).await {
+    match Tool::FindCapability.call(&app, client, arguments).await {
         Ok(found) => Ok(fresh(&json!({"jsonrpc": "2.0", "id": call.id, "result": message(&text, &found)}))),
         Err(problem) if problem.body().status.is_client_error() => {
             Ok(failure(&call.id, INVALID_PARAMS, &problem.body().detail))

@@ -1,10 +1,10 @@
 //! `/agents.txt`: agents.txt 0.1, the summary of agents.json.
 
-use super::{DESCRIPTION, NAME, Own};
-use crate::offer::Offer;
+use super::own::{DESCRIPTION, NAME, Own};
+use crate::tools::Tool;
 
 pub(super) fn file(own: &Own) -> String {
-    let names: Vec<&str> = Offer::ALL.iter().map(|offer| offer.as_str()).collect();
+    let names: Vec<&str> = Tool::ALL.iter().map(|tool| tool.as_str()).collect();
     [
         format!("Name: {NAME}"),
         format!("URL: {}", own.url("/")),

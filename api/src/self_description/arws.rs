@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{DESCRIPTION, NAME, Own};
+use super::own::{DESCRIPTION, NAME, Own};
 
 pub(super) fn manifest(own: &Own) -> Value {
     json!({

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{DESCRIPTION, NAME, Own, VERSION};
-use crate::offer::{Offer, Place};
+use super::own::{DESCRIPTION, NAME, Own, VERSION};
+use crate::tools::{Place, Tool};
 
 pub(super) fn manifest(own: &Own) -> Value {
-    let capabilities: Vec<Value> = Offer::ALL.iter().copied().map(capability).collect();
+    let capabilities: Vec<Value> = Tool::ALL.iter().copied().map(capability).collect();
     json!({
         "@context": "https://atp.dev/schema/v1",
         "@type": "AgentManifest",
@@ -17,19 +17,19 @@ pub(super) fn manifest(own: &Own) -> Value {
         "capabilities": capabilities,
         "workflows": [{"id": "find-and-call", "name": "Find a capability and learn how to call it",
             "description": "Search in plain words, then read the whole declaration of the one that fits.",
-            "steps": [id(Offer::FindCapability), id(Offer::GetCapability)]}],
+            "steps": [id(Tool::FindCapability), id(Tool::GetCapability)]}],
         "policies": {"training": "conditional", "inference": "allow", "caching": {"allowed": true, "maxAge": 300},
             "attribution": "none", "termsUrl": own.url("/.well-known/llms.txt")},
     })
 }
 
 /// ATP's schema allows hyphens where tools have underscores.
-fn id(offer: Offer) -> String {
-    offer.as_str().replace('_', "-")
+fn id(tool: Tool) -> String {
+    tool.as_str().replace('_', "-")
 }
 
-fn capability(offer: Offer) -> Value {
-    let (definition, route) = (offer.definition(), offer.route());
+fn capability(tool: Tool) -> Value {
+    let (definition, route) = (tool.definition(), tool.route());
     let parameters: Vec<Value> = route
         .inputs
         .iter()
@@ -51,9 +51,9 @@ fn capability(offer: Offer) -> Value {
     let properties: Map<String, Value> =
         route.outputs.iter().map(|(name, kind)| ((*name).to_owned(), json!({"type": kind}))).collect();
     json!({
-        "id": id(offer), "name": definition.title, "description": definition.description,
+        "id": id(tool), "name": definition.title, "description": definition.description,
         "semanticType": definition.semantic_type, "endpoint": route.path, "method": route.method,
         "parameters": parameters, "response": {"type": "object", "properties": properties},
-        "sideEffects": !offer.is_read_only(), "confirmation": {"required": false}, "deprecated": false,
+        "sideEffects": !tool.is_read_only(), "confirmation": {"required": false}, "deprecated": false,
     })
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{DESCRIPTION, Own};
-use crate::offer::Offer;
+use super::own::{DESCRIPTION, Own};
+use crate::tools::Tool;
 
 pub(super) fn manifest(own: &Own) -> Value {
-    let actions: Vec<Value> = Offer::ALL.iter().copied().map(action).collect();
+    let actions: Vec<Value> = Tool::ALL.iter().copied().map(action).collect();
     json!({
         "awp_version": "0.1",
         "domain": own.host,
@@ -27,8 +27,8 @@ pub(super) fn manifest(own: &Own) -> Value {
     })
 }
 
-fn action(offer: Offer) -> Value {
-    let (definition, route) = (offer.definition(), offer.route());
+fn action(tool: Tool) -> Value {
+    let (definition, route) = (tool.definition(), tool.route());
     let inputs: Map<String, Value> = route
         .inputs
         .iter()
@@ -48,7 +48,7 @@ fn action(offer: Offer) -> Value {
         })
         .collect();
     json!({
-        "id": offer.as_str(), "description": definition.description, "auth_required": false,
+        "id": tool.as_str(), "description": definition.description, "auth_required": false,
         "inputs": inputs, "outputs": outputs, "endpoint": route.path, "method": route.method,
         "execution_model": "sync", "sensitivity": "standard", "reversible": true,
     })

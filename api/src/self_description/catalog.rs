@@ -4,12 +4,12 @@ use manifest::Format;
 use manifest::entry::{REGISTRY_MEDIA_TYPE, media_type_of};
 use serde_json::{Value, json};
 
-use super::{DESCRIPTION, NAME, Own, TAGS, VERSION};
-use crate::offer::Offer;
+use super::own::{DESCRIPTION, NAME, Own, TAGS, VERSION};
+use crate::tools::Tool;
 
 pub(super) fn catalog(own: &Own) -> Value {
-    let names: Vec<&str> = Offer::ALL.iter().map(|offer| offer.as_str()).collect();
-    let queries = Offer::FindCapability.definition().examples;
+    let names: Vec<&str> = Tool::ALL.iter().map(|tool| tool.as_str()).collect();
+    let queries = Tool::FindCapability.definition().examples;
     let entry = |name: &str, title: &str, media_type: &str, url: String, description: &str| {
         json!({"identifier": format!("urn:air:{}:{name}", own.host), "displayName": title, "type": media_type, "url": url,
                "description": description, "tags": TAGS, "capabilities": names, "representativeQueries": queries, "version": VERSION})

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Own;
+use super::own::Own;
 
 pub(super) fn catalog(own: &Own) -> Value {
     let openapi =

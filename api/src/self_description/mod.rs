@@ -1,4 +1,4 @@
-//! What agentdex says of itself, in every dialect that it reads, all made from the one list of `offer`.
+//! What agentdex says of itself, in every dialect that it reads, all made from the one list of `tool`.
 //!
 //! Addresses are absolute and begin with `--public-url`. Nothing is claimed that is not served: the card's interface, the
 //! agents of WoA, the tools of MCP and every endpoint run through the same code.
@@ -11,6 +11,7 @@ mod atp;
 mod awp;
 mod catalog;
 mod links;
+mod own;
 mod plain;
 mod tools;
 mod woa;
@@ -24,47 +25,13 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::Response;
 use axum::routing::{get, post};
 use serde_json::Value;
-use url::Url;
 
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use self::own::Own;
 use crate::clock;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-
-/// The name, as every dialect gives it.
-const NAME: &str = "agentdex";
-/// In one sentence.
-const DESCRIPTION: &str = "Searches what web sites declare that agents can do: capabilities from every manifest dialect, crawled \
-     politely, normalised into one model, with how to call them and how safe that is.";
-/// The version of the descriptions: that of the program.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Words to be found by.
-const TAGS: [&str; 4] = ["registry", "discovery", "search", "agents"];
-
-/// Where we are, as the world sees it.
-#[derive(Debug, Clone)]
-struct Own {
-    /// Without a slash at the end.
-    base: String,
-    /// The name alone.
-    host: String,
-}
-
-impl Own {
-    fn of(app: &App) -> Self {
-        Self::at(&app.base_url())
-    }
-
-    fn at(base: &str) -> Self {
-        let host = Url::parse(base).ok().and_then(|url| url.host_str().map(ToOwned::to_owned));
-        Self { base: base.to_owned(), host: host.unwrap_or_default() }
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.base)
-    }
-}
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 
 /// A document with its media type.
 enum Made {
@@ -110,9 +77,9 @@ const PLACES: [Served; 17] = [
 pub(crate) fn routes() -> Router<App> {
     let router = Router::new().route("/a2a", post(a2a::answer));
     PLACES.into_iter().fold(router, |router, (path, make)| {
-        let serve = move |State(app): State<App>, asked: Asked, query: QueryPairs| async move {
+        let serve = move |State(app): State<App>, context: RequestContext, query: QueryPairs| async move {
             query.only(&[])?;
-            served(&asked, make(&Own::of(&app)))
+            served(&context, make(&Own::at(&app.base_url())))
         };
         router.route(path, get(serve))
     })
@@ -122,14 +89,14 @@ pub(crate) fn routes() -> Router<App> {
 pub(crate) const HOME_LINKS: &str = "</.well-known/agent.json>; rel=\"agent-manifest\", </.well-known/api-catalog>; rel=\"api-catalog\", \
      </.well-known/ai-catalog.json>; rel=\"ai-catalog\"";
 
-fn served(asked: &Asked, made: Made) -> Result<Response, Problem> {
+fn served(context: &RequestContext, made: Made) -> Result<Response, Problem> {
     let (body, content_type) = match made {
         Made::Json(value, content_type) => {
             (serde_json::to_vec(&value).map_err(|error| Problem::internal(&error))?, content_type)
         }
         Made::Text(text, content_type) => (text.into_bytes(), content_type),
     };
-    let mut response = asked.bytes(body, content_type, Caching::Description);
+    let mut response = context.bytes(body, content_type, Caching::Description);
     // ATP §2.2 wants these two on the manifest itself, beside the origin that every answer allows.
     let headers = response.headers_mut();
     let name = |name: &'static str| HeaderName::from_static(name);

@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Datelike, SecondsFormat, TimeZone, Utc};
 
-use super::{DESCRIPTION, NAME, Own};
-use crate::offer::Offer;
+use super::own::{DESCRIPTION, NAME, Own};
+use crate::tools::Tool;
 
 /// Where weaknesses are reported: with the project, whoever runs this instance.
 const SECURITY_CONTACT: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/security/advisories/new");
@@ -42,7 +42,7 @@ pub(super) fn llms(own: &Own) -> String {
         ],
     );
     text.push_str("\n## Tools\n\n");
-    text.extend(Offer::ALL.iter().map(|offer| format!("- `{offer}`: {}\n", offer.definition().title)));
+    text.extend(Tool::ALL.iter().map(|tool| format!("- `{tool}`: {}\n", tool.definition().title)));
     text
 }
 

@@ -3,7 +3,7 @@
 use manifest::{Discovery, Document, Format, LinkedDocument, Manifest, ManifestUrl, Severity};
 
 use super::*;
-use crate::offer::Offer;
+use crate::tools::Tool;
 
 const BASE: &str = "https://dex.example";
 
@@ -55,10 +55,10 @@ fn every_dialect_reads_its_own_and_finds_every_capability() {
             manifest.capabilities.iter().map(|capability| capability.native_id.replace('-', "_")).collect();
         // ARWS wants credentials and idempotency keys of whatever writes, so its tools are those that read
         let is_arws = path == "/tools/openapi.json";
-        for offer in Offer::ALL.iter().filter(|offer| !(is_arws && **offer == Offer::SubmitSite)) {
+        for tool in Tool::ALL.iter().filter(|tool| !(is_arws && **tool == Tool::SubmitSite)) {
             assert!(
-                names.iter().any(|name| name.starts_with(offer.as_str())),
-                "{path} lacks {offer}: {names:?}"
+                names.iter().any(|name| name.starts_with(tool.as_str())),
+                "{path} lacks {tool}: {names:?}"
             );
         }
     }
@@ -98,7 +98,7 @@ fn the_arws_manifest_is_whole_with_its_tools() {
     let manifest = read("/.well-known/agent-manifest.json", &[LinkedDocument { url: &url, bytes: &tools }]);
     assert_eq!(manifest.format(), Format::Arws);
     assert_nothing_to_mend(&manifest);
-    assert_eq!(manifest.capabilities.len(), Offer::ALL.len() - 1, "submitting is no tool of ARWS");
+    assert_eq!(manifest.capabilities.len(), Tool::ALL.len() - 1, "submitting is no tool of ARWS");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, Version, header};
 use axum::response::Response;
@@ -28,29 +28,11 @@ use crate::client::Client;
 use crate::metrics;
 use crate::middleware::name_turned_away;
 use crate::names::host;
+use crate::overload::{ALWAYS_ANSWERED, METRICS, RETRY_AFTER_S, Refused, RejectionResponse, spread};
 use crate::problem::Problem;
-use crate::routes::metrics::may_see_metrics;
 
-/// Whoever looks after this process has to see whether it lives and whether it can search while it turns others away.
-pub(crate) const ALWAYS_ANSWERED: [&str; 2] = ["/healthz", "/readyz"];
-/// The numbers, which are told to whom they are for while others are turned away: overload is when they are needed.
-pub(crate) const METRICS: &str = "/metrics";
 /// Least and most milliseconds that an answer is held back which turns a request away.
 const HELD_BACK_MS: (u64, u64) = (200, 600);
-/// Least and most seconds until a client that was turned away is asked to come back.
-const RETRY_AFTER_S: (u64, u64) = (1, 5);
-
-/// A request that is not to be handled, and why: its answer goes the way of every other one, to get the one shape.
-#[derive(Debug, Clone)]
-pub(crate) struct Refused(pub(crate) Problem);
-
-/// The answer that turns a request away, but for when to come back.
-#[derive(Debug, Clone)]
-pub(crate) struct TurnedAway {
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-}
-
 /// The way of every request to the router.
 #[derive(Clone)]
 pub(super) struct Gate(Arc<Parts>);
@@ -96,7 +78,7 @@ impl Gate {
             return true;
         }
         let client = Client::connected(peer.ip(), uri, headers, &admission.trusted_proxies, &admission.names);
-        if uri.path() == METRICS && may_see_metrics(client, &admission.admin_tokens, headers).await {
+        if uri.path() == METRICS && admission.admin_tokens.allow_metrics(client, headers).await {
             return true;
         }
         !admission.requests.is_used_up() && !admission.requests.has_fair_part(client.address)
@@ -106,7 +88,7 @@ impl Gate {
         metrics::turned_away("load");
         let number = self.0.turned_away.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(spread(number, HELD_BACK_MS))).await;
-        let TurnedAway { headers, body } = &self.0.admission.turned_away;
+        let RejectionResponse { headers, body } = &self.0.admission.turned_away;
         let mut response = Response::new(Body::from(body.clone()));
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
         response.headers_mut().clone_from(headers);
@@ -117,40 +99,10 @@ impl Gate {
     }
 }
 
-/// Values between two bounds, both included, that lie far from those of the numbers before: multiples of the golden
-/// ratio fill an interval evenly.
-const fn spread(number: u64, (least, most): (u64, u64)) -> u64 {
-    const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-    let fraction = number.wrapping_mul(GOLDEN) >> 32;
-    least + ((fraction * (most - least + 1)) >> 32)
-}
-
-/// Seconds after which a client may come back for which there was no room; others are told others.
-pub(crate) fn next_retry_after_s() -> u32 {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let seconds = spread(NUMBER.fetch_add(1, Ordering::Relaxed), RETRY_AFTER_S);
-    u32::try_from(seconds).unwrap_or(u32::MAX)
-}
-
 /// HTTP/1.1 asks for exactly one `Host` (RFC 9112 §3.2). HTTP/1.0 has none, and what watches over a process may speak it.
 fn malformed(version: Version, headers: &HeaderMap) -> Option<Problem> {
     let may_be_missing = version < Version::HTTP_11 && !headers.contains_key(header::HOST);
     let is_well_formed = may_be_missing || host(headers).is_some();
     (!is_well_formed)
         .then(|| Problem::bad_request("a request names its host once, as in Host: agentdex.example"))
-}
-
-#[cfg(test)]
-mod unit_tests {
-    use super::*;
-
-    #[test]
-    fn clients_that_were_turned_away_come_back_at_different_times() {
-        let mut counts = [0_usize; 6];
-        for number in 0..1_000 {
-            counts[usize::try_from(spread(number, RETRY_AFTER_S)).unwrap()] += 1;
-        }
-        assert_eq!(counts[0], 0);
-        assert!(counts[1..].iter().all(|count| (190..=210).contains(count)), "{counts:?}");
-    }
 }

@@ -26,21 +26,23 @@ use tokio_util::task::TaskTracker;
 use self::gate::Gate;
 use self::stream::{ClientStream, MayStillSend};
 use crate::admin::AdminTokens;
+use crate::capacity::CONNECTIONS_MAX;
 use crate::client::{customer, is_trusted};
+use crate::config::ApiConfig;
+use crate::limits::FORGET_EVERY;
 use crate::load::Load;
-use crate::metrics;
 use crate::names::OwnNames;
+use crate::overload::RejectionResponse;
 use crate::pace::Patience;
+use crate::router::router;
+use crate::state::{ApiError, App};
+use crate::{index, metrics, middleware, replica};
 use runtime::{Share, Shares};
-
-pub(crate) use self::gate::{ALWAYS_ANSWERED, METRICS, Refused, TurnedAway, next_retry_after_s};
 
 /// Largest headers of a request with its first line, in bytes.
 const HEADER_BYTES_MAX: usize = 32 * 1024;
 /// Most headers of a request.
 const HEADER_COUNT_MAX: usize = 64;
-/// Connections at once: at 50 kB each, a hundred megabytes at most. Further ones wait in the kernel's queue.
-pub(crate) const CONNECTIONS_MAX: usize = 2_000;
 /// How long connections are still accepted after the signal to stop: those that the kernel has taken already count on an answer.
 const LAST_CALL: Duration = Duration::from_millis(100);
 /// How long a connection that has asked nothing yet may do so after the signal to stop.
@@ -54,11 +56,27 @@ pub(crate) struct Admission {
     pub(crate) connections: Arc<Shares>,
     pub(crate) requests: Arc<Shares>,
     pub(crate) load: Load,
-    pub(crate) turned_away: TurnedAway,
+    pub(crate) turned_away: RejectionResponse,
     pub(crate) trusted_proxies: Arc<[IpNet]>,
     pub(crate) names: OwnNames,
     pub(crate) admin_tokens: AdminTokens,
     pub(crate) patience: Patience,
+}
+
+impl Admission {
+    fn of(app: &App) -> Self {
+        let config = app.config();
+        Self {
+            connections: Arc::clone(&app.capacity().connections),
+            requests: Arc::clone(&app.capacity().requests),
+            load: app.load().clone(),
+            turned_away: middleware::turned_away(config.is_behind_tls()),
+            trusted_proxies: config.trusted_proxies.as_slice().into(),
+            names: app.names().clone(),
+            admin_tokens: app.admin_tokens().clone(),
+            patience: config.patience,
+        }
+    }
 }
 
 /// A connection that was accepted, and its places.
@@ -70,8 +88,57 @@ struct Accepted {
     _share: Option<Share>,
 }
 
-/// Serves until `cancel`, then answers whoever is connected already, for a while.
-pub(crate) async fn serve(
+/// Binds the configured address.
+pub async fn bind(config: &ApiConfig) -> Result<TcpListener, ApiError> {
+    let address = config.listen;
+    TcpListener::bind(address).await.map_err(|source| ApiError::Listen { address, source })
+}
+
+/// Serves until `cancel`, then lets open requests finish for a few seconds.
+pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -> Result<(), ApiError> {
+    let follow_until = cancel.child_token();
+    let config = app.config();
+    let location = config.index_from.as_ref();
+    let snapshots = location.map(|location| location.open(follow_until.clone())).transpose()?;
+    // An index that is there is open and warm before the first request is answered.
+    index::look(app.index()).await;
+    let tasks = TaskTracker::new();
+    tasks.spawn(index::follow(Arc::clone(app.index()), follow_until.clone()));
+    tasks.spawn(tidy(app.clone(), follow_until.clone()));
+    if let Some(from) = snapshots {
+        let to = config.index_dir.clone();
+        // Snapshots carry no vectors: a replica makes its own.
+        if let Some(embedder) = &config.embedder {
+            let embedder = Arc::clone(embedder);
+            tasks.spawn(indexer::vectors::keep_current(to.clone(), embedder, follow_until.clone()));
+        }
+        let replica = Arc::clone(app.replica());
+        tasks.spawn(replica::follow(Arc::from(from), to, replica, follow_until.clone()));
+    }
+
+    // Streams never end by themselves.
+    let (stop, closing) = (cancel.clone(), app.closing());
+    tasks.spawn(async move {
+        stop.cancelled().await;
+        closing.cancel();
+    });
+    tasks.close();
+    accept_until(listener, router(&app), Admission::of(&app), cancel).await;
+    follow_until.cancel();
+    tasks.wait().await;
+    Ok(())
+}
+
+/// Forgets clients that are gone, and keeps the numbers about us small.
+async fn tidy(app: App, until: CancellationToken) {
+    while until.run_until_cancelled(tokio::time::sleep(FORGET_EVERY)).await.is_some() {
+        app.limits().forget();
+        metrics::upkeep();
+    }
+}
+
+/// Serves until `cancel`, then answers clients that are connected already, for a while.
+async fn accept_until(
     listener: TcpListener,
     router: Router,
     admission: Admission,

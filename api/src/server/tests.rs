@@ -9,6 +9,7 @@ use tokio::net::TcpSocket;
 use tokio::task::JoinSet;
 
 use super::*;
+use crate::overload::Refused;
 use crate::pace::Pace;
 use crate::problem::Problem;
 
@@ -36,7 +37,7 @@ impl Served {
             connections: Shares::new(CONNECTIONS_MAX, 3),
             requests: Shares::new(places, places),
             load: Load::new(tokio::time::Instant::now()),
-            turned_away: crate::middleware::turned_away(false),
+            turned_away: middleware::turned_away(false),
             trusted_proxies: Arc::from(["127.0.0.9/32".parse().unwrap()]),
             names: OwnNames::of_loopback(),
             admin_tokens: AdminTokens::default(),
@@ -44,7 +45,7 @@ impl Served {
         };
         let stop = CancellationToken::new();
         let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, router, admission.clone(), stop.clone()));
+        serving.spawn(accept_until(listener, router, admission.clone(), stop.clone()));
         Self { address, admission, stop, serving }
     }
 
