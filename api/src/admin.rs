@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_known_by_its_hash_alone() {
+    fn recognises_tokens_by_their_hash() {
         let text =
             format!("# who may\n\nbroken\nshort sha256:00\n{}{}", line("ops", TOKEN), line("ci", "other"));
         let known = parsed(&text);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn only_long_bearer_tokens_are_looked_at() {
+    fn accepts_only_long_bearer_tokens() {
         assert_eq!(bearer(&format!("Bearer {TOKEN}")), Some(TOKEN));
         assert_eq!(bearer(&format!("bearer  {TOKEN} ")), Some(TOKEN));
         for wrong in ["Bearer", "Bearer ", "Bearer short", &format!("Basic {TOKEN}"), TOKEN] {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_file_is_read_anew_each_time() {
+    async fn token_file_is_read_for_each_request() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("tokens");
         let header = format!("Bearer {TOKEN}");

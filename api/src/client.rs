@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName, Uri, header};
 use ipnet::IpNet;
 pub(crate) use runtime::customer;
 
-use crate::names::OwnNames;
+use crate::server_names::ServerNames;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// What proxies write: whoever has one of them asks on behalf of somebody else.
@@ -33,7 +33,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn of(request: &Request, trusted: &[IpNet], names: &OwnNames) -> Self {
+    pub(crate) fn of(request: &Request, trusted: &[IpNet], names: &ServerNames) -> Self {
         let Some(ConnectInfo(peer)) = request.extensions().get::<ConnectInfo<SocketAddr>>() else {
             // Without a connection there is nobody outside: the router is called as a library.
             return Self::on_this_machine();
@@ -47,10 +47,10 @@ impl Client {
         uri: &Uri,
         headers: &HeaderMap,
         trusted: &[IpNet],
-        names: &OwnNames,
+        names: &ServerNames,
     ) -> Self {
         let client = Self::behind(peer, headers, trusted);
-        let is_local = client.is_local && names.are_asked_for(uri, headers);
+        let is_local = client.is_local && names.match_request(uri, headers);
         Self { is_local, ..client }
     }
 
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_trusted_proxies_speak_for_others() {
+    fn only_trusted_proxies_may_forward_addresses() {
         let trusted: Vec<IpNet> = vec!["10.0.0.0/8".parse().unwrap(), "127.0.0.1/32".parse().unwrap()];
         for (peer, forwarded, trusted, address, is_local) in [
             ("127.0.0.1", None, &[][..], "127.0.0.1", true),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_proxy_adds_says_that_the_request_is_not_of_this_machine() {
+    fn proxy_headers_mark_requests_as_not_local() {
         let loopback: IpAddr = "127.0.0.1".parse().unwrap();
         assert!(Client::behind(loopback, &HeaderMap::new(), &[]).is_local);
         for name in

@@ -1,7 +1,7 @@
 //! Searches, a bounded number at once.
 //!
-//! A search blocks, so it runs on the blocking pool and needs a slot. Clients that wait for a slot get it in turn (see `fair`);
-//! a search that waits for too long is turned away. A search that was begun keeps its slot to its end, even where its client
+//! A search blocks, so it runs on the blocking pool and needs a permit. Clients that wait for a permit get it in turn (see `fair`);
+//! a search that waits for too long is turned away. A search that was begun keeps its permit to its end, even where its client
 //! has gone. Documents of clients are read elsewhere (see `validation`).
 
 use std::net::IpAddr;
@@ -11,29 +11,29 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::client::Client;
-use crate::fair::{FairPermits, Permit};
+use crate::fair_permits::{FairPermits, Permit};
 use crate::problem::Problem;
 
-/// Longest wait for a free slot; the work takes milliseconds, so a longer queue would only grow.
+/// Longest wait for a free permit; the work takes milliseconds, so a longer queue would only grow.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 /// Pieces at once for each core: two, so that one may wait for the disk.
 const PER_CORE: usize = 2;
 
-/// A slot that is taken; given back before others hear of it, also after a panic.
+/// A permit that is taken; given back before others hear of it, also after a panic.
 #[derive(Debug)]
-struct Held {
-    slot: Option<Permit>,
+struct RunningWork {
+    permit: Option<Permit>,
     of: Arc<Shared>,
 }
 
-impl Drop for Held {
+impl Drop for RunningWork {
     fn drop(&mut self) {
-        drop(self.slot.take());
+        drop(self.permit.take());
         self.of.ended.notify_waiters();
     }
 }
 
-/// The slots of this process.
+/// The permits of this process.
 #[derive(Debug, Clone)]
 pub(crate) struct ConcurrencyLimit(Arc<Shared>);
 
@@ -50,11 +50,11 @@ impl ConcurrencyLimit {
         Self::new(cores * PER_CORE)
     }
 
-    pub(crate) fn new(slots: usize) -> Self {
-        Self(Arc::new(Shared { permits: FairPermits::new(slots), ended: Notify::new() }))
+    pub(crate) fn new(permits: usize) -> Self {
+        Self(Arc::new(Shared { permits: FairPermits::new(permits), ended: Notify::new() }))
     }
 
-    /// Whether a slot is free, or becomes free within a time. However long the queue is, it moves then.
+    /// Whether a permit is free, or becomes free within a time. However long the queue is, it moves then.
     pub(crate) async fn make_progress(&self, within: Duration) -> bool {
         let ended = self.0.ended.notified();
         tokio::pin!(ended);
@@ -73,19 +73,19 @@ impl ConcurrencyLimit {
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        let slot = tokio::time::timeout(WAIT_MAX, self.slot(client.address))
+        let permit = tokio::time::timeout(WAIT_MAX, self.permit(client.address))
             .await
             .map_err(|_| Problem::unavailable("too much to do at once; try again in a moment"))??;
-        let held = Held { slot: Some(slot), of: Arc::clone(&self.0) };
+        let running = RunningWork { permit: Some(permit), of: Arc::clone(&self.0) };
         let worked = tokio::task::spawn_blocking(move || {
             let result = work();
-            drop(held);
+            drop(running);
             result
         });
         worked.await.map_err(|error| Problem::internal(&error))
     }
 
-    async fn slot(&self, client: IpAddr) -> Result<Permit, Problem> {
+    async fn permit(&self, client: IpAddr) -> Result<Permit, Problem> {
         self.0.permits.acquire(client, 1).await.map_err(|error| Problem::internal(&error))
     }
 }
@@ -99,21 +99,21 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_client_that_keeps_many_searches_waiting_delays_another_by_one() {
-        let slots = ConcurrencyLimit::new(1);
+    async fn client_with_many_waiting_searches_delays_another_by_one() {
+        let permits = ConcurrencyLimit::new(1);
         let client = |number: u8| Client { address: [192, 0, 2, number].into(), is_local: false };
         let (end, ended) = mpsc::channel::<()>();
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut searches = JoinSet::new();
-        let blocking = slots.clone();
+        let blocking = permits.clone();
         searches.spawn(async move { blocking.run(client(1), move || assert!(ended.recv().is_err())).await });
-        while slots.are_free() {
+        while permits.are_free() {
             tokio::task::yield_now().await;
         }
         for number in std::iter::repeat_n(1, 20).chain([2]) {
-            let (slots, order) = (slots.clone(), Arc::clone(&order));
+            let (permits, order) = (permits.clone(), Arc::clone(&order));
             searches.spawn(async move {
-                slots.run(client(number), move || order.lock().unwrap().push(number)).await
+                permits.run(client(number), move || order.lock().unwrap().push(number)).await
             });
             tokio::task::yield_now().await;
         }

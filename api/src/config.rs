@@ -18,8 +18,8 @@ use store::StoreConfig;
 use url::Url;
 
 use crate::limits::LimitsConfig;
-use crate::names::LOOPBACK;
-use crate::pace::Patience;
+use crate::server_names::LOOPBACK;
+use crate::timeouts::ClientTimeouts;
 
 /// Where the interface listens unless told otherwise: this machine only.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
@@ -64,7 +64,7 @@ pub struct ApiConfig {
     /// Whether the runtime that serves makes progress.
     pub runtime_health: RuntimeHealth,
     /// How long slow clients are waited for.
-    pub patience: Patience,
+    pub timeouts: ClientTimeouts,
 }
 
 impl ApiConfig {
@@ -152,7 +152,7 @@ impl ApiSettings {
             feedback: self.feedback,
             counts_kept_for: COUNTS_KEPT_FOR,
             runtime_health: RuntimeHealth::default(),
-            patience: Patience::default(),
+            timeouts: ClientTimeouts::default(),
         })
     }
 }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_typed_wins_over_the_file_and_the_file_over_defaults() {
+    fn flags_override_the_file_and_the_file_overrides_defaults() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agentdex.toml");
         let text = "[api]\nlisten = \"0.0.0.0:80\"\npublic_url = \"https://agentdex.example\"\ntrusted_proxies = [\"10.0.0.7\", \"fd00::/8\"]\n[api.limits]\nreads_burst = 7\nreplicas = 3\n[crawler]\nrate = 5\n";

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_comes_back_only_to_its_own_listing() {
+    fn cursor_is_valid_only_for_its_listing() {
         let cursor = encode("sites?status=fresh", "skyhop.example");
         assert_eq!(decode("sites?status=fresh", &cursor).unwrap(), "skyhop.example");
         for (listing, text) in [("sites", cursor.as_str()), ("sites", "%%%"), ("sites", ""), ("sites", "AA")]

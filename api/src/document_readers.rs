@@ -16,7 +16,7 @@ const CORES_PER_DOCUMENT: usize = 2;
 /// Documents that wait for a thread.
 const QUEUE_MAX: usize = 16;
 /// Documents of one client that are read or wait.
-const OF_CLIENT_MAX: usize = 4;
+const CLIENT_DOCUMENTS_MAX: usize = 4;
 /// Longest wait for a thread and longest time for one document: together below the deadline of a request.
 const QUEUE_WAIT: Duration = Duration::from_secs(3);
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ impl DocumentReaders {
         let threads = (ReaderLimits::threads_of_this_machine() / CORES_PER_DOCUMENT).max(1);
         let limits = ReaderLimits { threads, queue: QUEUE_MAX, queue_wait: QUEUE_WAIT, deadline: DEADLINE };
         // The pool has the limit for all.
-        let shares = Shares::new(usize::MAX, OF_CLIENT_MAX);
+        let shares = Shares::new(usize::MAX, CLIENT_DOCUMENTS_MAX);
         Self { pool: ReaderPool::new("api-validation", limits), shares }
     }
 

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn other_limits_hold_from_the_next_request_on() {
+    fn changed_limits_apply_to_the_next_request() {
         let [two, five] = [2, 5].map(|count| NonZeroU32::new(count).unwrap());
         let few = LimitsConfig { reads_per_second: two, reads_burst: two, ..Default::default() };
         let limits = Limits::new(few);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn each_client_has_a_bucket_and_hears_what_is_left() {
+    fn each_client_has_a_bucket_and_sees_its_remaining_quota() {
         let two = NonZeroU32::new(2).unwrap();
         let limits =
             Limits::new(LimitsConfig { reads_per_second: two, reads_burst: two, ..Default::default() });
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn replicas_share_a_limit() {
+    fn replicas_share_one_rate_limit() {
         let number = |number: u32| NonZeroU32::new(number).unwrap();
         let config =
             LimitsConfig { reads_burst: number(9), submissions_per_hour: number(3), ..Default::default() };
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_is_visited_on_demand_once_in_ten_minutes() {
+    fn limits_requested_visits_to_one_in_ten_minutes() {
         let limits = Limits::new(LimitsConfig::default());
         let site = SiteName::parse("skyhop.example").unwrap();
         assert!(limits.visit(&site).is_ok());

@@ -43,7 +43,7 @@ struct State {
 
 /// A request that is under way.
 #[derive(Debug)]
-pub(crate) struct UnderWay(Load);
+pub(crate) struct InFlightRequest(Load);
 
 impl State {
     fn ended(&mut self, now: Instant) {
@@ -87,9 +87,9 @@ impl Load {
     }
 
     /// Counts a request until what is answered is dropped.
-    pub(crate) fn begin(&self) -> UnderWay {
+    pub(crate) fn begin(&self) -> InFlightRequest {
         self.state().under_way += 1;
-        UnderWay(self.clone())
+        InFlightRequest(self.clone())
     }
 
     /// Whether one more request would only make others wait.
@@ -102,7 +102,7 @@ impl Load {
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for InFlightRequest {
     fn drop(&mut self) {
         self.0.state().ended(Instant::now());
     }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_served_and_a_queue_that_stays_is_overload() {
+    fn burst_is_served_and_a_standing_queue_is_overload() {
         let start = Instant::now();
         let later = start + BURST * 2;
         let mut fast = state(300, 5_000.0, start);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn after_overload_a_burst_has_to_wait_for_a_second_without_overload() {
+    fn burst_after_overload_waits_for_one_calm_second() {
         let start = Instant::now();
         let mut state = state(400, 5_000.0, start);
         assert!(state.is_overload(start), "80 ms");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_answered_a_second_follows_the_last_windows() {
+    fn throughput_follows_the_last_windows() {
         let start = Instant::now();
         let mut state = state(1_000, 0.0, start);
         for window in 1..=8 {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_counts_until_it_is_answered() {
+    async fn request_counts_until_it_is_answered() {
         let load = Load::new(Instant::now());
         let some: Vec<_> = (0..200).map(|_| load.begin()).collect();
         assert!(load.is_overload(Instant::now()));

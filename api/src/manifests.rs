@@ -14,7 +14,7 @@ use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
 use store::{ManifestBatch, SiteStory, Store, StoredManifest};
 
 use crate::client::Client;
-use crate::fair::{FairPermits, Permit};
+use crate::fair_permits::{FairPermits, Permit};
 use crate::overload::no_room;
 use crate::problem::Problem;
 use runtime::{Full, Share, Shares};
@@ -85,7 +85,7 @@ impl<T> Permitted<T> {
 
 /// Reads manifests for one client.
 #[derive(Clone, Copy)]
-pub(crate) struct Manifests<'a> {
+pub(crate) struct ManifestReader<'a> {
     pub(crate) store: &'a Store,
     pub(crate) permits: &'a ManifestPermits,
     /// Bytes kept in memory for clients.
@@ -93,7 +93,7 @@ pub(crate) struct Manifests<'a> {
     pub(crate) client: Client,
 }
 
-impl Manifests<'_> {
+impl ManifestReader<'_> {
     /// The current version of a manifest, also of one that left the index.
     pub(crate) async fn find(self, id: &ManifestId) -> Result<Option<Permitted<StoredManifest>>, Problem> {
         let Some(size) = self.store.manifest_size_find(id).await? else { return Ok(None) };

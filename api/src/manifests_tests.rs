@@ -16,9 +16,9 @@ use tower::ServiceExt as _;
 
 use super::*;
 use crate::limits::LimitsConfig;
-use crate::pace::Patience;
 use crate::state::App;
 use crate::test_app;
+use crate::timeouts::ClientTimeouts;
 
 struct World {
     app: App,
@@ -64,14 +64,14 @@ fn declared(name: &str, bytes: usize) -> Manifest {
 impl World {
     async fn new(sites: &[(&str, usize)]) -> Self {
         let few = LimitsConfig { reads_burst: 10_000.try_into().unwrap(), ..LimitsConfig::default() };
-        let (app, dir) = test_app::app(few, Patience::default()).await;
+        let (app, dir) = test_app::app(few, ClientTimeouts::default()).await;
         for (name, bytes) in sites {
             visit(&app, name, declared(name, *bytes)).await;
         }
         let index_dir = IndexConfig::in_data_dir(dir.path()).dir;
-        let builder = IndexBuilder::begin(&index_dir, &app.store().feed_id().await.unwrap()).unwrap();
+        let builder = IndexBuilder::begin(&index_dir, &app.store.feed_id().await.unwrap()).unwrap();
         let mut after = None;
-        while let page = app.store().manifests_page(after.as_ref(), 100).await.unwrap()
+        while let page = app.store.manifests_page(after.as_ref(), 100).await.unwrap()
             && !page.is_empty()
         {
             after = page.last().map(|stored| stored.manifest.id.clone());
@@ -79,7 +79,7 @@ impl World {
                 builder.add(stored).unwrap();
             }
         }
-        builder.finish(app.store().feed_head().await.unwrap()).unwrap();
+        builder.finish(app.store.feed_head().await.unwrap()).unwrap();
         app.refresh_index();
         let router = crate::router::router(&app);
         Self { app, router, _dir: dir }
@@ -99,10 +99,10 @@ impl World {
 async fn visit(app: &App, name: &str, manifest: Manifest) {
     let host = url_of(name).host();
     let seed = Seed { revisit_now: true, ..Seed::of_host(host.clone()) };
-    app.store().seeds_add(&[seed], now()).await.unwrap();
+    app.store.seeds_add(&[seed], now()).await.unwrap();
     let mut request = LeaseRequest::due_now(WorkerId::new("tests"), 1, now());
     request.only = Some(vec![host.site()]);
-    let leased = app.store().sites_lease(&request, now()).await.unwrap();
+    let leased = app.store.sites_lease(&request, now()).await.unwrap();
     let body = format!("the document of {name}").into_bytes();
     let fetch = FetchRecord {
         url: url_of(name),
@@ -146,7 +146,7 @@ async fn visit(app: &App, name: &str, manifest: Manifest) {
         bytes_in: 1_234,
         crawler_version: "0.1.0".into(),
     };
-    app.store().visit_save(&leased[0].token, &record).await.unwrap();
+    app.store.visit_save(&leased[0].token, &record).await.unwrap();
 }
 
 /// Every request that reads the manifest of a site.
@@ -198,7 +198,7 @@ async fn all_at_once(
 }
 
 #[tokio::test]
-async fn large_manifests_are_read_by_no_route_without_a_permit() {
+async fn no_route_reads_a_large_manifest_without_a_permit() {
     let world = Arc::new(World::new(&[("large", 400_000)]).await);
     let all = world.app.manifests(client(200)).permits.acquire(client(200), u64::MAX).await.unwrap();
     for (request, status) in all_at_once(&world, reading("large")).await {
@@ -213,7 +213,7 @@ async fn large_manifests_are_read_by_no_route_without_a_permit() {
 }
 
 #[tokio::test]
-async fn a_hundred_requests_at_once_for_small_sites_are_answered_while_large_ones_wait() {
+async fn small_sites_are_answered_while_large_ones_wait() {
     let world = Arc::new(World::new(&[("large", 400_000), ("small", 2_000)]).await);
     let _all = world.app.manifests(client(200)).permits.acquire(client(200), u64::MAX).await.unwrap();
     let small = reading("small");
@@ -226,9 +226,9 @@ async fn a_hundred_requests_at_once_for_small_sites_are_answered_while_large_one
 }
 
 #[tokio::test]
-async fn manifests_are_not_read_for_a_client_at_its_limit_of_bytes() {
+async fn reads_no_manifest_for_a_client_at_its_byte_limit() {
     let world = World::new(&[("small", 2_000)]).await;
-    let unread = world.app.capacity().buffered_bytes.take(client(1).address, 9 * 1024 * 1024).unwrap();
+    let unread = world.app.capacity.buffered_bytes.take(client(1).address, 9 * 1024 * 1024).unwrap();
     let path = format!("/capabilities/{}", capability_of("small"));
     let get = async |number| world.send(client(number), Request::get(&path), "").await.0;
     assert_eq!(get(1).await, StatusCode::TOO_MANY_REQUESTS);
@@ -238,7 +238,7 @@ async fn manifests_are_not_read_for_a_client_at_its_limit_of_bytes() {
 }
 
 #[tokio::test]
-async fn the_details_of_a_page_of_results_are_bounded_by_bytes() {
+async fn details_of_a_result_page_are_bounded_by_bytes() {
     let sizes = [("a", 1_700_000), ("b", 1_700_000), ("c", 1_700_000), ("d", 1_700_000)];
     let world = World::new(&sizes).await;
     let (status, page) = world.send(client(1), Request::get("/search?format=awp&view=full"), "").await;

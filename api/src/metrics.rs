@@ -79,7 +79,7 @@ pub(crate) fn cut(reason: &'static str) {
 
 /// What was turned away: `rate`, `connections`, `requests`, `documents` and `bytes` by the limits of a client, `load` since there was too
 /// much to do for all.
-pub(crate) fn turned_away(reason: &'static str) {
+pub(crate) fn rejected(reason: &'static str) {
     counter!("agentdex_api_turned_away_total", "reason" => reason).increment(1);
 }
 

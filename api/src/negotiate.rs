@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_go_only_to_those_who_prefer_them() {
+    fn serves_pages_only_where_html_is_preferred() {
         for (accept, expected) in [
             ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", Representation::Html),
             ("text/html", Representation::Html),

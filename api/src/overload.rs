@@ -34,12 +34,12 @@ pub(crate) struct RejectionResponse {
 pub(crate) fn no_room(reason: &'static str, full: Full) -> Problem {
     match full {
         Full::Client => {
-            metrics::turned_away(reason);
+            metrics::rejected(reason);
             let detail = "too much is under way for this address at once; try again in a moment";
             Problem::too_many(detail, CLIENT_RETRY_AFTER_S)
         }
         Full::All => {
-            metrics::turned_away("load");
+            metrics::rejected("load");
             let detail = "too much is under way at once; try again in a moment";
             Problem::unavailable_for(detail, next_retry_after_s())
         }

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn repeats_and_commas_mean_the_same_but_texts_keep_their_commas() {
+    fn lists_accept_repeats_and_commas() {
         let pairs = pairs("format=awp,atp&format=woa&q=book%2C+please&q=caf%C3%A9&site=");
         assert_eq!(pairs.closed::<Format>("format").unwrap(), [Format::Awp, Format::Atp, Format::Woa]);
         assert_eq!(pairs.texts("q"), ["book, please", "café"]);

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_snapshot_is_fine_until_something_changed() {
+    fn old_snapshot_is_current_until_something_changed() {
         let now = DateTime::from_timestamp(1_790_000_000, 0).unwrap();
         let replica = Replica::default();
         assert_eq!(replica.complaint(100, now), None);

@@ -21,6 +21,9 @@ use crate::problem::Problem;
 /// Bytes of the hash that an ETag keeps: 96 bits, beyond any chance of two bodies sharing one.
 const ETAG_HASH_BYTES: usize = 12;
 
+/// What a handler returns.
+pub(crate) type HttpResult = Result<Response, Problem>;
+
 /// How long an answer may be reused.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Caching {
@@ -117,13 +120,13 @@ impl RequestContext {
     }
 
     /// JSON, with the tag of its body.
-    pub(crate) fn json<T: Serialize>(&self, value: &T, caching: Caching) -> Result<Response, Problem> {
+    pub(crate) fn json<T: Serialize>(&self, value: &T, caching: Caching) -> HttpResult {
         let body = serde_json::to_vec(value).map_err(|error| Problem::internal(&error))?;
         Ok(self.bytes(body, "application/json", caching))
     }
 
     /// A page, with the tag of its body.
-    pub(crate) fn page<T: Template>(&self, page: &T, caching: Caching) -> Result<Response, Problem> {
+    pub(crate) fn page<T: Template>(&self, page: &T, caching: Caching) -> HttpResult {
         let body = page.render().map_err(|error| Problem::internal(&error))?;
         Ok(self.bytes(body.into_bytes(), "text/html; charset=utf-8", caching))
     }
@@ -162,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_is_recognised_in_every_spelling_it_was_sent_in() {
+    fn if_none_match_recognises_every_spelling_of_a_tag() {
         let tag = EntityTag::of(&[b"body"]);
         let sent = tag.0.trim_matches('"').to_owned();
         for names in
@@ -176,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_do_not_run_into_each_other() {
+    fn tags_depend_on_the_bounds_of_their_parts() {
         assert_ne!(EntityTag::of(&[b"ab", b"c"]), EntityTag::of(&[b"a", b"bc"]));
     }
 }

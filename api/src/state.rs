@@ -1,5 +1,6 @@
 //! What the handlers share: configuration, store, index, caches and limits.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,15 +23,15 @@ use crate::capacity::Capacity;
 use crate::client::Client;
 use crate::concurrency::ConcurrencyLimit;
 use crate::config::ApiConfig;
+use crate::count_cache::CountCache;
 use crate::document_readers::DocumentReaders;
 use crate::index::IndexHandle;
 use crate::limits::{Limits, LimitsConfig};
 use crate::load::Load;
-use crate::manifests::{ManifestPermits, Manifests};
-use crate::names::OwnNames;
+use crate::manifests::{ManifestPermits, ManifestReader};
 use crate::problem::Problem;
 use crate::replica::Replica;
-use crate::totals::Totals;
+use crate::server_names::ServerNames;
 use crate::ttl_cache::TtlCache;
 use crate::{clock, metrics};
 
@@ -52,32 +53,41 @@ pub enum ApiError {
 
 /// The state of the API. Cheap to clone.
 #[derive(Clone)]
-pub struct App(Arc<Shared>);
+pub struct App(Arc<State>);
 
-struct Shared {
-    config: ApiConfig,
-    store: Store,
-    index: Arc<IndexHandle>,
-    replica: Arc<Replica>,
+impl Deref for App {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+/// What [`App`] points to.
+pub struct State {
+    pub(crate) config: ApiConfig,
+    pub(crate) store: Store,
+    pub(crate) index: Arc<IndexHandle>,
+    pub(crate) replica: Arc<Replica>,
     /// Where the readiness check searches, however many clients wait.
-    readiness_limit: ConcurrencyLimit,
-    limits: Limits,
-    capacity: Capacity,
-    load: Load,
-    admin_tokens: AdminTokens,
-    crawl: TtlCache<CrawlAnswer>,
-    stats: TtlCache<StatsAnswer>,
-    semantic_types: TtlCache<SemanticTypesAnswer>,
-    totals: Totals,
+    pub(crate) readiness_limit: ConcurrencyLimit,
+    pub(crate) limits: Limits,
+    pub(crate) capacity: Capacity,
+    pub(crate) load: Load,
+    pub(crate) admin_tokens: AdminTokens,
+    pub(crate) crawl: TtlCache<CrawlAnswer>,
+    pub(crate) stats: TtlCache<StatsAnswer>,
+    pub(crate) semantic_types: TtlCache<SemanticTypesAnswer>,
+    pub(crate) totals: CountCache,
     /// Whether a search could run lately, or why not.
-    searchable: TtlCache<Result<(), String>>,
+    pub(crate) searchable: TtlCache<Result<(), String>>,
     /// Work that outlives its request: exports.
-    tasks: TaskTracker,
+    pub(crate) tasks: TaskTracker,
     /// Set when the process stops, so that streams end.
-    closing: CancellationToken,
-    names: OwnNames,
-    document_readers: DocumentReaders,
-    manifest_permits: ManifestPermits,
+    pub(crate) closing: CancellationToken,
+    pub(crate) names: ServerNames,
+    pub(crate) document_readers: DocumentReaders,
+    pub(crate) manifest_permits: ManifestPermits,
 }
 
 impl App {
@@ -93,7 +103,7 @@ impl App {
     pub fn with_store(config: ApiConfig, store: Store) -> Self {
         metrics::start();
         let searches = ConcurrencyLimit::for_this_machine();
-        Self(Arc::new(Shared {
+        Self(Arc::new(State {
             index: Arc::new(IndexHandle::new(config.index_dir.clone(), config.embedder.clone(), searches)),
             replica: Arc::default(),
             readiness_limit: ConcurrencyLimit::new(1),
@@ -104,11 +114,11 @@ impl App {
             crawl: TtlCache::default(),
             stats: TtlCache::default(),
             semantic_types: TtlCache::default(),
-            totals: Totals::default(),
+            totals: CountCache::default(),
             searchable: TtlCache::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
-            names: OwnNames::new(config.listen.ip(), config.public_url.as_ref()),
+            names: ServerNames::new(config.listen.ip(), config.public_url.as_ref()),
             document_readers: DocumentReaders::for_this_machine(),
             manifest_permits: ManifestPermits::for_this_machine(),
             config,
@@ -118,135 +128,72 @@ impl App {
 
     /// A file that another program of this installation leaves in the data directory.
     pub(crate) fn beside_the_index(&self, name: &str) -> PathBuf {
-        self.0.config.index_dir.with_file_name(name)
+        self.config.index_dir.with_file_name(name)
     }
 
     /// Opens the index, or makes its newest commit visible, at once. Blocking; `serve` does this every second.
     pub fn refresh_index(&self) {
-        self.0.index.refresh();
+        self.index.refresh();
     }
 
     /// Other limits for clients from the next request on, as after SIGHUP.
     pub fn set_limits(&self, limits: LimitsConfig) {
-        if self.0.limits.set(limits) {
-            self.0.capacity.set_limits(&limits);
+        if self.limits.set(limits) {
+            self.capacity.set_limits(&limits);
             tracing::warn!(?limits, "the limits of clients are set");
         }
     }
 
-    pub(crate) fn config(&self) -> &ApiConfig {
-        &self.0.config
-    }
-
     pub(crate) fn base_url(&self) -> String {
-        self.0.config.base_url()
-    }
-
-    /// The names of this server.
-    pub(crate) fn names(&self) -> &OwnNames {
-        &self.0.names
-    }
-
-    pub(crate) fn store(&self) -> &Store {
-        &self.0.store
-    }
-
-    pub(crate) fn index(&self) -> &Arc<IndexHandle> {
-        &self.0.index
-    }
-
-    /// The snapshots that the index is fetched from.
-    pub(crate) fn replica(&self) -> &Arc<Replica> {
-        &self.0.replica
+        self.config.base_url()
     }
 
     /// Reads stored manifests for a client.
-    pub(crate) fn manifests(&self, client: Client) -> Manifests<'_> {
-        let Shared { store, manifest_permits, capacity, .. } = &*self.0;
-        Manifests { store, permits: manifest_permits, buffered: &capacity.buffered_bytes, client }
+    pub(crate) fn manifests(&self, client: Client) -> ManifestReader<'_> {
+        let State { store, manifest_permits, capacity, .. } = &**self;
+        ManifestReader { store, permits: manifest_permits, buffered: &capacity.buffered_bytes, client }
     }
 
     /// Puts sites into the queue for a client.
     pub(crate) fn submissions(&self, client: Client) -> Submissions<'_> {
-        Submissions { store: &self.0.store, limits: &self.0.limits, base_url: self.base_url(), client }
-    }
-
-    /// Where the readiness check searches.
-    pub(crate) fn readiness_limit(&self) -> &ConcurrencyLimit {
-        &self.0.readiness_limit
-    }
-
-    /// Where documents of clients are read.
-    pub(crate) fn document_readers(&self) -> &DocumentReaders {
-        &self.0.document_readers
-    }
-
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.0.limits
-    }
-
-    pub(crate) fn capacity(&self) -> &Capacity {
-        &self.0.capacity
-    }
-
-    /// Distinguishes a burst from overload.
-    pub(crate) fn load(&self) -> &Load {
-        &self.0.load
+        Submissions { store: &self.store, limits: &self.limits, base_url: self.base_url(), client }
     }
 
     pub(crate) fn stream_share(&self, client: Client) -> Option<Share> {
-        self.0.capacity.streams.take(client.address, 1).ok()
+        self.capacity.streams.take(client.address, 1).ok()
     }
 
     pub(crate) fn export_share(&self, client: Client) -> Option<Share> {
-        self.0.capacity.exports.take(client.address, 1).ok()
-    }
-
-    pub(crate) fn admin_tokens(&self) -> &AdminTokens {
-        &self.0.admin_tokens
+        self.capacity.exports.take(client.address, 1).ok()
     }
 
     /// The health of the crawl, at most a second old.
     pub(crate) async fn crawl(&self) -> Result<Arc<CrawlAnswer>, Problem> {
-        self.0.crawl.get(crawl::KEPT_FOR, crawl::crawl(self.store(), clock::now())).await
+        self.0.crawl.get(crawl::KEPT_FOR, crawl::crawl(&self.store, clock::now())).await
     }
 
     /// The store in numbers, a few seconds old at most.
     pub(crate) async fn stats(&self) -> Result<Arc<StatsAnswer>, Problem> {
-        let read = Box::pin(stats::stats(self.store(), self.index(), clock::now()));
-        self.0.stats.get(self.0.config.counts_kept_for, read).await
+        let read = Box::pin(stats::stats(&self.store, &self.index, clock::now()));
+        self.0.stats.get(self.config.counts_kept_for, read).await
     }
 
     /// The tree of semantic types, a few seconds old at most.
     pub(crate) async fn semantic_types(&self) -> Result<Arc<SemanticTypesAnswer>, Problem> {
-        let read = Box::pin(semantic_types::semantic_types(self.store()));
-        self.0.semantic_types.get(self.0.config.counts_kept_for, read).await
-    }
-
-    /// How many sites are on lists.
-    pub(crate) fn totals(&self) -> &Totals {
-        &self.0.totals
-    }
-
-    /// Whether a search could run lately, or why not.
-    pub(crate) fn searchable(&self) -> &TtlCache<Result<(), String>> {
-        &self.0.searchable
+        let read = Box::pin(semantic_types::semantic_types(&self.store));
+        self.0.semantic_types.get(self.config.counts_kept_for, read).await
     }
 
     /// Clears the caches of answers, because a site is to disappear from them at once.
     pub(crate) async fn clear_caches(&self) {
-        self.0.crawl.clear().await;
-        self.0.stats.clear().await;
-        self.0.semantic_types.clear().await;
-        self.0.totals.clear();
-    }
-
-    pub(crate) fn tasks(&self) -> &TaskTracker {
-        &self.0.tasks
+        self.crawl.clear().await;
+        self.stats.clear().await;
+        self.semantic_types.clear().await;
+        self.totals.clear();
     }
 
     pub(crate) fn closing(&self) -> CancellationToken {
-        self.0.closing.clone()
+        self.closing.clone()
     }
 }
 
@@ -254,6 +201,6 @@ impl FromRequestParts<App> for Admin {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        app.admin_tokens().admit_request(&parts.headers).await
+        app.admin_tokens.admit_request(&parts.headers).await
     }
 }

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_answer_is_made_once_within_its_age() {
+    async fn value_is_made_once_within_its_ttl() {
         let kept = TtlCache::default();
         let age = Duration::from_mins(1);
         assert_eq!(kept.get(age, async { Err::<u8, _>("not now") }).await, Err("not now"));

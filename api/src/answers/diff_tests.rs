@@ -43,7 +43,7 @@ fn parameters(required: &[&str], properties: &Value) -> Value {
 }
 
 #[test]
-fn capabilities_come_go_and_change() {
+fn reports_added_removed_and_changed_capabilities() {
     let before = version(Some("1.4.0"), &[book(&json!({})), json!({"native_id": "old"})]);
     let after = version(
         Some("1.5.0"),
@@ -55,7 +55,7 @@ fn capabilities_come_go_and_change() {
 }
 
 #[test]
-fn a_major_version_announces_a_break() {
+fn flags_breaking_changes_without_a_major_version() {
     let (whole, empty) = ([book(&json!({}))], []);
     for (from, to, raised, flagged) in [
         (Some("1.4"), Some("2.0"), Some(true), false),
@@ -84,7 +84,7 @@ fn assert_breaks(after: &Value, broken: Option<&str>) {
 }
 
 #[test]
-fn a_call_that_goes_elsewhere_or_does_more_breaks() {
+fn changed_endpoint_or_safety_is_breaking() {
     for (after, broken) in [
         (
             book(
@@ -130,7 +130,7 @@ fn a_call_that_goes_elsewhere_or_does_more_breaks() {
 }
 
 #[test]
-fn parameters_that_take_less_break() {
+fn narrowed_parameters_are_breaking() {
     let seat = json!({"type": "string", "maxLength": 5, "x-in": "body"});
     let cabin = json!({"type": "string", "enum": ["first", "second"], "x-in": "body"});
     for (after, broken) in [

@@ -18,7 +18,7 @@ use super::search_parameters::{SearchParameters, View};
 use super::{TEXT_IS, record};
 use crate::client::Client;
 use crate::index::IndexHandle;
-use crate::manifests::Manifests;
+use crate::manifests::ManifestReader;
 use crate::parameters::unknown_value;
 use crate::problem::Problem;
 
@@ -100,7 +100,7 @@ pub(crate) fn index_problem(error: &IndexError) -> Problem {
 
 /// The page of results as it is answered.
 pub(crate) async fn page(
-    manifests: Manifests<'_>,
+    manifests: ManifestReader<'_>,
     found: SearchResults,
     parameters: &SearchParameters,
 ) -> Result<SearchPage, Problem> {
@@ -126,7 +126,7 @@ pub(crate) async fn page(
 /// Visits each result of a page that the store still has, with its manifest. The manifests come in the order of the results and
 /// are held a few at a time.
 pub(crate) async fn for_each_stored<'h>(
-    manifests: Manifests<'_>,
+    manifests: ManifestReader<'_>,
     hits: &'h [Hit],
     mut visit: impl FnMut(&StoredManifest, &Capability, &'h Hit),
 ) -> Result<(), Problem> {
@@ -158,7 +158,7 @@ pub(crate) enum Details {
 
 /// The details of the results of a page, up to a number of bytes.
 async fn details_of(
-    manifests: Manifests<'_>,
+    manifests: ManifestReader<'_>,
     hits: &[Hit],
 ) -> Result<HashMap<CapabilityId, Details>, Problem> {
     let mut details = HashMap::new();

@@ -104,7 +104,7 @@ impl SearchParameters {
     }
 
     /// Whether nothing was asked: no words and no filter.
-    pub(crate) fn asks_nothing(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.request.phrasings.is_empty() && self.request.filters.is_empty()
     }
 }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn every_parameter_reaches_the_request() {
+    fn every_search_parameter_reaches_the_request() {
         let read = read(
             "q=book,+now&q=reserve&format=awp,atp&semantic_type=travel:*&namespace=travel&method=post&safety=write\
              &auth=none&site=SkyHop.example&status=fresh&source=native&language=EN&updated_since=2026-11-21\
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_know_what_each_view_tells() {
+    fn fields_are_checked_against_the_view() {
         assert!(read("q=x&fields=id,nam").is_err());
         let detail = read("q=x&fields=parameters").unwrap_err().body().detail.clone();
         assert!(detail.contains("without view=full"), "{detail}");

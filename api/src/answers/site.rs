@@ -16,8 +16,8 @@ use utoipa::ToSchema;
 
 use super::TEXT_IS;
 use super::sites::SiteLine;
-use crate::fair::Permit;
-use crate::manifests::Manifests;
+use crate::fair_permits::Permit;
+use crate::manifests::ManifestReader;
 use crate::problem::Problem;
 use crate::text::is_hidden;
 
@@ -152,7 +152,10 @@ pub(crate) fn unknown(site: &SiteName) -> Problem {
 }
 
 /// What is known of a site, with the permit for the memory of its manifests.
-pub(crate) async fn site(manifests: Manifests<'_>, site: &SiteName) -> Result<(SiteAnswer, Permit), Problem> {
+pub(crate) async fn site(
+    manifests: ManifestReader<'_>,
+    site: &SiteName,
+) -> Result<(SiteAnswer, Permit), Problem> {
     let mut lines = HashMap::new();
     let add = |stored: StoredManifest| {
         lines.insert(stored.manifest.id.clone(), manifest_line(stored));

@@ -9,9 +9,9 @@ use serde::Serialize;
 use store::{SiteSummary, SitesRequest, Store};
 use utoipa::ToSchema;
 
+use crate::count_cache::CountCache;
 use crate::cursor;
 use crate::problem::Problem;
-use crate::totals::Totals;
 
 /// One page of sites.
 #[derive(Debug, Serialize, ToSchema)]
@@ -61,7 +61,7 @@ impl From<SiteSummary> for SiteLine {
 /// A page of sites. `listing` names the filters: cursors are bound to it, and the count is kept for it.
 pub(crate) async fn sites(
     store: &Store,
-    totals: &Totals,
+    totals: &CountCache,
     kept_for: Duration,
     listing: &str,
     request: &SitesRequest,

@@ -10,7 +10,7 @@ use super::site::unknown;
 use crate::client::Client;
 use crate::clock;
 use crate::limits::{Exhausted, Limits};
-use crate::manifests::Manifests;
+use crate::manifests::ManifestReader;
 use crate::problem::Problem;
 use crate::quota::RemainingQuota;
 
@@ -78,7 +78,7 @@ impl Submissions<'_> {
     /// Asks for a visit of a known site before it is due.
     pub(crate) async fn recheck(
         &self,
-        manifests: Manifests<'_>,
+        manifests: ManifestReader<'_>,
         site: SiteName,
     ) -> Result<(SubmissionAnswer, RemainingQuota), Problem> {
         let story = manifests.story(&site, 0, HOSTS_MAX).await?;
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_visit_just_made_is_waited_for() {
+    fn recheck_waits_ten_minutes_after_the_last_visit() {
         let now = DateTime::UNIX_EPOCH + TimeDelta::days(1);
         assert_eq!(wait_after(None, now), None);
         assert_eq!(wait_after(Some(now - TimeDelta::minutes(4)), now), Some(360));

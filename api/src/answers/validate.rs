@@ -9,11 +9,11 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::TEXT_IS;
-use crate::manifests::{Manifests, not_kept};
+use crate::manifests::{ManifestReader, not_kept};
 use crate::problem::Problem;
 
 /// The URL of a document that is sent without one; the name is reserved and cannot be visited (RFC 6761 §6.4).
-const NOWHERE: &str = "https://document.invalid/";
+const PLACEHOLDER_URL: &str = "https://document.invalid/";
 /// Findings that get their line and column: each costs a scan of the document.
 const PLACED_MAX: usize = 100;
 
@@ -52,8 +52,8 @@ pub(crate) struct PlacedFinding {
 }
 
 /// The URL of a document that is sent without one.
-pub(crate) fn nowhere() -> Result<ManifestUrl, NameError> {
-    ManifestUrl::parse(NOWHERE)
+pub(crate) fn placeholder_url() -> Result<ManifestUrl, NameError> {
+    ManifestUrl::parse(PLACEHOLDER_URL)
 }
 
 /// The manifest of an address with its bytes, which count for the client as long as this lives.
@@ -63,7 +63,7 @@ pub(crate) struct Stored {
     pub(crate) _share: Share,
 }
 
-pub(crate) async fn stored(manifests: Manifests<'_>, url: &ManifestUrl) -> Result<Stored, Problem> {
+pub(crate) async fn stored(manifests: ManifestReader<'_>, url: &ManifestUrl) -> Result<Stored, Problem> {
     let found = manifests.find(&ManifestId::of(url)).await?;
     let found = found.ok_or_else(|| {
         Problem::not_found(format!("no document of {url} is stored; send it in the body, or submit its site"))

@@ -8,8 +8,8 @@ use utoipa::ToSchema;
 
 use super::TEXT_IS;
 use super::diff::{Difference, difference};
-use crate::fair::Permit;
-use crate::manifests::Manifests;
+use crate::fair_permits::Permit;
+use crate::manifests::ManifestReader;
 use crate::problem::Problem;
 
 /// A difference, with the versions that it lies between.
@@ -37,7 +37,7 @@ pub(crate) struct VersionLine {
 /// memory of the two.
 pub(crate) async fn compare(
     store: &Store,
-    manifests: Manifests<'_>,
+    manifests: ManifestReader<'_>,
     id: ManifestId,
     from: Option<ContentHash>,
     to: Option<ContentHash>,

@@ -3,9 +3,6 @@
 //! Capabilities are listed by name, by last change or by first sight. The manifests that declare them are entries too and
 //! are listed by `filter=metadata.entry = 'manifest'`.
 
-use axum::Extension;
-use axum::extract::State;
-use axum::response::Response;
 use indexer::{SearchRequest, Sort};
 use manifest::ManifestId;
 use serde::Serialize;
@@ -18,7 +15,8 @@ use crate::client::Client;
 use crate::cursor;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 use crate::state::App;
 
 /// Entries on one page, unless asked otherwise.
@@ -55,12 +53,7 @@ pub(super) struct ListAnswer {
     ),
     responses((status = 200, description = "A page of entries", body = ListAnswer)),
 )]
-pub(crate) async fn list(
-    State(app): State<App>,
-    context: RequestContext,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn list(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(&["filter", "orderBy", "pageSize", "pageToken"])?;
     let expression = query.one("filter")?.map(expression::read).transpose()?.unwrap_or_default();
     let page_size = crate::body::bounded("pageSize", page_size(&query)?, PAGE_DEFAULT, PAGE_MAX)?;
@@ -69,7 +62,7 @@ pub(crate) async fn list(
         Entries::Capabilities => {
             capabilities(&app, client, expression, order(&query)?, page_size, token).await?
         }
-        Entries::Manifests => manifests(&app, client, &expression, &query, page_size, token).await?,
+        Entries::ManifestReader => manifests(&app, client, &expression, &query, page_size, token).await?,
     };
     context.json(&answer, Caching::Search)
 }
@@ -110,7 +103,7 @@ async fn capabilities(
         cursor: token,
         ..SearchRequest::default()
     };
-    let found = search(app.index(), client, request)
+    let found = search(&app.index, client, request)
         .await
         .map_err(|problem| problem.renamed("cursor", "pageToken"))?
         .answer;

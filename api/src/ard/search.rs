@@ -2,10 +2,7 @@
 
 use std::collections::HashMap;
 
-use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::State;
-use axum::response::Response;
 use indexer::{FacetKey, Filters, Hit, SearchRequest, Sort};
 use manifest::entry::REGISTRY_MEDIA_TYPE;
 use serde::{Deserialize, Serialize};
@@ -16,8 +13,9 @@ use super::{CatalogEntry, filter};
 use crate::answers::search::{for_each_stored, search};
 use crate::body::{bounded, fresh, parse};
 use crate::client::Client;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::HttpResult;
 use crate::state::App;
 
 /// Entries on one page, unless asked otherwise.
@@ -124,12 +122,7 @@ struct Referral {
     request_body = SearchBody,
     responses((status = 200, description = "Entries, the best first", body = SearchAnswer)),
 )]
-pub(crate) async fn answer(
-    State(app): State<App>,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-    bytes: Bytes,
-) -> Result<Response, Problem> {
+pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: Bytes) -> HttpResult {
     query.only(&[])?;
     let body: SearchBody = parse(&bytes)?;
     let phrasings = body.query.phrasings();
@@ -144,7 +137,7 @@ pub(crate) async fn answer(
         cursor: body.page_token.filter(|token| !token.is_empty()),
         ..SearchRequest::default()
     };
-    let found = search(app.index(), client, request)
+    let found = search(&app.index, client, request)
         .await
         .map_err(|problem| problem.renamed("cursor", "pageToken"))?
         .answer;
@@ -199,9 +192,9 @@ async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<
         limit: REFERRALS_MAX,
         ..SearchRequest::default()
     };
-    let mut hits = search(app.index(), client, request(phrasings)).await?.answer.hits;
+    let mut hits = search(&app.index, client, request(phrasings)).await?.answer.hits;
     if hits.is_empty() {
-        hits = search(app.index(), client, request(Vec::new())).await?.answer.hits;
+        hits = search(&app.index, client, request(Vec::new())).await?.answer.hits;
     }
     let own = app.base_url();
     let entries = entries(app, client, &hits).await?.into_iter().map(|(entry, _)| entry);
@@ -227,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scores_stay_on_the_scale_and_keep_the_order() {
+    fn scores_are_between_0_and_100_and_monotone() {
         let scores: Vec<u8> =
             [-1.0, 0.0, 0.4, 3.0, 6.0, 20.0, 1e9, f32::INFINITY].into_iter().map(score).collect();
         assert_eq!(scores[..5], [0, 0, 6, 33, 50]);

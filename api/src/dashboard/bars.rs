@@ -1,6 +1,6 @@
 //! Bars of counted values, each with a link.
 
-use super::words;
+use super::labels;
 
 /// A bar of a chart that leads somewhere.
 #[derive(Debug)]
@@ -16,6 +16,6 @@ pub(crate) struct Bar {
 pub(crate) fn bars(rows: impl IntoIterator<Item = (String, String, u64)>) -> Vec<Bar> {
     let rows: Vec<(String, String, u64)> = rows.into_iter().collect();
     let most = rows.iter().map(|(_, _, count)| *count).max().unwrap_or(1).max(1);
-    let bar = |(text, href, count)| Bar { text, href, count, count_text: words::grouped(count), most };
+    let bar = |(text, href, count)| Bar { text, href, count, count_text: labels::grouped(count), most };
     rows.into_iter().map(bar).collect()
 }

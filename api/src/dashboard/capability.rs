@@ -13,7 +13,7 @@ use super::graph::Graph;
 use super::links::Link;
 use super::schema::{self, Row};
 use super::time::Moment;
-use super::{curl, links, words};
+use super::{curl, labels, links};
 use crate::answers::record;
 use crate::tool_export::{self, ToolShape};
 
@@ -142,7 +142,7 @@ pub(crate) fn page(
         document,
         pointer: capability.pointer.clone(),
         format: manifest.format().label(),
-        strength: words::strength(manifest.detection.strength),
+        strength: labels::strength(manifest.detection.strength),
         evidence: manifest.detection.evidence.clone(),
         first_seen: Moment::new(stored.first_seen_at, now),
         last_seen: Moment::new(stored.last_seen_at, now),
@@ -183,12 +183,12 @@ fn no_parameters(capability: &Capability) -> &'static str {
 fn call_facts(capability: &Capability, rate_limit: Option<&RateLimit>) -> Vec<Fact> {
     let invocation = &capability.invocation;
     let mut facts = Vec::new();
-    facts.extend(invocation.protocol.map(|protocol| Fact::text("Protocol", words::protocol(protocol))));
+    facts.extend(invocation.protocol.map(|protocol| Fact::text("Protocol", labels::protocol(protocol))));
     let verb = invocation.method.as_deref().map(|method| format!("{method} ")).unwrap_or_default();
     facts.extend(invocation.endpoint().map(|url| Fact::code("Address", format!("{verb}{url}"))));
     facts.extend(invocation.native.as_deref().map(|native| Fact::code("Name there", native)));
     facts.push(Fact::code("Native id", capability.native_id.as_str()));
-    let needed = words::auth_needed(&capability.auth.schemes, capability.auth.required.as_option());
+    let needed = labels::auth_needed(&capability.auth.schemes, capability.auth.required.as_option());
     facts.push(Fact::text("Authentication", needed));
     if !capability.auth.scopes.is_empty() {
         facts.push(Fact::code("Scopes", capability.auth.scopes.join(" ")));
@@ -227,8 +227,8 @@ fn safety_facts(capability: &Capability) -> Vec<Fact> {
         (TypeSource::Declared, _) => ", as declared",
         (TypeSource::Inferred, _) => ", inferred",
     };
-    let mut facts = vec![Fact::text("Effect", format!("{}{how}", words::safety(safety.class)))];
-    let confirmation = words::confirmation(safety.confirmation).unwrap_or("not asked for by the publisher");
+    let mut facts = vec![Fact::text("Effect", format!("{}{how}", labels::safety(safety.class)))];
+    let confirmation = labels::confirmation(safety.confirmation).unwrap_or("not asked for by the publisher");
     facts.push(Fact::text("Confirmation", confirmation));
     facts.extend(safety.message.as_deref().map(|message| Fact::text("To tell them", message)));
     if safety.handoff {

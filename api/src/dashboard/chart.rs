@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chart_has_a_bar_for_each_value_and_no_colour_of_its_own() {
+    fn chart_has_one_bar_per_value_and_no_inline_colours() {
         let series: Vec<(String, u64)> = (0..24).map(|hour| (format!("{hour}:00"), hour)).collect();
         let svg = columns(&series).unwrap();
         assert!(svg.starts_with("<svg class=\"chart\""), "{svg}");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stacked_bar_has_its_parts_and_its_name() {
+    fn stacked_bar_has_its_parts_and_its_label() {
         let bars = [("AWP".to_owned(), [3, 2, 1]), ("WoA".to_owned(), [0, 4, 0])];
         let svg = stacked(&bars).unwrap();
         for (colour, parts) in [("read", 1), ("write", 2), ("danger", 1)] {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_not_drawn() {
+    fn empty_data_draws_no_chart() {
         assert_eq!(stacked(&[("AWP".to_owned(), [0, 0, 0])]), None);
         assert_eq!(columns(&[]), None);
         assert_eq!(columns(&[("now".to_owned(), 0)]), None);

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_http_has_no_command() {
+    fn capabilities_without_http_have_no_curl_command() {
         let mut tool = capability("POST", "https://x.example/mcp", json!({}));
         tool.invocation.protocol = Some(Protocol::Mcp);
         assert_eq!(command(&tool), None);

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_facet_adds_its_value_and_takes_it_away() {
+    fn toggling_a_facet_adds_and_removes_its_value() {
         let query = QueryPairs::parse("q=book+flight&format=awp,atp&cursor=abc").unwrap();
         assert_eq!(
             toggled(&query, "format", "woa"),
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn only_harmless_addresses_become_links() {
+    fn only_http_addresses_become_links() {
         assert!(harmless("https://skyhop.example/api").is_some());
         for address in
             ["javascript:alert(1)", "data:text/html,x", "//x", "https://a:b@x.example/", "/relative"]

@@ -2,7 +2,7 @@
 //!
 //! Every page shows what its JSON twin on the same address says. Text of publishers is escaped by the templates, and
 //! isolated so that its direction and length cannot disturb the page; an address becomes a link only when it is https or
-//! http. The words for closed values are all in `words`.
+//! http. The words for closed values are all in `labels`.
 
 mod bars;
 pub(crate) mod capability;
@@ -14,6 +14,7 @@ mod curl;
 pub(crate) mod diff;
 mod frame;
 mod graph;
+mod labels;
 mod links;
 mod problem;
 mod schema;
@@ -24,6 +25,5 @@ pub(crate) mod sites;
 pub(crate) mod stats;
 mod time;
 pub(crate) mod validate;
-mod words;
 
 pub(crate) use problem::ProblemPage;

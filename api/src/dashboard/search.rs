@@ -8,8 +8,8 @@ use super::bars::{Bar, bars};
 use super::card::{Card, card};
 use super::frame::{Frame, Section};
 use super::links::Link;
-use super::stats::{New, newest};
-use super::{links, words};
+use super::stats::{NewSiteRow, newest};
+use super::{labels, links};
 use crate::answers::search::SearchResults;
 use crate::answers::stats::StatsAnswer;
 use crate::parameters::QueryPairs;
@@ -24,7 +24,7 @@ pub(crate) fn facets() -> Vec<FacetKey> {
 
 /// Values shown in one group; the JSON twin has more.
 const VALUES_MAX: usize = 8;
-/// New sites on the first page.
+/// NewSiteRow sites on the first page.
 const NEWEST_SHOWN: usize = 5;
 /// What to try first: requests whose first result is right on the demo's web, which a test holds them to.
 pub const EXAMPLES: [&str; 6] =
@@ -49,7 +49,7 @@ struct Landing {
     types: Vec<Bar>,
     formats: Vec<Bar>,
     safety: Vec<Bar>,
-    newest: Vec<New>,
+    newest: Vec<NewSiteRow>,
     trouble: Option<String>,
 }
 
@@ -86,14 +86,14 @@ pub(crate) fn landing(
         let counts = counted.facets.get(&key).map(Vec::as_slice).unwrap_or_default();
         bars(counts.iter().take(VALUES_MAX).map(|facet| {
             let href = links::search([(parameter, facet.value.as_str())]);
-            (words::facet_value(key, &facet.value), href, facet.count)
+            (labels::facet_value(key, &facet.value), href, facet.count)
         }))
     };
     let summary = format!(
         "{} declared in {} of {}. Found politely, read as published, never called.",
-        words::counted(stats.capabilities, "capability", "capabilities"),
-        words::counted(stats.manifests, "manifest", "manifests"),
-        words::counted(u64::try_from(stats.manifests_by_format.len()).unwrap_or(0), "dialect", "dialects"),
+        labels::counted(stats.capabilities, "capability", "capabilities"),
+        labels::counted(stats.manifests, "manifest", "manifests"),
+        labels::counted(u64::try_from(stats.manifests_by_format.len()).unwrap_or(0), "dialect", "dialects"),
     );
     let landing = Landing {
         summary,
@@ -113,7 +113,7 @@ pub(crate) fn landing(
 fn suggested(counted: &SearchAnswer) -> Vec<Link> {
     let types = counted.facets.get(&FacetKey::SemanticType).map(Vec::as_slice).unwrap_or_default();
     let link = |value: &str| Link {
-        text: words::facet_value(FacetKey::SemanticType, value),
+        text: labels::facet_value(FacetKey::SemanticType, value),
         href: links::search([("semantic_type", value)]),
     };
     types.iter().take(VALUES_MAX).map(|facet| link(&facet.value)).collect()
@@ -163,7 +163,7 @@ pub(crate) fn results(
         nothing_good: answer.nothing_good,
         suggested: counted.map(suggested).unwrap_or_default(),
         without_filters: links::search(query.pairs().filter(|(name, _)| *name == "q")),
-        summary: words::counted(answer.total, "capability", "capabilities"),
+        summary: labels::counted(answer.total, "capability", "capabilities"),
         took: format!("{:.1} ms", found.took_ms),
         atom: Some(links::with_query(
             "/search.atom",
@@ -191,7 +191,7 @@ fn active(query: &QueryPairs) -> Vec<Link> {
     let link = |(name, value): (&str, &str)| {
         let key = name.parse::<FacetKey>().ok();
         let label = key.map_or_else(|| name.replace('_', " "), |key| key.filter().label.to_owned());
-        let shown = key.map_or_else(|| value.to_owned(), |key| words::facet_value(key, value));
+        let shown = key.map_or_else(|| value.to_owned(), |key| labels::facet_value(key, value));
         Link { text: format!("{label}: {shown}"), href: links::toggled(query, name, value) }
     };
     values.filter(|(_, value)| !value.is_empty()).map(link).collect()
@@ -202,9 +202,9 @@ fn facet_groups(query: &QueryPairs, answer: &SearchAnswer) -> Vec<FacetGroup> {
         let chosen = query.list(key.as_str()).unwrap_or_default();
         let counts = answer.facets.get(&key)?;
         let values = counts.iter().take(VALUES_MAX).map(|facet| FacetValue {
-            text: words::facet_value(key, &facet.value),
+            text: labels::facet_value(key, &facet.value),
             href: links::toggled(query, key.as_str(), &facet.value),
-            count: words::grouped(facet.count),
+            count: labels::grouped(facet.count),
             chosen: chosen.contains(&facet.value.as_str()),
         });
         Some(FacetGroup { name: key.filter().label, values: values.collect() })

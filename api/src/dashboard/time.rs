@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distances_read_as_people_say_them() {
+    fn relative_times_are_rounded() {
         for (seconds, expected) in [
             (-3, "just now"),
             (0, "now"),

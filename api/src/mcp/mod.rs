@@ -142,8 +142,8 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         .with_json_response(true)
         .with_sse_keep_alive(None)
         .with_max_request_body_bytes(BODY_BYTES_MAX)
-        .with_allowed_hosts(app.names().list())
-        .with_allowed_origins(app.config().own_origins())
+        .with_allowed_hosts(app.names.list())
+        .with_allowed_origins(app.config.own_origins())
         .enforce_origin_validation();
     let service = StreamableHttpService::new(
         move || Ok(server.clone()),
@@ -165,11 +165,11 @@ pub enum McpError {
 /// Serves one client over standard input and output until it leaves or `cancel`.
 pub async fn serve_stdio(app: App, cancel: CancellationToken) -> Result<(), McpError> {
     let tasks = TaskTracker::new();
-    let follow_until = cancel.child_token();
-    tasks.spawn(index::follow(Arc::clone(app.index()), follow_until.clone()));
+    let stop_following = cancel.child_token();
+    tasks.spawn(index::follow(Arc::clone(&app.index), stop_following.clone()));
     tasks.close();
     let served = serve_once(app, cancel).await;
-    follow_until.cancel();
+    stop_following.cancel();
     tasks.wait().await;
     served
 }
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_says_what_it_takes_answers_and_does() {
+    fn every_tool_declares_valid_schemas_and_annotations() {
         for tool in Tool::ALL.iter().copied() {
             let declared = declared(tool);
             assert!(

@@ -13,7 +13,7 @@ use hyper::body::Body as _;
 use manifest::budget;
 use tokio::time::Instant;
 
-use crate::buffers::{self, BODY_BYTES_MAX, Unread};
+use crate::buffers::{self, BODY_BYTES_MAX, BodyError};
 use crate::client::Client;
 use crate::metrics;
 use crate::overload::{ALWAYS_ANSWERED, METRICS, Refused, no_room};
@@ -30,7 +30,7 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     let started = Instant::now();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let method = request.method().clone();
-    let client = Client::of(&request, &app.config().trusted_proxies, app.names());
+    let client = Client::of(&request, &app.config.trusted_proxies, &app.names);
     request.extensions_mut().insert(client);
     let response = match request.extensions_mut().remove::<Refused>() {
         Some(Refused(problem)) => problem.into_response(),
@@ -48,26 +48,26 @@ async fn guarded(
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let quota = app.limits().read(client).map_err(|exhausted| {
-        metrics::turned_away("rate");
+    let quota = app.limits.read(client).map_err(|exhausted| {
+        metrics::rejected("rate");
         exhausted.problem("too many requests from this address")
     })?;
     let (request, body_share) = with_body(app, client, route, request).await?;
     let is_watching = match route {
-        Some(METRICS) => app.admin_tokens().allow_metrics(client, request.headers()).await,
+        Some(METRICS) => app.admin_tokens.allow_metrics(client, request.headers()).await,
         route => route.is_some_and(|route| ALWAYS_ANSWERED.contains(&route)),
     };
     let place = if is_watching { None } else { Some(place(app, client)?) };
-    let under_way = (!is_watching).then(|| app.load().begin());
+    let under_way = (!is_watching).then(|| app.load.begin());
     let response = next.run(request).await;
     drop((under_way, place, body_share));
     let mut response = if is_watching {
         response
     } else {
-        let counted = buffers::counted(response, &app.capacity().buffered_bytes, client.address);
+        let counted = buffers::counted(response, &app.capacity.buffered_bytes, client.address);
         counted.map_err(|full| no_room("bytes", full))?
     };
-    metrics::buffered(app.capacity().buffered_bytes.taken());
+    metrics::buffered(app.capacity.buffered_bytes.taken());
     // A route with a bucket of its own has written the headers of that one.
     if !response.headers().contains_key("ratelimit-limit") {
         quota.write_headers(response.headers_mut());
@@ -77,8 +77,8 @@ async fn guarded(
 
 /// A place for one request under way.
 fn place(app: &App, client: Client) -> Result<Share, Problem> {
-    let place = app.capacity().requests.take(client.address, 1).map_err(|full| no_room("requests", full))?;
-    metrics::under_way(app.capacity().requests.taken());
+    let place = app.capacity.requests.take(client.address, 1).map_err(|full| no_room("requests", full))?;
+    metrics::under_way(app.capacity.requests.taken());
     Ok(place)
 }
 
@@ -91,15 +91,14 @@ async fn with_body(
 ) -> Result<(Request, Option<Share>), Problem> {
     let announced = request.body().size_hint().lower().max(announced_bytes(&request));
     if announced > u64::try_from(BODY_BYTES_MAX).unwrap_or(u64::MAX) {
-        return Err(unread(Unread::TooLarge));
+        return Err(unread(BodyError::TooLarge));
     }
     if request.body().is_end_stream() {
         return Ok((request, None));
     }
     let (parts, body) = request.into_parts();
-    let pace = app.config().patience.sends;
-    let read =
-        buffers::read(body, BODY_BYTES_MAX, pace, &app.capacity().buffered_bytes, client.address).await;
+    let pace = app.config.timeouts.sends;
+    let read = buffers::read(body, BODY_BYTES_MAX, pace, &app.capacity.buffered_bytes, client.address).await;
     let (bytes, share) = read.map_err(unread)?;
     if route == Some(READ_BY_A_LIBRARY) {
         budget::check(&bytes, &budget::BODY).map_err(|over| Problem::bad_request(over.to_string()))?;
@@ -112,15 +111,15 @@ fn announced_bytes(request: &Request) -> u64 {
     length.and_then(|length| length.parse().ok()).unwrap_or(0)
 }
 
-fn unread(why: Unread) -> Problem {
+fn unread(why: BodyError) -> Problem {
     match why {
-        Unread::TooLarge => Problem::of_status(StatusCode::PAYLOAD_TOO_LARGE),
-        Unread::TooSlow => {
+        BodyError::TooLarge => Problem::of_status(StatusCode::PAYLOAD_TOO_LARGE),
+        BodyError::TooSlow => {
             metrics::cut("slow_body");
             Problem::new(StatusCode::REQUEST_TIMEOUT, "the body of the request did not arrive in time")
         }
-        Unread::Broken => Problem::bad_request("the body of the request broke off"),
-        Unread::NoRoom(full) => no_room("bytes", full),
+        BodyError::Broken => Problem::bad_request("the body of the request broke off"),
+        BodyError::NoRoom(full) => no_room("bytes", full),
     }
 }
 

@@ -18,8 +18,8 @@ use tower::ServiceExt as _;
 use super::*;
 use crate::capacity::REQUESTS_MAX;
 use crate::limits::LimitsConfig;
-use crate::pace::{Pace, Patience};
 use crate::test_app;
+use crate::timeouts::{ClientTimeouts, MinRate};
 
 struct World {
     app: App,
@@ -38,8 +38,8 @@ impl World {
             buffered_mib_per_client: few(1),
             ..LimitsConfig::default()
         };
-        let sends = Pace { allowance: Duration::from_millis(500), bytes_per_second: 1_000_000 };
-        let (app, dir) = test_app::app(limits, Patience { sends, ..Patience::default() }).await;
+        let sends = MinRate { allowance: Duration::from_millis(500), bytes_per_second: 1_000_000 };
+        let (app, dir) = test_app::app(limits, ClientTimeouts { sends, ..ClientTimeouts::default() }).await;
         let may_end = Arc::new(Semaphore::new(0));
         let waits = Arc::clone(&may_end);
         let wait = async move || {
@@ -82,14 +82,14 @@ async fn until(holds: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn a_client_cannot_take_the_places_of_others() {
+async fn one_client_cannot_take_all_requests_under_way() {
     let world = Arc::new(World::new().await);
     let mut under_way = JoinSet::new();
     for _ in 0..2 {
         let world = Arc::clone(&world);
         under_way.spawn(async move { world.get(client(1), "/wait").await.status() });
     }
-    until(|| world.app.capacity().requests.taken() == 2).await;
+    until(|| world.app.capacity.requests.taken() == 2).await;
     let refused = world.get(client(1), "/wait").await;
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(refused.headers()["retry-after"], "1");
@@ -99,16 +99,16 @@ async fn a_client_cannot_take_the_places_of_others() {
     while let Some(status) = under_way.join_next().await {
         assert_eq!(status.unwrap(), StatusCode::OK);
     }
-    assert_eq!(world.app.capacity().requests.taken(), 0);
+    assert_eq!(world.app.capacity.requests.taken(), 0);
 }
 
 #[tokio::test]
-async fn beyond_what_can_be_done_at_once_is_turned_away_and_all_is_well_afterwards() {
+async fn returns_503_while_all_request_capacity_is_taken() {
     let world = World::new().await;
     let places: Vec<_> = (0..REQUESTS_MAX)
         .map(|number| {
             let address = IpAddr::from(u32::try_from(number).unwrap().to_be_bytes());
-            world.app.capacity().requests.take(address, 1).unwrap()
+            world.app.capacity.requests.take(address, 1).unwrap()
         })
         .collect();
     let refused = world.get(client(1), "/wait").await;
@@ -124,7 +124,7 @@ async fn beyond_what_can_be_done_at_once_is_turned_away_and_all_is_well_afterwar
     let numbers = Request::get("/metrics").header("host", "localhost");
     let numbers = world.send(IpAddr::from([127, 0, 0, 1]), numbers, Body::empty()).await;
     assert_eq!(
-        (numbers.status(), world.app.capacity().buffered_bytes.taken()),
+        (numbers.status(), world.app.capacity.buffered_bytes.taken()),
         (StatusCode::OK, 0),
         "nor are they counted"
     );
@@ -142,7 +142,7 @@ async fn beyond_what_can_be_done_at_once_is_turned_away_and_all_is_well_afterwar
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_send_its_body_takes_no_place() {
+async fn unsent_request_body_takes_no_request_capacity() {
     let world = Arc::new(World::new().await);
     let mut slow = JoinSet::new();
     let begun = Arc::new(Semaphore::new(0));
@@ -159,7 +159,7 @@ async fn a_client_that_does_not_send_its_body_takes_no_place() {
         });
     }
     until(|| begun.available_permits() == 20).await;
-    assert_eq!(world.app.capacity().requests.taken(), 0);
+    assert_eq!(world.app.capacity.requests.taken(), 0);
     let others = world.send(client(99), Request::post("/echo"), Body::from("hello")).await;
     assert_eq!(others.status(), StatusCode::OK);
     while let Some(cut) = slow.join_next().await {
@@ -169,33 +169,33 @@ async fn a_client_that_does_not_send_its_body_takes_no_place() {
             (StatusCode::REQUEST_TIMEOUT, &HeaderValue::from_static("close"))
         );
     }
-    assert_eq!(world.app.capacity().buffered_bytes.taken(), 0);
+    assert_eq!(world.app.capacity.buffered_bytes.taken(), 0);
 }
 
 #[tokio::test]
-async fn large_answers_that_nobody_reads_are_bounded_for_each_client() {
+async fn unread_large_responses_are_bounded_per_client() {
     let world = World::new().await;
     let first = world.get(client(1), "/large").await;
-    assert_eq!((first.status(), world.app.capacity().buffered_bytes.taken()), (StatusCode::OK, 700_000));
+    assert_eq!((first.status(), world.app.capacity.buffered_bytes.taken()), (StatusCode::OK, 700_000));
     let second = world.get(client(1), "/large").await;
     assert_eq!(second.status(), StatusCode::TOO_MANY_REQUESTS);
     let other = world.get(client(2), "/large").await;
     assert_eq!(other.into_body().collect().await.unwrap().to_bytes().len(), 700_000);
-    assert_eq!(world.app.capacity().buffered_bytes.taken(), 700_000, "what was read is given back");
+    assert_eq!(world.app.capacity.buffered_bytes.taken(), 700_000, "what was read is given back");
     drop(first);
     assert_eq!(world.get(client(1), "/large").await.status(), StatusCode::OK);
 }
 
 #[tokio::test]
-async fn a_client_that_reads_a_large_answer_slowly_may_still_send_small_requests() {
+async fn slow_reader_of_a_large_response_may_send_small_requests() {
     let world = World::new().await;
-    let _unread = world.app.capacity().buffered_bytes.take(client(1), 2_000_000).unwrap();
+    let _unread = world.app.capacity.buffered_bytes.take(client(1), 2_000_000).unwrap();
     let small = world.send(client(1), Request::post("/echo"), Body::from("hello")).await;
     assert_eq!(small.status(), StatusCode::OK);
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_large_is_refused_whether_its_length_is_announced_or_not() {
+async fn refuses_too_large_bodies_with_and_without_content_length() {
     let world = World::new().await;
     for announced in [true, false] {
         let mut request = Request::post("/echo");

@@ -28,7 +28,7 @@ use tracing::Span;
 use tracing::field::Empty;
 
 use self::guard::guard;
-use self::origin::guard_changes;
+use self::origin::check_origin_of_changes;
 use crate::dashboard::ProblemPage;
 use crate::negotiate::Representation;
 use crate::overload::{Refused, RejectionResponse};
@@ -70,15 +70,15 @@ pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
         // `guard` has read the body under the cap already.
         .layer(DefaultBodyLimit::disable())
         .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, DEADLINE))
-        .layer(CatchPanicLayer::custom(panicked))
-        .layer(layers::from_fn_with_state(app.clone(), guard_changes))
+        .layer(CatchPanicLayer::custom(on_panic))
+        .layer(layers::from_fn_with_state(app.clone(), check_origin_of_changes))
         .layer(layers::from_fn_with_state(app.clone(), guard))
-        .layer(layers::from_fn(shape_errors))
+        .layer(layers::from_fn(format_errors))
         .layer(compression())
         .layer(layers::map_response(tag_compressed))
-        .layer(reads_from_anywhere())
+        .layer(cors())
         .layer(layers::from_fn(refuse_malformed_preflight))
-        .layer(layers::map_response_with_state(app.config().is_behind_tls(), secured))
+        .layer(layers::map_response_with_state(app.config.is_behind_tls(), secured))
         .layer(PropagateRequestIdLayer::new(REQUEST_ID))
         .layer(TraceLayer::new_for_http().make_span_with(span).on_response(answered).on_failure(()))
         .layer(SetRequestIdLayer::new(REQUEST_ID, CountedRequestIds::default()))
@@ -89,7 +89,7 @@ pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
 async fn refuse_malformed_preflight(request: Request, next: Next) -> Response {
     let refused = request.extensions().get::<Refused>().filter(|_| request.method() == Method::OPTIONS);
     match refused {
-        Some(Refused(problem)) => varying(problem.clone().into_response()),
+        Some(Refused(problem)) => vary_by_accept(problem.clone().into_response()),
         None => next.run(request).await,
     }
 }
@@ -153,7 +153,7 @@ fn compression() -> CompressionLayer {
     CompressionLayer::new().quality(CompressionLevel::Fastest)
 }
 
-fn reads_from_anywhere() -> CorsLayer {
+fn cors() -> CorsLayer {
     CorsLayer::new()
         .allow_origin(AnyOrigin)
         .allow_methods([Method::GET, Method::HEAD, Method::POST])
@@ -163,7 +163,7 @@ fn reads_from_anywhere() -> CorsLayer {
 }
 
 /// The panic itself was logged where it happened, by the hook of the process, within the span of its request.
-fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
+fn on_panic(_: Box<dyn Any + Send + 'static>) -> Response {
     Problem::new(
         StatusCode::INTERNAL_SERVER_ERROR,
         "the request failed through a fault of ours; it was logged",
@@ -172,7 +172,7 @@ fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
 }
 
 /// Gives every answer of 400 and above the one shape, as a page where the client prefers pages.
-async fn shape_errors(request: Request, next: Next) -> Response {
+async fn format_errors(request: Request, next: Next) -> Response {
     let representation = Representation::preferred(request.headers());
     let response = next.run(request).await;
     let status = response.status();
@@ -186,7 +186,7 @@ async fn shape_errors(request: Request, next: Next) -> Response {
         return response;
     }
     let shaped = match (&known, representation) {
-        (Some(_), Representation::Json) => return varying(response),
+        (Some(_), Representation::Json) => return vary_by_accept(response),
         (_, Representation::Json) => Problem::of_status(status).into_response(),
         (_, Representation::Html) => problem_page(known.unwrap_or_else(|| Problem::of_status(status))),
     };
@@ -209,11 +209,11 @@ fn with_headers_of(original: &Response, mut shaped: Response) -> Response {
             shaped.headers_mut().insert(name, value.clone());
         }
     }
-    varying(shaped)
+    vary_by_accept(shaped)
 }
 
 /// Whether an error is JSON or a page depends on what the client prefers.
-fn varying(mut response: Response) -> Response {
+fn vary_by_accept(mut response: Response) -> Response {
     response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept"));
     response
 }
@@ -249,10 +249,10 @@ fn secure(headers: &mut HeaderMap, is_behind_tls: bool) {
 }
 
 /// What a request is answered that is turned away before it is routed: as if it had passed all of this.
-pub(crate) fn turned_away(is_behind_tls: bool) -> RejectionResponse {
+pub(crate) fn rejected(is_behind_tls: bool) -> RejectionResponse {
     let problem = Problem::unavailable("too much to do at once; try again in a moment");
     let body = serde_json::to_vec(problem.body()).unwrap_or_default().into();
-    let mut headers = varying(problem.into_response()).headers().clone();
+    let mut headers = vary_by_accept(problem.into_response()).headers().clone();
     secure(&mut headers, is_behind_tls);
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     let exposed = EXPOSED.map(|name| name.to_string()).join(",");
@@ -279,15 +279,15 @@ mod tests {
 
     use super::*;
     use crate::limits::LimitsConfig;
-    use crate::pace::Patience;
     use crate::test_app;
+    use crate::timeouts::ClientTimeouts;
 
     async fn app() -> (App, tempfile::TempDir) {
-        test_app::app(LimitsConfig::default(), Patience::default()).await
+        test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await
     }
 
     #[tokio::test]
-    async fn a_request_that_takes_longer_than_its_deadline_is_a_503() {
+    async fn returns_503_when_a_request_exceeds_its_deadline() {
         let (app, _dir) = app().await;
         let routes = Router::new().route("/hangs", get(std::future::pending::<()>));
         let request = Request::get("/hangs").body(Body::empty()).unwrap();
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_preflight_without_a_sound_host_is_refused_like_any_request() {
+    async fn refuses_preflight_without_a_valid_host() {
         let (app, _dir) = app().await;
         for (refused, status) in [(true, StatusCode::BAD_REQUEST), (false, StatusCode::OK)] {
             let mut request = Request::builder()
@@ -318,12 +318,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_turned_away_has_the_headers_of_every_other_answer() {
+    async fn rejections_have_the_headers_of_other_responses() {
         let (app, _dir) = app().await;
         let busy = || async { Problem::unavailable("busy") };
         let usual = wrapped(Router::new().route("/busy", get(busy)), &app);
         let usual = usual.oneshot(Request::get("/busy").body(Body::empty()).unwrap()).await.unwrap();
-        let RejectionResponse { mut headers, .. } = turned_away(false);
+        let RejectionResponse { mut headers, .. } = rejected(false);
         name_turned_away(&mut headers, &HeaderMap::new(), 7);
         let own = [header::CONTENT_LENGTH, header::VARY, REQUEST_ID];
         for (name, value) in usual.headers() {

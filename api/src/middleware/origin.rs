@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use url::{Host, Url};
 
 use crate::config::ApiConfig;
-use crate::names::{LOOPBACK, authority};
 use crate::problem::Problem;
+use crate::server_names::{LOOPBACK, authority};
 use crate::state::App;
 use crate::tools::Tool;
 
@@ -26,17 +26,21 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SHOWN_CHARS_MAX: usize = 100;
 
 /// Refuses what pages of others want to change.
-pub(crate) async fn guard_changes(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn check_origin_of_changes(
+    State(app): State<App>,
+    request: Request,
+    next: Next,
+) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    if changes_state(request.method(), route, request.uri().path())
-        && let Err(problem) = check(app.config(), request.headers())
+    if may_change_state(request.method(), route, request.uri().path())
+        && let Err(problem) = check(&app.config, request.headers())
     {
         return problem.into_response();
     }
     next.run(request).await
 }
 
-fn changes_state(method: &Method, route: Option<&str>, path: &str) -> bool {
+fn may_change_state(method: &Method, route: Option<&str>, path: &str) -> bool {
     if method.is_safe() {
         return false;
     }
@@ -97,8 +101,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_known_to_read_is_open_to_every_page() {
-        let changes = |method: Method, route, path| changes_state(&method, Some(route), path);
+    fn every_request_but_known_reads_counts_as_a_change() {
+        let changes = |method: Method, route, path| may_change_state(&method, Some(route), path);
         assert!(!changes(Method::GET, "/sites", "/sites"));
         assert!(!changes(Method::HEAD, "/sites", "/sites"));
         assert!(changes(Method::POST, "/sites", "/sites"));
@@ -110,6 +114,6 @@ mod tests {
             assert!(changes(Method::POST, "/tools/{name}", path), "{path}");
         }
         assert!(changes(Method::POST, "/woa/{agent}", "/woa/submit_site"));
-        assert!(changes_state(&Method::POST, None, "/new"), "what nobody thought of is guarded");
+        assert!(may_change_state(&Method::POST, None, "/new"), "what nobody thought of is guarded");
     }
 }

@@ -7,9 +7,9 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use utoipa_swagger_ui::Config;
 
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
+use crate::request::Request;
+use crate::response::{Caching, HttpResult, RequestContext};
 
 /// The documentation draws its icons from `data:` addresses and sets the styles of its own elements.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; \
@@ -23,7 +23,7 @@ static CONFIG: LazyLock<Arc<Config<'static>>> = LazyLock::new(|| {
 /// This document.
 #[utoipa::path(get, path = "/openapi.json", tag = "service",
     responses((status = 200, description = "An OpenAPI 3.1 document", body = Object)))]
-pub(crate) async fn openapi(context: RequestContext, query: QueryPairs) -> Result<Response, Problem> {
+pub(crate) async fn openapi(Request { context, query, .. }: Request) -> HttpResult {
     query.only(&[])?;
     context.json(&*super::DOCUMENT, Caching::Record)
 }
@@ -33,7 +33,7 @@ pub(crate) async fn index() -> Response {
     Redirect::permanent("/docs/index.html").into_response()
 }
 
-pub(crate) async fn file(context: RequestContext, Path(name): Path<String>) -> Result<Response, Problem> {
+pub(crate) async fn file(context: RequestContext, Path(name): Path<String>) -> HttpResult {
     let served = utoipa_swagger_ui::serve(&name, Arc::clone(&CONFIG));
     let file = served.ok().flatten().ok_or_else(|| Problem::not_found("there is no such file"))?;
     let mut response = context.bytes(file.bytes.into_owned(), "application/octet-stream", Caching::Record);

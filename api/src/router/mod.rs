@@ -33,7 +33,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(home::show))
         .routes(routes!(search::show))
         .routes(routes!(suggest::show))
-        .routes(routes!(feedback::tell))
+        .routes(routes!(feedback::submit))
         .routes(routes!(capability::show))
         .routes(routes!(similar::show))
         .routes(routes!(tool::show))

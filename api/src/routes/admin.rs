@@ -1,9 +1,9 @@
 //! What operators do, behind a bearer token: block and unblock a site, have the index built anew, look at the queue.
 
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use chrono::{DateTime, Utc};
 use manifest::SiteName;
 use serde::{Deserialize, Serialize};
@@ -14,10 +14,9 @@ use crate::admin::Admin;
 use crate::answers::site::site_of;
 use crate::client::Client;
 use crate::clock;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
-use crate::state::App;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 use crate::text::one_line;
 
 /// Longest reason that is kept.
@@ -84,19 +83,17 @@ pub(crate) struct ParkedLine {
     security(("admin" = [])),
 )]
 pub(crate) async fn block(
-    State(app): State<App>,
+    Request { app, context, query, .. }: Request,
     admin: Admin,
-    context: RequestContext,
     Path(domain): Path<String>,
-    query: QueryPairs,
     body: Bytes,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&[])?;
     let site = site_of(&domain)?;
     let reason = reason(&body)?;
-    let outcome = app.store().site_block(&site, &reason, clock::now()).await?;
+    let outcome = app.store.site_block(&site, &reason, clock::now()).await?;
     // The index follows within a second or two; until then its rows of this site are left out here.
-    app.index().suppressed().add(&site);
+    app.index.suppressed().add(&site);
     app.clear_caches().await;
     tracing::info!(admin.name = admin.name, site.name = %site, reason, "site blocked");
     let (changed, manifests_removed, documents_removed) = match outcome {
@@ -119,16 +116,14 @@ pub(crate) async fn block(
     security(("admin" = [])),
 )]
 pub(crate) async fn unblock(
-    State(app): State<App>,
+    Request { app, context, query, .. }: Request,
     admin: Admin,
-    context: RequestContext,
     Path(domain): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&[])?;
     let site = site_of(&domain)?;
-    let changed = app.store().site_unblock(&site, clock::now()).await?;
-    app.index().suppressed().remove(&site);
+    let changed = app.store.site_unblock(&site, clock::now()).await?;
+    app.index.suppressed().remove(&site);
     tracing::info!(admin.name = admin.name, site.name = %site, "site unblocked");
     let answer = BlockAnswer { site, blocked: false, changed, manifests_removed: 0, documents_removed: 0 };
     context.json(&answer, Caching::Never)
@@ -137,15 +132,11 @@ pub(crate) async fn unblock(
 /// Has the index built anew; searches go on meanwhile.
 #[utoipa::path(post, path = "/admin/reindex", tag = "admin",
     responses((status = 202, description = "The indexer was told", body = ReindexAnswer)), security(("admin" = [])))]
-pub(crate) async fn reindex(
-    State(app): State<App>,
-    admin: Admin,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn reindex(Request { app, query, .. }: Request, admin: Admin) -> HttpResult {
     query.only(&[])?;
-    let config = indexer::IndexConfig { dir: app.index().dir().to_owned() };
+    let config = indexer::IndexConfig { dir: app.index.dir().to_owned() };
     let asked_for = app
-        .index()
+        .index
         .searches()
         .run(Client::on_this_machine(), move || indexer::follow::ask_for_rebuild(&config))
         .await?;
@@ -163,16 +154,11 @@ pub(crate) async fn reindex(
 /// The state of the crawl's queue.
 #[utoipa::path(get, path = "/admin/queue", tag = "admin",
     responses((status = 200, description = "The queue", body = QueueAnswer)), security(("admin" = [])))]
-pub(crate) async fn queue(
-    State(app): State<App>,
-    admin: Admin,
-    context: RequestContext,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn queue(Request { app, context, query, .. }: Request, admin: Admin) -> HttpResult {
     query.only(&[])?;
     tracing::debug!(admin.name = admin.name, "queue looked at");
     let numbers = app.stats().await?;
-    let parked = app.store().parked_list(PARKED_MAX).await?;
+    let parked = app.store.parked_list(PARKED_MAX).await?;
     let parked = parked.into_iter().map(|(site, goes_on_at, reason)| ParkedLine { site, goes_on_at, reason });
     let answer = QueueAnswer {
         due: numbers.sites_due,
@@ -181,7 +167,7 @@ pub(crate) async fn queue(
         parked_total: numbers.sites_parked,
         parked: parked.collect(),
         oldest_due_at: numbers.oldest_due_at,
-        next_due_at: app.store().next_due_at().await?,
+        next_due_at: app.store.next_due_at().await?,
         index_behind: numbers.index_position.map(|position| numbers.feed_position - position),
     };
     context.json(&answer, Caching::Never)

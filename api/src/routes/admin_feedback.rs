@@ -1,7 +1,5 @@
 //! What was told through `POST /feedback`, for operators: look at it, and remove what is wrong.
 
-use axum::extract::State;
-use axum::response::Response;
 use manifest::{CapabilityId, SiteName};
 use serde::Serialize;
 use store::{FeedbackFilter, FeedbackLine};
@@ -12,8 +10,8 @@ use crate::admin::Admin;
 use crate::answers::site::site_of;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
-use crate::state::App;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 
 const FILTERS: [&str; 4] = ["id", "site", "client", "capability"];
 /// Lines of one page, unless asked otherwise.
@@ -51,17 +49,12 @@ pub(crate) struct FeedbackRemoved {
     responses((status = 200, description = "A page of lines", body = FeedbackPage)),
     security(("admin" = [])),
 )]
-pub(crate) async fn list(
-    State(app): State<App>,
-    admin: Admin,
-    context: RequestContext,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn list(Request { app, context, query, .. }: Request, admin: Admin) -> HttpResult {
     let known: Vec<&str> = FILTERS.into_iter().chain(["before", "limit"]).collect();
     query.only(&known)?;
     let max = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
     let before = query.one_parsed("before")?;
-    let feedback = app.store().feedback_page(&filter(&query)?, before, max).await?;
+    let feedback = app.store.feedback_page(&filter(&query)?, before, max).await?;
     tracing::debug!(admin.name = admin.name, "feedback looked at");
     let is_full = u32::try_from(feedback.len()).is_ok_and(|found| found == max);
     let next_before = feedback.last().filter(|_| is_full).map(|line| line.id);
@@ -84,12 +77,7 @@ pub(crate) async fn list(
     responses((status = 200, description = "How many lines there were", body = FeedbackRemoved)),
     security(("admin" = [])),
 )]
-pub(crate) async fn remove(
-    State(app): State<App>,
-    admin: Admin,
-    context: RequestContext,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn remove(Request { app, context, query, .. }: Request, admin: Admin) -> HttpResult {
     let known: Vec<&str> = FILTERS.into_iter().chain(["all"]).collect();
     query.only(&known)?;
     let filter = filter(&query)?;
@@ -99,7 +87,7 @@ pub(crate) async fn remove(
             "say what to remove: one or more of id, site, client and capability, or all=true alone",
         ));
     }
-    let removed = app.store().feedback_remove(&filter).await?;
+    let removed = app.store.feedback_remove(&filter).await?;
     tracing::info!(admin.name = admin.name, removed, filter = ?filter, "feedback removed");
     context.json(&FeedbackRemoved { removed }, Caching::Never)
 }

@@ -5,9 +5,9 @@ use axum::response::Response;
 
 use crate::assets::{self, ICON};
 use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
+use crate::response::{Caching, HttpResult, RequestContext};
 
-pub(crate) async fn show(context: RequestContext, Path(name): Path<String>) -> Result<Response, Problem> {
+pub(crate) async fn show(context: RequestContext, Path(name): Path<String>) -> HttpResult {
     let asset = assets::find(&name).ok_or_else(|| Problem::not_found("there is no such file"))?;
     Ok(context.bytes(asset.body.into(), asset.content_type, Caching::Immutable))
 }

@@ -3,10 +3,9 @@
 //! The crawler leaves them in the data directory, beside the index. Without a signing crawler there is nothing here.
 
 use axum::extract::State;
-use axum::response::Response;
 
 use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
+use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 
 /// What the crawler calls the file.
@@ -15,7 +14,7 @@ const FILE_NAME: &str = "bot-keys.json";
 const BYTES_MAX: usize = 64 * 1024;
 const CONTENT_TYPE: &str = "application/http-message-signatures-directory+json";
 
-pub(crate) async fn show(State(app): State<App>, context: RequestContext) -> Result<Response, Problem> {
+pub(crate) async fn show(State(app): State<App>, context: RequestContext) -> HttpResult {
     let path = app.beside_the_index(FILE_NAME);
     let read = tokio::task::spawn_blocking(move || std::fs::read(path)).await;
     match read {

@@ -1,8 +1,6 @@
 //! `GET /capabilities/{id}`: one thing an agent can do, with everything that its declaration says.
 
-use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use indexer::Hit;
 use manifest::CapabilityId;
 use serde_json::{Map, Value};
@@ -12,9 +10,9 @@ use crate::answers::search::object_of;
 use crate::answers::{TEXT_IS, record};
 use crate::client::Client;
 use crate::manifests::Permitted;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 use crate::state::App;
 use crate::{clock, dashboard};
 
@@ -30,12 +28,9 @@ const ALIKE_MAX: usize = 5;
     responses((status = 200, description = "The capability", body = crate::openapi::schemas::CapabilityRow)),
 )]
 pub(crate) async fn show(
-    State(app): State<App>,
-    context: RequestContext,
-    Extension(client): Extension<Client>,
+    Request { app, client, context, query }: Request,
     Path(id): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&[])?;
     // The search comes first: a permit for the manifest is not held while it waits for a slot.
     let similar = if context.wants_page() { alike(&app, client, &parse_id(&id)?).await } else { Vec::new() };
@@ -63,7 +58,7 @@ impl FoundCapability {
 /// Others that are described like it; a page without them is better than none where there is no index.
 async fn alike(app: &App, client: Client, id: &CapabilityId) -> Vec<Hit> {
     let wanted = id.clone();
-    match app.index().run(client, move |searcher| searcher.similar(&wanted, ALIKE_MAX)).await {
+    match app.index.run(client, move |searcher| searcher.similar(&wanted, ALIKE_MAX)).await {
         Ok(Ok(found)) => found.unwrap_or_default(),
         Ok(Err(error)) => {
             tracing::warn!(%error, "similar capabilities cannot be found");

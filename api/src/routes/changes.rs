@@ -3,9 +3,7 @@
 //! Entries are in one order without holes. A reader keeps `next_cursor` and asks again with it; when `more` is false it
 //! has everything for now.
 
-use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
 use serde::Serialize;
 use store::{FeedEntry, FeedPosition};
 use utoipa::ToSchema;
@@ -13,7 +11,8 @@ use utoipa::ToSchema;
 use crate::cursor;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
+use crate::request::Request;
+use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 use crate::{clock, dashboard};
 
@@ -44,20 +43,16 @@ pub(crate) struct ChangesAnswer {
     ),
     responses((status = 200, description = "Changes in order, removals included", body = ChangesAnswer)),
 )]
-pub(crate) async fn list(
-    State(app): State<App>,
-    context: RequestContext,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn list(Request { app, context, query, .. }: Request) -> HttpResult {
     query.only(&["cursor", "limit"])?;
-    let feed_id = app.store().feed_id().await?;
+    let feed_id = app.store.feed_id().await?;
     let after = query.one("cursor")?.map_or(Ok(FeedPosition(0)), |text| position(&feed_id, text))?;
     if context.wants_page() {
         return page(&app, &context, &feed_id, &query).await;
     }
     let limit = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
     // One more than asked for tells whether there is more.
-    let mut changes = app.store().feed_read(after, limit + 1).await?;
+    let mut changes = app.store.feed_read(after, limit + 1).await?;
     let page_len = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = changes.len() > page_len;
     changes.truncate(page_len);
@@ -72,18 +67,13 @@ pub(super) fn cursor_at(feed_id: &str, position: FeedPosition) -> String {
 }
 
 /// The changes as people read them, the latest first: those before a cursor, or the last ones.
-async fn page(
-    app: &App,
-    context: &RequestContext,
-    feed_id: &str,
-    query: &QueryPairs,
-) -> Result<Response, Problem> {
+async fn page(app: &App, context: &RequestContext, feed_id: &str, query: &QueryPairs) -> HttpResult {
     let before = match query.one("cursor")? {
         Some(text) => position(feed_id, text)?.0,
-        None => app.store().feed_head().await?.0,
+        None => app.store.feed_head().await?.0,
     };
     let after = before.saturating_sub(i64::from(PAGE_ROWS)).max(0);
-    let mut changes = app.store().feed_read(FeedPosition(after), PAGE_ROWS).await?;
+    let mut changes = app.store.feed_read(FeedPosition(after), PAGE_ROWS).await?;
     changes.retain(|entry| entry.position.0 <= before);
     changes.reverse();
     let earlier = (after > 0).then(|| cursor_at(feed_id, FeedPosition(after)));

@@ -7,8 +7,6 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::Extension;
-use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -17,9 +15,9 @@ use futures::{Stream, StreamExt as _};
 use store::{FeedEntry, FeedPosition};
 
 use super::changes::{cursor_at, position};
-use crate::client::Client;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::HttpResult;
 use crate::state::App;
 use runtime::Share;
 
@@ -41,18 +39,13 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
     ),
     responses((status = 200, description = "Events named after the change, each with its entry as data", body = String, content_type = "text/event-stream")),
 )]
-pub(crate) async fn stream(
-    State(app): State<App>,
-    Extension(client): Extension<Client>,
-    headers: HeaderMap,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn stream(Request { app, client, query, .. }: Request, headers: HeaderMap) -> HttpResult {
     query.only(&["cursor"])?;
-    let feed_id = app.store().feed_id().await?;
+    let feed_id = app.store.feed_id().await?;
     let last_id = headers.get("last-event-id").and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());
     let after = match last_id.or(query.one("cursor")?) {
         Some(cursor) => position(&feed_id, cursor)?,
-        None => app.store().feed_head().await?,
+        None => app.store.feed_head().await?,
     };
     let share = app.stream_share(client).ok_or_else(|| too_many_streams("/changes"))?;
     let follower = Follower { app, feed_id, after, waiting: VecDeque::new(), _share: share };
@@ -108,7 +101,7 @@ impl Follower {
                 self.after = entry.position;
                 return Some(entry);
             }
-            match self.app.store().feed_read(self.after, BATCH).await {
+            match self.app.store.feed_read(self.after, BATCH).await {
                 Ok(entries) => self.waiting = entries.into(),
                 Err(error) => {
                     tracing::warn!(error = &error as &dyn std::error::Error, "change stream ends");

@@ -1,13 +1,8 @@
 //! `GET /crawl`: the health of the crawl.
 
-use axum::extract::State;
-use axum::response::Response;
-
 use crate::answers::crawl::CrawlAnswer;
-use crate::parameters::QueryPairs;
-use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
-use crate::state::App;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 use crate::{clock, dashboard};
 
 /// The health of the crawl.
@@ -17,11 +12,7 @@ use crate::{clock, dashboard};
     tag = "service",
     responses((status = 200, description = "The queue, the last day by the hour, and who makes trouble", body = CrawlAnswer)),
 )]
-pub(crate) async fn show(
-    State(app): State<App>,
-    context: RequestContext,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn show(Request { app, context, query, .. }: Request) -> HttpResult {
     query.only(&[])?;
     let answer = app.crawl().await?;
     if context.wants_page() {

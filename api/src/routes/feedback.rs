@@ -1,16 +1,14 @@
 //! `POST /feedback`: a client says which capability it chose for a request. Off unless the operator turned it on.
 //!
-//! What is said is evidence, and ranks nothing by itself: the operator looks at it, throws out what is wrong, exports it
+//! What is feedback is evidence, and ranks nothing by itself: the operator looks at it, throws out what is wrong, exports it
 //! and judges the ranking by it. Only what the request really finds can be chosen, each client and each site has a cap
 //! that holds for all processes together, and of the address no more is kept than a hash that changes every day.
 
 use std::net::IpAddr;
 
-use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use data_encoding::HEXLOWER;
 use indexer::SearchRequest;
 use manifest::CapabilityId;
@@ -23,8 +21,9 @@ use super::capability::parse_id;
 use crate::answers::search::search;
 use crate::client::Client;
 use crate::clock;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::HttpResult;
 use crate::state::App;
 use crate::text::one_line;
 
@@ -56,7 +55,7 @@ pub(crate) struct FeedbackRequest {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FeedbackAnswer {
-    /// False where this client has said the same today.
+    /// False where this client has feedback the same today.
     kept: bool,
     /// Where the capability stands among the results of the request; the first is 1.
     place: u32,
@@ -70,30 +69,25 @@ pub(crate) struct FeedbackAnswer {
     request_body = FeedbackRequest,
     responses((status = 202, description = "It was heard", body = FeedbackAnswer)),
 )]
-pub(crate) async fn tell(
-    State(app): State<App>,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-    body: Bytes,
-) -> Result<Response, Problem> {
+pub(crate) async fn submit(Request { app, client, query, .. }: Request, body: Bytes) -> HttpResult {
     query.only(&[])?;
-    if !app.config().feedback {
+    if !app.config.feedback {
         return Err(Problem::forbidden(
             "this instance takes no feedback: its operator turns it on with --feedback, or feedback = true in [api]",
         ));
     }
     let (query, capability) = read(&body)?;
     let quota = app
-        .limits()
+        .limits
         .feedback(client)
         .map_err(|exhausted| exhausted.problem("this address has told as much as it may for now"))?;
-    let said = place(&app, client, query, capability).await?;
-    let kept = match app.store().feedback_save(&said, CAPS).await? {
+    let feedback = place(&app, client, query, capability).await?;
+    let kept = match app.store.feedback_save(&feedback, CAPS).await? {
         FeedbackOutcome::Kept => true,
         FeedbackOutcome::SaidBefore => false,
-        FeedbackOutcome::Full(cap) => return Err(full(cap, &said)),
+        FeedbackOutcome::Full(cap) => return Err(full(cap, &feedback)),
     };
-    let answer = FeedbackAnswer { kept, place: said.place };
+    let answer = FeedbackAnswer { kept, place: feedback.place };
     let mut response = (StatusCode::ACCEPTED, axum::Json(answer)).into_response();
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     quota.write_headers(response.headers_mut());
@@ -134,7 +128,7 @@ async fn place(
     let request =
         SearchRequest { phrasings: vec![query.clone()], limit: LOOKED_AT_MAX, ..SearchRequest::default() };
     let found =
-        search(app.index(), client, request).await.map_err(|problem| problem.renamed("q", "query"))?.answer;
+        search(&app.index, client, request).await.map_err(|problem| problem.renamed("q", "query"))?.answer;
     let at = found.hits.iter().position(|hit| hit.id == capability).ok_or_else(|| {
         let detail = format!(
             "{capability} is not among the first {LOOKED_AT_MAX} results for this query; send the query that found it"
@@ -145,7 +139,7 @@ async fn place(
         Problem::not_found(format!("there is no capability {capability}; it may have left the index"))
     })?;
     let now = clock::now();
-    let salt = app.store().feedback_salt(now.timestamp() / SECONDS_A_DAY, &fresh_salt()).await?;
+    let salt = app.store.feedback_salt(now.timestamp() / SECONDS_A_DAY, &fresh_salt()).await?;
     let place = u32::try_from(at + 1).unwrap_or(u32::MAX);
     Ok(Feedback { at: now, query, capability, site, place, client: key(&salt, client.address) })
 }
@@ -160,10 +154,10 @@ fn key(salt: &str, address: IpAddr) -> String {
     HEXLOWER.encode(digest.get(..CLIENT_BYTES).unwrap_or_default())
 }
 
-fn full(cap: FeedbackCap, said: &Feedback) -> Problem {
-    let until_midnight = SECONDS_A_DAY - said.at.timestamp().rem_euclid(SECONDS_A_DAY);
+fn full(cap: FeedbackCap, feedback: &Feedback) -> Problem {
+    let until_midnight = SECONDS_A_DAY - feedback.at.timestamp().rem_euclid(SECONDS_A_DAY);
     let wait_s = u32::try_from(until_midnight).unwrap_or(u32::MAX);
-    let site = &said.site;
+    let site = &feedback.site;
     match cap {
         FeedbackCap::Client => Problem::too_many("this address has told all it may today", wait_s),
         FeedbackCap::ClientForSite => {
@@ -181,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_and_an_id_are_read() {
+    fn reads_a_query_and_a_capability_id() {
         let id = "caaaaaaaaaaaaaaaa";
         let (query, capability) =
             read(format!("{{\"query\": \" book\\n flight \", \"capability\": \"{id}\"}}").as_bytes())
@@ -203,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_has_one_name_a_day_that_is_not_its_address() {
+    fn client_hash_changes_every_day() {
         let (one, other) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
         let (today, tomorrow) = (fresh_salt(), fresh_salt());
         assert_eq!(key(&today, one), key(&today, one));

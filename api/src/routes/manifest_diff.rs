@@ -1,17 +1,14 @@
 //! `GET /manifests/{id}/diff`: what changed between two versions, and whether that breaks a caller.
 
-use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use manifest::ContentHash;
 
 use super::manifest::find;
 use crate::answers::version_diff::{DiffAnswer, compare};
-use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
-use crate::state::App;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 use crate::{clock, dashboard};
 
 /// Compares two versions of a manifest.
@@ -27,19 +24,16 @@ use crate::{clock, dashboard};
     responses((status = 200, description = "The difference, capability by capability", body = DiffAnswer)),
 )]
 pub(crate) async fn show(
-    State(app): State<App>,
-    context: RequestContext,
-    Extension(client): Extension<Client>,
+    Request { app, client, context, query }: Request,
     Path(id): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&["from", "to"])?;
     let stored = find(&app, client, &id).await?;
     let (id, site) = (stored.manifest.id.clone(), stored.manifest.url.site());
     // A client that holds a permit must not wait for another one.
     drop(stored);
     let (from, to) = (hash(&query, "from")?, hash(&query, "to")?);
-    let (answer, versions, _permit) = compare(app.store(), app.manifests(client), id, from, to).await?;
+    let (answer, versions, _permit) = compare(&app.store, app.manifests(client), id, from, to).await?;
     if context.wants_page() {
         let page = dashboard::diff::page(&answer, &site, &versions, clock::now());
         return context.page(&page, Caching::Record);

@@ -5,9 +5,6 @@
 //! the registry's schema does not allow is left out, never passed on. A request looks at a bounded number of manifests, so that a page may be short of
 //! its limit; `metadata.nextCursor` leads on until it is absent.
 
-use axum::Extension;
-use axum::extract::State;
-use axum::response::Response;
 use manifest::model::{Interface, Protocol};
 use manifest::{Host, Manifest, ManifestId};
 use serde::Serialize;
@@ -15,19 +12,17 @@ use serde_json::{Map, Value, json};
 use store::StoredManifest;
 
 use crate::answers::search_parameters::instant;
-use crate::client::Client;
 use crate::cursor;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
-use crate::state::App;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 use crate::text::one_line;
 
 const KNOWN: &[&str] = &["cursor", "limit", "search", "updated_since", "version"];
 /// As in the registry.
 const LIMIT_DEFAULT: u32 = 30;
 const LIMIT_MAX: u32 = 100;
-/// Manifests read at once, and in one request.
+/// ManifestReader read at once, and in one request.
 const PAGE: u32 = 100;
 const PAGES_MAX: u32 = 10;
 /// Longest description of the registry's schema.
@@ -53,12 +48,7 @@ const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/
     ),
     responses((status = 200, description = "A page of servers", body = crate::openapi::schemas::McpServers)),
 )]
-pub(crate) async fn list(
-    State(app): State<App>,
-    context: RequestContext,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn list(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(KNOWN)?;
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
     let since = query.one("updated_since")?.map(instant).transpose()?;
@@ -229,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_exact() {
+    fn version_ranges_are_replaced_by_exact_versions() {
         for version in ["1.2.3", "2025-06-18", "v2", "1.0.0+build.x86"] {
             assert!(is_exact(version), "{version}");
         }
@@ -239,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_registry_are_kept() {
+    fn valid_registry_names_are_kept() {
         for name in ["io.github.someone/weather", "example.skyhop/flights.v2"] {
             assert!(is_registry_name(name), "{name}");
         }

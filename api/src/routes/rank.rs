@@ -1,8 +1,6 @@
 //! `GET /sites/{domain}/rank?q=`: would I be found? Where a site stands for a search, and what stands above it and why.
 
-use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use indexer::{Hit, SearchRequest};
 use manifest::{CapabilityId, SiteName};
 use serde::Serialize;
@@ -11,11 +9,9 @@ use utoipa::ToSchema;
 
 use crate::answers::search::search;
 use crate::answers::site::{site_of, unknown};
-use crate::client::Client;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
-use crate::state::App;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 
 /// Results that are looked at: people read no further.
 const LOOKED_AT_MAX: usize = 100;
@@ -67,12 +63,9 @@ pub(crate) struct Placed {
     responses((status = 200, description = "Its place, and what is above it", body = RankAnswer)),
 )]
 pub(crate) async fn show(
-    State(app): State<App>,
-    context: RequestContext,
-    Extension(client): Extension<Client>,
+    Request { app, client, context, query }: Request,
     Path(domain): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&["q"])?;
     let site = site_of(&domain)?;
     let Some(q) = query.one("q")?.map(ToOwned::to_owned) else {
@@ -80,7 +73,7 @@ pub(crate) async fn show(
             format!("give \"q\", what somebody may search for, as in /sites/{site}/rank?q=book+flight");
         return Err(Problem::bad_request(detail).with_parameter("q"));
     };
-    if app.store().site_summary(&site).await?.is_none() {
+    if app.store.site_summary(&site).await?.is_none() {
         return Err(unknown(&site));
     }
     let request = SearchRequest {
@@ -89,7 +82,7 @@ pub(crate) async fn show(
         explain: true,
         ..SearchRequest::default()
     };
-    let found = search(app.index(), client, request).await?.answer;
+    let found = search(&app.index, client, request).await?.answer;
     let at = found.hits.iter().position(|hit| hit.site == site);
     let above = found.hits.iter().take(at.unwrap_or(found.hits.len())).take(ABOVE_MAX);
     let answer = RankAnswer {

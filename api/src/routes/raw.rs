@@ -2,20 +2,16 @@
 //!
 //! They are served as a download in a sandbox and never as a type that a browser would run.
 
-use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
 use store::StoredManifest;
 
 use super::manifest::find;
 use crate::buffers::Reserved;
-use crate::client::Client;
 use crate::manifests::not_kept;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
-use crate::state::App;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 
 /// Nothing in the bytes may load, run, submit or navigate.
 const SANDBOX: &str = "default-src 'none'; sandbox";
@@ -30,12 +26,9 @@ const SANDBOX: &str = "default-src 'none'; sandbox";
         (Object = "application/json"), (String = "text/plain"), (Vec<u8> = "application/octet-stream")))),
 )]
 pub(crate) async fn show(
-    State(app): State<App>,
-    context: RequestContext,
-    Extension(client): Extension<Client>,
+    Request { app, client, context, query }: Request,
     Path(id): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&[])?;
     let stored = find(&app, client, &id).await?;
     permitted(&stored)?;
@@ -82,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_runs_keeps_its_type() {
+    fn executable_content_types_are_replaced() {
         for (published, served) in [
             (Some("application/json; charset=utf-8"), "application/json"),
             (Some("application/agent-card+json"), "application/json"),

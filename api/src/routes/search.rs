@@ -1,8 +1,5 @@
 //! `GET /search`: capabilities that match words and filters, as JSON or as the search page.
 
-use axum::Extension;
-use axum::extract::State;
-use axum::response::Response;
 use indexer::{FacetKey, SearchAnswer, SearchRequest};
 
 use crate::answers::search::{self, SearchPage};
@@ -10,7 +7,8 @@ use crate::answers::search_parameters::{SearchParameters, View};
 use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::response::{self, Caching, EntityTag, RequestContext};
+use crate::request::Request;
+use crate::response::{self, Caching, EntityTag, HttpResult, RequestContext};
 use crate::state::App;
 use crate::{clock, dashboard};
 
@@ -22,17 +20,12 @@ use crate::{clock, dashboard};
     params(crate::answers::search_query::SearchQuery, crate::answers::search_query::ResultsQuery),
     responses((status = 200, description = "A page of results", body = SearchPage)),
 )]
-pub(crate) async fn show(
-    State(app): State<App>,
-    context: RequestContext,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {
     let parameters = SearchParameters::read(&query)?;
     if context.wants_page() {
         return page(&app, client, &context, &query, parameters).await;
     }
-    if parameters.asks_nothing() {
+    if parameters.is_empty() {
         return Err(Problem::bad_request(
             "give \"q\", as in /search?q=book+flight, or at least one filter, as in /search?format=awp",
         ));
@@ -43,7 +36,7 @@ pub(crate) async fn show(
     {
         return Ok(unchanged);
     }
-    let results = search::search(app.index(), client, parameters.request.clone()).await?;
+    let results = search::search(&app.index, client, parameters.request.clone()).await?;
     let page = search::page(app.manifests(client), results, &parameters).await?;
     let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
     if parameters.view == View::Compact {
@@ -58,9 +51,9 @@ pub(crate) async fn show(
 
 /// The same query over the same commit, with the same sites left out, has the same answer, but for the time it took.
 fn tag(app: &App, context: &RequestContext) -> Result<EntityTag, Problem> {
-    let generation = format!("{:?}", app.index().searcher()?.generation());
+    let generation = format!("{:?}", app.index.searcher()?.generation());
     let query = context.uri.query().unwrap_or_default();
-    let left_out = app.index().suppressed().names().join(" ");
+    let left_out = app.index.suppressed().names().join(" ");
     Ok(EntityTag::of(&[b"search", generation.as_bytes(), left_out.as_bytes(), query.as_bytes()]))
 }
 
@@ -71,9 +64,9 @@ async fn page(
     context: &RequestContext,
     query: &QueryPairs,
     parameters: SearchParameters,
-) -> Result<Response, Problem> {
-    if parameters.asks_nothing() {
-        let trouble = app.index().searcher().err().map(|problem| problem.body().detail.clone());
+) -> HttpResult {
+    if parameters.is_empty() {
+        let trouble = app.index.searcher().err().map(|problem| problem.body().detail.clone());
         let counted = if trouble.is_some() { SearchAnswer::default() } else { overview(app, client).await? };
         let stats = app.stats().await?;
         let page = dashboard::search::landing(&counted, &stats, trouble, clock::now());
@@ -81,7 +74,7 @@ async fn page(
     }
     let mut request = parameters.request;
     request.facets = dashboard::search::facets();
-    let results = search::search(app.index(), client, request.clone()).await?;
+    let results = search::search(&app.index, client, request.clone()).await?;
     // What there is, for clients whose search found nothing.
     let counted = if results.answer.hits.is_empty() { overview(app, client).await.ok() } else { None };
     let page = dashboard::search::results(query, &request, results, counted.as_ref(), clock::now());
@@ -92,5 +85,5 @@ async fn page(
 async fn overview(app: &App, client: Client) -> Result<SearchAnswer, Problem> {
     let facets = vec![FacetKey::SemanticType, FacetKey::Format, FacetKey::Safety];
     let request = SearchRequest { limit: 1, facets, ..SearchRequest::default() };
-    Ok(search::search(app.index(), client, request).await?.answer)
+    Ok(search::search(&app.index, client, request).await?.answer)
 }

@@ -1,23 +1,14 @@
 //! `GET /semantic-types`: what kinds of capabilities there are, as a tree with counts.
 
-use axum::extract::State;
-use axum::response::Response;
-
 use crate::answers::semantic_types::SemanticTypesAnswer;
 use crate::dashboard;
-use crate::parameters::QueryPairs;
-use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
-use crate::state::App;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 
 /// The semantic types in the index, the most frequent first; at most 5,000 of them.
 #[utoipa::path(get, path = "/semantic-types", tag = "search",
     responses((status = 200, description = "Types with counts", body = SemanticTypesAnswer)))]
-pub(crate) async fn list(
-    State(app): State<App>,
-    context: RequestContext,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn list(Request { app, context, query, .. }: Request) -> HttpResult {
     query.only(&[])?;
     let answer = app.semantic_types().await?;
     if context.wants_page() {

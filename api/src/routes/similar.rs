@@ -1,8 +1,6 @@
 //! `GET /capabilities/{id}/similar`: capabilities that are described alike.
 
-use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use manifest::CapabilityId;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -10,11 +8,9 @@ use utoipa::ToSchema;
 
 use super::capability::parse_id;
 use crate::answers::search::{row, search_problem};
-use crate::client::Client;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
-use crate::state::App;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 
 /// Capabilities, unless asked otherwise.
 const LIMIT_DEFAULT: u32 = 10;
@@ -42,23 +38,20 @@ pub(crate) struct SimilarAnswer {
     responses((status = 200, description = "What is alike", body = SimilarAnswer)),
 )]
 pub(crate) async fn show(
-    State(app): State<App>,
-    context: RequestContext,
-    Extension(client): Extension<Client>,
+    Request { app, client, context, query }: Request,
     Path(id): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&["limit"])?;
     let id = parse_id(&id)?;
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
     let wanted = id.clone();
-    let found = app.index().run(client, move |searcher| searcher.similar(&wanted, limit)).await?;
+    let found = app.index.run(client, move |searcher| searcher.similar(&wanted, limit)).await?;
     let hits = found.map_err(|error| search_problem(&error))?.ok_or_else(|| {
         Problem::not_found(format!("there is no capability {id} in the index; it may have left it"))
     })?;
     let results = hits
         .iter()
-        .filter(|hit| !app.index().suppressed().has(&hit.site))
+        .filter(|hit| !app.index.suppressed().has(&hit.site))
         .map(|hit| row(hit, None, &[]))
         .collect::<Result<_, _>>()?;
     context.json(&SimilarAnswer { id, results }, Caching::Search)

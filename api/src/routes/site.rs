@@ -1,15 +1,10 @@
 //! `GET /sites/{domain}`: everything that is known of a site, as JSON or as a page.
 
-use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 
 use crate::answers::site::{SiteAnswer, site, site_of};
-use crate::client::Client;
-use crate::parameters::QueryPairs;
-use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
-use crate::state::App;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 use crate::{clock, dashboard};
 
 /// The whole story of a site.
@@ -21,12 +16,9 @@ use crate::{clock, dashboard};
     responses((status = 200, description = "What was fetched and why, what was found, and when it is visited next", body = SiteAnswer)),
 )]
 pub(crate) async fn show(
-    State(app): State<App>,
-    context: RequestContext,
-    Extension(client): Extension<Client>,
+    Request { app, client, context, query }: Request,
     Path(domain): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&[])?;
     let (answer, _permit) = site(app.manifests(client), &site_of(&domain)?).await?;
     if context.wants_page() {

@@ -1,15 +1,13 @@
 //! `GET /sites`: every site that is known, a page at a time, in the order of names.
 
-use axum::extract::State;
-use axum::response::Response;
 use manifest::SiteName;
 use store::SitesRequest;
 
 use crate::answers::sites::{SitesAnswer, sites};
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
-use crate::state::App;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 use crate::{clock, cursor, dashboard};
 
 const KNOWN: &[&str] = &["status", "with_manifests", "prefix", "limit", "cursor"];
@@ -32,17 +30,13 @@ const LIMIT_MAX: u32 = 500;
     ),
     responses((status = 200, description = "A page of sites", body = SitesAnswer)),
 )]
-pub(crate) async fn list(
-    State(app): State<App>,
-    context: RequestContext,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn list(Request { app, context, query, .. }: Request) -> HttpResult {
     query.only(KNOWN)?;
     let listing = listing(&query);
     let max = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
     let request = request(&query, &listing, max)?;
-    let kept_for = app.config().counts_kept_for;
-    let answer = sites(app.store(), app.totals(), kept_for, &listing, &request).await?;
+    let kept_for = app.config.counts_kept_for;
+    let answer = sites(&app.store, &app.totals, kept_for, &listing, &request).await?;
     if context.wants_page() {
         return context.page(&dashboard::sites::page(&answer, &query, clock::now()), Caching::Record);
     }

@@ -3,23 +3,21 @@
 //! Nothing is fetched here: a seed is put into the queue, and the crawler visits it as politely as any other. A name that
 //! may not be a site ([`manifest::SiteScope`]) is refused, whichever way it comes.
 
-use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect};
 use manifest::{Host, ManifestUrl};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::answers::site::site_of;
 use crate::answers::submit::SubmissionAnswer;
-use crate::client::Client;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
 use crate::quota::RemainingQuota;
-use crate::response::RequestContext;
-use crate::state::App;
+use crate::request::Request;
+use crate::response::HttpResult;
 
 /// Largest body: a domain or an address.
 const BODY_BYTES_MAX: usize = 4 * 1024;
@@ -44,12 +42,7 @@ pub(crate) struct Submission {
     responses((status = 202, description = "It is in the queue", body = SubmissionAnswer,
         headers(("location" = String, description = "The story of the site")))),
 )]
-pub(crate) async fn submit(
-    State(app): State<App>,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-    body: Bytes,
-) -> Result<Response, Problem> {
+pub(crate) async fn submit(Request { app, client, query, .. }: Request, body: Bytes) -> HttpResult {
     query.only(&[])?;
     let (host, url) = read(&body)?;
     let (answer, quota) = app.submissions(client).submit(host, url).await?;
@@ -66,12 +59,9 @@ pub(crate) async fn submit(
         headers(("location" = String, description = "The story of the site")))),
 )]
 pub(crate) async fn recheck(
-    State(app): State<App>,
-    context: RequestContext,
-    Extension(client): Extension<Client>,
+    Request { app, client, context, query }: Request,
     Path(domain): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&[])?;
     let site = site_of(&domain)?;
     let (answer, quota) = app.submissions(client).recheck(app.manifests(client), site.clone()).await?;
@@ -125,7 +115,7 @@ fn submission(body: &[u8]) -> Result<Submission, Problem> {
     Ok(Submission { domain: field("domain")?, url: field("url")? })
 }
 
-fn accepted(answer: SubmissionAnswer, quota: RemainingQuota) -> Result<Response, Problem> {
+fn accepted(answer: SubmissionAnswer, quota: RemainingQuota) -> HttpResult {
     let location = HeaderValue::from_str(&answer.status_url).map_err(|error| Problem::internal(&error))?;
     let mut response = (StatusCode::ACCEPTED, axum::Json(answer)).into_response();
     response.headers_mut().insert(header::LOCATION, location);
@@ -139,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_domain_or_one_address_is_read() {
+    fn accepts_one_domain_or_one_url() {
         let domain = read(br#"{"domain": " WWW.Skyhop.example "}"#).unwrap();
         assert_eq!((domain.0.as_str(), domain.1), ("www.skyhop.example", None));
         assert_eq!(read(b"domain=skyhop.example").unwrap().0.as_str(), "skyhop.example");

@@ -3,17 +3,13 @@
 //! The body is the definition and nothing else, so that it can be handed to a model's runtime as it came. Its hash is
 //! the ETag's companion, in the header `x-agentdex-hash`.
 
-use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::response::Response;
 
 use super::capability::find;
-use crate::client::Client;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
-use crate::state::App;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 use crate::tool_export::{self, ToolShape};
 
 /// The hash of the definition, in hexadecimal.
@@ -36,12 +32,9 @@ const HASH: HeaderName = HeaderName::from_static("x-agentdex-hash");
     ),
 )]
 pub(crate) async fn show(
-    State(app): State<App>,
-    context: RequestContext,
-    Extension(client): Extension<Client>,
+    Request { app, client, context, query }: Request,
     Path(id): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&["as"])?;
     let shape = query.one_closed("as")?.unwrap_or(ToolShape::Mcp);
     let found = find(&app, client, &id).await?;

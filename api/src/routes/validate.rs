@@ -2,20 +2,15 @@
 //! where, how to fix that, and what would be indexed. Nothing is stored and nothing is fetched: without a body, it is the
 //! stored document of the given address, as the crawler read it.
 
-use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::response::Response;
 use manifest::ManifestUrl;
 
 use super::validator;
-use crate::answers::validate::{Stored, ValidateAnswer, answer, nowhere, read, stored};
-use crate::client::Client;
-use crate::parameters::QueryPairs;
+use crate::answers::validate::{Stored, ValidateAnswer, answer, placeholder_url, read, stored};
 use crate::problem::Problem;
-use crate::response::{Caching, RequestContext};
-use crate::state::App;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 
 /// Reads a document as the crawler would, and says what it is and what is wrong with it.
 #[utoipa::path(
@@ -30,13 +25,10 @@ use crate::state::App;
     responses((status = 200, description = "Dialect, findings, and what would be indexed", body = ValidateAnswer)),
 )]
 pub(crate) async fn check(
-    State(app): State<App>,
-    context: RequestContext,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
+    Request { app, client, context, query }: Request,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&["url", "as"])?;
     if validator::is_form(&headers, &body) {
         return validator::submitted(&app, client, &context, &body).await;
@@ -46,15 +38,15 @@ pub(crate) async fn check(
     let answered = match url {
         Some(url) if body.is_empty() => {
             let Stored { manifest, body, _share } = stored(app.manifests(client), &url).await?;
-            app.document_readers()
+            app.document_readers
                 .run(client, move || {
                     if force.is_some() { read(&body, &url, force) } else { answer(manifest, Some(&body)) }
                 })
                 .await?
         }
         url => {
-            let url = url.map_or_else(nowhere, Ok).map_err(|error| Problem::internal(&error))?;
-            app.document_readers().run(client, move || read(&body, &url, force)).await?
+            let url = url.map_or_else(placeholder_url, Ok).map_err(|error| Problem::internal(&error))?;
+            app.document_readers.run(client, move || read(&body, &url, force)).await?
         }
     };
     context.json(&answered, Caching::Never)

@@ -2,20 +2,16 @@
 //!
 //! The agent keeps nothing: it answers a message with a message at once, and has no tasks to ask about.
 
-use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::own::{DESCRIPTION, NAME, Own, TAGS, VERSION};
+use super::identity::{DESCRIPTION, Identity, NAME, TAGS, VERSION};
 use crate::body::fresh;
-use crate::client::Client;
-use crate::parameters::QueryPairs;
-use crate::problem::Problem;
-use crate::state::App;
+use crate::request::Request;
+use crate::response::HttpResult;
 use crate::tools::Tool;
 
 /// Longest message in characters that is searched for: what a search takes.
@@ -27,17 +23,17 @@ const INVALID_REQUEST: i32 = -32_600;
 const METHOD_NOT_FOUND: i32 = -32_601;
 const INVALID_PARAMS: i32 = -32_602;
 
-pub(super) fn card(own: &Own) -> Value {
+pub(super) fn card(identity: &Identity) -> Value {
     let definition = Tool::FindCapability.definition();
     json!({
         "protocolVersion": "0.3.0",
         "name": NAME,
         "description": DESCRIPTION,
-        "url": own.url("/a2a"),
+        "url": identity.url("/a2a"),
         "preferredTransport": "JSONRPC",
         "version": VERSION,
-        "provider": {"organization": NAME, "url": own.url("/")},
-        "documentationUrl": own.url("/llms.txt"),
+        "provider": {"organization": NAME, "url": identity.url("/")},
+        "documentationUrl": identity.url("/llms.txt"),
         "capabilities": {"streaming": false, "pushNotifications": false, "stateTransitionHistory": false},
         "defaultInputModes": ["text/plain"],
         "defaultOutputModes": ["text/plain", "application/json"],
@@ -56,12 +52,7 @@ struct Call {
     params: Value,
 }
 
-pub(super) async fn answer(
-    State(app): State<App>,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-    bytes: Bytes,
-) -> Result<Response, Problem> {
+pub(super) async fn answer(Request { app, client, query, .. }: Request, bytes: Bytes) -> HttpResult {
     query.only(&[])?;
     let parsed = manifest::budget::parse_within_budget::<Value>(&bytes, &manifest::budget::BODY);
     let call = match parsed.map(serde_json::from_value::<Call>) {

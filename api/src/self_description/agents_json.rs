@@ -2,17 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
-use super::own::{DESCRIPTION, NAME, Own};
+use super::identity::{DESCRIPTION, Identity, NAME};
 use crate::tools::Tool;
 
-pub(super) fn manifest(own: &Own) -> Value {
+pub(super) fn manifest(identity: &Identity) -> Value {
     let capabilities: Vec<Value> = Tool::ALL.iter().copied().map(capability).collect();
     json!({
         "schema_version": "0.1.0",
-        "site": {"name": NAME, "url": own.url("/"), "description": DESCRIPTION},
+        "site": {"name": NAME, "url": identity.url("/"), "description": DESCRIPTION},
         "capabilities": capabilities,
         "audit": {"enabled": false},
-        "docs_url": own.url("/llms.txt"),
+        "docs_url": identity.url("/llms.txt"),
     })
 }
 

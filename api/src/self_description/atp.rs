@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::own::{DESCRIPTION, NAME, Own, VERSION};
-use crate::tools::{Place, Tool};
+use super::identity::{DESCRIPTION, Identity, NAME, VERSION};
+use crate::tools::{ArgumentLocation, Tool};
 
-pub(super) fn manifest(own: &Own) -> Value {
+pub(super) fn manifest(identity: &Identity) -> Value {
     let capabilities: Vec<Value> = Tool::ALL.iter().copied().map(capability).collect();
     json!({
         "@context": "https://atp.dev/schema/v1",
@@ -13,13 +13,13 @@ pub(super) fn manifest(own: &Own) -> Value {
         "name": NAME,
         "description": DESCRIPTION,
         "version": VERSION,
-        "provider": {"name": NAME, "url": own.url("/")},
+        "provider": {"name": NAME, "url": identity.url("/")},
         "capabilities": capabilities,
         "workflows": [{"id": "find-and-call", "name": "Find a capability and learn how to call it",
             "description": "Search in plain words, then read the whole declaration of the one that fits.",
             "steps": [id(Tool::FindCapability), id(Tool::GetCapability)]}],
         "policies": {"training": "conditional", "inference": "allow", "caching": {"allowed": true, "maxAge": 300},
-            "attribution": "none", "termsUrl": own.url("/.well-known/llms.txt")},
+            "attribution": "none", "termsUrl": identity.url("/.well-known/llms.txt")},
     })
 }
 
@@ -37,7 +37,10 @@ fn capability(tool: Tool) -> Value {
             let mut parameter = Map::from_iter([
                 ("name".to_owned(), Value::from(input.name.as_str())),
                 ("type".to_owned(), input.schema["type"].clone()),
-                ("required".to_owned(), (input.is_required || input.place == Place::Path).into()),
+                (
+                    "required".to_owned(),
+                    (input.is_required || input.location == ArgumentLocation::Path).into(),
+                ),
                 ("description".to_owned(), input.schema["description"].clone()),
             ]);
             for member in ["default", "enum", "minimum", "maximum", "pattern"] {

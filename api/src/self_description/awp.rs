@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::own::{DESCRIPTION, Own};
+use super::identity::{DESCRIPTION, Identity};
 use crate::tools::Tool;
 
-pub(super) fn manifest(own: &Own) -> Value {
+pub(super) fn manifest(identity: &Identity) -> Value {
     let actions: Vec<Value> = Tool::ALL.iter().copied().map(action).collect();
     json!({
         "awp_version": "0.1",
-        "domain": own.host,
+        "domain": identity.host,
         "intent": DESCRIPTION,
         "capabilities": {"streaming": false, "batch_actions": false, "webhooks": false, "pagination": "cursor", "idempotency": true},
         "auth": {"type": "none"},

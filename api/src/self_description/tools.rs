@@ -4,17 +4,17 @@
 
 use serde_json::{Map, Value, json};
 
-use super::own::{DESCRIPTION, NAME, Own, VERSION};
+use super::identity::{DESCRIPTION, Identity, NAME, VERSION};
 use crate::tools::Tool;
 
-pub(super) fn document(own: &Own) -> Value {
+pub(super) fn document(identity: &Identity) -> Value {
     let reading = Tool::ALL.iter().copied().filter(|tool| tool.is_read_only());
     let paths: Map<String, Value> =
         reading.map(|tool| (format!("/tools/{tool}"), json!({"get": operation(tool)}))).collect();
     json!({
         "openapi": "3.1.0",
         "info": {"title": NAME, "description": DESCRIPTION, "version": VERSION, "license": {"name": "MIT OR Apache-2.0"}},
-        "servers": [{"url": own.base}],
+        "servers": [{"url": identity.base}],
         "security": [],
         "paths": paths,
         "components": {"schemas": {"Problem": {"type": "object", "description": "What was wrong, and what would be right (RFC 9457).",
@@ -23,7 +23,7 @@ pub(super) fn document(own: &Own) -> Value {
     })
 }
 
-/// A document to validate is too long for an address; one that was crawled is named by its own.
+/// A document to validate is too long for an address; one that was crawled is named by its identity.
 fn is_askable(tool: Tool, argument: &str) -> bool {
     tool != Tool::ValidateManifest || argument != "document"
 }

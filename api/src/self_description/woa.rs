@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::own::{Own, VERSION};
+use super::identity::{Identity, VERSION};
 use crate::tools::Tool;
 
-pub(super) fn document(own: &Own) -> Value {
+pub(super) fn document(identity: &Identity) -> Value {
     let agent = |tool: Tool| {
         let definition = tool.definition();
         json!({
             "id": tool.as_str(), "name": definition.title, "description": definition.description, "version": VERSION,
-            "capabilities": [own.url(&format!("/woa/{tool}"))],
+            "capabilities": [identity.url(&format!("/woa/{tool}"))],
             "inputs": definition.input, "outputs": definition.output, "transports": ["rest", "mcp"],
         })
     };
@@ -19,8 +19,8 @@ pub(super) fn document(own: &Own) -> Value {
         "woa_version": "1",
         "agents": agents,
         "transports": {
-            "rest": {"base": own.base, "invoke_path": "/woa/{agent_id}"},
-            "mcp": {"server": own.url("/mcp"), "tool_namespace": super::own::NAME, "tool_field": "agent"},
+            "rest": {"base": identity.base, "invoke_path": "/woa/{agent_id}"},
+            "mcp": {"server": identity.url("/mcp"), "tool_namespace": super::identity::NAME, "tool_field": "agent"},
         },
     })
 }

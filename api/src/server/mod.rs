@@ -1,10 +1,10 @@
-//! Accepts connections, and cuts those that take too long to say what they want or to take what they asked for.
+//! Accepts connections, and cuts those that take too long to say what they want or to take what they first_request for.
 //!
 //! HTTP/1.1 alone: a proxy that speaks HTTP/2 to the world speaks HTTP/1.1 to us, and one protocol has one set of
 //! limits. A client has a few seconds for its headers; an idle connection is closed by the same clock. What a request
-//! passes before it is routed is in `gate`, what a slow reader is held to in `stream`.
+//! passes before it is routed is in `dispatch`, what a slow reader is held to in `stream`.
 
-mod gate;
+mod dispatch;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::gate::Gate;
+use self::dispatch::Dispatcher;
 use self::stream::{ClientStream, MayStillSend};
 use crate::admin::AdminTokens;
 use crate::capacity::CONNECTIONS_MAX;
@@ -31,11 +31,11 @@ use crate::client::{customer, is_trusted};
 use crate::config::ApiConfig;
 use crate::limits::FORGET_EVERY;
 use crate::load::Load;
-use crate::names::OwnNames;
 use crate::overload::RejectionResponse;
-use crate::pace::Patience;
 use crate::router::router;
+use crate::server_names::ServerNames;
 use crate::state::{ApiError, App};
+use crate::timeouts::ClientTimeouts;
 use crate::{index, metrics, middleware, replica};
 use runtime::{Share, Shares};
 
@@ -45,36 +45,36 @@ const HEADER_BYTES_MAX: usize = 32 * 1024;
 const HEADER_COUNT_MAX: usize = 64;
 /// How long connections are still accepted after the signal to stop: those that the kernel has taken already count on an answer.
 const LAST_CALL: Duration = Duration::from_millis(100);
-/// How long a connection that has asked nothing yet may do so after the signal to stop.
+/// How long a connection that has first_request nothing yet may do so after the signal to stop.
 const FIRST_REQUEST: Duration = Duration::from_secs(1);
 /// Pause after a connection could not be accepted: no file descriptors are left, and one has to be given back first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// What connections and requests are admitted by.
 #[derive(Clone)]
-pub(crate) struct Admission {
+pub(crate) struct AdmissionControl {
     pub(crate) connections: Arc<Shares>,
     pub(crate) requests: Arc<Shares>,
     pub(crate) load: Load,
-    pub(crate) turned_away: RejectionResponse,
+    pub(crate) rejected: RejectionResponse,
     pub(crate) trusted_proxies: Arc<[IpNet]>,
-    pub(crate) names: OwnNames,
+    pub(crate) names: ServerNames,
     pub(crate) admin_tokens: AdminTokens,
-    pub(crate) patience: Patience,
+    pub(crate) timeouts: ClientTimeouts,
 }
 
-impl Admission {
+impl AdmissionControl {
     fn of(app: &App) -> Self {
-        let config = app.config();
+        let config = &app.config;
         Self {
-            connections: Arc::clone(&app.capacity().connections),
-            requests: Arc::clone(&app.capacity().requests),
-            load: app.load().clone(),
-            turned_away: middleware::turned_away(config.is_behind_tls()),
+            connections: Arc::clone(&app.capacity.connections),
+            requests: Arc::clone(&app.capacity.requests),
+            load: app.load.clone(),
+            rejected: middleware::rejected(config.is_behind_tls()),
             trusted_proxies: config.trusted_proxies.as_slice().into(),
-            names: app.names().clone(),
-            admin_tokens: app.admin_tokens().clone(),
-            patience: config.patience,
+            names: app.names.clone(),
+            admin_tokens: app.admin_tokens.clone(),
+            timeouts: config.timeouts,
         }
     }
 }
@@ -96,24 +96,24 @@ pub async fn bind(config: &ApiConfig) -> Result<TcpListener, ApiError> {
 
 /// Serves until `cancel`, then lets open requests finish for a few seconds.
 pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -> Result<(), ApiError> {
-    let follow_until = cancel.child_token();
-    let config = app.config();
+    let stop_following = cancel.child_token();
+    let config = &app.config;
     let location = config.index_from.as_ref();
-    let snapshots = location.map(|location| location.open(follow_until.clone())).transpose()?;
+    let snapshots = location.map(|location| location.open(stop_following.clone())).transpose()?;
     // An index that is there is open and warm before the first request is answered.
-    index::look(app.index()).await;
+    index::look(&app.index).await;
     let tasks = TaskTracker::new();
-    tasks.spawn(index::follow(Arc::clone(app.index()), follow_until.clone()));
-    tasks.spawn(tidy(app.clone(), follow_until.clone()));
+    tasks.spawn(index::follow(Arc::clone(&app.index), stop_following.clone()));
+    tasks.spawn(tidy(app.clone(), stop_following.clone()));
     if let Some(from) = snapshots {
         let to = config.index_dir.clone();
         // Snapshots carry no vectors: a replica makes its own.
         if let Some(embedder) = &config.embedder {
             let embedder = Arc::clone(embedder);
-            tasks.spawn(indexer::vectors::keep_current(to.clone(), embedder, follow_until.clone()));
+            tasks.spawn(indexer::vectors::keep_current(to.clone(), embedder, stop_following.clone()));
         }
-        let replica = Arc::clone(app.replica());
-        tasks.spawn(replica::follow(Arc::from(from), to, replica, follow_until.clone()));
+        let replica = Arc::clone(&app.replica);
+        tasks.spawn(replica::follow(Arc::from(from), to, replica, stop_following.clone()));
     }
 
     // Streams never end by themselves.
@@ -123,8 +123,8 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
         closing.cancel();
     });
     tasks.close();
-    accept_until(listener, router(&app), Admission::of(&app), cancel).await;
-    follow_until.cancel();
+    accept_until(listener, router(&app), AdmissionControl::of(&app), cancel).await;
+    stop_following.cancel();
     tasks.wait().await;
     Ok(())
 }
@@ -132,7 +132,7 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
 /// Forgets clients that are gone, and keeps the numbers about us small.
 async fn tidy(app: App, until: CancellationToken) {
     while until.run_until_cancelled(tokio::time::sleep(FORGET_EVERY)).await.is_some() {
-        app.limits().forget();
+        app.limits.forget();
         metrics::upkeep();
     }
 }
@@ -141,17 +141,17 @@ async fn tidy(app: App, until: CancellationToken) {
 async fn accept_until(
     listener: TcpListener,
     router: Router,
-    admission: Admission,
+    admission: AdmissionControl,
     cancel: CancellationToken,
 ) {
     let connections = TaskTracker::new();
     let broken_off = CancellationToken::new();
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let drain = admission.patience.drain;
-    let gate = Gate::new(router, admission.clone());
+    let drain = admission.timeouts.drain;
+    let dispatcher = Dispatcher::new(router, admission.clone());
     let accept = async |until: &CancellationToken| {
         while let Some(accepted) = next(&listener, &slots, &admission, until).await {
-            let connection = connection(accepted, gate.clone(), admission.patience, cancel.clone());
+            let connection = connection(accepted, dispatcher.clone(), admission.timeouts, cancel.clone());
             let until = broken_off.clone();
             connections.spawn(async move {
                 if let Some(Err(error)) = until.run_until_cancelled(connection).await {
@@ -176,7 +176,7 @@ async fn accept_until(
 async fn next(
     listener: &TcpListener,
     slots: &Arc<Semaphore>,
-    admission: &Admission,
+    admission: &AdmissionControl,
     cancel: &CancellationToken,
 ) -> Option<Accepted> {
     cancel
@@ -189,7 +189,7 @@ async fn next(
                         let share = (!is_proxy).then(|| admission.connections.take(customer(peer.ip()), 1));
                         match share.transpose() {
                             Ok(share) => return Some(Accepted { stream, peer, _slot: slot, _share: share }),
-                            Err(_full) => metrics::turned_away("connections"),
+                            Err(_full) => metrics::rejected("connections"),
                         }
                     }
                     Err(error) => {
@@ -206,22 +206,22 @@ async fn next(
 /// Serves one connection; after `cancel` its request under way, or its first one, is the last.
 async fn connection(
     accepted: Accepted,
-    gate: Gate,
-    patience: Patience,
+    dispatcher: Dispatcher,
+    timeouts: ClientTimeouts,
     cancel: CancellationToken,
 ) -> hyper::Result<()> {
     let Accepted { stream, peer, _slot, _share } = accepted;
     let may_still_send = MayStillSend::default();
-    let stream = ClientStream::new(stream, patience.reads, patience.linger, may_still_send.clone());
-    let asked = CancellationToken::new();
-    let asks = asked.clone();
+    let stream = ClientStream::new(stream, timeouts.reads, timeouts.linger, may_still_send.clone());
+    let first_request = CancellationToken::new();
+    let received = first_request.clone();
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
-        asks.cancel();
-        gate.clone().answer(request, peer, may_still_send.clone())
+        received.cancel();
+        dispatcher.clone().answer(request, peer, may_still_send.clone())
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(patience.headers)
+        .header_read_timeout(timeouts.headers)
         .max_headers(HEADER_COUNT_MAX)
         .max_header_size(HEADER_BYTES_MAX)
         .max_buf_size(HEADER_BYTES_MAX)
@@ -229,7 +229,7 @@ async fn connection(
     tokio::pin!(connection);
     let last_request = async {
         cancel.cancelled().await;
-        drop(tokio::time::timeout(FIRST_REQUEST.min(patience.drain), asked.cancelled()).await);
+        drop(tokio::time::timeout(FIRST_REQUEST.min(timeouts.drain), first_request.cancelled()).await);
     };
     tokio::select! {
         ended = connection.as_mut() => return ended,

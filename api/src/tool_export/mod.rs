@@ -10,7 +10,7 @@ mod references;
 mod schema;
 #[cfg(test)]
 mod tests;
-mod words;
+mod text;
 
 use manifest::{Capability, Confirmation, Manifest, SafetyClass};
 use serde_json::{Map, Value, json};
@@ -101,7 +101,7 @@ fn hash_of(definition: &Value) -> String {
 impl Parts<'_> {
     /// The definition, with its stamp once that is known.
     fn definition(&self, shape: ToolShape, hash: Option<&str>) -> Result<Value, Refused> {
-        let description = words::description(self.manifest, self.capability, hash);
+        let description = text::description(self.manifest, self.capability, hash);
         Ok(match shape {
             ToolShape::Mcp => self.mcp(&description, hash),
             ToolShape::OpenAi => json!({
@@ -116,7 +116,7 @@ impl Parts<'_> {
     }
 
     fn mcp(&self, description: &str, hash: Option<&str>) -> Value {
-        let title = words::title(self.capability);
+        let title = text::title(self.capability);
         let mut annotations = Map::from_iter([("title".to_owned(), Value::from(title.clone()))]);
         annotations.extend(self.hints());
         let mut tool = json!({

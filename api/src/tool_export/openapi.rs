@@ -4,7 +4,7 @@ use manifest::AuthScheme;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::{Parts, Refused, schema, words};
+use super::{Parts, Refused, schema, text};
 
 /// Verbs that a path item knows (OpenAPI 3.1 §4.8.9).
 const VERBS: [&str; 8] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
@@ -15,7 +15,7 @@ const RESERVED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
 
 /// Where a parameter travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ParameterLocation {
     Path,
     Query,
     Header,
@@ -39,7 +39,7 @@ pub(super) fn document(parts: &Parts<'_>, description: &str, hash: Option<&str>)
         return Err(Refused::NotHttp { protocol: protocol.to_owned() });
     };
     let address = address(endpoint)?;
-    let title = words::title(parts.capability);
+    let title = text::title(parts.capability);
     let version: String = parts.manifest.content_hash.as_str().chars().rev().take(12).collect();
     let mut document = json!({
         "openapi": "3.1.0",
@@ -57,7 +57,7 @@ pub(super) fn document(parts: &Parts<'_>, description: &str, hash: Option<&str>)
     Ok(document)
 }
 
-/// Splits an address; a variable may stand in the path and be the whole of a query value, and nowhere else.
+/// Splits an address; a variable may stand in the path and be the whole of a query value, and placeholder_url else.
 fn address(endpoint: &str) -> Result<Address, Refused> {
     let (before, query) = endpoint.split_once('?').unwrap_or((endpoint, ""));
     let before = before.split('#').next().unwrap_or_default();
@@ -111,7 +111,7 @@ fn operation(
     let safety = &parts.capability.safety;
     let mut operation = json!({
         "operationId": parts.name,
-        "summary": words::title(parts.capability),
+        "summary": text::title(parts.capability),
         "description": description,
         "x-safety": safety.class,
         "x-confirmation": safety.confirmation,
@@ -185,15 +185,17 @@ impl Split {
         split
     }
 
-    fn add(&mut self, name: &str, property: &Value, is_required: bool, place: Place) {
+    fn add(&mut self, name: &str, property: &Value, is_required: bool, place: ParameterLocation) {
         let schema = schema::inner(property);
         match place {
-            Place::Header if RESERVED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) => {}
-            Place::Header => self.parameter(name, "header", is_required, &schema),
-            Place::Cookie => self.parameter(name, "cookie", is_required, &schema),
+            ParameterLocation::Header if RESERVED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) => {}
+            ParameterLocation::Header => self.parameter(name, "header", is_required, &schema),
+            ParameterLocation::Cookie => self.parameter(name, "cookie", is_required, &schema),
             // A path parameter that the path does not name can only be a mistake for one of the query.
-            Place::Query | Place::Path => self.parameter(name, "query", is_required, &schema),
-            Place::Body => {
+            ParameterLocation::Query | ParameterLocation::Path => {
+                self.parameter(name, "query", is_required, &schema)
+            }
+            ParameterLocation::Body => {
                 self.properties.insert(name.to_owned(), schema);
                 if is_required {
                     self.required.push(Value::from(name));
@@ -245,14 +247,14 @@ fn variable(value: &str) -> Option<&str> {
     value.strip_prefix('{')?.strip_suffix('}').filter(|name| !name.contains(['{', '}']))
 }
 
-fn place(property: &Value, verb: &str) -> Place {
+fn place(property: &Value, verb: &str) -> ParameterLocation {
     match property.get("x-in").and_then(Value::as_str) {
-        Some("path") => Place::Path,
-        Some("query") => Place::Query,
-        Some("header") => Place::Header,
-        Some("cookie") => Place::Cookie,
-        _ if BODILESS.contains(&verb) => Place::Query,
-        _ => Place::Body,
+        Some("path") => ParameterLocation::Path,
+        Some("query") => ParameterLocation::Query,
+        Some("header") => ParameterLocation::Header,
+        Some("cookie") => ParameterLocation::Cookie,
+        _ if BODILESS.contains(&verb) => ParameterLocation::Query,
+        _ => ParameterLocation::Body,
     }
 }
 

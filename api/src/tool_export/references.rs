@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_become_what_they_name() {
+    fn references_are_inlined() {
         let schema = inlined(&json!({
             "type": "object",
             "properties": {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_within_itself_is_named_and_left_open() {
+    fn recursive_schemas_are_cut_and_named() {
         let node = json!({"type": "object", "properties": {
             "next": {"$ref": "#/$defs/Node", "description": "The one after."}, "whole": {"$ref": "#"}}});
         let schema = inlined(&json!({"$ref": "#/$defs/Node", "$defs": {"Node": node}}));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn references_that_multiply_end_at_the_caps() {
+    fn exponential_references_stop_at_the_caps() {
         let mut definitions = Map::new();
         for level in 0..40 {
             let next = format!("#/$defs/L{}", level + 1);

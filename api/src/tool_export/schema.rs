@@ -103,7 +103,7 @@ fn types(map: &Map<String, Value>) -> Option<Value> {
     }
 }
 
-/// Words, bounded; a pattern is told in words, since every runtime reads another dialect of them.
+/// Words, bounded; a pattern is told in text, since every runtime reads another dialect of them.
 fn texts(map: &Map<String, Value>, out: &mut Map<String, Value>) {
     let text = |key: &str| {
         let text = map.get(key).and_then(Value::as_str).map(|text| one_line(text, TEXT_CHARS_MAX));

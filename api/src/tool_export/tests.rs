@@ -44,7 +44,7 @@ fn compiled(manifest: &Manifest, shape: ToolShape) -> Result<Tool, Refused> {
 }
 
 #[test]
-fn every_shape_of_one_capability() {
+fn compiles_one_capability_to_every_shape() {
     let manifest = booking();
     for shape in ToolShape::ALL {
         let tool = compiled(&manifest, *shape).unwrap();
@@ -54,7 +54,7 @@ fn every_shape_of_one_capability() {
 }
 
 #[test]
-fn the_hash_follows_every_change_of_the_declaration() {
+fn hash_changes_with_the_declaration() {
     let manifest = booking();
     let mut other = manifest.clone();
     other.capabilities[0].safety.confirmation = manifest::Confirmation::None;
@@ -66,9 +66,9 @@ fn the_hash_follows_every_change_of_the_declaration() {
 }
 
 #[test]
-fn what_cannot_be_called_is_refused_with_the_reason() {
-    let nowhere = manifest_of(&json!({}));
-    assert_eq!(compiled(&nowhere, ToolShape::Mcp), Err(Refused::NoAddress));
+fn refuses_capabilities_that_cannot_be_called() {
+    let placeholder_url = manifest_of(&json!({}));
+    assert_eq!(compiled(&placeholder_url, ToolShape::Mcp), Err(Refused::NoAddress));
     let wordless =
         manifest_of(&json!({"invocation": {"protocol": "http", "url": "https://skyhop.example/"}}));
     assert_eq!(compiled(&wordless, ToolShape::OpenAi), Err(Refused::NoMethod));
@@ -88,7 +88,7 @@ fn what_cannot_be_called_is_refused_with_the_reason() {
 }
 
 #[test]
-fn an_envelope_wraps_the_parameters() {
+fn parameters_are_wrapped_in_their_envelope() {
     let manifest = manifest_of(&json!({
         "invocation": {"protocol": "http", "method": "POST", "url": "https://skyhop.example/woa",
                        "envelope": {"agent": "seats", "operation": "book", "input": "{parameters}"}},
@@ -102,7 +102,7 @@ fn an_envelope_wraps_the_parameters() {
 }
 
 #[test]
-fn what_only_resembles_a_schema_becomes_one() {
+fn invalid_schemas_are_repaired() {
     let manifest = manifest_of(&json!({
         "invocation": {"protocol": "http", "method": "GET", "url": "https://skyhop.example/"},
         "parameters": {"type": ["object", "nonsense"], "oneOf": [], "required": [1, "a", "b"], "properties": {
@@ -118,7 +118,7 @@ fn what_only_resembles_a_schema_becomes_one() {
 }
 
 #[test]
-fn no_shape_leaves_a_reference_to_its_reader() {
+fn no_shape_contains_references() {
     let money = json!({"type": "object", "properties": {"unit": {"enum": ["EUR"]}, "change": {"$ref": "#/$defs/Money"}}});
     let manifest = manifest_of(&json!({
         "invocation": {"protocol": "http", "method": "POST", "url": "https://skyhop.example/"},
@@ -209,7 +209,7 @@ fn assert_sound(manifest: &Manifest, capability: &Capability, names: &mut BTreeS
 
 /// Documents as they are published, with what is wrong with them.
 #[test]
-fn every_capability_of_every_fixture_compiles_to_something_sound() {
+fn every_fixture_compiles_to_valid_definitions() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/manifest/fixtures");
     let mut sound = 0;
     let mut names = BTreeSet::new();

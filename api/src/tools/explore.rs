@@ -77,7 +77,7 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
         filters: filters.map_err(|error| Problem::internal(&error))?,
         facets: keys.iter().map(|key| FacetRequest { key: *key, values_max, count_min: 1 }).collect(),
     };
-    let counted = explore(app.index(), client, request).await?;
+    let counted = explore(&app.index, client, request).await?;
     let facets: Map<String, Value> = keys
         .iter()
         .zip(counted)

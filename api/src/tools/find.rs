@@ -7,7 +7,7 @@ use manifest::CapabilityId;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::budget::{ANSWER_BYTES_MAX, fit, shed, size};
+use super::size_limit::{ANSWER_BYTES_MAX, drop_members, keep_fitting, size};
 use super::{Definition, UNTRUSTED, object, short, words};
 use crate::answers::search::{SearchResults, for_each_stored, search};
 use crate::client::Client;
@@ -103,13 +103,13 @@ pub(super) fn definition() -> Definition {
 
 pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
     let include_schemas = arguments.include_schemas;
-    let found = search(app.index(), client, request(arguments)?).await?;
+    let found = search(&app.index, client, request(arguments)?).await?;
     let mut rows: Vec<Value> = found.answer.hits.iter().map(row).collect();
     let mut is_cut = false;
     if include_schemas {
         is_cut = add_schemas(app, client, &found.answer.hits, &mut rows).await?;
     }
-    is_cut |= fit(&mut rows, ANSWER_BYTES_MAX);
+    is_cut |= keep_fitting(&mut rows, ANSWER_BYTES_MAX);
     Ok(answer(found, &rows, is_cut))
 }
 
@@ -188,8 +188,8 @@ async fn add_schemas(app: &App, client: Client, hits: &[Hit], rows: &mut [Value]
                 row.insert(name.to_owned(), schema.clone());
             }
         }
-        is_cut |=
-            size(row) > ROW_BYTES_MAX && !shed(row, &["response", "parameters"], ROW_BYTES_MAX).is_empty();
+        is_cut |= size(row) > ROW_BYTES_MAX
+            && !drop_members(row, &["response", "parameters"], ROW_BYTES_MAX).is_empty();
     })
     .await?;
     Ok(is_cut)

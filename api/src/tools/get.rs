@@ -5,7 +5,7 @@ use manifest::{CapabilityId, CapabilityKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::budget::{ANSWER_BYTES_MAX, shed};
+use super::size_limit::{ANSWER_BYTES_MAX, drop_members};
 use super::{Definition, UNTRUSTED, address, object};
 use crate::answers::record;
 use crate::answers::search::object_of;
@@ -70,7 +70,7 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
     answer.insert("url".to_owned(), address(app, &format!("/capabilities/{id}")).into());
     answer.insert("text_is".to_owned(), UNTRUSTED.into());
     let mut answer = Value::Object(answer);
-    let gone = shed(
+    let gone = drop_members(
         &mut answer,
         &["findings", "examples", "provenance", "response", "parameters", "description"],
         ANSWER_BYTES_MAX,

@@ -1,10 +1,8 @@
 //! How the tools are called over plain HTTP: where each is found, `GET|POST /tools/{name}` with plain arguments, and
 //! `POST /woa/{agent}` with the envelope of WoA (draft-gaikwad-woa-00 §5).
 
-use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use indexer::FacetKey;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -19,6 +17,8 @@ use crate::client::Client;
 use crate::openapi::schemas::vocabulary;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::HttpResult;
 use crate::state::App;
 
 vocabulary! {
@@ -27,7 +27,7 @@ vocabulary! {
 
 /// Where an argument stands in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ArgumentLocation {
     Query,
     Path,
     Body,
@@ -39,7 +39,7 @@ pub(crate) struct Route {
     pub(crate) method: &'static str,
     /// With variables in braces.
     pub(crate) path: &'static str,
-    /// The arguments: name there, place, schema, whether it is required.
+    /// The arguments: name there, location, schema, whether it is required.
     pub(crate) inputs: Vec<Input>,
     /// Members of the answer worth naming, with their JSON types.
     pub(crate) outputs: &'static [(&'static str, &'static str)],
@@ -48,7 +48,7 @@ pub(crate) struct Route {
 #[derive(Debug, Clone)]
 pub(crate) struct Input {
     pub(crate) name: String,
-    pub(crate) place: Place,
+    pub(crate) location: ArgumentLocation,
     pub(crate) schema: Value,
     pub(crate) is_required: bool,
 }
@@ -56,29 +56,31 @@ pub(crate) struct Input {
 impl Tool {
     /// Where it is called.
     pub(crate) fn route(self) -> Route {
-        let of_tool = |method, path, place| (method, path, self.inputs(place, &[]));
+        let of_tool = |method, path, location| (method, path, self.inputs(location, &[]));
         let (method, path, inputs) = match self {
             Self::FindCapability => {
                 let filters = super::find::filter_keys().map(FacetKey::as_str);
                 let known: Vec<&str> = ["query"].into_iter().chain(filters).chain(["cursor"]).collect();
-                let mut inputs = self.inputs(Place::Query, &known);
+                let mut inputs = self.inputs(ArgumentLocation::Query, &known);
                 for input in inputs.iter_mut().filter(|input| input.name == "query") {
                     "q".clone_into(&mut input.name);
                 }
                 ("GET", "/search", inputs)
             }
-            Self::GetCapability => ("GET", "/capabilities/{id}", self.inputs(Place::Path, &["id"])),
-            Self::GetSite => ("GET", "/sites/{domain}", self.inputs(Place::Path, &["domain"])),
+            Self::GetCapability => {
+                ("GET", "/capabilities/{id}", self.inputs(ArgumentLocation::Path, &["id"]))
+            }
+            Self::GetSite => ("GET", "/sites/{domain}", self.inputs(ArgumentLocation::Path, &["domain"])),
             Self::RegistryStats => ("GET", "/stats", Vec::new()),
-            Self::Explore => of_tool("GET", "/tools/explore", Place::Query),
-            Self::ValidateManifest => of_tool("POST", "/tools/validate_manifest", Place::Body),
-            Self::SubmitSite => of_tool("POST", "/tools/submit_site", Place::Body),
+            Self::Explore => of_tool("GET", "/tools/explore", ArgumentLocation::Query),
+            Self::ValidateManifest => of_tool("POST", "/tools/validate_manifest", ArgumentLocation::Body),
+            Self::SubmitSite => of_tool("POST", "/tools/submit_site", ArgumentLocation::Body),
         };
         Route { method, path, inputs, outputs: self.outputs() }
     }
 
     /// The arguments of the tool, all or those named.
-    fn inputs(self, place: Place, names: &[&str]) -> Vec<Input> {
+    fn inputs(self, location: ArgumentLocation, names: &[&str]) -> Vec<Input> {
         let schema = self.definition().input;
         let required = schema["required"].as_array().cloned().unwrap_or_default();
         let properties = schema["properties"].as_object().cloned().unwrap_or_default();
@@ -88,7 +90,7 @@ impl Tool {
             .map(|(name, schema)| Input {
                 is_required: required.iter().any(|of| *of == name.as_str()),
                 name,
-                place,
+                location,
                 schema,
             })
             .collect()
@@ -150,12 +152,7 @@ pub(crate) async fn run_by_name(
     params(("name" = inline(ToolName), Path, description = "A tool; `tools/list` of MCP tells its arguments")),
     responses((status = 200, description = "The answer of the tool", body = Object)),
 )]
-async fn ask(
-    State(app): State<App>,
-    Extension(client): Extension<Client>,
-    Path(name): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+async fn ask(Request { app, client, query, .. }: Request, Path(name): Path<String>) -> HttpResult {
     let tool = name.parse::<Tool>().ok().filter(|tool| tool.is_read_only()).ok_or_else(|| {
         let reading = Tool::ALL.iter().filter(|tool| tool.is_read_only());
         Problem::not_found("no such tool answers GET").with_known(reading)
@@ -195,12 +192,10 @@ fn argument(query: &QueryPairs, name: &str, schema: &Value) -> Result<Option<Val
     responses((status = 200, description = "The answer of the tool", body = Object)),
 )]
 async fn run(
-    State(app): State<App>,
-    Extension(client): Extension<Client>,
+    Request { app, client, query, .. }: Request,
     Path(name): Path<String>,
-    query: QueryPairs,
     bytes: Bytes,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&[])?;
     let arguments = if bytes.is_empty() { Map::new() } else { body(&bytes)? };
     Ok(fresh(&run_by_name(&app, client, &name, arguments).await?))
@@ -233,12 +228,10 @@ struct Envelope {
     responses((status = 200, description = "The answer of the tool", body = Object)),
 )]
 async fn invoke(
-    State(app): State<App>,
-    Extension(client): Extension<Client>,
+    Request { app, client, query, .. }: Request,
     Path(agent): Path<String>,
-    query: QueryPairs,
     bytes: Bytes,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&[])?;
     let envelope: Envelope = body(&bytes)?;
     if envelope.agent.as_ref().is_some_and(|named| *named != agent) {

@@ -3,12 +3,12 @@
 //!
 //! Answers are compact and bounded, say so where they were cut, and mark every text of a publisher as untrusted.
 
-mod budget;
 mod explore;
 mod find;
 mod get;
 mod http;
 mod site;
+mod size_limit;
 mod stats;
 mod submit;
 mod validate;
@@ -20,7 +20,7 @@ use crate::client::Client;
 use crate::problem::Problem;
 use crate::state::App;
 
-pub(crate) use http::{Place, routes, run_by_name};
+pub(crate) use http::{ArgumentLocation, routes, run_by_name};
 
 manifest::closed! {
     /// One thing that agentdex does for agents.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use store::StoredManifest;
 
-use super::budget::{ANSWER_BYTES_MAX, fit};
+use super::size_limit::{ANSWER_BYTES_MAX, keep_fitting};
 use super::{Definition, UNTRUSTED, address, object, short};
 use crate::client::Client;
 use crate::problem::Problem;
@@ -63,7 +63,7 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
             "{site} is not known here: no seed names it and no manifest links to it; submit_site asks for a visit"
         ))
     })?;
-    let is_cut = !rows.is_empty() && fit(&mut rows, ANSWER_BYTES_MAX - HEAD_BYTES);
+    let is_cut = !rows.is_empty() && keep_fitting(&mut rows, ANSWER_BYTES_MAX - HEAD_BYTES);
     let summary = &story.summary;
     Ok(json!({
         "site": site, "status": summary.status, "opted_out": story.blocked.is_some(),

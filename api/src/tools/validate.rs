@@ -3,18 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use manifest::{Discovery, Document, Finding, Format, Manifest, ManifestId, ManifestUrl};
+use manifest::{Format, ManifestId, ManifestUrl};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::budget::{ANSWER_BYTES_MAX, fit};
+use super::size_limit::{ANSWER_BYTES_MAX, keep_fitting};
 use super::{Definition, UNTRUSTED, object, words};
+use crate::answers::validate::{self, ValidateAnswer, placeholder_url};
 use crate::client::Client;
 use crate::problem::Problem;
 use crate::state::App;
 
-/// The URL of a document that is sent without one; the name is reserved and cannot be visited (RFC 6761 §6.4).
-const NOWHERE: &str = "https://document.invalid/";
 /// Findings that are listed: what to fix first.
 const FINDINGS_MAX: usize = 20;
 /// Bytes that stay free for everything beside the findings.
@@ -67,50 +66,28 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
         let stored = app.manifests(client).find(&ManifestId::of(&url)).await?.ok_or_else(|| {
             Problem::not_found(format!("{url} was never read here, and is not fetched now: give document"))
         })?;
-        return Ok(answer(&stored.manifest, None));
+        return Ok(compact(validate::answer(stored.manifest.clone(), None)));
     };
-    let url = match url {
-        Some(url) => url,
-        None => ManifestUrl::parse(NOWHERE).map_err(|error| Problem::internal(&error))?,
-    };
+    let url = url.map_or_else(placeholder_url, Ok).map_err(|error| Problem::internal(&error))?;
     let force = arguments.format;
-    app.document_readers().run(client, move || judged(document.as_bytes(), &url, force)).await
+    let read = move || compact(validate::read(document.as_bytes(), &url, force));
+    app.document_readers.run(client, read).await
 }
 
-fn judged(bytes: &[u8], url: &ManifestUrl, force: Option<Format>) -> Value {
-    let discovery = Discovery::Submitted;
-    let document = Document { bytes, url, final_url: None, discovery, served: None, linked: &[], force };
-    answer(&manifest::read(&document), Some(bytes))
-}
-
-/// The worst findings first; with the bytes at hand, each with its line.
-fn answer(manifest: &Manifest, bytes: Option<&[u8]>) -> Value {
+/// The most severe findings first, as many as fit.
+fn compact(answer: ValidateAnswer) -> Value {
+    let total = answer.findings.len();
     let mut by_severity: BTreeMap<&str, usize> = BTreeMap::new();
-    for finding in &manifest.findings {
-        *by_severity.entry(finding.severity.as_str()).or_default() += 1;
+    for placed in &answer.findings {
+        *by_severity.entry(placed.finding.severity.as_str()).or_default() += 1;
     }
-    let mut findings = manifest.findings.clone();
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    findings.truncate(FINDINGS_MAX);
-    let mut places = bytes.map(|bytes| manifest::places(bytes, &findings)).unwrap_or_default();
-    places.resize(findings.len(), None);
-    let row = |(finding, place): (&Finding, Option<(usize, usize)>)| {
-        json!({"code": finding.code, "severity": finding.severity, "spec": finding.spec, "pointer": finding.pointer,
-               "line": place.map(|(line, _)| line), "column": place.map(|(_, column)| column),
-               "text": finding.text, "fix": finding.fix})
-    };
-    let mut rows: Vec<Value> = findings.iter().zip(places).map(row).collect();
-    let is_cut = !rows.is_empty() && fit(&mut rows, ANSWER_BYTES_MAX - HEAD_BYTES);
-    let (capabilities, invocable) = if manifest.format().is_indexable() {
-        let invocable = manifest.capabilities.iter().filter(|capability| capability.is_invocable()).count();
-        (manifest.capabilities.len(), invocable)
-    } else {
-        (0, 0)
-    };
+    let mut rows: Vec<Value> =
+        answer.findings.iter().take(FINDINGS_MAX).map(|placed| json!(placed)).collect();
+    let is_cut = !rows.is_empty() && keep_fitting(&mut rows, ANSWER_BYTES_MAX - HEAD_BYTES);
     json!({
-        "format": manifest.format(), "conformance": manifest.level(), "evidence": manifest.detection.evidence,
-        "capabilities": capabilities, "invocable": invocable,
-        "findings_total": manifest.findings.len(), "findings_by_severity": by_severity, "findings": rows,
-        "truncated": is_cut || manifest.findings.len() > FINDINGS_MAX, "text_is": UNTRUSTED,
+        "format": answer.format, "conformance": answer.level, "evidence": answer.detection.evidence,
+        "capabilities": answer.indexed.capabilities, "invocable": answer.indexed.invocable,
+        "findings_total": total, "findings_by_severity": by_severity, "findings": rows,
+        "truncated": is_cut || total > FINDINGS_MAX, "text_is": UNTRUSTED,
     })
 }

@@ -15,9 +15,9 @@ pub(crate) const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Loopback names, the address that is listened on, and the host of `--public-url`.
 #[derive(Debug, Clone)]
-pub(crate) struct OwnNames(Vec<Authority>);
+pub(crate) struct ServerNames(Vec<Authority>);
 
-impl OwnNames {
+impl ServerNames {
     pub(crate) fn new(listen: IpAddr, public_url: Option<&Url>) -> Self {
         let listen = (!listen.is_unspecified()).then(|| match listen {
             IpAddr::V4(address) => address.to_string(),
@@ -40,7 +40,7 @@ impl OwnNames {
 
     /// Whether a request asks for one of these names, in its `Host` and in its address where that has a name. A request
     /// without a name asks for none.
-    pub(crate) fn are_asked_for(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+    pub(crate) fn match_request(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let Some(host) = host(headers) else { return false };
         self.include(&host) && uri.authority().is_none_or(|named| self.include(named))
     }
@@ -76,10 +76,10 @@ pub(crate) fn authority(url: &Url) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn names(listen: &str, public: Option<&str>) -> OwnNames {
+    fn names(listen: &str, public: Option<&str>) -> ServerNames {
         let authorities = LOOPBACK.iter().map(|name| (*name).to_owned()).chain([listen.to_owned()]);
         let public = public.and_then(|url| authority(&Url::parse(url).unwrap()));
-        OwnNames(authorities.chain(public).map(|name| name.parse().unwrap()).collect())
+        ServerNames(authorities.chain(public).map(|name| name.parse().unwrap()).collect())
     }
 
     fn headers(hosts: &[&str]) -> HeaderMap {
@@ -90,12 +90,12 @@ mod tests {
         headers
     }
 
-    fn asks(names: &OwnNames, uri: &str, hosts: &[&str]) -> bool {
-        names.are_asked_for(&uri.parse().unwrap(), &headers(hosts))
+    fn asks(names: &ServerNames, uri: &str, hosts: &[&str]) -> bool {
+        names.match_request(&uri.parse().unwrap(), &headers(hosts))
     }
 
     #[test]
-    fn only_own_names_are_asked_for_by_programs_of_this_machine() {
+    fn accepts_only_hosts_of_this_server() {
         let names = names("192.0.2.7", Some("https://agentdex.example"));
         for host in [
             "localhost",
@@ -123,14 +123,14 @@ mod tests {
     }
 
     #[test]
-    fn the_port_of_a_public_address_counts_where_it_is_named() {
+    fn public_url_port_must_match() {
         let names = names("192.0.2.7", Some("http://dex.example:81"));
         assert!(asks(&names, "/", &["dex.example:81"]));
         assert!(!asks(&names, "/", &["dex.example"]));
     }
 
     #[test]
-    fn a_request_has_one_well_formed_host() {
+    fn requires_one_well_formed_host() {
         assert!(host(&headers(&["a.example"])).is_some());
         for wrong in
             [&[][..], &["a.example", "a.example"], &[""], &["a b"], &["a/b"], &["u@a.example"], &["a:b"]]

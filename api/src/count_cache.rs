@@ -24,18 +24,18 @@ struct Counted {
 }
 
 /// The last count of each list.
-pub(crate) struct Totals(Mutex<Lists>);
+pub(crate) struct CountCache(Mutex<Lists>);
 
-type Lists = RecentlyAsked<Arc<TtlCache<Counted>>>;
+type Lists = RecentlyUsed<Arc<TtlCache<Counted>>>;
 
 /// Forgets what was asked for longest ago. What was asked for again stands apart, so that any number of lists that are asked
 /// for once makes nothing of it forgotten.
-struct RecentlyAsked<T> {
+struct RecentlyUsed<T> {
     once: LruCache<Box<str>, T>,
     again: LruCache<Box<str>, T>,
 }
 
-impl<T: Clone + Default> RecentlyAsked<T> {
+impl<T: Clone + Default> RecentlyUsed<T> {
     fn new() -> Self {
         Self { once: LruCache::new(LISTS_MAX), again: LruCache::new(LISTS_MAX) }
     }
@@ -52,16 +52,16 @@ impl<T: Clone + Default> RecentlyAsked<T> {
     }
 }
 
-impl Default for Totals {
+impl Default for CountCache {
     fn default() -> Self {
-        Self(Mutex::new(RecentlyAsked::new()))
+        Self(Mutex::new(RecentlyUsed::new()))
     }
 }
 
-impl Totals {
+impl CountCache {
     /// Drops every count, because a site is to disappear from them at once.
     pub(crate) fn clear(&self) {
-        *self.lists() = RecentlyAsked::new();
+        *self.lists() = RecentlyUsed::new();
     }
 
     /// The kept count of a list where it is young enough for what it cost, else a new one; `kept_for` zero keeps none.
@@ -94,12 +94,12 @@ fn age_max(kept_for: Duration, took: Duration) -> Duration {
 mod tests {
     use super::*;
 
-    async fn counted(totals: &Totals, list: &str, kept_for: Duration, total: u64) -> u64 {
+    async fn counted(totals: &CountCache, list: &str, kept_for: Duration, total: u64) -> u64 {
         totals.get(list, kept_for, async { Ok::<_, ()>(total) }).await.unwrap()
     }
 
     #[test]
-    fn a_count_is_kept_for_the_longer_the_dearer_it_was() {
+    fn slow_counts_are_cached_longer() {
         let five = Duration::from_secs(5);
         for (took_ms, age_s) in [(0, 5), (9, 5), (10, 10), (300, 155), (3_600_000, 300)] {
             assert_eq!(
@@ -112,8 +112,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_list_has_a_count_until_all_are_forgotten() {
-        let (totals, long) = (Totals::default(), Duration::from_mins(4));
+    async fn each_list_has_its_own_count_until_cleared() {
+        let (totals, long) = (CountCache::default(), Duration::from_mins(4));
         assert_eq!(counted(&totals, "one", long, 10).await, 10);
         assert_eq!(counted(&totals, "one", long, 11).await, 10);
         assert_eq!(counted(&totals, "two", long, 12).await, 12);
@@ -124,8 +124,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn any_number_of_lists_takes_bounded_memory_and_makes_nothing_dear_forgotten() {
-        let (totals, long) = (Totals::default(), Duration::from_mins(4));
+    async fn cache_is_bounded_and_keeps_lists_that_are_requested_again() {
+        let (totals, long) = (CountCache::default(), Duration::from_mins(4));
         for total in [10, 11] {
             assert_eq!(counted(&totals, "all", long, total).await, 10);
         }

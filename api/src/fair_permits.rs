@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_with_many_waiting_requests_delays_another_by_one() {
+    async fn client_with_many_waiting_requests_delays_another_by_one() {
         let permits = FairPermits::new(1);
         let held = permits.acquire(client(1), 1).await.unwrap();
         let mut greedy = VecDeque::new();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn permits_are_never_more_than_there_are() {
+    async fn never_grants_more_permits_than_exist() {
         let permits = FairPermits::new(10);
         let six = permits.acquire(client(1), 6).await.unwrap();
         let large = wait(&permits, 2, 5).await;
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn requests_that_were_given_up_take_nothing() {
+    async fn dropped_requests_take_no_permit() {
         let permits = FairPermits::new(1);
         let held = permits.acquire(client(1), 1).await.unwrap();
         let given_up = wait(&permits, 2, 1).await;

@@ -11,7 +11,7 @@ pub(super) fn size(value: &Value) -> usize {
 }
 
 /// Takes rows while they fit, at least the first; true when some were left out.
-pub(super) fn fit(rows: &mut Vec<Value>, bytes_max: usize) -> bool {
+pub(super) fn keep_fitting(rows: &mut Vec<Value>, bytes_max: usize) -> bool {
     let mut used = 0;
     let fitting = rows.iter().take_while(|row| {
         used += size(row) + 1;
@@ -24,7 +24,11 @@ pub(super) fn fit(rows: &mut Vec<Value>, bytes_max: usize) -> bool {
 }
 
 /// Removes members, the first named first, until the object fits; returns those that went.
-pub(super) fn shed(object: &mut Value, members: &[&'static str], bytes_max: usize) -> Vec<&'static str> {
+pub(super) fn drop_members(
+    object: &mut Value,
+    members: &[&'static str],
+    bytes_max: usize,
+) -> Vec<&'static str> {
     let mut gone = Vec::new();
     for member in members {
         if size(object) <= bytes_max {
@@ -44,21 +48,21 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn rows_are_taken_while_they_fit_and_never_none() {
+    fn keeps_rows_that_fit_and_at_least_one() {
         let mut rows = vec![json!("x".repeat(40)); 5];
-        assert!(fit(&mut rows, 100));
+        assert!(keep_fitting(&mut rows, 100));
         assert_eq!(rows.len(), 2);
-        assert!(!fit(&mut rows, 100));
-        assert!(fit(&mut rows, 10));
+        assert!(!keep_fitting(&mut rows, 100));
+        assert!(keep_fitting(&mut rows, 10));
         assert_eq!(rows.len(), 1);
-        assert!(!fit(&mut Vec::new(), 10));
+        assert!(!keep_fitting(&mut Vec::new(), 10));
     }
 
     #[test]
-    fn members_go_in_order_and_only_as_many_as_needed() {
+    fn removes_only_as_many_members_as_needed() {
         let mut object = json!({"a": "x".repeat(50), "b": "y".repeat(50), "c": 1});
-        assert_eq!(shed(&mut object, &["b", "a"], 90), ["b"]);
+        assert_eq!(drop_members(&mut object, &["b", "a"], 90), ["b"]);
         assert_eq!(object["b"], Value::Null);
-        assert!(shed(&mut object, &["b", "a"], 90).is_empty());
+        assert!(drop_members(&mut object, &["b", "a"], 90).is_empty());
     }
 }

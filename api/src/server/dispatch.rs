@@ -22,30 +22,30 @@ use hyper::body::{Body as _, Incoming};
 use tokio::time::Instant;
 use tower::ServiceExt as _;
 
-use super::Admission;
+use super::AdmissionControl;
 use super::stream::MayStillSend;
 use crate::client::Client;
 use crate::metrics;
 use crate::middleware::name_turned_away;
-use crate::names::host;
 use crate::overload::{ALWAYS_ANSWERED, METRICS, RETRY_AFTER_S, Refused, RejectionResponse, spread};
 use crate::problem::Problem;
+use crate::server_names::host;
 
 /// Least and most milliseconds that an answer is held back which turns a request away.
 const HELD_BACK_MS: (u64, u64) = (200, 600);
 /// The way of every request to the router.
 #[derive(Clone)]
-pub(super) struct Gate(Arc<Parts>);
+pub(super) struct Dispatcher(Arc<Parts>);
 
 struct Parts {
     router: Router,
-    admission: Admission,
-    turned_away: AtomicU64,
+    admission: AdmissionControl,
+    rejected: AtomicU64,
 }
 
-impl Gate {
-    pub(super) fn new(router: Router, admission: Admission) -> Self {
-        Self(Arc::new(Parts { router, admission, turned_away: AtomicU64::new(0) }))
+impl Dispatcher {
+    pub(super) fn new(router: Router, admission: AdmissionControl) -> Self {
+        Self(Arc::new(Parts { router, admission, rejected: AtomicU64::new(0) }))
     }
 
     pub(super) async fn answer(
@@ -63,7 +63,7 @@ impl Gate {
             request.extensions_mut().insert(ConnectInfo(peer));
             self.0.router.clone().oneshot(request).await?
         } else {
-            self.turn_away(request.headers()).await
+            self.reject(request.headers()).await
         };
         // The bodies of the requests before were read, or this one could not have been.
         may_still_send
@@ -84,11 +84,11 @@ impl Gate {
         !admission.requests.is_used_up() && !admission.requests.has_fair_part(client.address)
     }
 
-    async fn turn_away(&self, asked: &HeaderMap) -> Response {
-        metrics::turned_away("load");
-        let number = self.0.turned_away.fetch_add(1, Ordering::Relaxed);
+    async fn reject(&self, asked: &HeaderMap) -> Response {
+        metrics::rejected("load");
+        let number = self.0.rejected.fetch_add(1, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_millis(spread(number, HELD_BACK_MS))).await;
-        let RejectionResponse { headers, body } = &self.0.admission.turned_away;
+        let RejectionResponse { headers, body } = &self.0.admission.rejected;
         let mut response = Response::new(Body::from(body.clone()));
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
         response.headers_mut().clone_from(headers);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// The slowest that a client may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
+pub struct MinRate {
     /// How long a client may keep this process waiting without moving a byte.
     pub allowance: Duration,
     /// Bytes that give back one second of the allowance, which never exceeds its beginning.
@@ -17,15 +17,15 @@ pub struct Pace {
 
 /// How long is waited for others.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct ClientTimeouts {
     /// A client may take so long for the headers of its next request.
     pub headers: Duration,
     /// How slowly a client may send the body of a request.
-    pub sends: Pace,
+    pub sends: MinRate,
     /// How slowly a client may read what it asked for.
-    pub reads: Pace,
+    pub reads: MinRate,
     /// How slowly a client may read an export: few are made at once, and each reads the whole database.
-    pub exports: Pace,
+    pub exports: MinRate,
     /// A client that is still sending may take so long to see the answer and to end.
     pub linger: Duration,
     /// Open requests may take so long after the signal to stop.
@@ -33,15 +33,15 @@ pub struct Patience {
 }
 
 /// Long enough for the slowest honest line, short enough for a flood of dishonest ones.
-impl Default for Patience {
+impl Default for ClientTimeouts {
     fn default() -> Self {
         Self {
             headers: Duration::from_secs(10),
-            sends: Pace { allowance: Duration::from_secs(10), bytes_per_second: 4 * 1024 },
+            sends: MinRate { allowance: Duration::from_secs(10), bytes_per_second: 4 * 1024 },
             // The kernel takes the next bytes when a third of its buffer is free, which is up to 43 KiB: twice that rate.
-            reads: Pace { allowance: Duration::from_secs(20), bytes_per_second: 4 * 1024 },
+            reads: MinRate { allowance: Duration::from_secs(20), bytes_per_second: 4 * 1024 },
             // A gigabyte takes at most two and a half hours.
-            exports: Pace { allowance: Duration::from_secs(30), bytes_per_second: 128 * 1024 },
+            exports: MinRate { allowance: Duration::from_secs(30), bytes_per_second: 128 * 1024 },
             linger: Duration::from_secs(5),
             drain: Duration::from_secs(5),
         }
@@ -51,12 +51,12 @@ impl Default for Patience {
 /// What is left to one client.
 #[derive(Debug)]
 pub(crate) struct Allowance {
-    pace: Pace,
+    pace: MinRate,
     left: Duration,
 }
 
 impl Allowance {
-    pub(crate) const fn new(pace: Pace) -> Self {
+    pub(crate) const fn new(pace: MinRate) -> Self {
         Self { pace, left: pace.allowance }
     }
 
@@ -77,10 +77,10 @@ impl Allowance {
 mod tests {
     use super::*;
 
-    const PACE: Pace = Pace { allowance: Duration::from_secs(10), bytes_per_second: 1_000 };
+    const PACE: MinRate = MinRate { allowance: Duration::from_secs(10), bytes_per_second: 1_000 };
 
     #[test]
-    fn waiting_uses_up_what_bytes_refill() {
+    fn waiting_spends_the_allowance_and_bytes_refill_it() {
         let mut allowance = Allowance::new(PACE);
         allowance.moved(0, Duration::from_secs(4));
         assert_eq!(allowance.left(), Duration::from_secs(6));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_below_the_least_rate_is_cut_in_the_end_and_one_above_never() {
+    fn client_below_the_minimum_rate_runs_out_of_allowance() {
         let steps = |bytes_a_second: usize| {
             let mut allowance = Allowance::new(PACE);
             (0..10_000)

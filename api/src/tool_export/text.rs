@@ -1,4 +1,4 @@
-//! What a model reads: the publisher's words, then ours about danger, in the room that every runtime gives.
+//! What a model reads: the publisher's text, then ours about danger, in the room that every runtime gives.
 
 use manifest::{Capability, Confirmation, Manifest, SafetyClass};
 

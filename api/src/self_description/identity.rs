@@ -14,14 +14,14 @@ pub(super) const TAGS: [&str; 4] = ["registry", "discovery", "search", "agents"]
 
 /// Where we are, as the world sees it.
 #[derive(Debug, Clone)]
-pub(super) struct Own {
+pub(super) struct Identity {
     /// Without a slash at the end.
     pub(super) base: String,
     /// The name alone.
     pub(super) host: String,
 }
 
-impl Own {
+impl Identity {
     pub(super) fn at(base: &str) -> Self {
         let host = Url::parse(base).ok().and_then(|url| url.host_str().map(ToOwned::to_owned));
         Self { base: base.to_owned(), host: host.unwrap_or_default() }

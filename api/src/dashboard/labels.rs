@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_caller_needs_is_said_honestly() {
+    fn auth_words_distinguish_required_optional_and_unknown() {
         assert_eq!(auth_needed(&[], None), "authentication not stated");
         assert_eq!(auth_needed(&[AuthScheme::OAuth2, AuthScheme::ApiKey], Some(true)), "OAuth 2 or API key");
         assert_eq!(auth_needed(&[AuthScheme::ApiKey], Some(false)), "API key, optional");
