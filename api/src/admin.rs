@@ -1,4 +1,4 @@
-//! Who may administer: bearer tokens, of which only hashes are kept, in a file that is read at every request.
+//! Admin tokens: bearer tokens whose hashes are in a file that is read for each request.
 //!
 //! A line of the file is a name and `sha256:` with 64 hexadecimal digits; `#` begins a comment. A token is random and
 //! long, so that one round of SHA-256 guards it as well as a slow hash would. Tokens are compared in constant time, all
@@ -16,7 +16,7 @@ use crate::problem::Problem;
 
 /// Shortest token: 32 characters of random hexadecimal digits are 128 bits.
 const TOKEN_CHARS_MIN: usize = 32;
-/// Longest token that is looked at.
+/// Longest accepted token.
 const TOKEN_CHARS_MAX: usize = 512;
 /// Largest file: hundreds of tokens.
 const FILE_BYTES_MAX: usize = 64 * 1024;
@@ -25,7 +25,7 @@ const FILE_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AdminTokens(Option<PathBuf>);
 
-/// Somebody who showed a token.
+/// The holder of a valid token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Admin {
     pub(crate) name: String,
@@ -42,7 +42,7 @@ impl AdminTokens {
         Self(path)
     }
 
-    /// The admin whose token a request shows.
+    /// The admin whose token a request carries.
     pub(crate) async fn admit_request(&self, headers: &HeaderMap) -> Result<Admin, Problem> {
         self.admit(headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok())).await
     }
@@ -78,7 +78,7 @@ fn bearer(authorization: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && fits).then_some(token)
 }
 
-/// The lines that are as they should be; others are told by their number, never by their content.
+/// The valid lines; others are logged by number, never by content.
 fn parsed(text: &str) -> Vec<KnownToken> {
     let mut known = Vec::new();
     for (index, line) in text.get(..FILE_BYTES_MAX).unwrap_or(text).lines().enumerate() {

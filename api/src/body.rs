@@ -1,4 +1,4 @@
-//! Bodies of requests, read strictly: unknown members are refused by name (the objects of ARD 0.9 are closed).
+//! JSON bodies of requests and of answers to POST. Unknown members are refused (the objects of ARD 0.9 are closed).
 
 use axum::Json;
 use axum::http::{HeaderValue, header};
@@ -23,7 +23,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         .map_err(|error| Problem::bad_request(format!("the body is not the JSON expected here: {error}")))
 }
 
-/// An answer to a POST: true at this moment, kept by nobody.
+/// An answer to a POST, which no cache may store.
 pub(crate) fn fresh<T: Serialize>(value: &T) -> Response {
     let mut response = Json(value).into_response();
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

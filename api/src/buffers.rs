@@ -1,9 +1,9 @@
 //! Bytes that are kept in memory for clients: bodies of requests while they arrive, and large answers while they are read.
 //!
 //! All of them together have a limit, and each client has one (see `shares`), so that memory follows neither the number of
-//! connections nor the size of what is asked for. What is small is not counted, so that a client that holds its share, or a
-//! process whose memory is used up, still takes small requests. A large answer goes out in pieces, and what it occupies is given back when
-//! the last piece has been taken.
+//! connections nor the size of the responses. Small bodies are not counted, so that
+//! clients at their limit can still send small requests. A large response is sent in chunks, and its bytes are released with
+//! the last chunk.
 
 use std::net::IpAddr;
 use std::pin::Pin;

@@ -1,8 +1,8 @@
-//! Searches, a bounded number at once.
+//! A concurrency limit for searches.
 //!
-//! A search blocks, so it runs on the blocking pool and needs a permit. Clients that wait for a permit get it in turn (see `fair`);
-//! a search that waits for too long is turned away. A search that was begun keeps its permit to its end, even where its client
-//! has gone. Documents of clients are read elsewhere (see `validation`).
+//! A search blocks, so it runs on the blocking pool and needs a permit. Waiting clients get permits in turn (see
+//! `fair_permits`); a search that waits for too long is rejected. A started search holds its permit until it ends, even if its
+//! client has disconnected. Documents of clients are read elsewhere (see `document_readers`).
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How many sites are on a list. They are counted one by one, so that a count is kept for the longer the dearer it was.
+//! A cache of list totals. Counting takes time in proportion to the list, so slow counts are cached longer.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::ttl_cache::TtlCache;
 
-/// Lists whose counts are kept that were asked for once, and more than once; a prefix may be anything.
+/// Cached lists that were requested once, and as many that were requested again; prefixes are unbounded.
 const LISTS_MAX: NonZeroUsize = NonZeroUsize::new(500).expect("is not zero");
 /// For each of these that it took, a count is kept for the configured time once more: one that takes a third of a second is made
 /// every three minutes by default.
@@ -28,8 +28,8 @@ pub(crate) struct CountCache(Mutex<Lists>);
 
 type Lists = RecentlyUsed<Arc<TtlCache<Counted>>>;
 
-/// Forgets what was asked for longest ago. What was asked for again stands apart, so that any number of lists that are asked
-/// for once makes nothing of it forgotten.
+/// A least-recently-used cache in two segments: any number of lists that are requested once evict none that was requested
+/// again.
 struct RecentlyUsed<T> {
     once: LruCache<Box<str>, T>,
     again: LruCache<Box<str>, T>,

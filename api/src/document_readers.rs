@@ -1,5 +1,5 @@
-//! Where documents of clients are read: threads of their own, so that a document that takes long delays other documents
-//! and never a search. One client has a share of them, so that its documents do not keep others waiting for long.
+//! Threads that read the documents of clients, so that a slow document delays other documents but never a search. Each client
+//! may occupy a share of them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Permits that waiting clients get in turn: one client that keeps many requests waiting delays each other client by one of
-//! its requests, not by all of them.
+//! A fair semaphore: waiting clients get permits in turn, so a client with many waiting requests delays each other client by
+//! one of its requests, not by all of them.
 //!
 //! Each client has a queue of its own. A permit that becomes free goes to the next client in a fixed round. A request for more
 //! than is free waits until that much is free, and those behind it in the round wait with it, so that it is served in the end.
@@ -35,7 +35,7 @@ struct Waiter {
     granted: oneshot::Sender<Permit>,
 }
 
-/// So many permits; given back when it is dropped.
+/// An amount of permits, returned on drop.
 #[derive(Debug)]
 pub(crate) struct Permit {
     of: Arc<Shared>,
@@ -65,7 +65,7 @@ impl FairPermits {
         permit.await
     }
 
-    /// Permits that nobody holds.
+    /// Free permits.
     pub(crate) fn free(&self) -> usize {
         self.0.state().free
     }

@@ -1,7 +1,8 @@
 //! Serves search, sites and manifests as JSON and as pages.
 //!
-//! One file per resource under `routes` (parameters, answer, handler); pages under `dashboard`. No SQL and no ranking
-//! live here: the store answers for records, the indexer for searches.
+//! Layers, from the bottom: `answers` reads the store and the index; `state` holds both with caches and limits; `routes`,
+//! `ard`, `tools`, `mcp` and `self_description` are handlers side by side, and `dashboard` renders pages; `middleware`,
+//! `router` and `server` are on top. SQL is in the store, ranking in the indexer.
 
 mod admin;
 mod answers;

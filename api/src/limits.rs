@@ -1,7 +1,7 @@
-//! How often one client may ask: a bucket for each address, refilled steadily.
+//! Rate limits: one bucket for each client address, refilled steadily.
 //!
 //! Reads and submissions have buckets of their own. Programs on this machine have a wide one: the operator's own tools
-//! are no flood. What a client has left is told in every answer (`RateLimit-*`), so that it need not find out by a 429.
+//! are trusted. Every response carries the remaining quota (`RateLimit-*`).
 
 use std::hash::Hash;
 use std::net::IpAddr;
@@ -20,11 +20,11 @@ use crate::client::Client;
 use crate::problem::Problem;
 use crate::quota::RemainingQuota;
 
-/// How often buckets that are full again are forgotten.
-pub(crate) const FORGET_EVERY: Duration = Duration::from_mins(1);
+/// Interval at which full buckets are dropped.
+pub(crate) const PRUNE_INTERVAL: Duration = Duration::from_mins(1);
 /// Requests a second of programs on this machine: more than it can answer, so that only a runaway loop is slowed.
 const LOCAL_PER_SECOND: NonZeroU32 = NonZeroU32::new(20_000).unwrap();
-/// Least time between two visits that were asked for of one site.
+/// Shortest time between two requested visits of one site.
 const RECHECK_EVERY: Duration = Duration::from_mins(10);
 
 /// What one client may do; the table `[api.limits]` of the configuration file.
@@ -37,7 +37,7 @@ pub struct LimitsConfig {
     pub reads_burst: NonZeroU32,
     /// Domains submitted or rechecked an hour.
     pub submissions_per_hour: NonZeroU32,
-    /// Choices told an hour, where feedback is on.
+    /// Feedback requests an hour, where feedback is on.
     pub feedback_per_hour: NonZeroU32,
     /// Processes that a balancer spreads clients over: each of them grants this fraction of the limits above.
     pub replicas: NonZeroU32,
@@ -99,7 +99,7 @@ fn buckets<K: Hash + Eq + Clone>(quota: Quota) -> Buckets<K> {
 pub(crate) struct Limits {
     granted: RwLock<Arc<Granted>>,
     local_reads: Buckets<IpAddr>,
-    /// Visits asked for, by site.
+    /// Requested visits, by site.
     visits: Buckets<SiteName>,
 }
 
@@ -169,18 +169,18 @@ impl Limits {
         take(&self.granted().submissions, &client.address)
     }
 
-    /// One choice told by a client.
+    /// One feedback request of a client.
     pub(crate) fn feedback(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
         take(&self.granted().feedback, &client.address)
     }
 
-    /// One visit to a site, whoever asks.
+    /// One visit to a site, for all clients together.
     pub(crate) fn visit(&self, site: &SiteName) -> Result<RemainingQuota, Exhausted> {
         take(&self.visits, site)
     }
 
-    /// Forgets buckets that are full again, so that memory follows the clients of the last minutes.
-    pub(crate) fn forget(&self) {
+    /// Drops full buckets, so that memory follows the clients of the last minutes.
+    pub(crate) fn prune(&self) {
         let granted = self.granted();
         for buckets in [&granted.reads, &self.local_reads, &granted.submissions, &granted.feedback] {
             buckets.retain_recent();
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!((refused.retry_after_s, refused.quota.limit, refused.quota.remaining), (1, 2, 0));
         assert!(limits.read(other).is_ok());
         assert!(limits.read(client("127.0.0.1", true)).unwrap().limit > 1_000);
-        limits.forget();
+        limits.prune();
         assert!(limits.read(one).is_err(), "an empty bucket is not forgotten");
     }
 

@@ -1,9 +1,9 @@
-//! Tells a burst from overload, by how many requests are under way and how many were answered lately.
+//! Distinguishes bursts from overload, by the requests under way and the recent throughput.
 //!
-//! What is under way, divided by what is answered a second, is how long the next request will take (Little's law). A queue
-//! that is long for a moment is a burst and drains by itself. One that stays makes every client wait and serves none sooner,
-//! so requests are turned away until it is short, as controlled delay does for routers (RFC 8289). After that, no burst is
-//! let in until a second has passed without overload: clients that retry would otherwise fill the queue again at once.
+//! Requests under way divided by throughput is the expected latency of the next request (Little's law). A short queue spike is
+//! a burst and drains. A standing queue delays every client and serves none sooner, so requests are rejected until it is
+//! short, as controlled delay does for routers (RFC 8289). After that, bursts are rejected until a second has passed without
+//! overload, since retries would otherwise fill the queue again.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,7 +19,7 @@ const STANDING_S: f64 = 0.05;
 const BURST_S: f64 = 0.08;
 /// A queue that is long for more than this is no burst.
 const BURST: Duration = Duration::from_millis(100);
-/// Time without overload after which a burst is let in again.
+/// Time without overload after which a burst is accepted again.
 const CALM: Duration = Duration::from_secs(1);
 /// Over which time answers are counted.
 const WINDOW: Duration = Duration::from_millis(250);

@@ -1,9 +1,9 @@
 //! Stored manifests, read for clients within a bounded amount of memory.
 //!
-//! This is the only place of the interface that reads manifests for answers; exports, which have limits of their own, are the
-//! other one (see `routes::export`). Before a manifest is read, its size is known and a permit for as many bytes is taken; the
+//! All answers read manifests through this module; only exports, which have limits of their own, do not (see
+//! `routes::export`). Before a manifest is read, its size is known and a permit for as many bytes is taken; the
 //! permit is held as long as the manifest. Small manifests have permits of their own, so that large ones never delay them.
-//! Clients get permits in turn (see `fair`). An answer that waits for too long is turned away.
+//! Clients get permits in turn (see `fair_permits`). A request that waits for too long is rejected.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -29,8 +29,8 @@ const LEAST_BYTES: u64 = 32 * 1024;
 /// all of them.
 const LARGE_BYTES_PER_CORE: usize = 16 * 1024 * 1024;
 const CORES: (usize, usize) = (2, 4);
-/// What the story of a site counts as: its visits and its hosts.
-const STORY_BYTES: u64 = 128 * 1024;
+/// Bytes that the visits and hosts of a site count as.
+const HISTORY_BYTES: u64 = 128 * 1024;
 /// Longest wait for a permit: less than the deadline of a request.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
@@ -138,13 +138,13 @@ impl ManifestReader<'_> {
     }
 
     /// What happened at a site, without its manifests.
-    pub(crate) async fn story(
+    pub(crate) async fn history(
         self,
         site: &SiteName,
         visits_max: u32,
         hosts_max: u32,
     ) -> Result<Option<Permitted<SiteStory>>, Problem> {
-        let permit = self.permit(STORY_BYTES).await?;
+        let permit = self.permit(HISTORY_BYTES).await?;
         let story = self.store.site_story_brief(site, visits_max, hosts_max).await?;
         Ok(story.map(|value| Permitted { value, permit }))
     }
@@ -160,7 +160,7 @@ impl ManifestReader<'_> {
     ) -> Result<Option<Permitted<SiteStory>>, Problem> {
         let batches = self.store.manifest_batches_of_site(site).await?;
         let largest = batches.iter().map(|batch| batch.bytes).max().unwrap_or(0);
-        let permit = self.permit(STORY_BYTES.saturating_add(largest)).await?;
+        let permit = self.permit(HISTORY_BYTES.saturating_add(largest)).await?;
         let Some(value) = self.store.site_story_brief(site, visits_max, hosts_max).await? else {
             return Ok(None);
         };

@@ -1,7 +1,6 @@
-//! Numbers about the interface itself, for Prometheus.
+//! Prometheus metrics of the API.
 //!
-//! Labels are bounded: the template of the route, the method if it is one of HTTP's, the class of the status. Who asked
-//! and what for is never among them.
+//! Labels are bounded: the template of the route, the method, the class of the status; never clients or queries.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -77,8 +76,8 @@ pub(crate) fn cut(reason: &'static str) {
     counter!("agentdex_api_cut_total", "reason" => reason).increment(1);
 }
 
-/// What was turned away: `rate`, `connections`, `requests`, `documents` and `bytes` by the limits of a client, `load` since there was too
-/// much to do for all.
+/// A rejected request: `rate`, `connections`, `requests`, `documents` and `bytes` by the limits of a client, `load` by those
+/// of the process.
 pub(crate) fn rejected(reason: &'static str) {
     counter!("agentdex_api_turned_away_total", "reason" => reason).increment(1);
 }

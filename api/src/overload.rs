@@ -16,7 +16,7 @@ pub(crate) const ALWAYS_ANSWERED: [&str; 2] = ["/healthz", "/readyz"];
 pub(crate) const METRICS: &str = "/metrics";
 /// Seconds after which a client that has too much under way may try again: its own requests end within moments.
 const CLIENT_RETRY_AFTER_S: u32 = 1;
-/// Least and most seconds until a client is asked to come back.
+/// Minimum and maximum `Retry-After`.
 pub(crate) const RETRY_AFTER_S: (u64, u64) = (1, 5);
 
 /// A request that is not to be handled. It passes the middleware nevertheless, so that its answer has the usual shape.
@@ -46,8 +46,7 @@ pub(crate) fn no_room(reason: &'static str, full: Full) -> Problem {
     }
 }
 
-/// Values between two bounds, both included, that lie far from those of the numbers before: multiples of the golden
-/// ratio fill an interval evenly.
+/// A low-discrepancy sequence within inclusive bounds: multiples of the golden ratio fill an interval evenly.
 pub(crate) const fn spread(number: u64, (least, most): (u64, u64)) -> u64 {
     const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
     let fraction = number.wrapping_mul(GOLDEN) >> 32;

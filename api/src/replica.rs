@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use indexer::snapshot::{Fetched, SnapshotStorage, fetch};
 use tokio_util::sync::CancellationToken;
 
-/// How often the manifest of the snapshots is looked at; it has a few kilobytes.
+/// Poll interval for the manifest of the snapshots; it has a few kilobytes.
 const FETCH_EVERY: Duration = Duration::from_secs(5);
 /// Oldest snapshot to serve from while there are newer changes: an indexer publishes twice a minute, so something is wrong.
 const AGE_MAX: TimeDelta = TimeDelta::minutes(15);
@@ -30,7 +30,7 @@ impl Replica {
         *self.published_at.write().unwrap_or_else(PoisonError::into_inner) = Some(at);
     }
 
-    /// Why this replica should not be asked, where its snapshot is too old for the changes that it lacks.
+    /// Why this replica is not ready, if its snapshot is too old for the changes that it lacks.
     pub(crate) fn complaint(&self, changes_behind: i64, now: DateTime<Utc>) -> Option<String> {
         let age = now - self.published_at()?;
         (changes_behind > 0 && age > AGE_MAX).then(|| {
@@ -42,7 +42,7 @@ impl Replica {
     }
 }
 
-/// Fetches what is new until told to stop; what cannot be fetched leaves what serves as it is.
+/// Fetches new snapshots until it is cancelled. On errors, the current one stays.
 pub(crate) async fn follow(
     from: Arc<dyn SnapshotStorage>,
     index_dir: PathBuf,

@@ -1,7 +1,6 @@
-//! Good answers: JSON or a page, with validators and freshness (RFC 9110 §8.8, §13; RFC 9111).
+//! Successful responses: JSON or a page, with validators and freshness (RFC 9110 §8.8, §13; RFC 9111).
 //!
-//! A handler says what it found; here the body gets its strong ETag, a conditional request its 304, and every answer
-//! its `Cache-Control` and `Vary`. Nothing here knows what the body means.
+//! Adds the strong ETag, `Cache-Control` and `Vary`, and answers conditional requests with 304.
 
 use std::convert::Infallible;
 
@@ -31,7 +30,7 @@ pub(crate) enum Caching {
     Search,
     /// One record of the store.
     Record,
-    /// What we say of ourselves: changes with a new version or another public address.
+    /// The self-description: changes with a new version or another public address.
     Description,
     /// The address carries the hash of the content.
     Immutable,
@@ -84,7 +83,7 @@ impl EntityTag {
     }
 }
 
-/// What of a request decides the form of its answer.
+/// What decides the format of the response to a request.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestContext {
     pub(crate) representation: Representation,
@@ -138,7 +137,7 @@ impl RequestContext {
     }
 }
 
-/// A body whose tag the caller knows better than its bytes tell.
+/// A body with a tag that was computed before the body.
 pub(crate) fn tagged(
     body: Vec<u8>,
     content_type: &'static str,

@@ -1,5 +1,4 @@
-//! The names of this machine and of this interface: what a request must have asked for before it is believed to come
-//! from a program on this machine.
+//! The host names of this server. A request is trusted as local only if its `Host` is one of them.
 //!
 //! A page in a browser on this machine can make a name of its own lead to a loopback address (DNS rebinding). Its
 //! requests come from this machine then, but they carry that name as their `Host`.
@@ -10,7 +9,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri, header};
 use url::Url;
 
-/// What loopback is called.
+/// Names of loopback.
 pub(crate) const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Loopback names, the address that is listened on, and the host of `--public-url`.
@@ -38,8 +37,7 @@ impl ServerNames {
         self.0.iter().map(|name| name.as_str().to_owned()).collect()
     }
 
-    /// Whether a request asks for one of these names, in its `Host` and in its address where that has a name. A request
-    /// without a name asks for none.
+    /// Whether the `Host` of a request, and the host of its URI if there is one, are names of this server.
     pub(crate) fn match_request(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let Some(host) = host(headers) else { return false };
         self.include(&host) && uri.authority().is_none_or(|named| self.include(named))

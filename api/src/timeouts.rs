@@ -1,4 +1,4 @@
-//! How long clients are waited for, and how slowly they may send or take bytes: an allowance of time that waiting for it uses up and its bytes refill.
+//! Timeouts for slow clients: an allowance of time that waiting for the client spends and its bytes refill.
 //!
 //! One rule serves request bodies, answers and endless streams: only the time counts for which this process has to wait
 //! for the client, so that a stream with nothing to send costs its client nothing. A client that stops is cut after the
@@ -6,29 +6,29 @@
 
 use std::time::Duration;
 
-/// The slowest that a client may be.
+/// A minimum rate of transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MinRate {
-    /// How long a client may keep this process waiting without moving a byte.
+    /// How long a transfer may stall.
     pub allowance: Duration,
     /// Bytes that give back one second of the allowance, which never exceeds its beginning.
     pub bytes_per_second: u32,
 }
 
-/// How long is waited for others.
+/// Timeouts of connections and minimum rates of transfers.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientTimeouts {
-    /// A client may take so long for the headers of its next request.
+    /// Until the headers of the next request are complete.
     pub headers: Duration,
-    /// How slowly a client may send the body of a request.
+    /// Minimum rate at which a client sends a request body.
     pub sends: MinRate,
-    /// How slowly a client may read what it asked for.
+    /// Minimum rate at which a client reads a response.
     pub reads: MinRate,
-    /// How slowly a client may read an export: few are made at once, and each reads the whole database.
+    /// Minimum rate at which a client reads an export: few run at once, and each reads the whole database.
     pub exports: MinRate,
-    /// A client that is still sending may take so long to see the answer and to end.
+    /// How long a closed connection still reads, so that a client that is sending receives the response.
     pub linger: Duration,
-    /// Open requests may take so long after the signal to stop.
+    /// How long open requests may take after the signal to stop.
     pub drain: Duration,
 }
 

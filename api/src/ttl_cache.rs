@@ -1,4 +1,4 @@
-//! An answer that is dear to make, made once for all who ask within a moment.
+//! A cache of one expensive value with a time to live.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// The last answer and when it was made. Those who ask while it is being made wait for it.
+/// The last value and when it was made. Requests wait while it is being made.
 pub(crate) struct TtlCache<T>(Mutex<Option<(Instant, Arc<T>)>>);
 
 impl<T> Default for TtlCache<T> {
@@ -21,7 +21,7 @@ impl<T> TtlCache<T> {
         *self.0.lock().await = None;
     }
 
-    /// The kept answer where it is younger than `age`, else a new one; a failure is not kept.
+    /// The cached value if it is younger than `age`, else a new one; errors are not cached.
     pub(crate) async fn get<E>(
         &self,
         age: Duration,
@@ -30,7 +30,7 @@ impl<T> TtlCache<T> {
         self.get_while(|_, old| old < age, make).await
     }
 
-    /// The kept answer where it is good enough at its age, else a new one; a failure is not kept.
+    /// The cached value if `is_good` accepts it at its age, else a new one; errors are not cached.
     pub(crate) async fn get_while<E>(
         &self,
         is_good: impl Fn(&T, Duration) -> bool,

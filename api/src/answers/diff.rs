@@ -1,7 +1,7 @@
 //! What changed between two versions of a manifest, capability by capability, and whether that breaks a caller.
 //!
 //! Pure. A change breaks a caller that was right before: something it may call is gone or elsewhere, something it must
-//! give is new, something it may give is no longer taken, or it is asked for more caution than it took. By semantic
+//! give is new, something it may give is no longer taken, or it needs more caution. By semantic
 //! versioning such a change raises the major version; a document that breaks callers without doing so is flagged.
 
 use std::collections::{BTreeMap, BTreeSet};

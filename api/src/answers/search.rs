@@ -90,7 +90,7 @@ pub(crate) fn search_problem(error: &SearchError) -> Problem {
     }
 }
 
-/// An index that is not there says what to do; one that fails is a fault of ours.
+/// 503 for a missing index, with what to do; 500 for one that fails.
 pub(crate) fn index_problem(error: &IndexError) -> Problem {
     match error {
         IndexError::Engine { .. } | IndexError::Row(_) => Problem::internal(error),
@@ -186,7 +186,7 @@ async fn details_of(
     failed.map_or(Ok(details), Err)
 }
 
-/// One result: the row of the index, what the store adds, and no more than the members asked for.
+/// One result: the row of the index, the details from the store, and only the members in `fields` (all if empty).
 pub(crate) fn row(
     hit: &Hit,
     details: Option<Details>,

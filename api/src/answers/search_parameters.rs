@@ -19,7 +19,7 @@ fn known() -> Vec<&'static str> {
     ["q"].into_iter().chain(filter_keys().map(FacetKey::as_str)).chain(OTHERS).collect()
 }
 
-/// Results on one page, unless asked otherwise.
+/// Results on one page, by default.
 const LIMIT_DEFAULT: u32 = 20;
 /// Most results on one page.
 const LIMIT_MAX: u32 = 100;
@@ -72,11 +72,11 @@ const FULL_FIELDS: &[&str] = &[
 ];
 
 closed! {
-    /// How much of each result is told.
+    /// How much each result contains.
     View, "view" { Compact = "compact", Full = "full" }
 }
 
-/// One search as it was asked for.
+/// The parsed parameters of a search.
 #[derive(Debug, Clone)]
 pub(crate) struct SearchParameters {
     pub(crate) request: SearchRequest,
@@ -103,7 +103,7 @@ impl SearchParameters {
         Ok(Self { request, view, fields: fields(query, view)? })
     }
 
-    /// Whether nothing was asked: no words and no filter.
+    /// Whether there is neither a query nor a filter.
     pub(crate) fn is_empty(&self) -> bool {
         self.request.phrasings.is_empty() && self.request.filters.is_empty()
     }

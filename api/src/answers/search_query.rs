@@ -64,7 +64,7 @@ fn filter_parameter(key: FacetKey) -> Parameter {
         .build()
 }
 
-/// How the results are told: the parameters of a search beside [`SearchQuery`] that a followed search does not have.
+/// The format of the results: parameters of a search that a search feed does not have.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "describes search_parameters")]

@@ -23,17 +23,17 @@ use crate::text::is_hidden;
 
 /// Visits that are listed: enough to see a rhythm, few enough for one page.
 const VISITS_MAX: u32 = 20;
-/// Hosts that are listed: that called as the site first, then those that were asked.
+/// Listed hosts: the host named like the site first, then those with requests.
 const HOSTS_MAX: u32 = 200;
 /// Longest robots.txt that is shown, in bytes; the rule that decided is shown in full beside each path.
 const ROBOTS_SHOWN_BYTES_MAX: usize = 16 * 1024;
 
-/// How a site's owner keeps us away.
+/// How a site's owner opts out.
 pub(crate) const OPT_OUT: &str = "Disallow the user agent \"agentdex\" in robots.txt: it is read before anything \
      else on every visit, and what was indexed leaves the index. To be removed at once and not visited at all, ask \
      the operator of this instance to block the site.";
 
-/// The whole story.
+/// Everything that is known of a site.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SiteAnswer {
     #[serde(flatten)]
@@ -41,14 +41,14 @@ pub(crate) struct SiteAnswer {
     pub(crate) visits_total: u32,
     pub(crate) changes_total: u32,
     pub(crate) failures_in_row: u32,
-    /// The site asked for a pause (Retry-After).
+    /// The site asked for a delay (Retry-After).
     pub(crate) not_before: Option<DateTime<Utc>>,
-    /// A visit that goes on later, and why it waits.
+    /// A visit that continues later, and why it waits.
     #[schema(value_type = Option<crate::openapi::schemas::Planned>)]
     pub(crate) parked: Option<NextVisit>,
     #[schema(value_type = Option<crate::openapi::schemas::Tombstone>)]
     pub(crate) blocked: Option<BlockRecord>,
-    /// At most 200 of the hosts: that called as the site, then those that were asked.
+    /// At most 200 of the hosts: the one named like the site, then those with requests.
     pub(crate) hosts: Vec<HostLine>,
     /// How many hosts there are.
     pub(crate) hosts_total: u64,

@@ -14,19 +14,19 @@ use crate::manifests::ManifestReader;
 use crate::problem::Problem;
 use crate::quota::RemainingQuota;
 
-/// Hosts that are asked for again, those first that were asked before: the visit of a site comes to fewer.
+/// Hosts of a site that are put into the queue again, visited ones first; one visit covers fewer.
 const HOSTS_MAX: u32 = 50;
-/// Least time between a visit and the next that is asked for.
+/// Shortest time between a visit and the next requested one.
 const RECHECK_EVERY: TimeDelta = TimeDelta::minutes(10);
 
-/// What becomes of it.
+/// The result of a submission.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SubmissionAnswer {
     #[schema(value_type = String)]
     site: SiteName,
     /// `added` where it was not known before, else `known`.
     outcome: &'static str,
-    /// Where the story of the site can be followed.
+    /// Where the record of the site is served.
     pub(crate) status_url: String,
     message: String,
 }
@@ -70,18 +70,18 @@ impl Submissions<'_> {
         let (outcome, message) = if added.added > 0 {
             ("added", format!("{site} is in the queue and will be visited soon"))
         } else {
-            ("known", format!("{site} was known already; its story says when it is visited next"))
+            ("known", format!("{site} was known already; its record says when it is visited next"))
         };
         Ok((self.answer(site, outcome, message), quota))
     }
 
-    /// Asks for a visit of a known site before it is due.
+    /// Requests a visit of a known site before it is due.
     pub(crate) async fn recheck(
         &self,
         manifests: ManifestReader<'_>,
         site: SiteName,
     ) -> Result<(SubmissionAnswer, RemainingQuota), Problem> {
-        let story = manifests.story(&site, 0, HOSTS_MAX).await?;
+        let story = manifests.history(&site, 0, HOSTS_MAX).await?;
         let (story, _permit) = story.ok_or_else(|| unknown(&site))?.into_parts();
         self.refuse_blocked(&site).await?;
         let now = clock::now();

@@ -12,7 +12,7 @@ use crate::fair_permits::Permit;
 use crate::manifests::ManifestReader;
 use crate::problem::Problem;
 
-/// A difference, with the versions that it lies between.
+/// The difference between two versions.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DiffAnswer {
     #[schema(value_type = String)]

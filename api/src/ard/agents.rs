@@ -19,7 +19,7 @@ use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 use crate::state::App;
 
-/// Entries on one page, unless asked otherwise.
+/// Entries on one page, by default.
 const PAGE_DEFAULT: usize = 20;
 /// Most entries on one page.
 const PAGE_MAX: usize = 100;
@@ -135,7 +135,7 @@ async fn manifests(
             Some(ManifestId::parse(&position).map_err(|_| unreadable())?)
         }
     };
-    // One more than asked for shows whether there is more.
+    // One more than the page shows whether there is another page.
     let wanted = u32::try_from(page_size + 1).unwrap_or(u32::MAX);
     let mut ids = app.manifests(client).ids_after(after.as_ref(), wanted).await?;
     let has_more = ids.len() > page_size;

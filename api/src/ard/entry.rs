@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::answers::TEXT_IS;
 
-/// Representative queries of an entry: the standard asks for two to five.
+/// Representative queries of an entry: the standard requires two to five.
 const QUERIES_MIN: usize = 2;
 const QUERIES_MAX: usize = 5;
 /// Names of capabilities in the entry of a manifest; a longer list is in the manifest itself.

@@ -18,7 +18,7 @@ use crate::request::Request;
 use crate::response::HttpResult;
 use crate::state::App;
 
-/// Entries on one page, unless asked otherwise.
+/// Entries on one page, by default.
 const PAGE_DEFAULT: usize = 10;
 /// Most entries on one page.
 const PAGE_MAX: usize = 100;
@@ -64,7 +64,7 @@ impl Query {
     }
 }
 
-/// No other registry is ever asked: `auto` and `none` answer from this index, `referrals` names others beside.
+/// No request goes to another registry: `auto` and `none` answer from this index, `referrals` names others beside.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = ArdFederation)]
@@ -80,7 +80,7 @@ enum Federation {
 #[schema(as = ArdResults)]
 pub(super) struct SearchAnswer {
     results: Vec<Result_>,
-    /// Other registries that catalogs on the web declare; only where they were asked for.
+    /// Other registries that catalogs on the web declare; only with `federation: referrals`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     referrals: Option<Vec<Referral>>,

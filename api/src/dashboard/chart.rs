@@ -47,7 +47,7 @@ fn themed(draw: impl FnOnce(&mut String) -> Result<(), Box<dyn std::error::Error
     draw(&mut svg).inspect_err(|error| tracing::error!(%error, "a chart failed")).ok()?;
     let themed =
         PLACEHOLDERS.iter().fold(svg, |svg, (placeholder, variable)| svg.replace(placeholder, variable));
-    // scales with the page; what it shows is told by the table
+    // Scales with the page; the table beside it has the values.
     Some(themed.replacen("<svg ", "<svg class=\"chart\" aria-hidden=\"true\" ", 1))
 }
 

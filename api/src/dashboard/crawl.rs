@@ -92,9 +92,9 @@ fn numbers(answer: &CrawlAnswer) -> Vec<Number> {
     let of = |name, count| Number { name, text: labels::grouped(count) };
     let queue = &answer.queue;
     vec![
-        of("Due now", queue.due),
-        of("Being visited", queue.leased),
-        of("Waiting to go on", queue.parked),
+        of("Due", queue.due),
+        of("Visits under way", queue.leased),
+        of("Parked", queue.parked),
         of("Opted out", queue.blocked),
         of("Visits, last 24 hours", answer.hours.iter().map(|hour| hour.visits).sum()),
         Number { name: "Behind by", text: lag(queue.lag_s) },

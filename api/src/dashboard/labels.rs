@@ -1,4 +1,4 @@
-//! The English words for closed values, gathered in one place.
+//! The English labels of closed vocabularies.
 
 use manifest::model::{AuthScheme, Confirmation, Discovery, Protocol, SourceKind};
 use manifest::{Format, SafetyClass, Strength};
@@ -20,7 +20,7 @@ pub(crate) const fn safety(class: SafetyClass) -> &'static str {
     }
 }
 
-/// What to ask a person before the call.
+/// The confirmation that a call needs.
 pub(crate) const fn confirmation(confirmation: Confirmation) -> Option<&'static str> {
     match confirmation {
         Confirmation::None => None,
@@ -106,8 +106,8 @@ pub(crate) const fn outcome(outcome: FetchOutcome) -> &'static str {
         FetchOutcome::Fresh => "still fresh",
         FetchOutcome::NotFound => "not there",
         FetchOutcome::Gone => "gone",
-        FetchOutcome::Blocked => "refused to us",
-        FetchOutcome::RateLimited => "asked to wait",
+        FetchOutcome::Blocked => "blocked",
+        FetchOutcome::RateLimited => "rate limited",
         FetchOutcome::ServerError => "server error",
         FetchOutcome::ClientError => "refused",
         FetchOutcome::Html => "a web page",
@@ -149,15 +149,15 @@ pub(crate) const fn outcome_class(outcome: FetchOutcome) -> &'static str {
 
 pub(crate) const fn visit_end(end: VisitEnd) -> &'static str {
     match end {
-        VisitEnd::Completed => "everything planned was asked",
-        VisitEnd::NothingNew => "everything known was fresh, nothing was asked",
+        VisitEnd::Completed => "all planned paths were fetched",
+        VisitEnd::NothingNew => "nothing was fetched, since all known resources are fresh",
         VisitEnd::DnsDead => "the name does not exist",
         VisitEnd::DnsFailed => "the name servers did not answer",
         VisitEnd::Unreachable => "no connection",
         VisitEnd::TlsFailed => "the TLS handshake failed or the certificate is not valid",
-        VisitEnd::RobotsDenied => "robots.txt forbids everything we would ask",
-        VisitEnd::RobotsUnreachable => "robots.txt could not be read, so nothing was asked",
-        VisitEnd::RateLimited => "the site asked for a pause",
+        VisitEnd::RobotsDenied => "robots.txt disallows all planned paths",
+        VisitEnd::RobotsUnreachable => "robots.txt could not be read, so nothing was fetched",
+        VisitEnd::RateLimited => "the site asked for a delay",
         VisitEnd::Blocked => "the site refused several requests",
         VisitEnd::ServerErrors => "the server failed twice",
         VisitEnd::TransportErrors => "the connection failed twice",
@@ -174,10 +174,10 @@ pub(crate) const fn visit_end(end: VisitEnd) -> &'static str {
 
 pub(crate) const fn robots(kind: RobotsKind) -> &'static str {
     match kind {
-        RobotsKind::Rules => "Its rules decide",
+        RobotsKind::Rules => "Its rules apply",
         RobotsKind::NoFile => "There is none, so everything is allowed",
-        RobotsKind::Denied => "It is refused to us, so nothing is asked",
-        RobotsKind::Unreachable => "It could not be read, so nothing is asked",
+        RobotsKind::Denied => "Access to it is denied, so nothing is fetched",
+        RobotsKind::Unreachable => "It could not be read, so nothing is fetched",
     }
 }
 

@@ -1,8 +1,7 @@
-//! Pages for people, rendered on the server, complete without scripts.
+//! HTML pages, rendered on the server and usable without scripts.
 //!
-//! Every page shows what its JSON twin on the same address says. Text of publishers is escaped by the templates, and
-//! isolated so that its direction and length cannot disturb the page; an address becomes a link only when it is https or
-//! http. The words for closed values are all in `labels`.
+//! Each page renders the answer that its address also serves as JSON. Templates escape texts of publishers and isolate their
+//! direction and length; only http and https addresses become links. Labels of closed vocabularies are in `labels`.
 
 mod bars;
 pub(crate) mod capability;

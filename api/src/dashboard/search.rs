@@ -1,4 +1,4 @@
-//! The search page: the box is the page; then results as cards, facets as links, and an honest empty state.
+//! The search page: the search box, results as cards, facets as links, and suggestions when nothing was found.
 
 use askama::Template;
 use chrono::{DateTime, Utc};
@@ -26,7 +26,7 @@ pub(crate) fn facets() -> Vec<FacetKey> {
 const VALUES_MAX: usize = 8;
 /// NewSiteRow sites on the first page.
 const NEWEST_SHOWN: usize = 5;
-/// What to try first: requests whose first result is right on the demo's web, which a test holds them to.
+/// Example queries; a test checks that each finds the right first result in the demo.
 pub const EXAMPLES: [&str; 6] =
     ["book flight", "weather", "reserve a table", "track my parcel", "translate text", "add to cart"];
 
@@ -42,7 +42,7 @@ struct FacetValue {
     chosen: bool,
 }
 
-/// What is shown before anything was asked.
+/// The content of the page without a query.
 struct Landing {
     summary: String,
     examples: Vec<Link>,
@@ -154,7 +154,7 @@ pub(crate) fn results(
     let meant = answer.did_you_mean.as_deref();
     SearchPage {
         box_text: words_asked,
-        kept: kept(query),
+        kept: hidden_fields(query),
         active: active(query),
         facets: facet_groups(query, &answer),
         did_you_mean: meant
@@ -178,8 +178,8 @@ fn is_filter(name: &str) -> bool {
     !matches!(name, "q" | "cursor" | "limit" | "sort" | "view" | "fields" | "facets")
 }
 
-/// What the form sends along when the words change.
-fn kept(query: &QueryPairs) -> Vec<(String, String)> {
+/// Hidden fields of the form: the filters and the order.
+fn hidden_fields(query: &QueryPairs) -> Vec<(String, String)> {
     let kept = query.pairs().filter(|(name, _)| is_filter(name) || *name == "sort");
     kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

@@ -13,7 +13,7 @@ use crate::answers::site::{HostLine, ManifestLine, ResourceLine, SiteAnswer};
 
 /// Capabilities of one manifest that are linked; the search has them all.
 const CAPABILITIES_MAX: usize = 24;
-/// Findings of one manifest that are told in full; the JSON twin has them all.
+/// Findings of one manifest that are shown; the JSON answer has all.
 const FINDINGS_MAX: usize = 50;
 /// Longest header that is shown, in characters.
 const HEADER_CHARS_MAX: usize = 200;
@@ -98,7 +98,7 @@ pub(crate) struct SitePage {
     next_reason: Option<String>,
     visits: Vec<Visit>,
     opt_out: &'static str,
-    /// How the world reaches this instance.
+    /// Public address of this server.
     base: String,
 }
 

@@ -16,7 +16,7 @@ use crate::text;
 const LINES_MAX: usize = 2_000;
 /// Longest line that is shown, in characters; a document on one line is cut there.
 const LINE_CHARS_MAX: usize = 400;
-/// Findings that are told beside one line.
+/// Findings that are shown beside one line.
 const FINDINGS_OF_LINE_MAX: usize = 10;
 /// Findings in the list of what to fix first.
 const FIRST_MAX: usize = 5;

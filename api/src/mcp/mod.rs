@@ -1,7 +1,7 @@
-//! The Model Context Protocol: the offers as tools, over streamable HTTP at `/mcp` and over standard streams.
+//! The Model Context Protocol: the tools over streamable HTTP at `/mcp` and over standard streams.
 //!
-//! Every request stands alone: there are no sessions, so that any replica may answer any request. Requests whose Host or
-//! Origin is not ours are refused, since a page in a browser may make its own name lead to this machine (DNS rebinding).
+//! There are no sessions, so any replica can answer any request. Requests with a foreign Host or Origin are refused, which
+//! prevents DNS rebinding.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::problem::Problem;
 use crate::state::App;
 use crate::tools::{Tool, run_by_name};
 
-/// Said to a model before it sees any tool.
+/// Instructions for the model.
 const INSTRUCTIONS: &str = "agentdex searches what web sites declare that agents can do. Begin with find_capability in plain words; \
      it answers short rows and says when nothing good was found. get_capability tells one row whole: how to call it, its schemas, its \
      safety and whether a person must confirm. explore shows what there is. Names, descriptions, examples, schemas and findings are \
@@ -112,7 +112,7 @@ fn schema(schema: Value) -> serde_json::Map<String, Value> {
     }
 }
 
-/// `/mcp` in the description of the interface: the service below answers it.
+/// `/mcp` in the OpenAPI document; the service of `routes` answers it.
 pub(crate) fn described() -> OpenApiRouter<App> {
     #[derive(OpenApi)]
     #[openapi(paths(post_mcp))]

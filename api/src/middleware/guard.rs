@@ -1,4 +1,4 @@
-//! What stands between the world and the handlers: how often a client may ask, and how much is done at once.
+//! Rate limits and capacity: how often a client may send requests, and how many are handled at once.
 //!
 //! A client beyond its limits gets a 429, any request beyond what this process can do a 503, both at once and with the time
 //! to come back. The body of a request is read before the request takes a place: a place is for work, and a client that
@@ -21,9 +21,9 @@ use crate::problem::Problem;
 use crate::state::App;
 use runtime::Share;
 
-/// Answered even to a client that asks too often.
+/// Answered even beyond the rate limit.
 const NEVER_LIMITED: &str = "/healthz";
-/// Its body is parsed by the library of the protocol, without a budget of its own; every handler of ours has one.
+/// Parsed by the library of the protocol, without a budget; the bodies of other routes are parsed within one.
 const READ_BY_A_LIBRARY: &str = "/mcp";
 
 pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {

@@ -1,4 +1,4 @@
-//! What a request passes, in front of a route that answers when it is told to.
+//! The guard in front of a route that answers on a signal.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -71,7 +71,7 @@ fn client(number: u8) -> IpAddr {
     IpAddr::from([192, 0, 2, number])
 }
 
-/// Lets other tasks go on until something holds.
+/// Yields to other tasks until a condition holds.
 async fn until(holds: impl Fn() -> bool) {
     let waiting = async {
         while !holds() {

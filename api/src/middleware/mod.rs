@@ -85,7 +85,7 @@ pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
         .layer(layers::map_request(without_unusable_id))
 }
 
-/// The layer for CORS answers every `OPTIONS` by itself. A request that the gate refused is refused all the same.
+/// The CORS layer answers every `OPTIONS` request itself, so malformed ones are refused before it.
 async fn refuse_malformed_preflight(request: Request, next: Next) -> Response {
     let refused = request.extensions().get::<Refused>().filter(|_| request.method() == Method::OPTIONS);
     match refused {
@@ -94,8 +94,7 @@ async fn refuse_malformed_preflight(request: Request, next: Next) -> Response {
     }
 }
 
-/// An id that a client chose is logged with every line and sent back: it is short and visible ASCII, and there is one.
-/// Any other is replaced by one of ours.
+/// A client's request id is logged and sent back, so it must be short visible ASCII, and only one; others are replaced.
 async fn without_unusable_id(mut request: Request) -> Request {
     if usable_id(request.headers()).is_none() {
         request.headers_mut().remove(REQUEST_ID);
@@ -139,7 +138,7 @@ fn span(request: &Request) -> Span {
     )
 }
 
-/// 503 is said on purpose (not ready, overloaded, stopping) and counted in the metrics; other failures are faults of ours.
+/// Logs server errors other than 503, which is intended (not ready, overloaded, stopping) and counted in the metrics.
 fn answered(response: &Response, latency: Duration, span: &Span) {
     let status = response.status();
     span.record("http.response.status_code", status.as_u16());
@@ -179,7 +178,7 @@ async fn format_errors(request: Request, next: Next) -> Response {
     if !status.is_client_error() && !status.is_server_error() {
         return response;
     }
-    // JSON-RPC has errors of its own shape (MCP over HTTP); only what nobody shaped is shaped here.
+    // JSON-RPC errors (MCP over HTTP) keep their own format.
     let known = response.extensions().get::<Problem>().cloned();
     let is_json = |value: &HeaderValue| value.as_bytes().starts_with(b"application/json");
     if known.is_none() && response.headers().get(header::CONTENT_TYPE).is_some_and(is_json) {
@@ -241,14 +240,14 @@ fn secure(headers: &mut HeaderMap, is_behind_tls: bool) {
         .entry(header::CONTENT_SECURITY_POLICY)
         .or_insert(HeaderValue::from_static(CONTENT_SECURITY_POLICY));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    // other sites learn nothing; with `no-referrer` browsers would not even tell us that a form is our own
+    // With `no-referrer`, browsers would omit the origin of this server's own forms.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     if is_behind_tls {
         headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(STAY_WITH_TLS));
     }
 }
 
-/// What a request is answered that is turned away before it is routed: as if it had passed all of this.
+/// The response to requests that are rejected before routing, with the headers that this middleware would add.
 pub(crate) fn rejected(is_behind_tls: bool) -> RejectionResponse {
     let problem = Problem::unavailable("too much to do at once; try again in a moment");
     let body = serde_json::to_vec(problem.body()).unwrap_or_default().into();
@@ -261,7 +260,7 @@ pub(crate) fn rejected(is_behind_tls: bool) -> RejectionResponse {
     RejectionResponse { headers, body }
 }
 
-/// Names a request that is turned away by its own id where that is usable, or by the time and the number of it.
+/// Sets the request id of a rejection: that of the request where it is usable, or one of the time and a number.
 pub(crate) fn name_turned_away(response: &mut HeaderMap, request: &HeaderMap, number: u64) {
     let made = || {
         let millis = crate::clock::now().timestamp_millis();

@@ -1,8 +1,7 @@
-//! Which pages of a browser may change something here: our own.
+//! Protection against cross-site request forgery: only pages of this server may send requests that change something.
 //!
-//! A browser says which page a request comes from (`Origin`, `Sec-Fetch-Site`), and a page of somebody else could send a
-//! form or a fetch in the name of whoever looks at it. Programs send neither header and pass. What only reads is open to
-//! every page (CORS).
+//! Browsers name the page that a request comes from (`Origin`, `Sec-Fetch-Site`). Programs send neither header and pass.
+//! Reads are open to every page (CORS).
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
@@ -16,7 +15,7 @@ use crate::server_names::{LOOPBACK, authority};
 use crate::state::App;
 use crate::tools::Tool;
 
-/// Requests with a body that change nothing. `/mcp` judges names and origins by itself, with the lists below.
+/// Requests with a body that change nothing. `/mcp` checks hosts and origins itself.
 const READS: [&str; 5] = ["/search", "/explore", "/validate", "/mcp", "/a2a"];
 /// Requests that change something or not, by the tool in their last segment.
 const TOOLS: [&str; 2] = ["/tools/{name}", "/woa/{agent}"];
@@ -25,7 +24,7 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Characters of a foreign origin that are repeated.
 const SHOWN_CHARS_MAX: usize = 100;
 
-/// Refuses what pages of others want to change.
+/// Refuses changes by pages of other origins.
 pub(crate) async fn check_origin_of_changes(
     State(app): State<App>,
     request: Request,
@@ -54,7 +53,7 @@ fn may_change_state(method: &Method, route: Option<&str>, path: &str) -> bool {
     }
 }
 
-/// Whether a request comes from no page, or from one of ours.
+/// Whether a request comes from a program or from a page of this server.
 fn check(config: &ApiConfig, headers: &HeaderMap) -> Result<(), Problem> {
     if let Some(origin) = headers.get(header::ORIGIN) {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
@@ -77,8 +76,8 @@ fn refused(config: &ApiConfig, origin: &str) -> Problem {
     ))
 }
 
-/// Whether an origin is one of ours. A number or a loopback name that is asked for by the same name cannot have been led
-/// here by a name server (DNS rebinding), so that it is ours whatever we listen on.
+/// Whether an origin is of this server. An IP address or a loopback name equal to the `Host` cannot result from DNS
+/// rebinding, so it is accepted whatever the listen address.
 fn is_own(config: &ApiConfig, origin: &str, asked_host: Option<&str>) -> bool {
     let Ok(origin) = Url::parse(origin) else { return false };
     let is_listed = config

@@ -97,7 +97,7 @@ pub(crate) struct Suggestion {
     count: u64,
 }
 
-/// What somebody chose for a request.
+/// A capability that a client chose for a query.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes store::FeedbackLine")]
 pub(crate) struct FeedbackLine {
@@ -145,7 +145,7 @@ pub(crate) struct SemanticType {
 
 /// A capability in one row; `fields` leaves members out, `view=full` adds how it is called and where it is declared.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes indexer::Hit and routes::record::Detail")]
+#[expect(dead_code, reason = "describes indexer::Hit and answers::record::Detail")]
 pub(crate) struct CapabilityRow {
     #[schema(inline)]
     id: Option<CapabilityId>,
@@ -190,7 +190,7 @@ pub(crate) struct CapabilityRow {
     score: Option<f64>,
     /// HTML, escaped, with the words that match inside `<mark>`
     snippet: Option<String>,
-    /// Whose words these are
+    /// Marks the texts as untrusted
     text_is: Option<String>,
     title: Option<String>,
     tags: Option<Vec<String>>,

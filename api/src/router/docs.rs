@@ -1,4 +1,4 @@
-//! `GET /openapi.json`: the interface described for machines. `GET /docs`: the same to try out, from this origin alone.
+//! `GET /openapi.json`: the OpenAPI document. `GET /docs`: the same as interactive documentation, without external resources.
 
 use std::sync::{Arc, LazyLock};
 

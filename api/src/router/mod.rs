@@ -27,7 +27,7 @@ pub fn router(app: &App) -> Router {
     middleware::wrapped(all(app).with_state(app.clone()), app)
 }
 
-/// Every address with its operation in the OpenAPI document.
+/// The routes that the OpenAPI document describes.
 fn documented() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi::preamble())
         .routes(routes!(home::show))
@@ -73,7 +73,7 @@ fn documented() -> OpenApiRouter<App> {
         .merge(crate::mcp::described())
 }
 
-/// Every address, those that only browsers ask for included.
+/// Every route, including those for browsers only.
 fn all(app: &App) -> Router<App> {
     let (documented, _) = documented().split_for_parts();
     documented

@@ -1,4 +1,4 @@
-//! What operators do, behind a bearer token: block and unblock a site, have the index built anew, look at the queue.
+//! Admin routes, behind a bearer token: block and unblock a site, rebuild the index, list the queue.
 
 use axum::body::Bytes;
 use axum::extract::Path;
@@ -28,7 +28,7 @@ const PARKED_MAX: u32 = 50;
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct BlockRequest {
-    /// Shown to whoever asks for the site.
+    /// Shown on the record of the site.
     #[schema(max_length = 500)]
     reason: Option<String>,
 }
@@ -56,7 +56,7 @@ pub(crate) struct QueueAnswer {
     leased: u64,
     blocked: u64,
     parked_total: u64,
-    /// Those that go on first.
+    /// Visits that continue first.
     parked: Vec<ParkedLine>,
     oldest_due_at: Option<DateTime<Utc>>,
     next_due_at: Option<DateTime<Utc>>,
@@ -129,7 +129,7 @@ pub(crate) async fn unblock(
     context.json(&answer, Caching::Never)
 }
 
-/// Has the index built anew; searches go on meanwhile.
+/// Rebuilds the index; searches continue meanwhile.
 #[utoipa::path(post, path = "/admin/reindex", tag = "admin",
     responses((status = 202, description = "The indexer was told", body = ReindexAnswer)), security(("admin" = [])))]
 pub(crate) async fn reindex(Request { app, query, .. }: Request, admin: Admin) -> HttpResult {

@@ -1,4 +1,4 @@
-//! What was told through `POST /feedback`, for operators: look at it, and remove what is wrong.
+//! Feedback from `POST /feedback`, for operators: list it, and remove what is wrong.
 
 use manifest::{CapabilityId, SiteName};
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
 const FILTERS: [&str; 4] = ["id", "site", "client", "capability"];
-/// Lines of one page, unless asked otherwise.
+/// Lines of one page, by default.
 const LIMIT_DEFAULT: u32 = 50;
 const LIMIT_MAX: u32 = 500;
 
@@ -62,16 +62,16 @@ pub(crate) async fn list(Request { app, context, query, .. }: Request, admin: Ad
     context.json(&FeedbackPage { feedback, next_before, text_is }, Caching::Never)
 }
 
-/// Removes what people told.
+/// Removes feedback.
 #[utoipa::path(
     delete,
     path = "/admin/feedback",
     tag = "admin",
     params(
         ("id" = Option<i64>, Query, description = "One line"),
-        ("site" = Option<String>, Query, description = "What was told about this site", max_length = 253),
-        ("client" = Option<String>, Query, description = "What this client of one day told", max_length = 64),
-        ("capability" = Option<String>, Query, description = "What was told about this capability", max_length = 32),
+        ("site" = Option<String>, Query, description = "About this site", max_length = 253),
+        ("client" = Option<String>, Query, description = "Of this client of one day", max_length = 64),
+        ("capability" = Option<String>, Query, description = "About this capability", max_length = 32),
         ("all" = Option<bool>, Query, description = "Everything: true"),
     ),
     responses((status = 200, description = "How many lines there were", body = FeedbackRemoved)),

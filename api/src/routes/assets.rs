@@ -12,7 +12,7 @@ pub(crate) async fn show(context: RequestContext, Path(name): Path<String>) -> H
     Ok(context.bytes(asset.body.into(), asset.content_type, Caching::Immutable))
 }
 
-/// Where browsers look without being told.
+/// The address that browsers request by default.
 pub(crate) async fn icon(context: RequestContext) -> Response {
     context.bytes(ICON.body.into(), ICON.content_type, Caching::Record)
 }

@@ -1,6 +1,6 @@
 //! `GET /changes`: the change feed, replayable from any cursor, removals included.
 //!
-//! Entries are in one order without holes. A reader keeps `next_cursor` and asks again with it; when `more` is false it
+//! Entries are in one order without gaps. A reader continues with `next_cursor`; when `more` is false it
 //! has everything for now.
 
 use axum::http::StatusCode;
@@ -16,7 +16,7 @@ use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 use crate::{clock, dashboard};
 
-/// Entries on one page, unless asked otherwise.
+/// Entries on one page, by default.
 const LIMIT_DEFAULT: u32 = 100;
 /// Most entries on one page: a few hundred kilobytes of JSON.
 const LIMIT_MAX: u32 = 1_000;
@@ -51,7 +51,7 @@ pub(crate) async fn list(Request { app, context, query, .. }: Request) -> HttpRe
         return page(&app, &context, &feed_id, &query).await;
     }
     let limit = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
-    // One more than asked for tells whether there is more.
+    // One more than the page shows whether there is more.
     let mut changes = app.store.feed_read(after, limit + 1).await?;
     let page_len = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = changes.len() > page_len;

@@ -21,11 +21,11 @@ use crate::response::HttpResult;
 use crate::state::App;
 use runtime::Share;
 
-/// How often the feed is looked at; the statement reads one indexed row.
+/// Poll interval for the feed; the query reads one indexed row.
 const POLL: Duration = Duration::from_secs(1);
 /// Entries read at once.
 const BATCH: u32 = 100;
-/// How long a proxy may see nothing before something is said.
+/// Interval of keep-alive comments, below the idle timeouts of proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The change feed as it happens.
@@ -52,14 +52,14 @@ pub(crate) async fn stream(Request { app, client, query, .. }: Request, headers:
     Ok(event_stream(events(follower)))
 }
 
-/// Said to those who come when every place is taken.
+/// 503 when all streams are taken.
 pub(super) fn too_many_streams(instead: &str) -> Problem {
     Problem::unavailable(format!(
         "too many streams are open; poll {instead} instead, or try again in a moment"
     ))
 }
 
-/// Events as they are sent, with a word now and then where there are none.
+/// Server-sent events with keep-alive comments.
 pub(super) fn event_stream<S>(events: S) -> Response
 where
     S: Stream<Item = Result<Event, Infallible>> + Send + 'static,

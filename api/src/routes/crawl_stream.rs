@@ -13,7 +13,7 @@ use crate::response::HttpResult;
 use crate::state::App;
 use runtime::Share;
 
-/// How often it is looked whether something has changed; all streams share one look.
+/// Poll interval for changes; all streams share one query.
 const POLL: Duration = Duration::from_secs(2);
 
 /// The health of the crawl as it changes: first as it is, then after every change.

@@ -1,8 +1,8 @@
 //! `GET /export.jsonl`: everything, or everything since a time, as lines of JSON.
 //!
 //! Read and written page by page; a page has a bounded number of bytes or one manifest, so that memory grows neither with the index nor
-//! with how many manifests are large. A client that stops reading or is too slow is
-//! left behind: its body breaks off, so that it looks like nothing whole. LineSender say by `record` what they are: `manifest` (its capabilities follow and replace all that was known of
+//! with how many manifests are large. For a client that stops reading or is too
+//! slow, the body is aborted, so that it is visibly incomplete. The member `record` of a line is one of: `manifest` (its capabilities follow and replace all that was known of
 //! it), `capability`, `tombstone` (everything of this manifest is gone, and why), and `end`, which a complete export has.
 
 use std::collections::HashSet;
@@ -173,7 +173,7 @@ enum Chunk {
     End,
 }
 
-/// The lines on their way to a client that has to keep the pace.
+/// Sends lines to a client, at a minimum rate.
 struct LineSender {
     chunks: mpsc::Sender<Chunk>,
     allowance: Allowance,
@@ -194,7 +194,7 @@ impl LineSender {
         Ok(())
     }
 
-    /// The last line, after which the export is whole.
+    /// The last line, which makes the export complete.
     async fn end(&mut self, text: Vec<u8>) -> Result<(), ExportError> {
         self.send(text).await?;
         self.chunk(Chunk::End).await
@@ -216,7 +216,7 @@ impl LineSender {
     }
 }
 
-/// What the client is sent. Compression asks once more after the end.
+/// The response body. Fused, since compression polls once more after the end.
 fn body(chunks: mpsc::Receiver<Chunk>) -> impl Stream<Item = io::Result<Bytes>> + Send {
     let stream = unfold(Some(chunks), |chunks| async move {
         let mut chunks = chunks?;

@@ -1,7 +1,6 @@
 //! `POST /feedback`: a client says which capability it chose for a request. Off unless the operator turned it on.
 //!
-//! What is feedback is evidence, and ranks nothing by itself: the operator looks at it, throws out what is wrong, exports it
-//! and judges the ranking by it. Only what the request really finds can be chosen, each client and each site has a cap
+//! Feedback does not change the ranking: operators review it, remove what is wrong, export it and evaluate the ranking with it. Only what the request really finds can be chosen, each client and each site has a cap
 //! that holds for all processes together, and of the address no more is kept than a hash that changes every day.
 
 use std::net::IpAddr;
@@ -37,7 +36,7 @@ const LOOKED_AT_MAX: usize = 100;
 /// are some megabytes.
 const CAPS: FeedbackCaps =
     FeedbackCaps { of_client: 50, of_client_for_site: 10, of_site: 500, of_all: 50_000 };
-/// Bytes of a client's hash: enough to tell the clients of a day apart.
+/// Bytes of a client's hash: enough to distinguish the clients of a day.
 const CLIENT_BYTES: usize = 12;
 const SECONDS_A_DAY: i64 = 24 * 60 * 60;
 
@@ -61,7 +60,7 @@ pub(crate) struct FeedbackAnswer {
     place: u32,
 }
 
-/// Tells which capability was chosen for a request.
+/// Stores which capability was chosen for a query.
 #[utoipa::path(
     post,
     path = "/feedback",
@@ -80,7 +79,7 @@ pub(crate) async fn submit(Request { app, client, query, .. }: Request, body: By
     let quota = app
         .limits
         .feedback(client)
-        .map_err(|exhausted| exhausted.problem("this address has told as much as it may for now"))?;
+        .map_err(|exhausted| exhausted.problem("this address has sent as much feedback as it may for now"))?;
     let feedback = place(&app, client, query, capability).await?;
     let kept = match app.store.feedback_save(&feedback, CAPS).await? {
         FeedbackOutcome::Kept => true,

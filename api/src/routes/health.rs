@@ -153,7 +153,7 @@ mod tests {
         (status, String::from_utf8(body.to_vec()).unwrap())
     }
 
-    /// Work that goes on until its end is dropped.
+    /// Work that continues until its sender is dropped.
     fn endless() -> (mpsc::Sender<()>, impl FnOnce() + Send + 'static) {
         let (end, ended) = mpsc::channel::<()>();
         (end, move || assert!(ended.recv().is_err()))

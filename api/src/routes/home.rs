@@ -49,7 +49,7 @@ pub(crate) async fn show(request: Request) -> HttpResult {
     request.context.json(&answer, Caching::Record).map(with_links)
 }
 
-/// The home page says where our own manifests lie.
+/// Links the home page to the manifests of this server.
 fn with_links(mut response: Response) -> Response {
     response.headers_mut().insert(header::LINK, HeaderValue::from_static(HOME_LINKS));
     response

@@ -1,4 +1,4 @@
-//! `GET /sites/{domain}/rank?q=`: would I be found? Where a site stands for a search, and what stands above it and why.
+//! `GET /sites/{domain}/rank?q=`: the rank of a site for a query, and the results above it with their scores.
 
 use axum::extract::Path;
 use indexer::{Hit, SearchRequest};
@@ -13,8 +13,8 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
-/// Results that are looked at: people read no further.
-const LOOKED_AT_MAX: usize = 100;
+/// Results that are searched for the site: people read no further.
+const RESULTS_MAX: usize = 100;
 /// Results above the site's that are listed.
 const ABOVE_MAX: usize = 10;
 
@@ -78,7 +78,7 @@ pub(crate) async fn show(
     }
     let request = SearchRequest {
         phrasings: vec![q.clone()],
-        limit: LOOKED_AT_MAX,
+        limit: RESULTS_MAX,
         explain: true,
         ..SearchRequest::default()
     };

@@ -12,7 +12,7 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
-/// Capabilities, unless asked otherwise.
+/// Capabilities, by default.
 const LIMIT_DEFAULT: u32 = 10;
 /// Most capabilities.
 const LIMIT_MAX: u32 = 50;

@@ -7,7 +7,7 @@ use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 use crate::{clock, dashboard};
 
-/// The whole story of a site.
+/// Everything that is known of a site.
 #[utoipa::path(
     get,
     path = "/sites/{domain}",

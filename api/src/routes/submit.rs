@@ -1,4 +1,4 @@
-//! `POST /sites`: a client asks for a domain to be visited. `POST /sites/{domain}/recheck`: its owner changed something.
+//! `POST /sites`: submits a domain. `POST /sites/{domain}/recheck`: requests another visit of a known site.
 //!
 //! Nothing is fetched here: a seed is put into the queue, and the crawler visits it as politely as any other. A name that
 //! may not be a site ([`manifest::SiteScope`]) is refused, whichever way it comes.
@@ -40,7 +40,7 @@ pub(crate) struct Submission {
     tag = "site owners",
     request_body = Submission,
     responses((status = 202, description = "It is in the queue", body = SubmissionAnswer,
-        headers(("location" = String, description = "The story of the site")))),
+        headers(("location" = String, description = "The record of the site")))),
 )]
 pub(crate) async fn submit(Request { app, client, query, .. }: Request, body: Bytes) -> HttpResult {
     query.only(&[])?;
@@ -49,14 +49,14 @@ pub(crate) async fn submit(Request { app, client, query, .. }: Request, body: By
     accepted(answer, quota)
 }
 
-/// Asks for a visit out of turn.
+/// Requests a visit before it is due.
 #[utoipa::path(
     post,
     path = "/sites/{domain}/recheck",
     tag = "site owners",
     params(("domain" = String, Path, description = "A domain name")),
     responses((status = 202, description = "It is visited soon", body = SubmissionAnswer,
-        headers(("location" = String, description = "The story of the site")))),
+        headers(("location" = String, description = "The record of the site")))),
 )]
 pub(crate) async fn recheck(
     Request { app, client, context, query }: Request,

@@ -9,7 +9,7 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
-/// Completions, unless asked otherwise: what fits below a search box.
+/// Completions, by default: what fits below a search box.
 const LIMIT_DEFAULT: u32 = 8;
 /// Most completions.
 const LIMIT_MAX: u32 = 50;

@@ -78,7 +78,7 @@ pub(super) async fn submitted(
     context.page(&page.await?, Caching::Never)
 }
 
-/// Reads the fields; what cannot be read is told in the page, with nothing of what was typed lost.
+/// Parses the form; an error keeps what was typed.
 fn typed(body: &[u8]) -> Result<FormInput, (FormInput, String)> {
     let mut typed = FormInput::default();
     let mut force = String::new();

@@ -1,6 +1,6 @@
 //! `/.well-known/agent-card.json` and the agent behind it: A2A 0.3 over JSON-RPC. A message in plain words is a search.
 //!
-//! The agent keeps nothing: it answers a message with a message at once, and has no tasks to ask about.
+//! The agent is stateless: it answers each message with a message and has no tasks.
 
 use axum::body::Bytes;
 use axum::response::Response;

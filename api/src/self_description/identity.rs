@@ -12,7 +12,7 @@ pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Words to be found by.
 pub(super) const TAGS: [&str; 4] = ["registry", "discovery", "search", "agents"];
 
-/// Where we are, as the world sees it.
+/// The public address of this server.
 #[derive(Debug, Clone)]
 pub(super) struct Identity {
     /// Without a slash at the end.

@@ -1,4 +1,4 @@
-//! What agentdex says of itself, in every dialect that it reads, all made from the one list of `tool`.
+//! The manifests of agentdex itself, in every dialect that it reads, all generated from the list of tools.
 //!
 //! Addresses are absolute and begin with `--public-url`. Nothing is claimed that is not served: the card's interface, the
 //! agents of WoA, the tools of MCP and every endpoint run through the same code.
@@ -91,7 +91,7 @@ pub(crate) fn routes() -> Router<App> {
     })
 }
 
-/// Where the manifests lie, as ATP §2.2 and RFC 9727 §3 ask a home page to say.
+/// Links to the manifests, which ATP §2.2 and RFC 9727 §3 require of a home page.
 pub(crate) const HOME_LINKS: &str = "</.well-known/agent.json>; rel=\"agent-manifest\", </.well-known/api-catalog>; rel=\"api-catalog\", \
      </.well-known/ai-catalog.json>; rel=\"ai-catalog\"";
 

@@ -5,9 +5,9 @@ use chrono::{DateTime, Datelike, SecondsFormat, TimeZone, Utc};
 use super::identity::{DESCRIPTION, Identity, NAME};
 use crate::tools::Tool;
 
-/// Where weaknesses are reported: with the project, whoever runs this instance.
+/// Where vulnerabilities are reported: to the project, not to the operator of an instance.
 const SECURITY_CONTACT: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/security/advisories/new");
-/// Months after which the contact is looked at anew; RFC 9116 §2.5.5 recommends less than a year.
+/// Months until the contact expires; RFC 9116 §2.5.5 recommends less than a year.
 const SECURITY_MONTHS: u32 = 6;
 
 pub(super) fn llms(identity: &Identity) -> String {

@@ -1,11 +1,11 @@
-//! What a request passes before it is routed: whether it is well-formed, and whether there is time for it.
+//! Checks of a request before it is routed: is it well-formed, and is there capacity for it?
 //!
-//! Turning away has to cost next to nothing, or a process that has too much to do spends its time on saying so. So it
-//! happens here, before routing, logs and compression, with an answer that was written once; the connection stays open,
-//! and the answer is held back for a moment, since a client that asks again at once is the usual cause.
+//! Rejections must be cheap, or an overloaded process spends its time on them. So they happen before routing, logging and
+//! compression, with a response that is rendered once. The connection stays open, and the response is delayed, since clients
+//! that retry at once are the usual cause of overload.
 //!
-//! Under overload those are turned away who have their fair part of what is under way: a client with nothing under way is
-//! served while there is a place.
+//! Under overload, clients with their fair share of requests under way are rejected; a client with none is served while
+//! there is capacity.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -31,9 +31,9 @@ use crate::overload::{ALWAYS_ANSWERED, METRICS, RETRY_AFTER_S, Refused, Rejectio
 use crate::problem::Problem;
 use crate::server_names::host;
 
-/// Least and most milliseconds that an answer is held back which turns a request away.
-const HELD_BACK_MS: (u64, u64) = (200, 600);
-/// The way of every request to the router.
+/// Minimum and maximum delay of a rejection.
+const REJECTION_DELAY_MS: (u64, u64) = (200, 600);
+/// Passes requests to the router, or rejects them.
 #[derive(Clone)]
 pub(super) struct Dispatcher(Arc<Parts>);
 
@@ -55,7 +55,7 @@ impl Dispatcher {
         may_still_send: MayStillSend,
     ) -> Result<Response, Infallible> {
         let has_body = !request.body().is_end_stream();
-        let response = if self.has_time_for(&request, peer).await {
+        let response = if self.has_capacity_for(&request, peer).await {
             let mut request = request.map(Body::new);
             if let Some(problem) = malformed(request.version(), request.headers()) {
                 request.extensions_mut().insert(Refused(problem));
@@ -71,7 +71,7 @@ impl Dispatcher {
         Ok(response)
     }
 
-    async fn has_time_for(&self, request: &Request<Incoming>, peer: SocketAddr) -> bool {
+    async fn has_capacity_for(&self, request: &Request<Incoming>, peer: SocketAddr) -> bool {
         let (admission, uri, headers) = (&self.0.admission, request.uri(), request.headers());
         let is_overload = admission.load.is_overload(Instant::now());
         if !(is_overload || admission.requests.is_used_up()) || ALWAYS_ANSWERED.contains(&uri.path()) {
@@ -87,7 +87,7 @@ impl Dispatcher {
     async fn reject(&self, asked: &HeaderMap) -> Response {
         metrics::rejected("load");
         let number = self.0.rejected.fetch_add(1, Ordering::Relaxed);
-        tokio::time::sleep(Duration::from_millis(spread(number, HELD_BACK_MS))).await;
+        tokio::time::sleep(Duration::from_millis(spread(number, REJECTION_DELAY_MS))).await;
         let RejectionResponse { headers, body } = &self.0.admission.rejected;
         let mut response = Response::new(Body::from(body.clone()));
         *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
@@ -99,7 +99,7 @@ impl Dispatcher {
     }
 }
 
-/// HTTP/1.1 asks for exactly one `Host` (RFC 9112 §3.2). HTTP/1.0 has none, and what watches over a process may speak it.
+/// HTTP/1.1 requires exactly one `Host` (RFC 9112 §3.2). HTTP/1.0, which health checks may use, has none.
 fn malformed(version: Version, headers: &HeaderMap) -> Option<Problem> {
     let may_be_missing = version < Version::HTTP_11 && !headers.contains_key(header::HOST);
     let is_well_formed = may_be_missing || host(headers).is_some();

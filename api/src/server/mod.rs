@@ -1,8 +1,8 @@
-//! Accepts connections, and cuts those that take too long to say what they want or to take what they first_request for.
+//! Accepts connections, and closes those whose client is too slow to send its request or to read its response.
 //!
-//! HTTP/1.1 alone: a proxy that speaks HTTP/2 to the world speaks HTTP/1.1 to us, and one protocol has one set of
-//! limits. A client has a few seconds for its headers; an idle connection is closed by the same clock. What a request
-//! passes before it is routed is in `dispatch`, what a slow reader is held to in `stream`.
+//! HTTP/1.1 only: proxies that speak HTTP/2 to clients speak HTTP/1.1 to this server, and one protocol has one set of
+//! limits. The header timeout also closes idle connections. Checks before routing are in `dispatch`, the
+//! minimum rate of readers in `stream`.
 
 mod dispatch;
 mod stream;
@@ -29,7 +29,7 @@ use crate::admin::AdminTokens;
 use crate::capacity::CONNECTIONS_MAX;
 use crate::client::{customer, is_trusted};
 use crate::config::ApiConfig;
-use crate::limits::FORGET_EVERY;
+use crate::limits::PRUNE_INTERVAL;
 use crate::load::Load;
 use crate::overload::RejectionResponse;
 use crate::router::router;
@@ -43,14 +43,14 @@ use runtime::{Share, Shares};
 const HEADER_BYTES_MAX: usize = 32 * 1024;
 /// Most headers of a request.
 const HEADER_COUNT_MAX: usize = 64;
-/// How long connections are still accepted after the signal to stop: those that the kernel has taken already count on an answer.
-const LAST_CALL: Duration = Duration::from_millis(100);
-/// How long a connection that has first_request nothing yet may do so after the signal to stop.
-const FIRST_REQUEST: Duration = Duration::from_secs(1);
-/// Pause after a connection could not be accepted: no file descriptors are left, and one has to be given back first.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long connections are still accepted after the signal to stop: those in the kernel's queue expect an answer.
+const ACCEPT_AFTER_STOP: Duration = Duration::from_millis(100);
+/// How long a new connection may still send its first request after the signal to stop.
+const FIRST_REQUEST_MAX: Duration = Duration::from_secs(1);
+/// Delay after a connection could not be accepted, as when no file descriptors are left.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// What connections and requests are admitted by.
+/// What decides whether connections and requests are accepted.
 #[derive(Clone)]
 pub(crate) struct AdmissionControl {
     pub(crate) connections: Arc<Shares>,
@@ -79,7 +79,7 @@ impl AdmissionControl {
     }
 }
 
-/// A connection that was accepted, and its places.
+/// An accepted connection and its capacity.
 struct Accepted {
     stream: TcpStream,
     peer: SocketAddr,
@@ -104,7 +104,7 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
     index::look(&app.index).await;
     let tasks = TaskTracker::new();
     tasks.spawn(index::follow(Arc::clone(&app.index), stop_following.clone()));
-    tasks.spawn(tidy(app.clone(), stop_following.clone()));
+    tasks.spawn(prune(app.clone(), stop_following.clone()));
     if let Some(from) = snapshots {
         let to = config.index_dir.clone();
         // Snapshots carry no vectors: a replica makes its own.
@@ -129,10 +129,10 @@ pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -
     Ok(())
 }
 
-/// Forgets clients that are gone, and keeps the numbers about us small.
-async fn tidy(app: App, until: CancellationToken) {
-    while until.run_until_cancelled(tokio::time::sleep(FORGET_EVERY)).await.is_some() {
-        app.limits.forget();
+/// Drops full rate limit buckets and old metric samples.
+async fn prune(app: App, until: CancellationToken) {
+    while until.run_until_cancelled(tokio::time::sleep(PRUNE_INTERVAL)).await.is_some() {
+        app.limits.prune();
         metrics::upkeep();
     }
 }
@@ -161,8 +161,8 @@ async fn accept_until(
         }
     };
     accept(&cancel).await;
-    // Nobody who got through to this machine is turned away by the moment of the signal.
-    drop(tokio::time::timeout(LAST_CALL, accept(&CancellationToken::new())).await);
+    // Connections that the kernel had completed before the signal are served.
+    drop(tokio::time::timeout(ACCEPT_AFTER_STOP, accept(&CancellationToken::new())).await);
     drop(listener);
     connections.close();
     if tokio::time::timeout(drain, connections.wait()).await.is_err() {
@@ -194,7 +194,7 @@ async fn next(
                     }
                     Err(error) => {
                         tracing::warn!(error = &error as &dyn std::error::Error, "connection not accepted");
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                        tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                     }
                 }
             }
@@ -229,7 +229,7 @@ async fn connection(
     tokio::pin!(connection);
     let last_request = async {
         cancel.cancelled().await;
-        drop(tokio::time::timeout(FIRST_REQUEST.min(timeouts.drain), first_request.cancelled()).await);
+        drop(tokio::time::timeout(FIRST_REQUEST_MAX.min(timeouts.drain), first_request.cancelled()).await);
     };
     tokio::select! {
         ended = connection.as_mut() => return ended,

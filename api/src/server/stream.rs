@@ -1,5 +1,5 @@
-//! A connection's bytes: a client that does not read what it asked for is cut, and one that is still sending when its
-//! connection is closed gets to see the answer.
+//! The byte stream of a connection: it is closed when the client stops reading, and lingers when the client is still
+//! sending, so that the client receives the response.
 
 use std::io;
 use std::pin::Pin;
@@ -44,7 +44,7 @@ pub(super) struct ClientStream {
     allowance: Allowance,
     blocked: Option<Blocked>,
     may_still_send: MayStillSend,
-    /// Whether the last read brought bytes, so that there may be more that nobody has read.
+    /// Whether the last read returned bytes, so that there may be more unread ones.
     last_read_brought_bytes: bool,
     linger_max: Duration,
     lingering: Option<Lingering>,

@@ -8,7 +8,7 @@ use super::{Parts, Refused, schema, text};
 
 /// Verbs that a path item knows (OpenAPI 3.1 §4.8.9).
 const VERBS: [&str; 8] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
-/// Verbs whose parameters travel in the address unless the declaration says otherwise.
+/// Methods whose parameters are in the URL unless declared otherwise.
 const BODILESS: [&str; 5] = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"];
 /// Headers that OpenAPI reserves for itself (§4.8.12.2).
 const RESERVED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
@@ -57,7 +57,7 @@ pub(super) fn document(parts: &Parts<'_>, description: &str, hash: Option<&str>)
     Ok(document)
 }
 
-/// Splits an address; a variable may stand in the path and be the whole of a query value, and placeholder_url else.
+/// Splits an address; variables may be in the path or be a whole query value, nowhere else.
 fn address(endpoint: &str) -> Result<Address, Refused> {
     let (before, query) = endpoint.split_once('?').unwrap_or((endpoint, ""));
     let before = before.split('#').next().unwrap_or_default();
@@ -258,7 +258,7 @@ fn place(property: &Value, verb: &str) -> ParameterLocation {
     }
 }
 
-/// The schemes that OpenAPI has words for, and which of them the operation takes; `None` where nothing was said.
+/// The security schemes that OpenAPI can express, and those of the operation; `None` where nothing is declared.
 fn security(parts: &Parts<'_>) -> (Map<String, Value>, Option<Value>) {
     let mut schemes = Map::new();
     let mut security = Vec::new();

@@ -1,7 +1,7 @@
 //! Schemas that every runtime takes, from schemas as they were published.
 //!
 //! Publishers write what resembles JSON Schema. Here each keyword is kept where its value has the shape that
-//! JSON Schema 2020-12 asks for, turned into it where that is plain, and dropped otherwise; the top is always an object
+//! JSON Schema 2020-12 requires, converted where that is unambiguous, and dropped otherwise; the top is always an object
 //! without alternatives, since OpenAI and Anthropic refuse others.
 
 use std::collections::BTreeSet;
@@ -103,7 +103,7 @@ fn types(map: &Map<String, Value>) -> Option<Value> {
     }
 }
 
-/// Words, bounded; a pattern is told in text, since every runtime reads another dialect of them.
+/// Bounded texts. A pattern becomes text, since runtimes differ in their regular expressions.
 fn texts(map: &Map<String, Value>, out: &mut Map<String, Value>) {
     let text = |key: &str| {
         let text = map.get(key).and_then(Value::as_str).map(|text| one_line(text, TEXT_CHARS_MAX));

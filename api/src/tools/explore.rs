@@ -11,11 +11,11 @@ use crate::client::Client;
 use crate::problem::Problem;
 use crate::state::App;
 
-/// Values of one facet, unless asked otherwise.
+/// Values of one facet, by default.
 const VALUES_DEFAULT: usize = 10;
 /// Most values of one facet.
 const VALUES_MAX: usize = 50;
-/// What is counted by unless asked otherwise.
+/// What is counted by by default.
 const BY_DEFAULT: [FacetKey; 4] =
     [FacetKey::SemanticType, FacetKey::Format, FacetKey::Safety, FacetKey::Auth];
 

@@ -1,4 +1,4 @@
-//! `find_capability`: what a wish finds, in compact rows; schemas on request.
+//! `find_capability`: search results in compact rows, with schemas on request.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,7 +15,7 @@ use crate::parameters::unknown_value;
 use crate::problem::Problem;
 use crate::state::App;
 
-/// Rows unless asked otherwise: a model chooses well between a handful.
+/// Rows by default: a model chooses well between a handful.
 const RESULTS_DEFAULT: u32 = 6;
 /// Most rows.
 const RESULTS_MAX: u32 = 20;
@@ -218,5 +218,5 @@ fn answer(found: SearchResults, rows: &[Value], is_cut: bool) -> Value {
     })
 }
 
-/// Coverage below which the best result speaks of less than half of what was asked.
+/// Below this coverage, the best result matches less than half of the query.
 const COVERAGE_WEAK: f32 = 0.5;

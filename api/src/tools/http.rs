@@ -1,4 +1,4 @@
-//! How the tools are called over plain HTTP: where each is found, `GET|POST /tools/{name}` with plain arguments, and
+//! The tools over plain HTTP: the route of each, `GET|POST /tools/{name}` with plain arguments, and
 //! `POST /woa/{agent}` with the envelope of WoA (draft-gaikwad-woa-00 §5).
 
 use axum::body::Bytes;
@@ -25,7 +25,7 @@ vocabulary! {
     ToolName = Tool,
 }
 
-/// Where an argument stands in a request.
+/// Where an argument is in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArgumentLocation {
     Query,
@@ -33,15 +33,15 @@ pub(crate) enum ArgumentLocation {
     Body,
 }
 
-/// An tool as a plain HTTP request.
+/// A tool as a plain HTTP request.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
     pub(crate) method: &'static str,
     /// With variables in braces.
     pub(crate) path: &'static str,
-    /// The arguments: name there, location, schema, whether it is required.
+    /// The arguments.
     pub(crate) inputs: Vec<Input>,
-    /// Members of the answer worth naming, with their JSON types.
+    /// Main members of the answer, with their JSON types.
     pub(crate) outputs: &'static [(&'static str, &'static str)],
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Input {
 }
 
 impl Tool {
-    /// Where it is called.
+    /// The route of the tool.
     pub(crate) fn route(self) -> Route {
         let of_tool = |method, path, location| (method, path, self.inputs(location, &[]));
         let (method, path, inputs) = match self {
@@ -126,12 +126,12 @@ impl Tool {
     }
 }
 
-/// The addresses of the tools.
+/// The routes of the tools.
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(ask, run)).routes(routes!(invoke))
 }
 
-/// Runs an tool by the name that a client gave.
+/// Runs a tool by name.
 pub(crate) async fn run_by_name(
     app: &App,
     client: Client,
@@ -201,13 +201,13 @@ async fn run(
     Ok(fresh(&run_by_name(&app, client, &name, arguments).await?))
 }
 
-/// A body of JSON, as long as the interface takes at all: it may hold a document to validate.
+/// A JSON body of any accepted size: it may hold a document to validate.
 fn body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     manifest::budget::parse_within_budget(bytes, &manifest::budget::BODY)
         .map_err(|error| Problem::bad_request(format!("the body is not the JSON expected here: {error}")))
 }
 
-/// What WoA wraps an input in.
+/// The envelope of an input in WoA.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = WoaEnvelope)]
 struct Envelope {

@@ -1,4 +1,4 @@
-//! `registry_stats`: the index in numbers.
+//! `registry_stats`: statistics of the index.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! `submit_site`: asks for a visit, under the same limits as every other door.
+//! `submit_site`: requests a visit, under the same limits as `POST /sites`.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
