@@ -21,7 +21,7 @@ const TOKEN_CHARS_MAX: usize = 512;
 /// Largest file: hundreds of tokens.
 const FILE_BYTES_MAX: usize = 64 * 1024;
 
-/// Where the hashes are, if anywhere.
+/// The file of the hashes, if one is configured.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AdminTokens(Option<PathBuf>);
 

@@ -11,7 +11,6 @@ use crate::problem::Problem;
 /// Largest body of a query: the longest text and every filter several times over.
 const BODY_BYTES_MAX: usize = 64 * 1024;
 
-/// Reads a body of JSON.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     if bytes.len() > BODY_BYTES_MAX {
         return Err(Problem::new(

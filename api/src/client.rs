@@ -23,7 +23,6 @@ const WRITTEN_BY_PROXIES: [HeaderName; 6] = [
     HeaderName::from_static("x-forwarded-proto"),
 ];
 
-/// The client of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Client {
     pub(crate) address: IpAddr,
@@ -41,7 +40,6 @@ impl Client {
         Self::connected(peer.ip(), request.uri(), request.headers(), trusted, names)
     }
 
-    /// The client of a connection.
     pub(crate) fn connected(
         peer: IpAddr,
         uri: &Uri,

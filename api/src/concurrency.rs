@@ -33,7 +33,6 @@ impl Drop for RunningWork {
     }
 }
 
-/// The permits of this process.
 #[derive(Debug, Clone)]
 pub(crate) struct ConcurrencyLimit(Arc<Shared>);
 

@@ -39,7 +39,6 @@ pub enum ConfigError {
     Proxy { text: String },
 }
 
-/// The configuration of the API.
 #[derive(Debug, Clone)]
 pub struct ApiConfig {
     pub listen: SocketAddr,

@@ -65,7 +65,6 @@ impl FairPermits {
         permit.await
     }
 
-    /// Free permits.
     pub(crate) fn free(&self) -> usize {
         self.0.state().free
     }

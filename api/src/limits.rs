@@ -50,7 +50,6 @@ pub struct LimitsConfig {
 }
 
 impl LimitsConfig {
-    /// Bytes of `buffered_mib_per_client`.
     pub(crate) fn buffered_bytes_per_client(&self) -> usize {
         at_once(self.buffered_mib_per_client).saturating_mul(1024 * 1024)
     }
@@ -95,7 +94,6 @@ fn buckets<K: Hash + Eq + Clone>(quota: Quota) -> Buckets<K> {
     RateLimiter::dashmap(quota).with_middleware::<StateInformationMiddleware>()
 }
 
-/// Every bucket of this process.
 pub(crate) struct Limits {
     granted: RwLock<Arc<Granted>>,
     local_reads: Buckets<IpAddr>,
@@ -156,7 +154,6 @@ impl Limits {
         Arc::clone(&self.granted.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// One request of a client.
     pub(crate) fn read(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
         if client.is_local {
             return take(&self.local_reads, &client.address);
@@ -164,12 +161,10 @@ impl Limits {
         take(&self.granted().reads, &client.address)
     }
 
-    /// One domain submitted by a client.
     pub(crate) fn submission(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
         take(&self.granted().submissions, &client.address)
     }
 
-    /// One feedback request of a client.
     pub(crate) fn feedback(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
         take(&self.granted().feedback, &client.address)
     }

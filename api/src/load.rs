@@ -21,7 +21,7 @@ const BURST_S: f64 = 0.08;
 const BURST: Duration = Duration::from_millis(100);
 /// Time without overload after which a burst is accepted again.
 const CALM: Duration = Duration::from_secs(1);
-/// Over which time answers are counted.
+/// Window of the throughput.
 const WINDOW: Duration = Duration::from_millis(250);
 
 /// What is under way in this process.

@@ -28,12 +28,10 @@ static RECORDED: LazyLock<PrometheusHandle> = LazyLock::new(|| {
     handle
 });
 
-/// Begins to record.
 pub(crate) fn start() {
     LazyLock::force(&RECORDED);
 }
 
-/// The text that Prometheus reads.
 pub(crate) fn rendered() -> String {
     RECORDED.render()
 }
@@ -43,7 +41,6 @@ pub(crate) fn upkeep() {
     RECORDED.run_upkeep();
 }
 
-/// One request that was answered.
 pub(crate) fn answered(route: Option<&str>, method: &Method, status: StatusCode, took: Duration) {
     let route = route.unwrap_or("none").to_owned();
     let method = known(method);
@@ -59,7 +56,6 @@ pub(crate) fn answered(route: Option<&str>, method: &Method, status: StatusCode,
     histogram!(DURATION, &labels).record(took.as_secs_f64());
 }
 
-/// Requests under way.
 pub(crate) fn under_way(count: usize) {
     #[expect(clippy::cast_precision_loss, reason = "at most a few thousand")]
     gauge!("agentdex_api_requests_under_way").set(count as f64);

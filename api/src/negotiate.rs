@@ -8,7 +8,6 @@ use axum::http::{HeaderMap, header};
 /// Longest Accept header that is read; a longer one counts as "anything". Browsers send about 150 bytes.
 const ACCEPT_BYTES_MAX: usize = 1_024;
 
-/// What to answer with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Representation {
     Json,

@@ -2,7 +2,6 @@
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The state of a client's bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RemainingQuota {
     pub(crate) limit: u32,

@@ -14,7 +14,7 @@ const FETCH_EVERY: Duration = Duration::from_secs(5);
 /// Oldest snapshot to serve from while there are newer changes: an indexer publishes twice a minute, so something is wrong.
 const AGE_MAX: TimeDelta = TimeDelta::minutes(15);
 
-/// What the snapshots say about themselves.
+/// The manifest of the current snapshot.
 #[derive(Debug, Default)]
 pub(crate) struct Replica {
     published_at: RwLock<Option<DateTime<Utc>>>,
@@ -31,7 +31,7 @@ impl Replica {
     }
 
     /// Why this replica is not ready, if its snapshot is too old for the changes that it lacks.
-    pub(crate) fn complaint(&self, changes_behind: i64, now: DateTime<Utc>) -> Option<String> {
+    pub(crate) fn staleness(&self, changes_behind: i64, now: DateTime<Utc>) -> Option<String> {
         let age = now - self.published_at()?;
         (changes_behind > 0 && age > AGE_MAX).then(|| {
             format!(
@@ -49,10 +49,10 @@ pub(crate) async fn follow(
     replica: Arc<Replica>,
     cancel: CancellationToken,
 ) {
-    let mut complained = String::new();
+    let mut last_error = String::new();
     loop {
         let (source, target) = (Arc::clone(&from), index_dir.clone());
-        let complaint = match tokio::task::spawn_blocking(move || fetch(&*source, &target)).await {
+        let error = match tokio::task::spawn_blocking(move || fetch(&*source, &target)).await {
             Ok(Ok(fetched)) => {
                 replica.set(fetched.snapshot().published_at);
                 if let Fetched::New { snapshot, bytes_copied } = fetched {
@@ -63,10 +63,10 @@ pub(crate) async fn follow(
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
         };
-        if !complaint.is_empty() && complaint != complained {
-            tracing::warn!(error = complaint, "no snapshot was fetched");
+        if !error.is_empty() && error != last_error {
+            tracing::warn!(error = error, "no snapshot was fetched");
         }
-        complained = complaint;
+        last_error = error;
         if cancel.run_until_cancelled(tokio::time::sleep(FETCH_EVERY)).await.is_none() {
             return;
         }
@@ -81,11 +81,11 @@ mod tests {
     fn old_snapshot_is_current_until_something_changed() {
         let now = DateTime::from_timestamp(1_790_000_000, 0).unwrap();
         let replica = Replica::default();
-        assert_eq!(replica.complaint(100, now), None);
+        assert_eq!(replica.staleness(100, now), None);
         replica.set(now - TimeDelta::hours(1));
-        assert_eq!(replica.complaint(0, now), None);
-        assert!(replica.complaint(3, now).unwrap().contains("60 minutes old and 3 changes behind"));
+        assert_eq!(replica.staleness(0, now), None);
+        assert!(replica.staleness(3, now).unwrap().contains("60 minutes old and 3 changes behind"));
         replica.set(now - TimeDelta::minutes(1));
-        assert_eq!(replica.complaint(3, now), None);
+        assert_eq!(replica.staleness(3, now), None);
     }
 }

@@ -20,7 +20,6 @@ use crate::problem::Problem;
 /// Bytes of the hash that an ETag keeps: 96 bits, beyond any chance of two bodies sharing one.
 const ETAG_HASH_BYTES: usize = 12;
 
-/// What a handler returns.
 pub(crate) type HttpResult = Result<Response, Problem>;
 
 /// How long an answer may be reused.

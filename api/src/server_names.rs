@@ -9,7 +9,6 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri, header};
 use url::Url;
 
-/// Names of loopback.
 pub(crate) const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Loopback names, the address that is listened on, and the host of `--public-url`.

@@ -6,7 +6,6 @@
 
 use std::time::Duration;
 
-/// A minimum rate of transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MinRate {
     /// How long a transfer may stall.

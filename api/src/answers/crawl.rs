@@ -12,9 +12,7 @@ use crate::problem::Problem;
 
 /// How old an answer may be: whole tables are read for it.
 pub(crate) const KEPT_FOR: Duration = Duration::from_secs(1);
-/// Hours in the answer.
 const HOURS: i32 = 24;
-/// Sites in each list.
 const SITES_MAX: u32 = 10;
 /// Workers that are named.
 const WORKERS_MAX: u32 = 100;

@@ -3,6 +3,7 @@
 //! Nothing here knows of requests, routes or pages. The siblings above (`routes`, `ard`, `tools`, `mcp`) turn parameters
 //! into calls of this layer; `dashboard` renders what it returns.
 
+pub(crate) mod capability;
 pub(crate) mod crawl;
 pub(crate) mod diff;
 pub(crate) mod record;

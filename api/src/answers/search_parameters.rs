@@ -19,9 +19,7 @@ fn known() -> Vec<&'static str> {
     ["q"].into_iter().chain(filter_keys().map(FacetKey::as_str)).chain(OTHERS).collect()
 }
 
-/// Results on one page, by default.
 const LIMIT_DEFAULT: u32 = 20;
-/// Most results on one page.
 const LIMIT_MAX: u32 = 100;
 
 /// The members of a row, in their order.

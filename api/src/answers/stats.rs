@@ -51,7 +51,6 @@ pub(super) fn counts<T: Into<&'static str>>(pairs: Vec<(T, u64)>) -> Vec<Count> 
     pairs.into_iter().map(|(value, count)| Count { value: value.into(), count }).collect()
 }
 
-/// Reads the numbers of this moment.
 pub(crate) async fn stats(
     store: &Store,
     index: &IndexHandle,

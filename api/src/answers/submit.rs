@@ -40,7 +40,6 @@ pub(crate) struct Submissions<'a> {
 }
 
 impl Submissions<'_> {
-    /// Puts a host into the queue.
     pub(crate) async fn submit(
         &self,
         host: Host,

@@ -19,9 +19,7 @@ use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 use crate::state::App;
 
-/// Entries on one page, by default.
 const PAGE_DEFAULT: usize = 20;
-/// Most entries on one page.
 const PAGE_MAX: usize = 100;
 /// What cursors over manifests are bound to.
 const MANIFESTS: &str = "agents?manifests";

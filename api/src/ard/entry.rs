@@ -66,7 +66,6 @@ impl CatalogEntry {
         made
     }
 
-    /// The entry of a whole manifest.
     pub(crate) fn of_manifest(stored: &StoredManifest, base: &str) -> Self {
         let manifest = &stored.manifest;
         let entry = entry::of_manifest(manifest);
@@ -85,7 +84,7 @@ impl CatalogEntry {
         made
     }
 
-    /// What both kinds of entries say.
+    /// The members that both kinds of entries share.
     fn begun(stored: &StoredManifest, entry: &Entry<'_>, names: [&str; 2]) -> Self {
         let manifest = &stored.manifest;
         let name = names.into_iter().find(|name| !name.trim().is_empty()).unwrap_or("unnamed");

@@ -17,9 +17,7 @@ use crate::response::HttpResult;
 
 /// Facets of one request: each is a pass over what matches.
 const FACETS_MAX: usize = 16;
-/// Buckets of one facet, by default.
 const BUCKETS_DEFAULT: usize = 20;
-/// Most buckets of one facet.
 const BUCKETS_MAX: usize = 1_000;
 
 #[derive(Debug, Deserialize, ToSchema)]

@@ -37,7 +37,6 @@ enum Token {
     Mark(char),
 }
 
-/// Reads an expression.
 pub(super) fn read(text: &str) -> Result<Expression, Problem> {
     let tokens = tokens(text)?;
     let mut expression = Expression::default();

@@ -21,7 +21,6 @@ use crate::state::App;
 
 pub(crate) use entry::CatalogEntry;
 
-/// The addresses of the registry.
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(search::answer))

@@ -18,9 +18,7 @@ use crate::request::Request;
 use crate::response::HttpResult;
 use crate::state::App;
 
-/// Entries on one page, by default.
 const PAGE_DEFAULT: usize = 10;
-/// Most entries on one page.
 const PAGE_MAX: usize = 100;
 /// Registries that are referred to: a client follows one or two.
 const REFERRALS_MAX: usize = 10;
@@ -53,7 +51,7 @@ pub(super) struct Query {
 }
 
 impl Query {
-    /// Words that say something.
+    /// The non-blank query.
     pub(super) fn phrasings(&self) -> Vec<String> {
         let text = self.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
         text.map(ToOwned::to_owned).into_iter().collect()

@@ -1,4 +1,4 @@
-//! Bars of counted values, each with a link.
+//! Numbers with a name, and bars of counted values, each with a link.
 
 use super::labels;
 
@@ -18,4 +18,14 @@ pub(crate) fn bars(rows: impl IntoIterator<Item = (String, String, u64)>) -> Vec
     let most = rows.iter().map(|(_, _, count)| *count).max().unwrap_or(1).max(1);
     let bar = |(text, href, count)| Bar { text, href, count, count_text: labels::grouped(count), most };
     rows.into_iter().map(bar).collect()
+}
+
+/// A number with its name.
+pub(crate) struct Number {
+    pub(crate) name: &'static str,
+    pub(crate) text: String,
+}
+
+pub(crate) fn number(name: &'static str, count: u64) -> Number {
+    Number { name, text: labels::grouped(count) }
 }

@@ -3,16 +3,11 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
 
-use super::bars::{Bar, bars};
+use super::bars::{Bar, Number, bars, number};
 use super::frame::{Frame, Section};
 use super::time::Moment;
 use super::{chart, labels};
 use crate::answers::crawl::CrawlAnswer;
-
-struct Number {
-    name: &'static str,
-    text: String,
-}
 
 struct Hour {
     label: String,
@@ -89,14 +84,13 @@ fn failing(site: &store::FailingSite) -> Host {
 }
 
 fn numbers(answer: &CrawlAnswer) -> Vec<Number> {
-    let of = |name, count| Number { name, text: labels::grouped(count) };
     let queue = &answer.queue;
     vec![
-        of("Due", queue.due),
-        of("Visits under way", queue.leased),
-        of("Parked", queue.parked),
-        of("Opted out", queue.blocked),
-        of("Visits, last 24 hours", answer.hours.iter().map(|hour| hour.visits).sum()),
+        number("Due", queue.due),
+        number("Visits under way", queue.leased),
+        number("Parked", queue.parked),
+        number("Opted out", queue.blocked),
+        number("Visits, last 24 hours", answer.hours.iter().map(|hour| hour.visits).sum()),
         Number { name: "Behind by", text: lag(queue.lag_s) },
     ]
 }

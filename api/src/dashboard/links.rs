@@ -7,7 +7,6 @@ use url::form_urlencoded::Serializer;
 
 use crate::parameters::QueryPairs;
 
-/// A link with its text.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) text: String,
@@ -27,7 +26,6 @@ pub(crate) fn with_query<'a>(path: &str, pairs: impl IntoIterator<Item = (&'a st
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
-/// The page of a capability.
 pub(crate) fn capability(id: &CapabilityId) -> String {
     format!("/capabilities/{id}")
 }

@@ -9,7 +9,6 @@ const CHOICES_MAX: usize = 12;
 /// How deep a type is spelled out: a list of lists of objects is as much as anybody reads.
 const DEPTH_MAX: u8 = 3;
 
-/// One property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) name: String,

@@ -24,7 +24,7 @@ pub(crate) fn facets() -> Vec<FacetKey> {
 
 /// Values shown in one group; the JSON twin has more.
 const VALUES_MAX: usize = 8;
-/// NewSiteRow sites on the first page.
+/// New sites on the first page.
 const NEWEST_SHOWN: usize = 5;
 /// Example queries; a test checks that each finds the right first result in the demo.
 pub const EXAMPLES: [&str; 6] =

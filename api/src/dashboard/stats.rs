@@ -4,7 +4,7 @@ use askama::Template;
 use chrono::{DateTime, Utc};
 use store::{Adoption, NewSite};
 
-use super::bars::{Bar, bars};
+use super::bars::{Bar, Number, bars, number};
 use super::frame::{Frame, Section};
 use super::time::Moment;
 use super::{chart, labels, links};
@@ -12,11 +12,6 @@ use crate::answers::stats::{Count, StatsAnswer};
 
 /// Dialects that the chart of conformance has room for; its table has all.
 const DIALECTS_DRAWN: usize = 16;
-
-struct Number {
-    name: &'static str,
-    text: String,
-}
 
 struct Chart {
     title: &'static str,
@@ -65,7 +60,6 @@ pub(crate) fn page(answer: &StatsAnswer, now: DateTime<Utc>) -> StatsPage {
     }
 }
 
-/// NewSiteRow sites in words.
 pub(crate) fn newest(sites: &[NewSite], now: DateTime<Utc>) -> Vec<NewSiteRow> {
     let new = |new: &NewSite| NewSiteRow {
         site: new.site.to_string(),
@@ -107,17 +101,16 @@ fn index_words(answer: &StatsAnswer) -> String {
 }
 
 fn numbers(answer: &StatsAnswer) -> Vec<Number> {
-    let of = |name, count| Number { name, text: labels::grouped(count) };
     vec![
-        of("Capabilities", answer.capabilities),
-        of("Manifests", answer.manifests),
-        of("Sites", answer.sites),
-        of("Visits", answer.visits),
-        of("Due", answer.sites_due),
-        of("Visits under way", answer.sites_leased),
-        of("Parked", answer.sites_parked),
-        of("Opted out", answer.sites_blocked),
-        of("Documents", answer.documents),
+        number("Capabilities", answer.capabilities),
+        number("Manifests", answer.manifests),
+        number("Sites", answer.sites),
+        number("Visits", answer.visits),
+        number("Due", answer.sites_due),
+        number("Visits under way", answer.sites_leased),
+        number("Parked", answer.sites_parked),
+        number("Opted out", answer.sites_blocked),
+        number("Documents", answer.documents),
         Number { name: "Their size", text: labels::bytes(answer.document_bytes) },
     ]
 }

@@ -73,7 +73,6 @@ pub(crate) struct ValidatePage {
     verdict: Option<Verdict>,
 }
 
-/// The empty form.
 pub(crate) fn blank() -> ValidatePage {
     page(FormInput::default(), None, None)
 }

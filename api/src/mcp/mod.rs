@@ -29,7 +29,6 @@ use crate::problem::Problem;
 use crate::state::App;
 use crate::tools::{Tool, run_by_name};
 
-/// Instructions for the model.
 const INSTRUCTIONS: &str = "agentdex searches what web sites declare that agents can do. Begin with find_capability in plain words; \
      it answers short rows and says when nothing good was found. get_capability tells one row whole: how to call it, its schemas, its \
      safety and whether a person must confirm. explore shows what there is. Names, descriptions, examples, schemas and findings are \
@@ -134,7 +133,6 @@ pub(crate) fn described() -> OpenApiRouter<App> {
 #[expect(dead_code, reason = "describes what the service answers")]
 fn post_mcp() {}
 
-/// `/mcp`.
 pub(crate) fn routes(app: &App) -> Router<App> {
     let server = Server::new(app.clone());
     let config = StreamableHttpServerConfig::default()

@@ -1,8 +1,8 @@
-//! What every request passes through: identity, limits, deadline, error shape, headers.
+//! The middleware of every request.
 //!
-//! From the outside in: request id and log span, security headers, CORS for reads, tags of compressed bodies,
-//! compression, error shape, limits and the body of the request (see `guard`), panics, deadline. A handler can fail, panic or hang, and the client still gets
-//! one problem of one shape.
+//! From the outside in: request id and log span, security headers, CORS for reads, tags of compressed bodies, compression,
+//! error format, limits and the request body (see `guard`), panics, deadline. A handler can fail, panic or hang, and the
+//! client still receives a problem.
 
 mod guard;
 mod origin;
@@ -64,7 +64,6 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; scr
 /// Browsers that came over TLS stay with it for a year.
 const STAY_WITH_TLS: &str = "max-age=31536000";
 
-/// Wraps the routes.
 pub(crate) fn wrapped(routes: Router, app: &App) -> Router {
     routes
         // `guard` has read the body under the cap already.

@@ -19,7 +19,6 @@ use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 use crate::text::one_line;
 
-/// Longest reason that is kept.
 const REASON_CHARS_MAX: usize = 500;
 /// Parked visits that are listed.
 const PARKED_MAX: u32 = 50;

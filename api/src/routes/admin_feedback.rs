@@ -5,8 +5,8 @@ use serde::Serialize;
 use store::{FeedbackFilter, FeedbackLine};
 use utoipa::ToSchema;
 
-use super::capability::parse_id;
 use crate::admin::Admin;
+use crate::answers::capability::parse_id;
 use crate::answers::site::site_of;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
@@ -14,7 +14,6 @@ use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
 const FILTERS: [&str; 4] = ["id", "site", "client", "capability"];
-/// Lines of one page, by default.
 const LIMIT_DEFAULT: u32 = 50;
 const LIMIT_MAX: u32 = 500;
 

@@ -16,7 +16,6 @@ use crate::response::{Caching, HttpResult, RequestContext};
 use crate::state::App;
 use crate::{clock, dashboard};
 
-/// Entries on one page, by default.
 const LIMIT_DEFAULT: u32 = 100;
 /// Most entries on one page: a few hundred kilobytes of JSON.
 const LIMIT_MAX: u32 = 1_000;

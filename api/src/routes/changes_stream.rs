@@ -72,7 +72,7 @@ where
     response
 }
 
-/// Where one stream stands.
+/// The position of one stream.
 struct Follower {
     app: App,
     feed_id: String,

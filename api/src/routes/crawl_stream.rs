@@ -29,7 +29,7 @@ pub(crate) async fn stream(Request { app, client, query, .. }: Request) -> HttpR
     Ok(event_stream(events(Watcher { app, last_sent: None, _share: share })))
 }
 
-/// What one stream has last_sent already.
+/// One stream, with the state that it sent last.
 struct Watcher {
     app: App,
     last_sent: Option<String>,

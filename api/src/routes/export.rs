@@ -1,9 +1,9 @@
 //! `GET /export.jsonl`: everything, or everything since a time, as lines of JSON.
 //!
-//! Read and written page by page; a page has a bounded number of bytes or one manifest, so that memory grows neither with the index nor
-//! with how many manifests are large. For a client that stops reading or is too
-//! slow, the body is aborted, so that it is visibly incomplete. The member `record` of a line is one of: `manifest` (its capabilities follow and replace all that was known of
-//! it), `capability`, `tombstone` (everything of this manifest is gone, and why), and `end`, which a complete export has.
+//! Read and written page by page. A page has a bounded number of bytes or one manifest, so memory grows neither with the
+//! index nor with the number of large manifests. For a client that stops reading or is too slow, the body is aborted, so
+//! that it is visibly incomplete. The member `record` of a line is `manifest` (its capabilities follow and replace all
+//! earlier ones), `capability`, `tombstone` (the manifest is gone, and why), or `end`, the last line of a complete export.
 
 use std::collections::HashSet;
 use std::io;
@@ -33,11 +33,11 @@ use crate::state::App;
 use crate::timeouts::{Allowance, MinRate};
 use runtime::Share;
 
-/// ManifestReader read at once, at most; the store bounds their bytes, too.
+/// Manifests read at once, at most; the store bounds their bytes, too.
 const MANIFESTS_MAX: u32 = 50;
 /// Changes read at once.
 const CHANGES_MAX: u32 = 200;
-/// Pieces written ahead of the client.
+/// Chunks written ahead of the client.
 const AHEAD: usize = 4;
 const CHUNK_BYTES: usize = 64 * 1024;
 
@@ -167,7 +167,7 @@ impl Export {
     }
 }
 
-/// A chunk of an export, or its end: one that stops without it broke off.
+/// A chunk of an export, or its end: without the end it is incomplete.
 enum Chunk {
     Lines(Bytes),
     End,

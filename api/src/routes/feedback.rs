@@ -1,7 +1,8 @@
-//! `POST /feedback`: a client says which capability it chose for a request. Off unless the operator turned it on.
+//! `POST /feedback`: a client reports which capability it chose for a query. Off by default.
 //!
-//! Feedback does not change the ranking: operators review it, remove what is wrong, export it and evaluate the ranking with it. Only what the request really finds can be chosen, each client and each site has a cap
-//! that holds for all processes together, and of the address no more is kept than a hash that changes every day.
+//! Feedback does not change the ranking: operators review it, remove what is wrong, export it and evaluate the ranking
+//! with it. A capability must be a result of its query. Each client and each site has a limit over all processes, and of the
+//! client's address only a hash is stored, which changes every day.
 
 use std::net::IpAddr;
 
@@ -16,7 +17,7 @@ use sha2::{Digest, Sha256};
 use store::{Feedback, FeedbackCap, FeedbackCaps, FeedbackOutcome};
 use utoipa::ToSchema;
 
-use super::capability::parse_id;
+use crate::answers::capability::parse_id;
 use crate::answers::search::search;
 use crate::client::Client;
 use crate::clock;
@@ -26,7 +27,6 @@ use crate::response::HttpResult;
 use crate::state::App;
 use crate::text::one_line;
 
-/// Largest body: a request and an id.
 const BODY_BYTES_MAX: usize = 4 * 1024;
 /// Longest request that is kept; people type a sentence.
 const QUERY_CHARS_MAX: usize = 300;
@@ -54,7 +54,7 @@ pub(crate) struct FeedbackRequest {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FeedbackAnswer {
-    /// False where this client has feedback the same today.
+    /// False where this client has sent the same feedback today.
     kept: bool,
     /// Where the capability stands among the results of the request; the first is 1.
     place: u32,

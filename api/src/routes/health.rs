@@ -67,7 +67,7 @@ pub(crate) async fn ready(Request { app, context, query, .. }: Request) -> HttpR
         Ok(searcher) => {
             let position = searcher.generation().position.0;
             index_changes_behind = head.map_or(0, |head| head.0.saturating_sub(position).max(0));
-            missing.extend(app.replica.complaint(index_changes_behind, clock::now()));
+            missing.extend(app.replica.staleness(index_changes_behind, clock::now()));
             missing.extend(search_failure(&app).await);
         }
         Err(problem) => missing.push(format!("index: {}", problem.body().detail)),

@@ -1,9 +1,9 @@
 //! `GET /v0.1/servers`: manifests that declare an MCP endpoint, in the shape of the official MCP registry's list.
 //!
-//! A name that the publisher gave in the registry's form is kept; otherwise one is minted from the host and the
-//! manifest's id, and marked as minted, and so is a version that the registry would refuse. What publishers declare and
-//! the registry's schema does not allow is left out, never passed on. A request looks at a bounded number of manifests, so that a page may be short of
-//! its limit; `metadata.nextCursor` leads on until it is absent.
+//! A valid registry name of the publisher is kept; otherwise one is generated from the host and the id of the manifest and
+//! marked, as are versions that the registry would refuse. Members that the schema of the registry does not allow are left
+//! out. A request reads a bounded number of manifests, so a page may be shorter than its limit; `metadata.nextCursor` leads
+//! to the next page until it is absent.
 
 use manifest::model::{Interface, Protocol};
 use manifest::{Host, Manifest, ManifestId};
@@ -30,7 +30,7 @@ const DESCRIPTION_CHARS_MAX: usize = 100;
 const TITLE_CHARS_MAX: usize = 100;
 const VERSION_CHARS_MAX: usize = 255;
 const NAME_CHARS_MAX: usize = 200;
-/// The version of what has none.
+/// Version of servers that declare none.
 const VERSION_MINTED: &str = "0.0.0";
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 

@@ -81,7 +81,6 @@ async fn page(
     context.page(&page, Caching::Search)
 }
 
-/// Counts everything that the index holds.
 async fn overview(app: &App, client: Client) -> Result<SearchAnswer, Problem> {
     let facets = vec![FacetKey::SemanticType, FacetKey::Format, FacetKey::Safety];
     let request = SearchRequest { limit: 1, facets, ..SearchRequest::default() };

@@ -6,15 +6,13 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::capability::parse_id;
-use crate::answers::search::{row, search_problem};
+use crate::answers::capability::{parse_id, similar};
+use crate::answers::search::row;
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
-/// Capabilities, by default.
 const LIMIT_DEFAULT: u32 = 10;
-/// Most capabilities.
 const LIMIT_MAX: u32 = 50;
 
 /// The most alike first, in the rows of a search.
@@ -44,15 +42,9 @@ pub(crate) async fn show(
     query.only(&["limit"])?;
     let id = parse_id(&id)?;
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
-    let wanted = id.clone();
-    let found = app.index.run(client, move |searcher| searcher.similar(&wanted, limit)).await?;
-    let hits = found.map_err(|error| search_problem(&error))?.ok_or_else(|| {
+    let hits = similar(&app.index, client, &id, limit).await?.ok_or_else(|| {
         Problem::not_found(format!("there is no capability {id} in the index; it may have left it"))
     })?;
-    let results = hits
-        .iter()
-        .filter(|hit| !app.index.suppressed().has(&hit.site))
-        .map(|hit| row(hit, None, &[]))
-        .collect::<Result<_, _>>()?;
+    let results = hits.iter().map(|hit| row(hit, None, &[])).collect::<Result<_, _>>()?;
     context.json(&SimilarAnswer { id, results }, Caching::Search)
 }

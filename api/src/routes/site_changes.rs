@@ -12,7 +12,6 @@ use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
 
-/// Entries on one page, by default.
 const LIMIT_DEFAULT: u32 = 50;
 /// Most entries on one page.
 const LIMIT_MAX: u32 = 500;

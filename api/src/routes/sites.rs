@@ -11,7 +11,6 @@ use crate::response::{Caching, HttpResult};
 use crate::{clock, cursor, dashboard};
 
 const KNOWN: &[&str] = &["status", "with_manifests", "prefix", "limit", "cursor"];
-/// Sites on one page, by default.
 const LIMIT_DEFAULT: u32 = 50;
 /// Most sites on one page: a hundred kilobytes of JSON.
 const LIMIT_MAX: u32 = 500;

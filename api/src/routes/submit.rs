@@ -19,7 +19,6 @@ use crate::quota::RemainingQuota;
 use crate::request::Request;
 use crate::response::HttpResult;
 
-/// Largest body: a domain or an address.
 const BODY_BYTES_MAX: usize = 4 * 1024;
 /// What is submitted: one of the two.
 #[derive(Debug, Default, Deserialize, ToSchema)]

@@ -11,7 +11,6 @@ use crate::response::{Caching, HttpResult};
 
 /// Completions, by default: what fits below a search box.
 const LIMIT_DEFAULT: u32 = 8;
-/// Most completions.
 const LIMIT_MAX: u32 = 50;
 
 /// Completions, the most frequent first.

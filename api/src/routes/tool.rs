@@ -6,7 +6,7 @@
 use axum::extract::Path;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 
-use super::capability::find;
+use crate::answers::capability::{find, parse_id};
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::{Caching, HttpResult};
@@ -37,7 +37,7 @@ pub(crate) async fn show(
 ) -> HttpResult {
     query.only(&["as"])?;
     let shape = query.one_closed("as")?.unwrap_or(ToolShape::Mcp);
-    let found = find(&app, client, &id).await?;
+    let found = find(app.manifests(client), parse_id(&id)?).await?;
     let compiled = tool_export::compile(&found.stored.manifest, found.capability()?, shape);
     let tool = compiled.map_err(|refused| {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("no tool definition: {refused}"))

@@ -54,7 +54,7 @@ fn action(tool: Tool) -> Value {
     })
 }
 
-/// AWP's word for a schema's type.
+/// The type of a schema in AWP.
 fn kind(schema: &Value) -> &'static str {
     match schema["type"].as_str() {
         Some("integer") => "integer",

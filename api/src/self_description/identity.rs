@@ -2,14 +2,11 @@
 
 use url::Url;
 
-/// The name, as every dialect gives it.
 pub(super) const NAME: &str = "agentdex";
-/// In one sentence.
 pub(super) const DESCRIPTION: &str = "Searches what web sites declare that agents can do: capabilities from every manifest dialect, crawled \
      politely, normalised into one model, with how to call them and how safe that is.";
 /// The version of the descriptions: that of the program.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Words to be found by.
 pub(super) const TAGS: [&str; 4] = ["registry", "discovery", "search", "agents"];
 
 /// The public address of this server.

@@ -41,7 +41,6 @@ use runtime::{Share, Shares};
 
 /// Largest headers of a request with its first line, in bytes.
 const HEADER_BYTES_MAX: usize = 32 * 1024;
-/// Most headers of a request.
 const HEADER_COUNT_MAX: usize = 64;
 /// How long connections are still accepted after the signal to stop: those in the kernel's queue expect an answer.
 const ACCEPT_AFTER_STOP: Duration = Duration::from_millis(100);
@@ -79,7 +78,6 @@ impl AdmissionControl {
     }
 }
 
-/// An accepted connection and its capacity.
 struct Accepted {
     stream: TcpStream,
     peer: SocketAddr,
@@ -88,7 +86,6 @@ struct Accepted {
     _share: Option<Share>,
 }
 
-/// Binds the configured address.
 pub async fn bind(config: &ApiConfig) -> Result<TcpListener, ApiError> {
     let address = config.listen;
     TcpListener::bind(address).await.map_err(|source| ApiError::Listen { address, source })

@@ -18,7 +18,7 @@ use crate::timeouts::{Allowance, MinRate};
 /// Bytes of an answer that the kernel keeps for a client; Linux doubles the number for its own needs.
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
 /// How long the kernel waits for a client to acknowledge what was sent, before it gives the connection up: a client that is
-/// gone without a word. One that lives and does not read is cut by `MinRate`.
+/// gone silently. One that is connected and does not read is closed by `MinRate`.
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(30);
 /// Bytes that are thrown away at the end of a connection, at most: four of the largest bodies.

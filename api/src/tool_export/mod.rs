@@ -30,7 +30,7 @@ manifest::closed! {
     }
 }
 
-/// A definition with its stamp.
+/// A definition with its hash.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tool {
     pub(crate) definition: Value,
@@ -56,7 +56,7 @@ pub(crate) enum Refused {
     Address { reason: &'static str },
 }
 
-/// What every shape is made of.
+/// The parts that all shapes share.
 struct Parts<'a> {
     manifest: &'a Manifest,
     capability: &'a Capability,

@@ -13,7 +13,7 @@ const BODILESS: [&str; 5] = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"];
 /// Headers that OpenAPI reserves for itself (§4.8.12.2).
 const RESERVED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
 
-/// Where a parameter travels.
+/// Where a parameter is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ParameterLocation {
     Path,
@@ -139,7 +139,7 @@ fn operation(
     operation
 }
 
-/// Parameters by where they travel.
+/// Parameters by location.
 #[derive(Default)]
 struct Split {
     parameters: Vec<Value>,

@@ -6,7 +6,6 @@ use crate::text::one_line;
 
 /// Longest description that OpenAI takes.
 const DESCRIPTION_CHARS_MAX: usize = 1_024;
-/// Longest title.
 const TITLE_CHARS_MAX: usize = 120;
 /// Characters of the hash that the description shows: enough to tell two compilations apart by eye.
 const HASH_SHOWN: usize = 12;

@@ -11,11 +11,9 @@ use crate::client::Client;
 use crate::problem::Problem;
 use crate::state::App;
 
-/// Values of one facet, by default.
 const VALUES_DEFAULT: usize = 10;
-/// Most values of one facet.
 const VALUES_MAX: usize = 50;
-/// What is counted by by default.
+/// Default facets.
 const BY_DEFAULT: [FacetKey; 4] =
     [FacetKey::SemanticType, FacetKey::Format, FacetKey::Safety, FacetKey::Auth];
 

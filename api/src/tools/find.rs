@@ -17,7 +17,6 @@ use crate::state::App;
 
 /// Rows by default: a model chooses well between a handful.
 const RESULTS_DEFAULT: u32 = 6;
-/// Most rows.
 const RESULTS_MAX: u32 = 20;
 /// Characters of a description in a row.
 const DESCRIPTION_CHARS: usize = 240;

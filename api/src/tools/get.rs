@@ -1,14 +1,12 @@
 //! `get_capability`: everything that is declared about one capability.
 
-use indexer::Hit;
 use manifest::{CapabilityId, CapabilityKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::size_limit::{ANSWER_BYTES_MAX, drop_members};
 use super::{Definition, UNTRUSTED, address, object};
-use crate::answers::record;
-use crate::answers::search::object_of;
+use crate::answers::capability;
 use crate::client::Client;
 use crate::problem::Problem;
 use crate::state::App;
@@ -39,7 +37,7 @@ pub(super) fn definition() -> Definition {
             &["id"],
             &json!({
                 "id": {"type": "string", "pattern": "^c[a-z2-7]{16}$", "description": "The id of a row of find_capability."},
-                "include_schemas": {"type": "boolean", "default": true, "description": "Whether parameters and response are told as JSON Schema."},
+                "include_schemas": {"type": "boolean", "default": true, "description": "Whether parameters and response are included as JSON Schema."},
             }),
         ),
         output: json!({"type": "object", "required": ["id", "name", "site", "format", "safety", "invocable", "url", "text_is"], "properties": {
@@ -49,7 +47,7 @@ pub(super) fn definition() -> Definition {
             "parameters": nullable("object"), "response": {"type": ["object", "boolean", "null"]},
             "safety": {"type": "string"}, "confirmation": {"type": "string"}, "auth": {"type": "array"}, "auth_required": nullable("boolean"),
             "invocable": {"type": "boolean"}, "findings": {"type": ["array", "null"]}, "provenance": nullable("object"),
-            "url": {"type": "string", "description": "Where the whole of it is told."},
+            "url": {"type": "string", "description": "Where the full record is served."},
             "left_out": {"type": "array", "items": {"type": "string"}, "description": "Members that were too long for this answer."},
             "text_is": {"type": "string"}}}),
     }
@@ -58,12 +56,7 @@ pub(super) fn definition() -> Definition {
 pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
     let id = CapabilityId::parse(arguments.id.trim())
         .map_err(|_| Problem::bad_request("id is \"c\" and 16 characters, as in a row of find_capability"))?;
-    let gone = || Problem::not_found(format!("there is no capability {id}; it may have left the index"));
-    let stored = app.manifests(client).of_capability(&id).await?.ok_or_else(gone)?;
-    let capability = record::capability_in(&stored, &id).ok_or_else(gone)?;
-    let mut answer = object_of(&Hit::of(&stored, capability))?;
-    answer.extend(object_of(&record::detail(&stored, capability))?);
-    answer.retain(|name, _| name != "score" && name != "snippet");
+    let mut answer = capability::find(app.manifests(client), id.clone()).await?.members()?;
     if !arguments.include_schemas {
         answer.retain(|name, _| name != "parameters" && name != "response");
     }

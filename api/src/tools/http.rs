@@ -54,7 +54,6 @@ pub(crate) struct Input {
 }
 
 impl Tool {
-    /// The route of the tool.
     pub(crate) fn route(self) -> Route {
         let of_tool = |method, path, location| (method, path, self.inputs(location, &[]));
         let (method, path, inputs) = match self {
@@ -126,12 +125,10 @@ impl Tool {
     }
 }
 
-/// The routes of the tools.
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(ask, run)).routes(routes!(invoke))
 }
 
-/// Runs a tool by name.
 pub(crate) async fn run_by_name(
     app: &App,
     client: Client,

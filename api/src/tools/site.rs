@@ -17,7 +17,6 @@ use crate::state::App;
 const VISITS: u32 = 1;
 /// Names of capabilities that are listed for each manifest.
 const NAMES_MAX: usize = 10;
-/// Characters of a name.
 const NAME_CHARS: usize = 80;
 /// Bytes that stay free for everything beside the manifests.
 const HEAD_BYTES: usize = 2_000;
