@@ -5,6 +5,7 @@
 //! is called only while nothing is under way.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::Instant;
@@ -31,6 +32,12 @@ pub(crate) fn settle() {
     }
 }
 
+/// Sleeps until `at`, and a millisecond more, since the clock has finer steps than the timer.
+pub(crate) async fn sleep_until(at: DateTime<Utc>) {
+    let wait = (at - now()).to_std().unwrap_or_default();
+    tokio::time::sleep(wait + Duration::from_millis(1)).await;
+}
+
 fn counted_on(wall: DateTime<Utc>, since: Instant, instant: Instant) -> DateTime<Utc> {
     let elapsed = TimeDelta::from_std(instant.saturating_duration_since(since)).unwrap_or(TimeDelta::MAX);
     wall.checked_add_signed(elapsed).unwrap_or(DateTime::<Utc>::MAX_UTC)
@@ -48,9 +55,9 @@ mod tests {
     #[test]
     fn time_is_counted_on_from_the_anchor_and_never_goes_back() {
         let (wall, since) = (DateTime::<Utc>::UNIX_EPOCH + TimeDelta::days(20_000), Instant::now());
-        let at = |seconds| counted_on(wall, since, since + std::time::Duration::from_secs(seconds));
+        let at = |seconds| counted_on(wall, since, since + Duration::from_secs(seconds));
         assert_eq!(at(90) - wall, TimeDelta::seconds(90));
-        assert_eq!(counted_on(wall, since + std::time::Duration::from_secs(5), since), wall);
+        assert_eq!(counted_on(wall, since + Duration::from_secs(5), since), wall);
         let first = now();
         assert!(now() >= first);
     }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use manifest::ManifestUrl;
 use store::{Retention, WorkerId};
 
-use crate::daemon::Schedules;
 use crate::egress::EgressSettings;
 use crate::reading::ReaderProgram;
+use crate::schedule::Schedules;
 
 /// Visits open at the same time unless told otherwise: with a gap of 3 s they make about 80 requests a second.
 pub const CONCURRENCY_DEFAULT: usize = 256;

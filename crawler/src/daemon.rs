@@ -2,63 +2,16 @@
 //!
 //! A task that fails is told and tried again at its next time. A stop is heeded between two tasks.
 
-use std::fmt;
-
-use chrono::{DateTime, Utc};
 use store::{Retained, Stats};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::config::CrawlConfig;
-use crate::crontab::Crontab;
+use crate::error::CrawlError;
 use crate::events::Event;
-use crate::run::CrawlError;
+use crate::schedule::ScheduledTask;
 use crate::seeding::seed;
 use crate::visit::Tools;
-
-/// When a daemon does what.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Schedules {
-    /// Reads every source of seeds again, stdin apart.
-    pub seeds: Option<Crontab>,
-    /// Removes what nothing needs any more and what is older than is to be kept, and ranks the paths by what was found.
-    pub housekeeping: Option<Crontab>,
-    /// Tells how the crawl stands.
-    pub report: Option<Crontab>,
-}
-
-/// Something that is done by schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScheduledTask {
-    Seeds,
-    Housekeeping,
-    Report,
-}
-
-impl fmt::Display for ScheduledTask {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Seeds => "seeds",
-            Self::Housekeeping => "housekeeping",
-            Self::Report => "report",
-        })
-    }
-}
-
-impl Schedules {
-    /// Each task with its schedule.
-    pub fn tasks(&self) -> impl Iterator<Item = (ScheduledTask, &Crontab)> {
-        let seeds = self.seeds.as_ref().map(|schedule| (ScheduledTask::Seeds, schedule));
-        let housekeeping = self.housekeeping.as_ref().map(|schedule| (ScheduledTask::Housekeeping, schedule));
-        let report = self.report.as_ref().map(|schedule| (ScheduledTask::Report, schedule));
-        [seeds, housekeeping, report].into_iter().flatten()
-    }
-
-    fn next_after(&self, now: DateTime<Utc>) -> Option<(DateTime<Utc>, ScheduledTask)> {
-        let next = |(task, schedule): (ScheduledTask, &Crontab)| Some((schedule.next_after(now)?, task));
-        self.tasks().filter_map(next).min_by_key(|(at, _)| *at)
-    }
-}
 
 /// What the tasks work on.
 pub(crate) struct Around {
@@ -145,20 +98,4 @@ fn in_one_line(stats: &Stats) -> String {
         "{} sites, {} due, {} parked; {} manifests with {} capabilities; in the last day {visits} visits and {fetches} fetches",
         stats.sites, stats.sites_due, stats.sites_parked, stats.manifests, stats.capabilities
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_earliest_task_comes_first() {
-        let at = |text: &str| Some(Crontab::parse(text).unwrap());
-        let schedules = Schedules { seeds: at("0 3 * * *"), housekeeping: at("0 2 * * *"), report: None };
-        let now = "2026-01-01T02:30:00Z".parse().unwrap();
-        assert_eq!(schedules.next_after(now).unwrap().1, ScheduledTask::Seeds);
-        let now = "2026-01-01T03:00:00Z".parse().unwrap();
-        assert_eq!(schedules.next_after(now).unwrap().1, ScheduledTask::Housekeeping);
-        assert_eq!(Schedules::default().next_after(now), None);
-    }
 }

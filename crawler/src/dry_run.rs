@@ -15,8 +15,8 @@ use store::{Hint, HostState, PathSlots, Seed, SiteState, SitesRequest, Store};
 
 use crate::clock;
 use crate::config::{CrawlConfig, SeedSource};
+use crate::error::CrawlError;
 use crate::priors::PathPriors;
-use crate::run::CrawlError;
 use crate::seeds::{SeedError, SeedReader, SeedReport};
 use crate::visit;
 
@@ -169,7 +169,7 @@ fn requests(state: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Vec<DryRe
 }
 
 /// A site that the store has never heard of.
-fn unknown(name: SiteName) -> SiteState {
+pub(crate) fn unknown(name: SiteName) -> SiteState {
     SiteState {
         name,
         status: Status::Pending,

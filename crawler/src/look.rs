@@ -78,8 +78,7 @@ async fn look_with(tools: &Tools, config: &CrawlConfig, url: &ManifestUrl) -> Re
             }
             Outcome::Parked(parked) => {
                 tools.store.visit_park(&token, &parked, clock::now()).await?;
-                let wait = (parked.resume_at - clock::now()).to_std().unwrap_or_default();
-                tokio::time::sleep(wait + std::time::Duration::from_millis(1)).await;
+                clock::sleep_until(parked.resume_at).await;
             }
         }
     }

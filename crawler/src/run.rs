@@ -1,17 +1,15 @@
 //! A whole crawl: seeds into the store, then visits until nothing is due.
 
-use std::io;
-use std::path::PathBuf;
-
 use manifest::SiteName;
 use policy::VisitEnd;
-use store::{Backend, Seed, Share, SiteGroup, Store, StoreError};
+use store::{Backend, Seed, Share, SiteGroup, Store};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{CrawlConfig, Mode};
 use crate::daemon::Around;
-use crate::egress::{Egress, TlsError};
+use crate::egress::Egress;
+use crate::error::CrawlError;
 use crate::events::{Event, Events};
 use crate::fleet::{Cancel, Fleet, Passing, Progress, VisitWriter};
 use crate::gather::Gatherer;
@@ -20,48 +18,13 @@ use crate::pace::Pace;
 use crate::priors::PathPriors;
 use crate::reading::Reader;
 use crate::seeding::seed;
-use crate::seeds::SeedError;
-use crate::sole::{SoleCrawler, SoleError};
+use crate::sole::SoleCrawler;
 use crate::summary::Summary;
 use crate::visit::Tools;
 use crate::{clock, daemon, groups};
 
 /// Times of a schedule that are shown at the start.
 const TIMES_SHOWN: usize = 3;
-
-/// Why a crawl could not be made or finished.
-#[derive(Debug, thiserror::Error)]
-pub enum CrawlError {
-    #[error(transparent)]
-    Seeds(#[from] SeedError),
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error(transparent)]
-    Sole(#[from] SoleError),
-    #[error("cannot write events to {}: {source}", path.display())]
-    Events {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    #[error("there is nothing to visit: name seeds with --seeds FILE, one domain a line")]
-    NoSites,
-}
-
-impl CrawlError {
-    /// Whether the person who started it can mend it by typing something else.
-    pub const fn is_usage(&self) -> bool {
-        match self {
-            Self::Seeds(SeedError::Unfetched { .. })
-            | Self::Store(_)
-            | Self::Sole(_)
-            | Self::Events { .. } => false,
-            Self::Seeds(_) | Self::Tls(_) | Self::NoSites => true,
-        }
-    }
-}
 
 /// Adds the seeds and visits every site that is due.
 pub async fn run(

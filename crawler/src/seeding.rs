@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::config::{CrawlConfig, SeedLists, SeedSource};
+use crate::error::CrawlError;
 use crate::fleet::Progress;
 use crate::harvest::{Incomplete, fetch_list, harvest_registry};
-use crate::run::CrawlError;
 use crate::seeds::{SeedError, SeedReader, SeedReport, fingerprint};
 use crate::visit::{StandaloneRequests, Stop, Tools};
 

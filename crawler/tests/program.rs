@@ -409,6 +409,20 @@ async fn lists_and_registries_on_the_web_are_seeds() {
     assert!(text(&output.stderr).contains("404"), "{}", text(&output.stderr));
 }
 
+#[tokio::test]
+async fn ignores_proxies_in_the_environment() {
+    let desk = Desk::with([shop()]).await;
+    desk.file("seeds", "shop.example\n");
+    let mut command = desk.command(&["--seeds", "seeds", "--delay", "0s", "--format", "json"]);
+    for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
+        command.env(name, "http://127.0.0.1:9");
+    }
+    let output = command.output().await.unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(summary["outcomes"]["found"], 1, "{summary}");
+}
+
 /// Every request is signed, and somebody else's cryptography agrees: the base is put together here from what the server
 /// received (RFC 9421 §2.5) and verified by openssl.
 #[tokio::test]

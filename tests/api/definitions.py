@@ -1,4 +1,4 @@
-"""Holds the interface's description and every compiled tool definition against their specifications.
+"""Validates the API description and every compiled tool definition against their specifications.
 
     definitions.py URL
 """
@@ -23,7 +23,7 @@ def get(address):
 
 
 def definition(url, capability, shape):
-    """The definition, or None where it is refused with a reason."""
+    """The definition, or None if the API rejects it with a reason."""
     try:
         return get(f"{url}/capabilities/{capability}/tool?as={shape}")
     except urllib.error.HTTPError as error:
@@ -33,7 +33,7 @@ def definition(url, capability, shape):
 
 
 def check(shape, tool):
-    """Raises where a definition is not what its runtime takes; returns its name."""
+    """Raises if a definition is invalid for its runtime; returns its name."""
     if shape == "openapi":
         validate(tool)
         (item,) = tool["paths"].values()
@@ -48,7 +48,7 @@ def check(shape, tool):
 
 
 def capabilities(url):
-    """Every id of the index, from the export."""
+    """The ids of all capabilities, from the export."""
     with urllib.request.urlopen(f"{url}/export.jsonl", timeout=60) as answer:
         lines = [json.loads(line) for line in answer]
     assert lines[-1]["record"] == "end", "the export broke off"

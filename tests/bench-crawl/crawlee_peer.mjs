@@ -1,5 +1,5 @@
-// crawlee over the benchmark's web: the same paths of the same sites. It has no option to obey robots.txt for single
-// requests without its enqueueLinks, so that it asks what it is given, robots.txt first.
+// crawlee on the benchmark's web: the same paths of the same sites. It has no option to obey robots.txt for single requests
+// without its enqueueLinks, so it requests every given URL, robots.txt first.
 import { readFileSync } from 'node:fs';
 import { lookup } from 'node:dns';
 import { HttpCrawler, Configuration, log, LogLevel } from '@crawlee/http';

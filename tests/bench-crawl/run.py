@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""The crawl benchmark: agentdex against Scrapy, crawlee, curl and a bare client loop, over the same web in one run.
+"""The crawl benchmark: agentdex, Scrapy, crawlee, curl and a plain client loop on the same web in one run.
 
     tests/bench crawl [--modes raw,polite,hostile,second,memory] [--tools agentdex,scrapy,crawlee,curl,loop]
                       [--sites N] [--polite-sites N] [--memory-sites N,N] [--rounds N] [--profile release|debug] [--json FILE]
-    tests/bench crawl --smoke      every mode at a size that says nothing about speed, in less than a minute
+    tests/bench crawl --smoke      every mode at a size too small to measure speed, in less than a minute
 
-  raw      no delay: sites a second and CPU a site
-  polite   one second between requests, every tenth site asks for five: completion, and the violations
-  hostile  of 20 sites 6 are dead, 2 send an octet a second, 1 asks for a pause
-  second   agentdex alone, a second pass after some manifests changed: requests and bytes of the first pass
-  memory   agentdex alone, two passes of different size: peak memory
+  raw      no delay: sites per second and CPU per site
+  polite   one second between requests, every tenth site asks for five: completion and violations
+  hostile  of 20 sites 6 are dead, 2 send one byte per second, 1 asks for a delay
+  second   agentdex only, a second pass after some manifests changed: requests and bytes relative to the first pass
+  memory   agentdex only, two passes of different size: peak memory
 
-The web's server is pinned to one core and each client to the other. Violations are counted in the server's log. Tools that
-cannot be installed are left out and named. Scrapy and crawlee do not check certificates; the others do. A bar is judged
-where this run is of the size that it is set for.
+The web server is pinned to one core and each client to the other. Violations are counted in the server's log. Tools that
+cannot be installed are skipped and reported. Scrapy and crawlee do not verify certificates; the others do. A bar is
+checked only if the run has the size that the bar is defined for.
 """
 import argparse
 import json
@@ -35,7 +35,7 @@ CONCURRENCY = 256
 POLITE_CONCURRENCY = 8000
 SERVER_CORE, CLIENT_CORE = 0, 1
 TIME_MAX = 1800
-# what the bars are set for
+# the sizes that the bars are defined for
 FULL = {"sites": 1000, "polite_sites": 24000, "memory_sites": [20000, 200000]}
 MEMORY_GROWTH_MAX = 1.25
 
@@ -50,7 +50,7 @@ def pinned(core, command):
 
 
 def measure(command, cwd, env=None, codes=(0,)):
-    """Runs a client to its end: wall seconds, CPU seconds and peak memory of it."""
+    """Runs a client until it exits; returns its wall time, CPU time and peak memory."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.monotonic()
     with open(cwd / "client.log", "ab") as log:
@@ -83,7 +83,7 @@ def rss_kib(pid):
 
 
 class Farm:
-    """The web, in a process of its own."""
+    """The test web, in a separate process."""
 
     def __init__(self, binary, folder, sites, profile):
         self.folder = folder
@@ -137,7 +137,7 @@ def curl(farm, mode):
         lines.append(f'resolve = "{name}:{port}:{address}"')
         lines += [f'url = "https://{name}:{port}{path}"\noutput = /dev/null' for path in paths]
     (farm.folder / "curl.conf").write_text("\n".join(lines))
-    # a host that fails makes curl end with an error, which is expected of the hostile web
+    # a failed host makes curl exit with an error, which is expected on the hostile web
     return measure(["curl", "--parallel", "--parallel-max", str(CONCURRENCY), "--config", "curl.conf"], farm.folder,
                    codes=range(0, 100))
 
@@ -147,7 +147,7 @@ def loop(binary, farm, mode):
 
 
 def tools(names, crawler, helper):
-    """The tools that can be had here, each a function of a farm and a mode."""
+    """The available tools, each as a function of a farm and a mode, and the reasons why others are missing."""
     found, missing = {}, {}
     CACHE.mkdir(parents=True, exist_ok=True)
     for name in names:
@@ -205,7 +205,7 @@ def run_one(tool, run, mode, sites, helper):
 
 
 def run_second(sites, helper, crawler):
-    """Two passes, some manifests changed in between; what the second asks for in shares of the first."""
+    """Two passes with changed manifests in between; the requests of the second as shares of the first."""
     with tempfile.TemporaryDirectory(prefix="agentdex-bench-") as folder:
         farm = Farm(helper, Path(folder), sites, "plain")
         try:
@@ -216,7 +216,7 @@ def run_second(sites, helper, crawler):
         finally:
             farm.stop()
         seen = judge(helper, farm.folder, 0)
-    # the log holds two passes, and the second asks again by design
+    # the log contains both passes, and the second repeats requests by design
     seen["violations"] -= seen["by_rule"].pop("duplicate", 0)
 
     def share(of, what):
@@ -234,7 +234,7 @@ def run_memory(sites, helper, crawler):
     with tempfile.TemporaryDirectory(prefix="agentdex-bench-") as folder:
         farm = Farm(helper, Path(folder), sites, "plain")
         try:
-            # the table of names that stands for DNS here grows with the sites, and is nothing that a crawl keeps
+            # the hosts file that replaces DNS here grows with the number of sites, but a real crawl does not hold it in memory
             (farm.folder / "one.txt").write_text((farm.folder / "seeds.txt").read_text().split("\n", 1)[0] + "\n")
             names = agentdex(crawler, farm, "raw", seeds="one.txt", data="data-of-one")
             measured = agentdex(crawler, farm, "raw")
@@ -267,7 +267,7 @@ def median_row(rows):
 
 
 def bars(rows, is_full):
-    """Every bar as (name, limit in words, measured, passed); passed is None where this run is too small to say."""
+    """Every bar as (name, limit as text, measured, passed); passed is None if this run is too small to decide."""
     def find(mode, tool="agentdex"):
         return [row for row in rows if row["mode"] == mode and row["tool"] == tool]
 
@@ -329,7 +329,7 @@ def main():
     is_full = (asked.profile == "release" and asked.sites >= FULL["sites"] and asked.polite_sites >= FULL["polite_sites"]
                and memory_sites == FULL["memory_sites"])
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / asked.profile
-    # a debug build is the one of tests/run, so that nothing is built twice with other features
+    # the debug build is that of tests/run, so that nothing is built twice with different features
     parts = ["--release", "--bins", "--examples"] if asked.profile == "release" else ["--all-targets"]
     subprocess.run(["cargo", "build", "--workspace", "--locked", "--quiet", *parts], cwd=ROOT, check=True)
     crawler, helper = target / "crawler", target / "examples" / "crawl_bench"
@@ -340,13 +340,13 @@ def main():
     for mode in asked.modes.split(","):
         results = {}
         for turn in range(asked.rounds):
-            # another order each time, so that no tool always meets the same state of the machine
+            # rotate the order, so that no tool always runs in the same state of the machine
             names = list(found)[turn % len(found):] + list(found)[:turn % len(found)]
             if mode in ("second", "memory"):
                 names = [name for name in names if name == "agentdex"]
             for name in names:
                 sizes = memory_sites if mode == "memory" else [asked.polite_sites if mode == "polite" and name == "agentdex" else asked.sites]
-                # the large pass takes minutes and its memory hardly varies
+                # the large pass takes minutes, and its memory varies little
                 for sites in sizes if turn == 0 or mode != "memory" else []:
                     try:
                         if mode == "second":

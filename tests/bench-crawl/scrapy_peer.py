@@ -1,4 +1,4 @@
-"""Scrapy over the benchmark's web: the same paths of the same sites, robots.txt obeyed, each site on its own address."""
+"""Scrapy on the benchmark's web: the same paths of the same sites, obeying robots.txt, each site on its own address."""
 import sys
 from pathlib import Path
 
@@ -13,7 +13,7 @@ PATHS = [path for path in (folder / "paths.txt").read_text().split() if path != 
 
 
 class Hosts(CachingThreadedResolver):
-    """The addresses of the hosts file, as agentdex gets them."""
+    """Resolves names from the hosts file, as agentdex does."""
 
     def getHostByName(self, name, timeout=None):
         socket = ADDRESSES.get(name)

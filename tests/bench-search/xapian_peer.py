@@ -1,9 +1,9 @@
-"""Xapian over the same texts and requests, where its Python binding is installed.
+"""Xapian on the same texts and requests, if its Python binding is installed.
 
 usage: xapian_peer.py WORK_DIR
 
-WORK_DIR has texts.jsonl ({"id", "text"} a line) and requests.json ({kind: [text, …]}). Prints one JSON object: seconds of
-indexing, and seconds of each request by kind. Requests are ORs of stemmed words, ranked by BM25, the best 20 taken.
+WORK_DIR contains texts.jsonl ({"id", "text"} per line) and requests.json ({kind: [text, …]}). Prints one JSON object: the
+seconds of indexing, and the seconds of each request by kind. Requests are ORs of stemmed words, ranked by BM25, top 20.
 """
 
 import json
@@ -17,7 +17,7 @@ BEST = 20
 
 
 def index(work: Path) -> float:
-    """Writes the database; returns the seconds that it took."""
+    """Writes the database; returns the elapsed seconds."""
     texts = [json.loads(line) for line in (work / "texts.jsonl").open(encoding="utf-8")]
     start = time.perf_counter()
     database = xapian.WritableDatabase(str(work / "xapian"), xapian.DB_CREATE_OR_OVERWRITE)
@@ -35,7 +35,7 @@ def index(work: Path) -> float:
 
 
 def search(work: Path, requests: list[str]) -> list[float]:
-    """Seconds of each request, one after the other."""
+    """Runs the requests sequentially; returns the seconds of each."""
     database = xapian.Database(str(work / "xapian"))
     parser = xapian.QueryParser()
     parser.set_stemmer(xapian.Stem("english"))

@@ -1,4 +1,4 @@
-// Starts `agentdex demo` on a free port with a fresh data directory, and a Chromium to look at it.
+// Starts `agentdex demo` on a free port with a fresh data directory, and a Chromium for the tests.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { chromium } from "playwright-core";
 
 const START_SECONDS_MAX = 60;
 
-// Resolves with { url, stop } once the demo says where it listens and has everything in the index.
+// Resolves with { url, stop } once the demo prints its address and has indexed all sites.
 export async function startDemo() {
   const data = mkdtempSync(join(tmpdir(), "agentdex-browser-"));
   const child = spawn(process.env.AGENTDEX, ["demo", "--listen", "127.0.0.1:0", "--data-dir", data], {

@@ -1,5 +1,5 @@
-// Every page and the main journeys, in a real browser, on the demo's data: at desktop and phone width, in both themes,
-// with and without scripts, judged by axe-core against WCAG 2.2 AA.
+// Tests every page and the main user journeys in a real browser with the demo's data: at desktop and phone width, in both
+// themes, with and without JavaScript, checked by axe-core against WCAG 2.2 AA.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import { get } from "node:http";
@@ -12,7 +12,7 @@ import { difference, small } from "./snapshots.js";
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 const DESKTOP = { width: 1280, height: 900 };
-// Fonts, times and counts differ from machine to machine; a lost style sheet or a column in the wrong place is far more.
+// Fonts, times and counts differ between machines; a missing style sheet or a misplaced column differs far more.
 const DIFFERENCE_MAX = 0.1;
 const PHONE = { width: 390, height: 844 };
 
@@ -42,7 +42,7 @@ after(async () => {
   await demo?.stop();
 });
 
-// Opens a page and fails on anything that the browser complains about.
+// Opens a page and fails on console errors, page errors and requests to third parties.
 async function visit(path, options, look) {
   const context = await browser.newContext({ viewport: DESKTOP, ...options });
   const page = await context.newPage();
@@ -50,7 +50,7 @@ async function visit(path, options, look) {
   page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("request", (request) => request.url().startsWith(demo.url) || complaints.push(`asks a third party: ${request.url()}`));
-  // a page that follows the crawl is never done with the network
+  // the page of the crawl keeps an event stream open, so its network is never idle
   const response = await page.goto(demo.url + path, { waitUntil: path === pages.crawl ? "load" : "networkidle" });
   assert.equal(response.status(), 200, path);
   await look(page, response);
@@ -170,7 +170,7 @@ test("a search without a good answer says so", async () => {
 test("every page passes axe at WCAG 2.2 AA, in both themes", async () => {
   for (const [name, path] of Object.entries(pages)) {
     for (const colorScheme of ["light", "dark"]) {
-      // The page's own policy forbids scripts that it does not ship: axe comes in by the debugger's door.
+      // The page's content security policy forbids other scripts, so axe is injected through the debugger.
       await visit(path, { colorScheme, bypassCSP: true }, async (page) => {
         await page.evaluate(AXE);
         const report = await page.evaluate((tags) => globalThis.axe.run({ runOnly: tags }), RULES);
@@ -205,7 +205,7 @@ test("nothing moves while a page loads", async () => {
               setTimeout(() => resolve(sum), 150);
             }),
         );
-        // half of what Web Vitals call good: a table that arrives in two parts may widen a column
+        // half of the Web Vitals limit for a good score: a table that arrives in two parts may widen a column
         assert.ok(shifted < 0.05, `${name} at ${viewport.width} px shifted by ${shifted}`);
       });
     }

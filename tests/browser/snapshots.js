@@ -1,14 +1,14 @@
-// Small pictures of the pages as somebody has looked at them and found them good, and how far the pages are from them now.
+// Compares pages with small screenshots that a person has reviewed.
 //
-// A picture is a quarter as wide as the page, so that what counts is where things stand and what colour they have, not how
-// a font draws a letter or what o'clock it is.
+// A screenshot has a quarter of the width of the page, so that layout and colours count, but not font rendering or the time
+// of day.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import pixelmatch from "pixelmatch";
 import { PNG } from "pngjs";
 
 const SHRINK = 4;
-// How different a colour has to be to count, from 0 to 1.
+// Minimum colour difference that counts, from 0 to 1.
 const THRESHOLD = 0.25;
 
 // The mean colour of each square of SHRINK by SHRINK pixels.
@@ -22,7 +22,7 @@ export function small(bytes) {
         for (let dy = 0; dy < SHRINK; dy++) {
           for (let dx = 0; dx < SHRINK; dx++) sum += large.data[((y * SHRINK + dy) * large.width + x * SHRINK + dx) * 4 + channel];
         }
-        // few shades compress well, and no eye tells them apart
+        // fewer shades compress better, and the difference is not visible
         picture.data[(y * picture.width + x) * 4 + channel] = channel === 3 ? 255 : Math.min(255, Math.round(sum / SHRINK ** 2 / 8) * 8);
       }
     }
@@ -30,8 +30,8 @@ export function small(bytes) {
   return picture;
 }
 
-// The share of pixels by which a picture differs from the one kept in `file`; 1 where the sizes differ. Keeps the picture
-// instead where there is none yet, or where `keep` says so.
+// The share of pixels in which a picture differs from the one stored in `file`; 1 if the sizes differ. Stores the picture
+// instead if there is none yet, or if `keep` is set.
 export function difference(file, picture, keep) {
   if (keep || !existsSync(file)) {
     mkdirSync(dirname(file), { recursive: true });

@@ -1,4 +1,4 @@
-"""The official MCP SDK against a running demo: every tool, two versions of the protocol, HTTP and standard streams."""
+"""Tests a running demo with the official MCP SDK: every tool, two protocol versions, HTTP and standard streams."""
 
 import asyncio
 import json
@@ -18,9 +18,9 @@ from mcp import Client, StdioServerParameters
 AGENTDEX = os.environ["AGENTDEX"]
 CURRENT, BEFORE = "2026-07-28", "2025-11-25"
 TOOLS = ["explore", "find_capability", "get_capability", "get_site", "registry_stats", "submit_site", "validate_manifest"]
-# About four thousand tokens, and what JSON-RPC adds.
+# About four thousand tokens, plus the overhead of JSON-RPC.
 ANSWER_BYTES_MAX = 20_000
-# Ten times as long as the interface may be behind a commit of the index.
+# Ten times the maximum delay between a commit of the index and its use by the API.
 CATCH_UP_TRIES = 100
 CATCH_UP_PAUSE_S = 0.1
 passed = 0
@@ -47,7 +47,7 @@ def start_demo(directory):
 
 
 async def call(client, tools, name, arguments):
-    """Calls a tool; the answer has to fit its output schema and the budget."""
+    """Calls a tool; checks that the result matches its output schema and the size limit."""
     result = await client.call_tool(name, arguments)
     check(not result.is_error, f"{name}({arguments}) was refused: {result.content}")
     answer = result.structured_content
@@ -108,7 +108,7 @@ async def use_every_tool(client, version):
 
 
 async def submit_twice(client):
-    """A site may be submitted once in ten minutes, whoever asks."""
+    """A site can be submitted once in ten minutes, by all clients together."""
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     answer = await call(client, tools, "submit_site", {"domain": "newcomer.example"})
     check(answer["outcome"] == "added" and answer["status_url"].endswith("/sites/newcomer.example"), f"submitted {answer}")
@@ -132,7 +132,7 @@ async def main():
     try:
         for mode, version in [("auto", CURRENT), (CURRENT, CURRENT), ("legacy", BEFORE)]:
             async with Client(f"{url}/mcp", mode=mode) as client:
-                # a client that adopts a version without asking for it never hears the instructions
+                # a client that assumes a version without negotiating it never receives the instructions
                 if mode == "auto":
                     check("untrusted" in client.instructions, "the instructions do not warn of publishers' words")
                 await use_every_tool(client, version)

@@ -16,6 +16,7 @@ use futures::stream::unfold;
 use futures::{Stream, StreamExt as _};
 use indexer::Hit;
 use manifest::ManifestId;
+use manifest::model::PolicyChoice;
 use serde_json::{Map, Value, json};
 use store::{FeedChange, FeedEntry, FeedPosition, StoredManifest};
 use tokio::sync::mpsc;
@@ -115,9 +116,10 @@ impl Export {
     async fn everything(&mut self) -> Result<(), ExportError> {
         let mut after: Option<ManifestId> = None;
         loop {
-            let page = self.app.store.manifests_page(after.as_ref(), MANIFESTS_MAX).await?;
+            let mut page = self.app.store.manifests_page(after.as_ref(), MANIFESTS_MAX).await?;
             let Some(last) = page.last() else { return Ok(()) };
             after = Some(last.manifest.id.clone());
+            page.retain(may_be_exported);
             self.manifests(page).await?;
         }
     }
@@ -133,7 +135,8 @@ impl Export {
             let ids: Vec<ManifestId> = latest.iter().map(|entry| entry.manifest_id.clone()).collect();
             let mut found = HashSet::new();
             for batch in self.app.store.manifest_batches(&ids).await? {
-                let page = self.app.store.manifests_load(&batch.ids).await?;
+                let mut page = self.app.store.manifests_load(&batch.ids).await?;
+                page.retain(may_be_exported);
                 found.extend(page.iter().map(|stored| stored.manifest.id.clone()));
                 self.manifests(page).await?;
             }
@@ -165,6 +168,11 @@ impl Export {
         }
         Ok(())
     }
+}
+
+/// `policies.training: deny` excludes a manifest from exports, which are made to be copied as a whole.
+fn may_be_exported(stored: &StoredManifest) -> bool {
+    stored.manifest.policies.training != PolicyChoice::Deny
 }
 
 /// A chunk of an export, or its end: without the end it is incomplete.

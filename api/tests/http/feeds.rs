@@ -216,9 +216,9 @@ async fn export_contains_everything_and_an_end_record() {
     let answer = world.get("/export.jsonl").await;
     assert_eq!(answer.header("content-type"), "application/jsonl");
     let all = lines(&answer.text());
-    assert_eq!((count(&all, "manifest"), count(&all, "capability"), count(&all, "tombstone")), (4, 5, 0));
+    assert_eq!((count(&all, "manifest"), count(&all, "capability"), count(&all, "tombstone")), (3, 4, 0));
     let end = all.last().unwrap();
-    assert_eq!((&end["record"], &end["capabilities"]), (&json!("end"), &json!(5)));
+    assert_eq!((&end["record"], &end["capabilities"]), (&json!("end"), &json!(4)));
     let booking = all.iter().find(|line| line["native_id"] == "book_seat").unwrap();
     assert_eq!(booking["id"], json!(documents::skyhop().capabilities[0].id));
     assert_eq!(booking["parameters"]["required"], json!(["departure_date"]));
@@ -256,6 +256,20 @@ async fn export_since_a_time_has_tombstones() {
     let nothing = lines(&world.get(&since(when + chrono::TimeDelta::hours(1))).await.text());
     assert_eq!(nothing.len(), 1);
     assert_eq!(world.get("/export.jsonl?updated_since=soon").await.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn exports_leave_out_manifests_that_deny_training() {
+    let world = World::new().await;
+    let secretive = documents::secretive();
+    let of_secretive =
+        |line: &&Value| line["id"] == json!(secretive.id) || line["manifest_id"] == json!(secretive.id);
+    let all = lines(&world.get("/export.jsonl").await.text());
+    assert_eq!(all.iter().find(of_secretive), None);
+    let since = crate::world::fetched_at().format("%Y-%m-%dT%H:%M:%SZ");
+    let recent = lines(&world.get(&format!("/export.jsonl?updated_since={since}")).await.text());
+    let records: Vec<&Value> = recent.iter().filter(of_secretive).map(|line| &line["record"]).collect();
+    assert_eq!(records, [&json!("tombstone")]);
 }
 
 #[tokio::test]

@@ -23,10 +23,10 @@ use crate::config::{
     TextRecords, worker_id,
 };
 use crate::crontab::Crontab;
-use crate::daemon::Schedules;
 use crate::egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules, Signer};
 use crate::output::OutputFormat;
 use crate::reading::ReaderProgram;
+use crate::schedule::Schedules;
 
 /// When a daemon does its housekeeping unless told otherwise: once an hour, a little after the hour.
 const HOUSEKEEPING_DEFAULT: &str = "23 * * * *";

@@ -16,7 +16,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout};
 
 use super::failure::{Cause, Failure};
-use super::response::{Body, Extent, Head};
+use super::head::Head;
+use super::response::{Body, Extent};
 
 const KIB: usize = 1024;
 

@@ -10,8 +10,8 @@ use std::io;
 use policy::{AddressRefusal, FetchOutcome};
 use rustls::CertificateError;
 
+use super::head::Head;
 use super::probe::Stage;
-use super::response::Head;
 
 /// What went wrong, as finely as the visit needs to decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

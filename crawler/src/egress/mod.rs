@@ -7,6 +7,7 @@
 mod body;
 mod dns;
 mod failure;
+mod head;
 mod hosts;
 mod identity;
 mod pins;
@@ -23,10 +24,11 @@ use manifest::{Host, SiteName};
 use policy::OwnNetworks;
 
 pub use failure::{Cause, Failure};
+pub use head::Head;
 pub use hosts::{HostsError, HostsFile};
 pub use identity::{Contact, ContactError, Identity, VERSION};
 pub use probe::{Stage, Timings};
-pub use response::{Body, Extent, Head, Reply};
+pub use response::{Body, Extent, Reply};
 pub(crate) use session::REQUEST_TIME_MAX;
 pub use session::{Resolved, Session, Standing};
 pub use signing::{KeyError, Signer};

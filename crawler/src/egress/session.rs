@@ -16,7 +16,7 @@ use super::body;
 use super::failure::{Cause, Failure};
 use super::pins::{ADDRESSES_MAX, Pins};
 use super::probe::{Probe, Stage};
-use super::response::{HEADER_BYTES_MAX, HEADERS_MAX, Head, Reply};
+use super::response::{HEADER_BYTES_MAX, HEADERS_MAX, Reply, take_head};
 use super::tls;
 use super::{OwnRules, Shared};
 use crate::clock;
@@ -157,7 +157,7 @@ impl Session {
             ));
         }
         let mut response = self.send(url, request).await?;
-        let head = Head::of(&mut response)?;
+        let head = take_head(&mut response)?;
         self.probe.enter(Stage::Body);
         let (body, wire_bytes) = if is_read(head.status, kind) {
             let body = body::read(response, &head, kind).await.map_err(|failure| failure.with_head(&head))?;

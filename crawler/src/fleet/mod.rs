@@ -24,10 +24,10 @@ use self::save::{Done, visit_and_save};
 pub(crate) use self::writer::VisitWriter;
 use crate::clock;
 use crate::config::Mode;
-use crate::daemon::ScheduledTask;
 use crate::events::Event;
 use crate::gather::Gatherer;
 use crate::metrics;
+use crate::schedule::ScheduledTask;
 use crate::summary::{ParkedSite, Summary};
 use crate::visit::Tools;
 

@@ -62,7 +62,7 @@ pub(super) async fn visit_and_save(
 ) -> Done {
     let token = leased.token.clone();
     let stop = Stop { soft: cancel.soft, lost };
-    let Visited { outcome, token, held } = match visit(&tools, leased, Scope::Site, &stop).await {
+    let Visited { outcome, token, memory } = match visit(&tools, leased, Scope::Site, &stop).await {
         Ok(visited) => visited,
         Err(error) => return Box::pin(fail(&tools, token, error)).await,
     };
@@ -72,7 +72,7 @@ pub(super) async fn visit_and_save(
         Outcome::Parked(parked) => Box::pin(park(&tools, &token, &parked)).await,
         Outcome::HandedOver(hand_over) => Box::pin(pass_on(&passing, &token, *hand_over)).await,
     };
-    drop(held);
+    drop(memory);
     match saved {
         Ok(done) => done,
         Err(StoreError::LeaseLost { site } | StoreError::Blocked { site }) => Done::Dropped(site),

@@ -203,9 +203,7 @@ impl Book {
                     return Taken::Go(claim);
                 }
                 (Pace::Wait { until, .. }, None) => {
-                    // one millisecond more, since the clock that is compared has finer steps than the timer
-                    let wait = (until - now).to_std().unwrap_or_default() + Duration::from_millis(1);
-                    tokio::time::sleep(wait).await;
+                    clock::sleep_until(until).await;
                 }
                 (Pace::Busy { scope }, None) => {
                     let Some(released) = self.released(keys, scope) else { return self.send_away(keys) };

@@ -6,6 +6,7 @@
 
 mod attempts;
 mod document;
+mod memory;
 mod program;
 
 use std::sync::Arc;
@@ -17,11 +18,13 @@ use policy::quarantine::{self, Attempt, ReadDecision};
 use policy::robots::SHORT_BYTES_MAX;
 use runtime::{ReadError, ReaderLimits, ReaderPool};
 use store::{EarlierAttempt, ReadAttempt, ReadAttemptWrite, Store, StoreError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use self::attempts::Attempts;
 pub(crate) use self::document::OwnedDocument;
+use self::memory::MEMORY_WAIT;
+pub(crate) use self::memory::{HeldMemory, MemoryBudget, NoMemory};
 use self::program::Unread;
 pub use self::program::{ReaderProgram, read_from_stdin};
 use crate::clock;
@@ -35,20 +38,6 @@ const QUEUE_WAIT: Duration = Duration::from_mins(2);
 /// Documents that may wait for a thread: more than there are visits at once on any machine that this was tried on.
 const QUEUE_MAX: usize = 100_000;
 
-/// What a visit may hold without a permit: 64 MiB for 256 visits.
-const EXEMPT_BYTES: usize = 256 * 1_024;
-/// The most that one visit may hold: the largest document with the largest manifest, and half as much again.
-const VISIT_BYTES_MAX: usize = 160 * 1_024 * 1_024;
-/// One permit stands for so many bytes.
-const PERMIT_BYTES: usize = 4 * 1_024;
-/// Memory for what all visits of this process hold.
-const PERMITS: usize = 512 * 1_024 * 1_024 / PERMIT_BYTES;
-/// A body is held once as it came and once as it is put together with its parts.
-const BODY_FACTOR: usize = 2;
-/// A manifest takes at most twice the memory of its JSON.
-const MANIFEST_FACTOR: usize = 2;
-/// Longest wait for memory. Visits that hold some may wait for more, so that none may wait for ever.
-const MEMORY_WAIT: Duration = Duration::from_secs(30);
 /// Longest time of a second reader, which may have to share the machine; its processor time has a limit of its own.
 const VERIFY_DEADLINE: Duration = Duration::from_mins(1);
 
@@ -73,8 +62,7 @@ pub(crate) struct Reader {
     program: Option<ReaderProgram>,
     /// About when this process began to read.
     began_at: DateTime<Utc>,
-    memory: Arc<Semaphore>,
-    memory_wait: Duration,
+    pub(crate) memory: MemoryBudget,
     /// Second readers at the same time.
     verifiers: Arc<Semaphore>,
 }
@@ -84,22 +72,6 @@ pub(crate) struct Reader {
 enum Row {
     Own,
     OfAnother,
-}
-
-/// What a visit holds in memory until it is saved; given back when it is dropped.
-#[derive(Debug, Default)]
-pub(crate) struct Held {
-    bytes: usize,
-    permits: Vec<OwnedSemaphorePermit>,
-}
-
-/// Why a visit may hold no more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NoMemory {
-    /// Other visits hold too much for too long.
-    Now,
-    /// The documents of this visit are too large together.
-    EverInThisVisit,
 }
 
 impl Reader {
@@ -117,8 +89,7 @@ impl Reader {
             attempts: Gatherer::start(&Attempts(store), tracker),
             program,
             began_at: clock::now(),
-            memory: Arc::new(Semaphore::new(PERMITS)),
-            memory_wait: MEMORY_WAIT,
+            memory: MemoryBudget::new(MEMORY_WAIT),
             verifiers: Arc::new(Semaphore::new(limits.threads)),
         }
     }
@@ -148,38 +119,6 @@ impl Reader {
             ReadDecision::ReadBeside => self.read_here(attempt, document, Row::OfAnother).await,
             ReadDecision::Read => self.read_here(attempt, document, Row::Own).await,
         }
-    }
-
-    /// Memory for a body that is kept.
-    pub(crate) async fn hold_body(&self, held: &mut Held, bytes: usize) -> Result<(), NoMemory> {
-        self.hold(held, bytes * BODY_FACTOR).await
-    }
-
-    /// Memory for a manifest whose JSON has this length.
-    pub(crate) async fn hold_manifest(&self, held: &mut Held, json_bytes: usize) -> Result<(), NoMemory> {
-        self.hold(held, json_bytes * MANIFEST_FACTOR).await
-    }
-
-    /// Memory for links to other sites, which take this much until they are saved.
-    pub(crate) async fn hold_links(&self, held: &mut Held, bytes: usize) -> Result<(), NoMemory> {
-        self.hold(held, bytes).await
-    }
-
-    async fn hold(&self, held: &mut Held, bytes: usize) -> Result<(), NoMemory> {
-        let sum = held.bytes + bytes;
-        if sum > VISIT_BYTES_MAX {
-            return Err(NoMemory::EverInThisVisit);
-        }
-        if sum > EXEMPT_BYTES {
-            let permits = u32::try_from(bytes.div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX);
-            let permits = Arc::clone(&self.memory).acquire_many_owned(permits);
-            match tokio::time::timeout(self.memory_wait, permits).await {
-                Ok(Ok(permits)) => held.permits.push(permits),
-                Ok(Err(_)) | Err(_) => return Err(NoMemory::Now),
-            }
-        }
-        held.bytes = sum;
-        Ok(())
     }
 
     /// Runs one piece of reading that is no document, such as the links of a page.
@@ -339,32 +278,6 @@ mod tests {
         assert!(first.contains("did not end"), "{first}");
         let elsewhere = reason(read(&stalled, "b.example", &slow).await);
         assert_eq!(elsewhere, first, "it is not read a second time");
-    }
-
-    #[tokio::test]
-    async fn visits_hold_documents_up_to_a_sum_and_small_ones_without_a_permit() {
-        const LARGEST: usize = manifest::DOCUMENT_BYTES_MAX;
-        let mut desk = desk(DEADLINE, None).await;
-        desk.reader.memory_wait = Duration::from_millis(20);
-        let mut visits = Vec::new();
-        loop {
-            let mut held = Held::default();
-            match desk.reader.hold_body(&mut held, LARGEST).await {
-                Ok(()) => visits.push(held),
-                Err(NoMemory::Now) => break,
-                Err(NoMemory::EverInThisVisit) => panic!("one document fits"),
-            }
-        }
-        assert_eq!(visits.len() * LARGEST * BODY_FACTOR, PERMITS * PERMIT_BYTES);
-        let mut small = Held::default();
-        assert_eq!(desk.reader.hold_body(&mut small, EXEMPT_BYTES / BODY_FACTOR).await, Ok(()));
-        assert_eq!(desk.reader.hold_manifest(&mut small, 1).await, Err(NoMemory::Now));
-        visits.clear();
-        assert_eq!(desk.reader.hold_manifest(&mut small, 1).await, Ok(()));
-        let mut greedy = Held::default();
-        while desk.reader.hold_body(&mut greedy, LARGEST).await.is_ok() {}
-        assert!(greedy.bytes <= VISIT_BYTES_MAX);
-        assert_eq!(desk.reader.hold_body(&mut greedy, LARGEST).await, Err(NoMemory::EverInThisVisit));
     }
 
     #[tokio::test]

@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use super::document::{Header, OwnedDocument};
-use super::{MANIFEST_FACTOR, VISIT_BYTES_MAX};
+use super::memory::{MANIFEST_FACTOR, VISIT_BYTES_MAX};
 
 /// Address space of the process: four times what the largest document needs, with the program itself and its allocator.
 const ADDRESS_SPACE_BYTES: u64 = 2 * 1_024 * 1_024 * 1_024;

@@ -12,15 +12,16 @@ use policy::freshness::{self, CacheRecord, NotModified};
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use store::ResourceState;
 
-use super::ask::{Exchange, end_of_failure, millis};
+use super::context::Interrupt;
 use super::fetched::{Document, Fetched};
 use super::judge::{Judged, Sight};
 use super::links::{self, Leads};
-use super::robots::Robots;
+use super::requester::{Exchange, Robots};
 use super::task::{Plainly, Role, Task};
-use super::{Interrupt, Visit, judge, seeds};
+use super::traffic::millis;
+use super::{Visit, judge, seeds};
 use crate::clock;
-use crate::egress::{Body, Failure, Head, Reply};
+use crate::egress::{Body, Failure, Reply};
 use crate::reading::{NoMemory, OwnedDocument, Reading};
 
 /// Why a document is left out although it is within its own limits.
@@ -47,11 +48,15 @@ impl Visit<'_> {
             };
             let conditions = conditions(task, known, stored.as_ref());
             let current = task.current().clone();
-            self.progress.current = Some(task.clone());
-            let Exchange { answer, at, took } = self.request(&current, task.body, &conditions).await?;
+            self.progress.plan.current = Some(task.clone());
+            let exchange = self.requester.get(&mut self.progress, &current, task.body, &conditions).await?;
+            let Exchange { answer, at, took } = exchange;
             let step = match answer {
                 Err(failure) => ControlFlow::Break(Box::new(failed(task, &failure, at))),
-                Ok(reply) => match (outcome_of(&reply.head), reply.head.status.as_u16()) {
+                Ok(reply) => match (
+                    FetchOutcome::of_answer(reply.head.status.as_u16(), &reply.head.headers),
+                    reply.head.status.as_u16(),
+                ) {
                     (None, 304) => not_modified(task, &reply, stored.as_ref(), &conditions, at),
                     (None, 301 | 302 | 303 | 307 | 308) => self.redirected(task, &reply, at),
                     _ => ControlFlow::Break(Box::new(Box::pin(self.judged(task, reply, at)).await?)),
@@ -67,12 +72,12 @@ impl Visit<'_> {
     async fn rule_for(&mut self, task: &Task) -> Result<ControlFlow<Box<Fetched>, String>, Interrupt> {
         let current = task.current();
         let host = current.host();
-        let Robots::Verdict(verdict) = self.robots(&host).await? else {
+        let Robots::Verdict(verdict) = self.requester.robots(&mut self.progress, &host).await? else {
             let reason = Some(format!("the redirect leads to {host}, which does not exist"));
             let fetched = Fetched::unanswered(task, FetchOutcome::RedirectRefused, reason, clock::now());
             return Ok(ControlFlow::Break(Box::new(fetched)));
         };
-        let decision = self.decision(&verdict, current.path_and_query()).await;
+        let decision = self.requester.decision(&verdict, current.path_and_query()).await;
         let rule = decision.to_string();
         let Some(outcome) = decision.outcome() else { return Ok(ControlFlow::Continue(rule)) };
         let fetched = Fetched::unanswered(task, outcome, Some(rule.clone()), clock::now());
@@ -126,32 +131,32 @@ impl Visit<'_> {
 
     /// Takes memory for what a visit brought along that was parked.
     pub(super) async fn hold_resumed(&mut self) -> Result<(), Interrupt> {
-        let bodies = self.progress.fetched.iter().filter_map(|fetched| fetched.body.as_ref());
-        let bytes = bodies.map(|body| body.0.len()).sum();
-        let held = self.tools.reader.hold_body(&mut self.held, bytes).await;
+        let bytes = self.progress.findings.document_bytes();
+        let held = self.tools.reader.memory.hold_body(&mut self.memory, bytes).await;
         without_memory(held)?;
         self.hold_seeds().await
     }
 
     /// Takes memory for the links to other sites that were found since the last time. What does not fit is left out.
     pub(super) async fn hold_seeds(&mut self) -> Result<(), Interrupt> {
-        let bytes = seeds::held_bytes(&self.progress.seeds);
-        if bytes <= self.seeds_held_bytes {
+        let bytes = seeds::held_bytes(&self.progress.findings.seeds);
+        if bytes <= self.seeds_memory_bytes {
             return Ok(());
         }
-        let held = self.tools.reader.hold_links(&mut self.held, bytes - self.seeds_held_bytes).await;
+        let held =
+            self.tools.reader.memory.hold_links(&mut self.memory, bytes - self.seeds_memory_bytes).await;
         if without_memory(held)?.is_some() {
-            self.progress.seeds = Vec::new();
+            self.progress.findings.seeds = Vec::new();
             return Ok(());
         }
-        self.seeds_held_bytes = bytes;
+        self.seeds_memory_bytes = bytes;
         Ok(())
     }
 
     /// Takes memory for a body that is kept, or says what becomes of one for which this visit has none. The visit waits while
     /// others hold too much.
     async fn hold_body(&mut self, body: &mut Body) -> Result<Option<Judged>, Interrupt> {
-        let held = self.tools.reader.hold_body(&mut self.held, body.bytes.len()).await;
+        let held = self.tools.reader.memory.hold_body(&mut self.memory, body.bytes.len()).await;
         // what is held is counted from here on
         body.permit = None;
         without_memory(held)
@@ -172,12 +177,12 @@ impl Visit<'_> {
             served: served.clone(),
             linked: Vec::new(),
         });
-        let reading = self.tools.reader.read(&self.token.site, Arc::clone(&document)).await?;
+        let reading = self.tools.reader.read(&self.site.name, Arc::clone(&document)).await?;
         body.bytes =
             Arc::try_unwrap(document).map_or_else(|shared| shared.bytes.clone(), |owned| owned.bytes);
         match reading {
             Reading::Read { manifest, json_bytes } => {
-                let held = self.tools.reader.hold_manifest(&mut self.held, json_bytes).await;
+                let held = self.tools.reader.memory.hold_manifest(&mut self.memory, json_bytes).await;
                 let too_large = without_memory(held)?;
                 Ok(too_large.unwrap_or_else(|| judge::judge_manifest(&body.bytes, manifest)))
             }
@@ -213,11 +218,6 @@ impl Visit<'_> {
         let fetched = answered(task, reply, outcome, at);
         ControlFlow::Break(Box::new(Fetched { reason: Some(reason), ..fetched }))
     }
-}
-
-/// What status and headers say of an answer; `None` where the body, the Location or the stored copy decides.
-pub(super) fn outcome_of(head: &Head) -> Option<FetchOutcome> {
-    FetchOutcome::of_answer(head.status.as_u16(), &head.headers)
 }
 
 fn without_memory(held: Result<(), NoMemory>) -> Result<Option<Judged>, Interrupt> {
@@ -265,8 +265,7 @@ fn conditions(task: &Task, known: Option<&ResourceState>, stored: Option<&CacheR
 }
 
 fn failed(task: &Task, failure: &Failure, at: DateTime<Utc>) -> Fetched {
-    let end = end_of_failure(failure.cause);
-    tracing::debug!(url = %task.current(), %end, reason = %failure, "request failed");
+    tracing::debug!(url = %task.current(), cause = ?failure.cause, reason = %failure, "request failed");
     let fetched = Fetched::unanswered(task, failure.cause.outcome(), Some(failure.reason.clone()), at);
     let head = failure.head.as_deref();
     Fetched {

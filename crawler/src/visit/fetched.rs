@@ -103,16 +103,14 @@ impl Fetched {
         }
     }
 
-    /// Nothing is kept of the document.
-    pub(crate) fn forget_document(&mut self) {
+    /// Drops the document, for a reason that becomes the result.
+    pub(crate) fn reject(&mut self, outcome: FetchOutcome, reason: String) {
         (self.manifest, self.body, self.hash, self.cache) = (None, None, None, None);
+        (self.outcome, self.reason) = (outcome, Some(reason));
     }
 
-    /// The document ended or stalled a reader, also where it was put together from several answers.
-    pub(crate) fn quarantine(&mut self, reason: String) {
-        self.forget_document();
-        self.outcome = FetchOutcome::Quarantined;
-        self.reason = Some(reason);
+    pub(crate) fn body_bytes(&self) -> usize {
+        self.body.as_ref().map_or(0, |body| body.0.len())
     }
 
     /// Until when it need not be asked for again.

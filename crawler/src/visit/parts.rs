@@ -12,6 +12,7 @@ use store::{ResourceState, StoreError, StoredManifest};
 
 use super::Visit;
 use super::fetched;
+use super::findings::known;
 use super::links::{self, Leads};
 use super::task::{Role, Task};
 use crate::patience::patiently;
@@ -66,8 +67,8 @@ impl Visit<'_> {
 
     /// Reads every manifest whose body or whose parts changed.
     pub(super) async fn read_together(&mut self) -> Result<(), StoreError> {
-        for index in 0..self.progress.fetched.len() {
-            let Some(whole) = self.progress.fetched.get(index) else { continue };
+        for index in 0..self.progress.findings.fetched.len() {
+            let Some(whole) = self.progress.findings.fetched.get(index) else { continue };
             if whole.role != Role::Manifest || !whole.outcome.is_present() {
                 continue;
             }
@@ -93,14 +94,14 @@ impl Visit<'_> {
         let Some(bytes) = self.bytes_of(index).await? else { return Ok(()) };
         let mut parts = Vec::new();
         for &part_index in part_indexes {
-            let Some(part) = self.progress.fetched.get(part_index) else { continue };
+            let Some(part) = self.progress.findings.fetched.get(part_index) else { continue };
             let part_url = part.url.clone();
             if let Some(part_bytes) = self.bytes_of(part_index).await? {
                 parts.push((part_url, part_bytes));
             }
         }
         let served = self.served_of(index, url).await?;
-        let Some(whole) = self.progress.fetched.get(index) else { return Ok(()) };
+        let Some(whole) = self.progress.findings.fetched.get(index) else { return Ok(()) };
         let document = Arc::new(OwnedDocument {
             bytes,
             url: url.clone(),
@@ -109,8 +110,8 @@ impl Visit<'_> {
             served,
             linked: parts,
         });
-        let reading = Box::pin(self.tools.reader.read(&self.token.site, Arc::clone(&document))).await?;
-        let Some(whole) = self.progress.fetched.get_mut(index) else { return Ok(()) };
+        let reading = Box::pin(self.tools.reader.read(&self.site.name, Arc::clone(&document))).await?;
+        let Some(whole) = self.progress.findings.fetched.get_mut(index) else { return Ok(()) };
         match reading {
             Reading::Read { manifest, .. } => {
                 whole.hash = Some(manifest.content_hash.clone());
@@ -119,7 +120,7 @@ impl Visit<'_> {
                     Arc::try_unwrap(document).map_or_else(|shared| shared.bytes.clone(), |owned| owned.bytes),
                 ));
             }
-            Reading::Quarantined(reason) => whole.quarantine(reason),
+            Reading::Quarantined(reason) => whole.reject(FetchOutcome::Quarantined, reason),
         }
         Ok(())
     }
@@ -132,7 +133,7 @@ impl Visit<'_> {
             let was_asked_as_part = part.role == Role::Part && part.linked_from.as_deref() == Some(url);
             was_asked_as_part || named.contains(&part.url)
         };
-        let fetched = self.progress.fetched.iter().enumerate();
+        let fetched = self.progress.findings.fetched.iter().enumerate();
         Ok(fetched.filter(|(_, part)| is_part(part)).map(|(index, _)| index).collect())
     }
 
@@ -142,35 +143,37 @@ impl Visit<'_> {
             let tasks = links::of_manifest(manifest).tasks.into_iter();
             tasks.filter(|task| task.role == Role::Part).map(|task| task.url).collect()
         };
-        if let Some(manifest) = self.progress.fetched.get(index).and_then(|whole| whole.manifest.as_ref()) {
+        if let Some(manifest) =
+            self.progress.findings.fetched.get(index).and_then(|whole| whole.manifest.as_ref())
+        {
             return Ok(named(manifest));
         }
         let is_other_change = |other: &fetched::Fetched| {
             other.url != *url && other.role == Role::Manifest && other.outcome == FetchOutcome::Found
         };
-        if !self.progress.fetched.iter().any(is_other_change) {
+        if !self.progress.findings.fetched.iter().any(is_other_change) {
             return Ok(Vec::new());
         }
         Ok(self.stored_manifest(url).await?.map(|stored| named(&stored.manifest)).unwrap_or_default())
     }
 
     fn has_changed(&self, part: usize) -> bool {
-        self.progress.fetched.get(part).is_some_and(|part| {
-            let known = self.known(&part.url).and_then(|known| known.content_hash.as_ref());
+        self.progress.findings.fetched.get(part).is_some_and(|part| {
+            let known = known(self.site, &part.url).and_then(|known| known.content_hash.as_ref());
             part.outcome == FetchOutcome::Found && part.hash.as_ref() != known
         })
     }
 
     /// The bytes of what was fetched, or of the copy that still stands; none where the answer says that it is gone.
     async fn bytes_of(&self, index: usize) -> Result<Option<Vec<u8>>, StoreError> {
-        let Some(fetched) = self.progress.fetched.get(index) else { return Ok(None) };
+        let Some(fetched) = self.progress.findings.fetched.get(index) else { return Ok(None) };
         if let Some(body) = &fetched.body {
             return Ok(Some(body.0.clone()));
         }
         if fetched.outcome.is_absent() {
             return Ok(None);
         }
-        self.stored_bytes(self.known(&fetched.url).and_then(|known| known.content_hash.as_ref())).await
+        self.stored_bytes(known(self.site, &fetched.url).and_then(|known| known.content_hash.as_ref())).await
     }
 
     async fn stored_bytes(&self, hash: Option<&ContentHash>) -> Result<Option<Vec<u8>>, StoreError> {
@@ -195,7 +198,7 @@ impl Visit<'_> {
 
     async fn served_of(&self, index: usize, url: &ManifestUrl) -> Result<Served, StoreError> {
         if let Some(served) =
-            self.progress.fetched.get(index).and_then(|fetched| fetched.served.as_deref().cloned())
+            self.progress.findings.fetched.get(index).and_then(|fetched| fetched.served.as_deref().cloned())
         {
             return Ok(served);
         }
@@ -206,9 +209,5 @@ impl Visit<'_> {
     async fn stored_manifest(&self, url: &ManifestUrl) -> Result<Option<StoredManifest>, StoreError> {
         let id = ManifestId::of(url);
         patiently("a manifest to be read", || self.tools.store.manifest_find(&id)).await
-    }
-
-    pub(super) fn known(&self, url: &ManifestUrl) -> Option<&ResourceState> {
-        self.site.resources.iter().find(|known| known.url == *url)
     }
 }

@@ -3,8 +3,8 @@
 
 use chrono::{DateTime, Utc};
 use manifest::{Discovery, Host, ManifestUrl};
-use policy::plan::{self, LastCheck, PlannedPath, Priors};
-use policy::{BodyKind, PathClass, Seed, Standing, Status};
+use policy::plan::{self, LastCheck, Priors};
+use policy::{BodyKind, PathClass, Standing, Status};
 use store::{Hint, HostState, PathSlots, ResourceState, SiteState};
 
 use super::progress::Progress;
@@ -27,15 +27,15 @@ pub(crate) fn begin(site: &SiteState, priors: &Priors, now: DateTime<Utc>) -> Pr
         let (last, first): (Vec<Task>, Vec<Task>) =
             tasks_of(site, state, priors).into_iter().partition(|task| task.role == Role::Page);
         for task in first {
-            progress.plan(task);
+            progress.plan.add(task);
         }
         pages.extend(last);
     }
     for task in pages {
-        progress.plan(task);
+        progress.plan.add(task);
     }
     for task in named_by_others(site) {
-        progress.plan(task);
+        progress.plan.add(task);
     }
     progress
 }
@@ -74,15 +74,8 @@ fn hosts_in_turn(site: &SiteState) -> impl Iterator<Item = &HostState> {
 /// A visit that asks for one document.
 pub(crate) fn only(url: &ManifestUrl, now: DateTime<Utc>) -> Progress {
     let mut progress = Progress::new(now, PathSlots::default());
-    progress.plan(Task::new(url.clone(), body_of_path(url), Discovery::Submitted));
+    progress.plan.add(Task::new(url.clone(), body_of_path(url), Discovery::Submitted));
     progress
-}
-
-/// The task that finds out whether a host answers everything.
-pub(crate) fn canary(host: &Host) -> Option<Task> {
-    let path = plan::canary_path(Seed::of(host.as_str()));
-    let url = ManifestUrl::on_host(host, &path).ok()?;
-    Some(Task { role: Role::Canary, ..Task::new(url, BodyKind::Other, Discovery::Root) })
 }
 
 /// A host that was only met on the way (a redirect led there) is asked for what is known of it, never searched.
@@ -98,7 +91,7 @@ fn tasks_of(site: &SiteState, state: &HostState, priors: &Priors) -> Vec<Task> {
         Some(LastCheck { class: PathClass::from_code(check.class)?, day: check.day })
     };
     let planned = plan::paths(standing(site, &state.host), priors, last);
-    known.chain(planned.into_iter().filter_map(|row| planned_task(&state.host, row))).collect()
+    known.chain(planned.into_iter().filter_map(|row| Task::of_path(&state.host, row))).collect()
 }
 
 /// Parts come with the manifest they belong to, and what has been missing for long is left alone. What another site linked to
@@ -118,12 +111,6 @@ fn known_task(resource: &ResourceState) -> Task {
         slot: row.map(|row| row.slot),
         ..Task::new(resource.url.clone(), body_of_path(&resource.url), resource.discovery)
     }
-}
-
-pub(super) fn planned_task(host: &Host, row: &PlannedPath) -> Option<Task> {
-    let url = ManifestUrl::on_host(host, row.path).ok()?;
-    let (discovery, role) = Task::manner_of(row);
-    Some(Task { slot: Some(row.slot), role, ..Task::new(url, row.body, discovery) })
 }
 
 fn hint(Hint { url, linked_from }: &Hint) -> Task {
@@ -147,17 +134,5 @@ fn standing(site: &SiteState, host: &Host) -> Standing {
         () if site.status == Status::CatchAll => Standing::CatchAll,
         () if site.paths_checked.is_empty() => Standing::Unknown,
         () => Standing::Negative,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_canary_lies_beside_the_manifests() {
-        let task = canary(&Host::parse("a.example").unwrap()).unwrap();
-        assert!(task.url.path().starts_with("/.well-known/agentdex-canary-"), "{}", task.url);
-        assert_eq!(task.role, Role::Canary);
     }
 }

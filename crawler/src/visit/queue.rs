@@ -7,7 +7,6 @@ use manifest::Host;
 use policy::plan::{PATHS, PlannedPath};
 use serde::{Deserialize, Serialize};
 
-use super::prepare::planned_task;
 use super::task::{NamedBy, Plainly, Task};
 
 /// Tasks in their order.
@@ -110,7 +109,7 @@ impl Stretch {
 }
 
 fn task_of(host: &Host, slot: u8) -> Option<Task> {
-    planned_task(host, row(slot)?)
+    Task::of_path(host, row(slot)?)
 }
 
 fn row(slot: u8) -> Option<&'static PlannedPath> {
@@ -137,7 +136,7 @@ mod tests {
 
     fn planned(host: &str) -> impl Iterator<Item = Task> {
         let host = Host::parse(host).unwrap();
-        PATHS.iter().map(move |row| planned_task(&host, row).unwrap())
+        PATHS.iter().map(move |row| Task::of_path(&host, row).unwrap())
     }
 
     #[test]

@@ -15,17 +15,16 @@ use policy::{BodyKind, VisitEnd};
 use store::{GroupSet, LeaseRequest, LeasedSite, PathSlots, StoreError, WorkerId};
 use tokio::time::Instant;
 
-use super::ask::Message;
+use super::context::{Interrupt, Stop, Tools};
 use super::progress::Progress;
-use super::robots::Robots;
-use super::{Interrupt, Scope, Stop, Tools, Visit};
+use super::requester::{Message, Requester, Robots};
 use crate::clock;
 use crate::egress::{Cause, Failure, REQUEST_TIME_MAX, Reply, Session};
 use crate::groups::Groups;
 use crate::patience::patiently;
 
-/// Pause before a site is looked at again that another worker holds.
-const HELD_PAUSE: Duration = Duration::from_secs(1);
+/// Delay before another attempt to lease a site that another worker holds.
+const HELD_DELAY: Duration = Duration::from_secs(1);
 
 /// How long a site is leased for one request. The lease is not renewed, and given back at the end.
 const LEASE_DURATION: Duration = Duration::from_mins(15);
@@ -105,10 +104,8 @@ impl StandaloneRequests {
     }
 
     async fn sleep_until(&self, until: DateTime<Utc>) -> Result<(), StandaloneError> {
-        // one millisecond more, since the clock that is compared has finer steps than the timer
-        let wait = (until - clock::now()).to_std().unwrap_or_default() + Duration::from_millis(1);
         tokio::select! {
-            () = tokio::time::sleep(wait) => Ok(()),
+            () = clock::sleep_until(until) => Ok(()),
             () = self.stop.soft.cancelled() => Err(StandaloneError::Stopped),
         }
     }
@@ -122,7 +119,7 @@ impl StandaloneRequests {
     ) -> Result<Attempt, StandaloneError> {
         let ends_at = Instant::now() + REQUESTS_WITHIN;
         let Some(LeasedSite { token, site: state, .. }) = self.lease(site).await? else {
-            let until = clock::now() + HELD_PAUSE;
+            let until = clock::now() + HELD_DELAY;
             return Ok(Attempt::Later { until, reason: "the site is being visited".to_owned() });
         };
         let (tools, stop) = (&self.tools, &self.stop);
@@ -133,23 +130,21 @@ impl StandaloneRequests {
                 Begun { session, progress }
             }),
         };
-        let Begun { session, progress } = match begun {
+        let Begun { session, mut progress } = match begun {
             Ok(begun) => begun,
             Err(failure) => {
                 tools.store.lease_release(&token, clock::now()).await?;
                 return Err(StandaloneError::Failed(failure));
             }
         };
-        let known = (token.clone(), state);
-        let mut visit = Visit::with_progress(tools, stop, known, Scope::Standalone, session, progress);
-        visit.ends_at = Some(ends_at);
-        let asked = visit.run_standalone(url, kind, message).await;
-        visit.persist_clocks().await;
-        visit.progress.site_next_ok_at = visit.site_clock.next_ok_at;
-        let Visit { session, mut progress, .. } = visit;
+        let leased = (token.clone(), &state);
+        let mut requester = Requester::new(tools, stop, leased, session, &progress.traffic).until(ends_at);
+        let asked = request(&mut requester, &mut progress, url, kind, message).await;
+        requester.save_clocks(&mut progress.traffic).await;
+        let session = requester.into_session();
         // they go to the store, where a visit in between may replace them
         let robots: Vec<_> =
-            std::mem::take(&mut progress.robots).into_values().map(|record| *record).collect();
+            std::mem::take(&mut progress.traffic.robots).into_values().map(|record| *record).collect();
         self.begun.insert(site.clone(), Begun { session, progress });
         let store = &self.tools.store;
         match patiently("a lease to be given back", || store.standalone_end(&token, &robots)).await {
@@ -180,43 +175,43 @@ impl StandaloneRequests {
     }
 }
 
-impl Visit<'_> {
-    /// Asks for one URL, robots.txt first.
-    async fn run_standalone(
-        &mut self,
-        url: &ManifestUrl,
-        kind: BodyKind,
-        message: Message<'_>,
-    ) -> Result<Attempt, StandaloneError> {
-        match self.ask_allowed(url, kind, message).await {
-            Ok(answer) => answer.map(|reply| Attempt::Answered(Box::new(reply))),
-            Err(Interrupt::Park { until, reason }) => Ok(Attempt::Later { until, reason }),
-            Err(Interrupt::End(VisitEnd::OptedOut)) => Err(StandaloneError::OptedOut(url.site())),
-            Err(Interrupt::End(_)) => Err(StandaloneError::Stopped),
-            Err(Interrupt::Lost | Interrupt::HandOver { .. }) => {
-                let reason = "another worker took the site over".to_owned();
-                Ok(Attempt::Later { until: clock::now() + HELD_PAUSE, reason })
-            }
-            Err(Interrupt::Store(error)) => Err(error.into()),
+/// Requests one URL, robots.txt first.
+async fn request(
+    requester: &mut Requester<'_>,
+    progress: &mut Progress,
+    url: &ManifestUrl,
+    kind: BodyKind,
+    message: Message<'_>,
+) -> Result<Attempt, StandaloneError> {
+    match request_allowed(requester, progress, url, kind, message).await {
+        Ok(answer) => answer.map(|reply| Attempt::Answered(Box::new(reply))),
+        Err(Interrupt::Park { until, reason }) => Ok(Attempt::Later { until, reason }),
+        Err(Interrupt::End(VisitEnd::OptedOut)) => Err(StandaloneError::OptedOut(url.site())),
+        Err(Interrupt::End(_)) => Err(StandaloneError::Stopped),
+        Err(Interrupt::LeaseLost | Interrupt::HandOver { .. }) => {
+            let reason = "another worker took the site over".to_owned();
+            Ok(Attempt::Later { until: clock::now() + HELD_DELAY, reason })
         }
+        Err(Interrupt::Store(error)) => Err(error.into()),
     }
+}
 
-    async fn ask_allowed(
-        &mut self,
-        url: &ManifestUrl,
-        kind: BodyKind,
-        message: Message<'_>,
-    ) -> Result<Result<Reply, StandaloneError>, Interrupt> {
-        let host = url.host();
-        let Robots::Verdict(verdict) = self.robots(&host).await? else {
-            let failure = Failure::new(Cause::NameUnknown, format!("the name {host} does not exist"));
-            return Ok(Err(StandaloneError::Failed(failure)));
-        };
-        let decision = self.decision(&verdict, url.path_and_query()).await;
-        if !decision.is_allowed() {
-            return Ok(Err(StandaloneError::Disallowed { host, rule: decision.to_string() }));
-        }
-        let answer = self.send(url, kind, message).await?.answer;
-        Ok(answer.map_err(StandaloneError::Failed))
+async fn request_allowed(
+    requester: &mut Requester<'_>,
+    progress: &mut Progress,
+    url: &ManifestUrl,
+    kind: BodyKind,
+    message: Message<'_>,
+) -> Result<Result<Reply, StandaloneError>, Interrupt> {
+    let host = url.host();
+    let Robots::Verdict(verdict) = requester.robots(progress, &host).await? else {
+        let failure = Failure::new(Cause::NameUnknown, format!("the name {host} does not exist"));
+        return Ok(Err(StandaloneError::Failed(failure)));
+    };
+    let decision = requester.decision(&verdict, url.path_and_query()).await;
+    if !decision.is_allowed() {
+        return Ok(Err(StandaloneError::Disallowed { host, rule: decision.to_string() }));
     }
+    let answer = requester.send(progress, url, kind, message).await?.answer;
+    Ok(answer.map_err(StandaloneError::Failed))
 }

@@ -6,12 +6,14 @@ use manifest::Host;
 use policy::{FetchOutcome, NextStep, RobotsVerdict, VisitEnd};
 use store::ResourceState;
 
+use super::Visit;
+use super::context::Interrupt;
 use super::fetched::Fetched;
+use super::findings::known;
 use super::links;
 use super::parts::StoredCopy;
-use super::robots::Robots;
+use super::requester::Robots;
 use super::task::{NamedBy, Plainly, Role, Task};
-use super::{Interrupt, Visit};
 use crate::clock;
 use crate::config::TextRecords;
 
@@ -19,16 +21,16 @@ impl Visit<'_> {
     /// Does one task and says what comes next.
     pub(super) async fn step(&mut self, task: &mut Task) -> Result<NextStep, Interrupt> {
         let host = task.url.host();
-        let known = self.site.resources.iter().find(|known| known.url == task.url).cloned().map(Box::new);
+        let known = known(self.site, &task.url).cloned().map(Box::new);
         if let Some(known) = known.as_deref().filter(|known| is_fresh(known, task)) {
             return Box::pin(self.stay_with_copy(task, known)).await;
         }
-        let verdict = match self.robots(&host).await? {
+        let verdict = match self.requester.robots(&mut self.progress, &host).await? {
             Robots::Verdict(verdict) => verdict,
             Robots::NoName => {
                 let reason = Some("the name does not exist".to_owned());
                 let fetched = Fetched::unanswered(task, FetchOutcome::DnsFailed, reason, clock::now());
-                self.progress.record(task.slot, fetched);
+                self.progress.findings.record(task.slot, fetched);
                 return Ok(NextStep::Stop(VisitEnd::DnsDead));
             }
         };
@@ -54,10 +56,10 @@ impl Visit<'_> {
         if !self.greeted.insert(host.clone()) {
             return NextStep::Continue;
         }
-        let mut paths = self.progress.queue.paths_at(host);
+        let mut paths = self.progress.plan.paths_at(host);
         paths.push(task.url.path_and_query());
-        let decisions = self.decisions(verdict, paths).await;
-        let rules = self.progress.rules.entry(host.clone()).or_default();
+        let decisions = self.requester.decisions(verdict, paths).await;
+        let rules = self.progress.plan.rules(host);
         let next = rules.observe_robots(verdict, &decisions);
         match next {
             NextStep::Stop(_) => self.refuse_known(host, verdict).await,
@@ -74,7 +76,7 @@ impl Visit<'_> {
     async fn follow_text_records(&mut self, task: &Task) {
         let host = task.url.host();
         for label in links::TEXT_LABELS {
-            for text in self.session.texts(label, &host).await {
+            for text in self.requester.text_records(label, &host).await {
                 self.progress.follow(links::of_text_record(&task.url, &text));
             }
         }
@@ -85,7 +87,7 @@ impl Visit<'_> {
         let now = clock::now();
         let known: Vec<_> = self.site.resources.iter().filter(|known| known.url.host() == *host).collect();
         let paths = known.iter().map(|known| known.url.path_and_query()).collect();
-        let decisions = self.decisions(verdict, paths).await;
+        let decisions = self.requester.decisions(verdict, paths).await;
         let refused: Vec<Fetched> = known
             .into_iter()
             .zip(decisions)
@@ -98,7 +100,7 @@ impl Visit<'_> {
                 Some(Fetched { robots_rule: Some(decision.to_string()), ..fetched })
             })
             .collect();
-        self.progress.fetched.extend(refused);
+        self.progress.findings.fetched.extend(refused);
     }
 
     /// A copy that is fresh is not asked for; its parts may be stale all the same.
@@ -107,27 +109,10 @@ impl Visit<'_> {
             let until = known.fresh_until.map(|until| until.format("%Y-%m-%d %H:%M:%S UTC").to_string());
             let reason = Some(format!("fresh until {}", until.unwrap_or_default()));
             let fetched = Fetched::unanswered(task, FetchOutcome::Fresh, reason, clock::now());
-            self.progress.record(task.slot, fetched);
+            self.progress.findings.record(task.slot, fetched);
             Box::pin(self.follow_known_parts(task)).await?;
         }
         Ok(NextStep::Continue)
-    }
-
-    /// A document that the site has at another URL too is no second manifest: other sites may link to it under any number of
-    /// URLs, as by adding queries.
-    fn disown_copy(&self, fetched: &mut Fetched) {
-        let Some(hash) = fetched.hash.as_ref().filter(|_| fetched.manifest.is_some()) else { return };
-        let of_site = self.site.resources.iter();
-        let of_site =
-            of_site.filter(|known| known.manifest_id.is_some() && known.content_hash.as_ref() == Some(hash));
-        let of_visit = self.progress.fetched.iter();
-        let of_visit = of_visit.filter(|known| known.manifest.is_some() && known.hash.as_ref() == Some(hash));
-        let mut urls = of_site.map(|known| &known.url).chain(of_visit.map(|known| &known.url));
-        if let Some(original) = urls.find(|url| **url != fetched.url) {
-            let reason = format!("the same document is at {original}");
-            fetched.forget_document();
-            (fetched.outcome, fetched.reason) = (FetchOutcome::NotAManifest, Some(reason));
-        }
     }
 
     /// Records what became of a task, follows where it leads, and lets the rules of ending decide.
@@ -137,7 +122,7 @@ impl Visit<'_> {
         mut fetched: Fetched,
         known: Option<&ResourceState>,
     ) -> Result<NextStep, Interrupt> {
-        let rules = self.progress.rules.entry(task.url.host()).or_default();
+        let rules = self.progress.plan.rules(&task.url.host());
         let next = match task.role {
             Role::Canary => rules.observe_canary(fetched.outcome),
             // what a link leads to may well be a page
@@ -148,7 +133,10 @@ impl Visit<'_> {
             return Ok(next);
         }
         if task.named_by == NamedBy::Others && task.linked_from.is_some() {
-            self.disown_copy(&mut fetched);
+            if let Some(original) = self.progress.findings.original_of(&fetched, self.site) {
+                let reason = format!("the same document is at {original}");
+                fetched.reject(FetchOutcome::NotAManifest, reason);
+            }
         }
         if let Some(leads) = fetched.page.take() {
             self.progress.follow(*leads);
@@ -157,7 +145,7 @@ impl Visit<'_> {
             self.progress.follow(links::of_manifest(manifest));
         }
         let is_unchanged = fetched.outcome == FetchOutcome::NotModified;
-        self.progress.record(task.slot, fetched);
+        self.progress.findings.record(task.slot, fetched);
         if is_unchanged && known.is_some() {
             Box::pin(self.follow_known_parts(task)).await?;
         }

@@ -1,7 +1,7 @@
 //! What a visit still has to ask for.
 
 use manifest::model::Link;
-use manifest::{Discovery, ManifestUrl};
+use manifest::{Discovery, Host, ManifestUrl};
 use policy::plan::PlannedPath;
 use policy::{BodyKind, plan};
 use serde::{Deserialize, Serialize};
@@ -101,7 +101,14 @@ impl Task {
         (discovery, role)
     }
 
-    /// The URL to ask next.
+    /// The task for a row of the path table; `None` if its URL would not be valid.
+    pub(crate) fn of_path(host: &Host, row: &PlannedPath) -> Option<Self> {
+        let url = ManifestUrl::on_host(host, row.path).ok()?;
+        let (discovery, role) = Self::manner_of(row);
+        Some(Self { slot: Some(row.slot), role, ..Self::new(url, row.body, discovery) })
+    }
+
+    /// The URL to request next.
     pub(crate) fn current(&self) -> &ManifestUrl {
         self.hops.last().unwrap_or(&self.url)
     }

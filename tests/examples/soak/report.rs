@@ -41,23 +41,23 @@ impl Report {
         let doubled = self.changes.doubled;
         [
             (
-                format!("{violations} violations of politeness in {} requests", self.audit.requests),
+                format!("{violations} politeness violations in {} requests", self.audit.requests),
                 self.audit.is_clean(),
             ),
             (format!("{failures} of {} searches failed", self.answers.took.len() + failures), failures == 0),
             (format!("{} leaks in memory or descriptors", leaks.len()), leaks.is_empty()),
             (
                 format!(
-                    "{wrong} of {} shops lost, doubled or out of date at the end, on any interface",
+                    "{wrong} of {} shops missing, duplicated or out of date at the end, on any API process",
                     self.found.shops
                 ),
                 wrong == 0,
             ),
             (
-                format!("{doubled} of {} entries of the change feed doubled", self.changes.entries),
+                format!("{doubled} of {} entries of the change feed duplicated", self.changes.entries),
                 doubled == 0,
             ),
-            (format!("{fallen} processes ended by themselves or badly"), fallen == 0),
+            (format!("{fallen} processes exited on their own or with an error"), fallen == 0),
         ]
     }
 
@@ -103,19 +103,23 @@ impl Report {
         let (median, late) = (answers.percentile(50), answers.percentile(99));
         let Stopped { passes, kills, indexer_kills, restarts, database_breaks, .. } = &self.stopped;
         writeln!(out, "\n## What happened\n\n| | |\n|---|---|")?;
-        writeln!(out, "| passes over all sites, begun by a second crawler | {passes} |")?;
+        writeln!(out, "| passes over all sites, started by a second crawler | {passes} |")?;
         writeln!(out, "| crawlers killed (SIGKILL) | {kills} |")?;
         writeln!(out, "| indexers killed (SIGKILL) | {indexer_kills} |")?;
-        writeln!(out, "| interfaces restarted (SIGTERM) under load | {restarts} |")?;
-        writeln!(out, "| times that every connection to the database was broken | {database_breaks} |")?;
-        writeln!(out, "| searches answered | {} |", self.answers.took.len())?;
+        writeln!(out, "| API processes restarted (SIGTERM) under load | {restarts} |")?;
+        writeln!(out, "| times that every connection to the database was closed | {database_breaks} |")?;
+        writeln!(out, "| searches completed | {} |", self.answers.took.len())?;
         writeln!(out, "| median and 99th percentile of a search | {median:.1?}, {late:.1?} |")?;
         writeln!(
             out,
-            "| shops that the robots.txt read last forbids, and that have to be absent | {} |",
+            "| shops that the last fetched robots.txt disallows, expected to be absent | {} |",
             self.found.closed
         )?;
-        writeln!(out, "| until the calm web was found as it is | {:.0} s |", self.found.took.as_secs_f64())?;
+        writeln!(
+            out,
+            "| time until every API process returned the current content | {:.0} s |",
+            self.found.took.as_secs_f64()
+        )?;
         let counts: Vec<String> =
             self.audit.counts().iter().map(|(rule, count)| format!("{rule} {count}")).collect();
         if !counts.is_empty() {
@@ -125,11 +129,11 @@ impl Report {
     }
 
     fn measured(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "\n## Processes that ran from beginning to end\n")?;
-        writeln!(out, "Medians of the second and of the last third of the run, and the greatest value.\n")?;
+        writeln!(out, "\n## Processes that ran from start to end\n")?;
+        writeln!(out, "Medians of the second and of the last third of the run, and the maximum.\n")?;
         writeln!(
             out,
-            "| process | MiB, second third | MiB, last third | MiB, most | descriptors, second third | last third | most |"
+            "| process | MiB, second third | MiB, last third | MiB, maximum | descriptors, second third | last third | maximum |"
         )?;
         writeln!(out, "|---|---|---|---|---|---|---|")?;
         for (name, series) in &self.measurements.processes {
@@ -140,7 +144,7 @@ impl Report {
             let row: Vec<String> = row.iter().map(ToString::to_string).collect();
             writeln!(out, "| {name} | {} |", row.join(" | "))?;
         }
-        writeln!(out, "\n| metric | at the end | most |\n|---|---|---|")?;
+        writeln!(out, "\n| metric | at the end | maximum |\n|---|---|---|")?;
         for (name, values) in &self.measurements.metrics {
             let (last, most) =
                 (values.last().copied().unwrap_or_default(), values.iter().copied().fold(0.0, f64::max));
@@ -150,7 +154,7 @@ impl Report {
     }
 
     fn logged(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "\n## What the logs complained about\n\n| line | times |\n|---|---|")?;
+        writeln!(out, "\n## Warnings and errors in the logs\n\n| line | times |\n|---|---|")?;
         let complaints = self.complaints();
         for (kind, count) in complaints.iter().take(COMPLAINTS_MAX) {
             writeln!(out, "| {} | {count} |", kind.replace('|', "\\|"))?;
@@ -166,8 +170,8 @@ impl Report {
         for (title, examples) in [
             ("Violations", violations.take(EXAMPLES_MAX).collect::<Vec<_>>()),
             ("Searches that failed", failures.take(EXAMPLES_MAX).collect()),
-            ("Lost, doubled, ended", rest.take(EXAMPLES_MAX).collect()),
-            ("What `crawler explain` says about lost shops", self.found.explained.clone()),
+            ("Missing, duplicated, exited", rest.take(EXAMPLES_MAX).collect()),
+            ("Output of `crawler explain` for missing shops", self.found.explained.clone()),
         ] {
             if !examples.is_empty() {
                 writeln!(out, "\n## {title}\n\n```\n{}\n```", examples.join("\n"))?;

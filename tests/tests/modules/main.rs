@@ -34,25 +34,10 @@ const CRATES: [&str; 11] = [
 const LIBRARIES: [&str; 4] = ["crates/manifest", "crates/policy", "crates/settings", "crates/store"];
 
 /// Circles between the top-level modules of a crate.
-const MODULE_CIRCLES: [(&str, &[&str], &str); 2] = [
-    (
-        "crates/manifest",
-        &["budget", "detect", "draft", "format", "identity", "read", "reference", "served"],
-        "documents inside documents, and types that stand above the readers that use them",
-    ),
-    (
-        "crawler",
-        &["config", "daemon", "fleet", "harvest", "run", "seeding", "visit"],
-        "the configuration names the schedules of the daemon, and a visit its configuration",
-    ),
-];
+const MODULE_CIRCLES: [(&str, &[&str], &str); 0] = [];
 
 /// Circles of more than [`CIRCLE_FILES_MAX`] files: the crate, and how many files they may have.
-const FILE_CIRCLES: [(&str, usize, &str); 3] = [
-    ("crates/manifest", 67, "as for its modules"),
-    ("crawler", 11, "as for its modules"),
-    ("indexer", 18, "the columns of a segment, the filters and the candidates name each other"),
-];
+const FILE_CIRCLES: [(&str, usize, &str); 0] = [];
 
 /// Modules of `api` that answer requests side by side, and the imports between them that are needed: a handler renders a
 /// page, the MCP server and the self-description name the tools, and the home page links to the self-description.
@@ -68,18 +53,7 @@ const API_SIBLING_IMPORTS: [(&str, &str); 4] = [
 const UNUSED: [(&str, &[&str], &str); 2] = [
     (
         "crates/manifest",
-        &[
-            "catalogue",
-            "catalogue_markdown",
-            "types_markdown",
-            "CATALOG_MEDIA_TYPE",
-            "is_urn_air",
-            "is_registry",
-            "is_core",
-            "from_option",
-            "MANIFEST_BYTES_ADVISED",
-            "known_types",
-        ],
+        &["catalogue", "known_types"],
         "an example prints the catalogue for docs/FORMATS.md; the others are used in the crate",
     ),
     (

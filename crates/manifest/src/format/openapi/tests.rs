@@ -161,6 +161,20 @@ fn ids_are_unique_and_other_documents_are_not_fetched() {
 }
 
 #[test]
+fn callbacks_and_webhooks_are_no_capabilities() {
+    let call = json!({"post": {"operationId": "notify", "responses": {"200": {"description": "Heard."}}}});
+    let capability = only(&json!({
+        "openapi": "3.1.0", "info": {"title": "Shop", "version": "1"},
+        "paths": {"/orders": {"post": {
+            "operationId": "order", "responses": {"200": {"description": "Ordered."}},
+            "callbacks": {"shipped": {"{$request.body#/url}": call}},
+        }}},
+        "webhooks": {"sold": call},
+    }));
+    assert_eq!(capability.native_id, "order");
+}
+
+#[test]
 fn a_linked_description_points_into_its_own_document() {
     let manifest = ManifestUrl::parse("https://shop.example/.well-known/ai-plugin.json").unwrap();
     let api = ManifestUrl::parse("https://shop.example/openapi.yaml").unwrap();

@@ -1,45 +1,47 @@
-//! robots.txt of an authority: the stored copy within its time, else asked for, before anything else is.
+//! The robots.txt of a host: the stored copy while it is valid, else fetched before anything else.
 //!
-//! A redirect may lead to another host of the site, whose clock, Crawl-delay and budget then count; what is found there
-//! holds for the authority that was asked (RFC 9309 §2.3.1.2). Files of more than 16 KiB are parsed on the threads for
-//! reading, once each. One that leads to another site is not followed: this
-//! robots.txt is unreachable, and the other site a seed. What was decided is kept with its cause, so that the next visit
-//! and the site owner know.
+//! A redirect may lead to another host of the site, whose clock, Crawl-delay and budget then apply; what is found there holds
+//! for the host that was requested first (RFC 9309 §2.3.1.2). A redirect to another site is not followed: this robots.txt is
+//! unreachable, and the other site becomes a seed. Files of more than 16 KiB are parsed once, on the reader threads.
 
 use std::sync::Arc;
 
-use http::header::{
-    ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION,
-};
+use http::header::{HeaderMap, LOCATION};
 use manifest::{Host, ManifestUrl, SiteScope};
-use policy::freshness::CacheRecord;
 use policy::plan::ROBOTS_PATH;
 use policy::redirect::{Purpose, RedirectDecision, decide};
-use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsCause, SHORT_BYTES_MAX, StoredVerdict};
+use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsCause, SHORT_BYTES_MAX};
 use policy::{BodyKind, RobotsAnswer, RobotsDecision, RobotsFile, RobotsKind, RobotsVerdict};
 use store::{RobotsRecord, Seed};
 
-use super::ask::Exchange;
-use super::links::{Leads, is_kept};
-use super::{Interrupt, Visit};
-use crate::egress::{Cause, Head, Reply};
+use super::super::context::Interrupt;
+use super::super::links::{Leads, is_kept};
+use super::super::progress::Progress;
+use super::super::traffic::Traffic;
+use super::records::{conditions_of, record_of, renewed, restore};
+use super::{Exchange, Requester};
+use crate::egress::{Cause, Reply};
 use crate::events::Event;
 use crate::{clock, metrics};
 
-/// What asking for robots.txt came to.
-pub(super) enum Robots {
+/// The result of fetching robots.txt.
+pub(in super::super) enum Robots {
     Verdict(Arc<RobotsVerdict>),
-    /// The name does not exist; that says nothing about robots.txt.
+    /// The name does not exist, which says nothing about robots.txt.
     NoName,
 }
 
-impl Visit<'_> {
-    /// The verdict for an authority.
-    pub(super) async fn robots(&mut self, host: &Host) -> Result<Robots, Interrupt> {
+impl Requester<'_> {
+    /// The verdict for a host.
+    pub(in super::super) async fn robots(
+        &mut self,
+        progress: &mut Progress,
+        host: &Host,
+    ) -> Result<Robots, Interrupt> {
         if let Some(verdict) = self.verdicts.get(host) {
             return Ok(Robots::Verdict(Arc::clone(verdict)));
         }
-        let stored = self.stored_robots(host).cloned();
+        let stored = self.stored_robots(&progress.traffic, host).cloned();
         let current =
             stored.as_ref().filter(|record| CopyUse::at(record.expires_at, clock::now()) == CopyUse::Current);
         if let Some(record) = current {
@@ -47,12 +49,12 @@ impl Visit<'_> {
             let verdict = self.restored(record).await;
             return Ok(Robots::Verdict(self.adopt(host, Arc::new(verdict))));
         }
-        Box::pin(self.ask_robots(host, stored)).await
+        Box::pin(self.fetch_robots(progress, host, stored)).await
     }
 
-    /// What robots.txt of a host came to in this visit or before it.
-    pub(super) fn stored_robots(&self, host: &Host) -> Option<&RobotsRecord> {
-        let of_visit = self.progress.robots.get(host).map(Box::as_ref);
+    /// The record of a host's robots.txt, of this visit or an earlier one.
+    fn stored_robots<'s>(&'s self, traffic: &'s Traffic, host: &Host) -> Option<&'s RobotsRecord> {
+        let of_visit = traffic.robots.get(host).map(Box::as_ref);
         let of_site = || self.site.hosts.iter().find(|state| state.host == *host)?.robots.as_ref();
         of_visit.or_else(of_site)
     }
@@ -65,16 +67,16 @@ impl Visit<'_> {
         verdict
     }
 
-    /// The verdict of a host's robots.txt before it is looked at in this visit: what it said the last time, parsed once.
-    pub(super) async fn verdict_before(&self, host: &Host) -> Option<Arc<RobotsVerdict>> {
+    /// The verdict of a host's stored robots.txt, before this visit has checked it.
+    pub(super) async fn verdict_before(&self, traffic: &Traffic, host: &Host) -> Option<Arc<RobotsVerdict>> {
         if self.verdicts.contains_key(host) {
             return None;
         }
-        let record = self.stored_robots(host)?;
+        let record = self.stored_robots(traffic, host)?;
         Some(Arc::new(self.restored(record).await))
     }
 
-    /// The verdict that a record stands for. A long file that cannot be parsed in time permits nothing.
+    /// The verdict of a stored record. A long file that cannot be parsed in time permits nothing.
     async fn restored(&self, record: &RobotsRecord) -> RobotsVerdict {
         let bytes = record.body.as_ref().map_or(0, Vec::len);
         if bytes <= SHORT_BYTES_MAX {
@@ -85,7 +87,7 @@ impl Visit<'_> {
         parsed.unwrap_or_else(|_| RobotsVerdict::Unreachable(RobotsCause::BodyNotRead))
     }
 
-    /// The verdict of an answer; likewise.
+    /// The verdict of an answer. A long file that cannot be parsed in time permits nothing.
     async fn judged_robots(&self, answer: RobotsAnswer<'_>) -> RobotsVerdict {
         let RobotsAnswer::Answered { status, body: Some(body) } = answer else {
             return RobotsVerdict::of(answer, PRODUCT_TOKEN);
@@ -102,9 +104,9 @@ impl Visit<'_> {
         parsed.unwrap_or(RobotsVerdict::Unreachable(RobotsCause::BodyNotRead))
     }
 
-    /// What a verdict says of paths. Those of a file with many rules are compared on the threads for reading; where that takes too
-    /// long, nothing is permitted.
-    pub(super) async fn decisions(
+    /// The decisions of a verdict on paths. A file with many rules is matched on the reader threads; where that takes too long,
+    /// nothing is permitted.
+    pub(in super::super) async fn decisions(
         &self,
         verdict: &Arc<RobotsVerdict>,
         paths: Vec<String>,
@@ -118,8 +120,12 @@ impl Visit<'_> {
         decided.unwrap_or_else(|_| vec![RobotsDecision::Unreachable(RobotsCause::BodyNotRead); count])
     }
 
-    /// What a verdict says of one path; likewise.
-    pub(super) async fn decision(&self, verdict: &Arc<RobotsVerdict>, path: String) -> RobotsDecision {
+    /// The decision of a verdict on one path; likewise.
+    pub(in super::super) async fn decision(
+        &self,
+        verdict: &Arc<RobotsVerdict>,
+        path: String,
+    ) -> RobotsDecision {
         if comparison_bytes(verdict) <= SHORT_BYTES_MAX {
             return verdict.decide(&path);
         }
@@ -127,22 +133,28 @@ impl Visit<'_> {
         decided.into_iter().next().unwrap_or(RobotsDecision::Unreachable(RobotsCause::BodyNotRead))
     }
 
-    async fn ask_robots(&mut self, host: &Host, stored: Option<RobotsRecord>) -> Result<Robots, Interrupt> {
+    async fn fetch_robots(
+        &mut self,
+        progress: &mut Progress,
+        host: &Host,
+        stored: Option<RobotsRecord>,
+    ) -> Result<Robots, Interrupt> {
         let Ok(url) = ManifestUrl::on_host(host, ROBOTS_PATH) else { return Ok(Robots::NoName) };
         let kept = stored.as_ref().filter(|record| record.kind == RobotsKind::Rules && record.body.is_some());
         let (conditions, plain) = (kept.map(conditions_of).unwrap_or_default(), HeaderMap::new());
-        let mut chain = self.progress.robots_hops.remove(host).unwrap_or_else(|| vec![url.clone()]);
+        let mut chain = progress.traffic.robots_hops.remove(host).unwrap_or_else(|| vec![url.clone()]);
         let mut current = chain.last().cloned().unwrap_or(url);
         let (mut record, verdict) = loop {
             // validators go to the URL that gave them, and not where it redirects to
             let conditions = if chain.len() == 1 { &conditions } else { &plain };
-            let Exchange { answer, .. } = match self.request(&current, BodyKind::Robots, conditions).await {
-                Ok(exchange) => exchange,
-                Err(interrupt) => {
-                    self.progress.robots_hops.insert(host.clone(), chain);
-                    return Err(interrupt);
-                }
-            };
+            let Exchange { answer, .. } =
+                match self.get(progress, &current, BodyKind::Robots, conditions).await {
+                    Ok(exchange) => exchange,
+                    Err(interrupt) => {
+                        progress.traffic.robots_hops.insert(host.clone(), chain);
+                        return Err(interrupt);
+                    }
+                };
             let reply = match answer {
                 Err(failure) if failure.cause == Cause::NameUnknown && chain.len() == 1 => {
                     return Ok(Robots::NoName);
@@ -169,7 +181,7 @@ impl Visit<'_> {
                     continue;
                 }
                 Step::OtherSite(next) => {
-                    self.progress.follow(seed_of(&next, &current));
+                    progress.follow(seed_of(&next, &current));
                     RobotsAnswer::OtherSite
                 }
                 Step::Done(answer) => answer,
@@ -182,17 +194,17 @@ impl Visit<'_> {
         if let Some(other) = file_of_other_host(host, &current, &record) {
             self.adopt(&other, Arc::clone(&verdict));
             let copy = RobotsRecord { host: other.clone(), ..record.clone() };
-            self.progress.robots.insert(other, Box::new(copy));
+            progress.traffic.robots.insert(other, Box::new(copy));
         }
         if chain.len() > 1 {
             (record.etag, record.last_modified) = (None, None);
         }
-        self.progress.robots.insert(host.clone(), Box::new(record));
+        progress.traffic.robots.insert(host.clone(), Box::new(record));
         Ok(Robots::Verdict(self.adopt(host, verdict)))
     }
 }
 
-/// The other host of the site whose own robots.txt a redirect led to: it need not be asked for once more.
+/// The other host of the site whose own robots.txt a redirect led to, which need not be fetched again.
 fn file_of_other_host(asked: &Host, read: &ManifestUrl, record: &RobotsRecord) -> Option<Host> {
     let other = read.host();
     let is_own_file = record.kind == RobotsKind::Rules && read.path_and_query() == ROBOTS_PATH;
@@ -201,7 +213,7 @@ fn file_of_other_host(asked: &Host, read: &ManifestUrl, record: &RobotsRecord) -
 
 /// What an answer on the way to a robots.txt means.
 enum Step<'a> {
-    /// The copy that is kept still stands.
+    /// The stored copy is still valid.
     Confirmed(&'a RobotsRecord),
     Hop(ManifestUrl),
     OtherSite(ManifestUrl),
@@ -231,92 +243,13 @@ fn step<'a>(
     }
 }
 
-/// The site that a robots.txt led away to, by its host alone: nothing says that there is a manifest.
+/// The other site that a robots.txt redirects to, by its host alone: nothing says that it has a manifest.
 fn seed_of(target: &ManifestUrl, from: &ManifestUrl) -> Leads {
     let may_be_seed = is_kept(from) && SiteScope::Public.check_url(target).is_ok();
     let seed = may_be_seed.then(|| Seed::linked_host(target.host(), from.clone()));
     Leads { tasks: Vec::new(), seeds: seed.into_iter().collect() }
 }
 
-/// What is kept of an answer, and the verdict with what was known before.
-fn record_of(
-    host: &Host,
-    verdict: RobotsVerdict,
-    reply: Option<&Reply>,
-    before: Option<&RobotsRecord>,
-) -> (RobotsRecord, Arc<RobotsVerdict>) {
-    let now = clock::now();
-    let walls_in_row = before.filter(|record| is_wall(record)).map_or(1, next_in_row);
-    let verdict = verdict.after_walls(walls_in_row);
-    let failures_in_row = match (verdict.cause(), verdict.kind()) {
-        // walls have a row of their own
-        (Some(RobotsCause::BotWall), _) => walls_in_row,
-        (_, RobotsKind::Unreachable) => before.map_or(1, next_in_row),
-        _ => 0,
-    };
-    let head = reply.map(|reply| &reply.head);
-    let max_age =
-        head.and_then(|head| CacheRecord::of(head.status.as_u16(), &head.headers, now).stated_lifetime());
-    let is_rules = verdict.kind() == RobotsKind::Rules;
-    let validator =
-        |name: &HeaderName| head.filter(|_| is_rules).and_then(|head| head.headers.get(name)).map(to_latin1);
-    let record = RobotsRecord {
-        host: host.clone(),
-        kind: verdict.kind(),
-        cause: verdict.cause().map(|cause| cause.as_str().to_owned()),
-        status: head.map(|head| head.status.as_u16()),
-        body: reply.filter(|_| is_rules).and_then(|reply| Some(reply.body.as_ref()?.bytes.clone())),
-        fetched_at: now,
-        expires_at: verdict.expires_at(now, max_age, failures_in_row),
-        failures_in_row,
-        etag: validator(&ETAG),
-        last_modified: validator(&LAST_MODIFIED),
-    };
-    (record, Arc::new(verdict))
-}
-
 fn comparison_bytes(verdict: &RobotsVerdict) -> usize {
     verdict.file().map_or(0, RobotsFile::pattern_bytes)
-}
-
-fn is_wall(record: &RobotsRecord) -> bool {
-    record.cause.as_deref() == Some(RobotsCause::BotWall.as_str())
-}
-
-const fn next_in_row(before: &RobotsRecord) -> u32 {
-    before.failures_in_row.saturating_add(1)
-}
-
-/// The verdict that a record stands for.
-fn restore(record: &RobotsRecord) -> RobotsVerdict {
-    let stored = StoredVerdict {
-        kind: record.kind,
-        cause: record.cause.as_deref().and_then(|cause| cause.parse().ok()),
-        status: record.status,
-        body: record.body.as_deref(),
-    };
-    RobotsVerdict::restore(stored, PRODUCT_TOKEN)
-}
-
-/// A copy that was confirmed by 304.
-fn renewed(record: &RobotsRecord, verdict: &RobotsVerdict, head: &Head) -> RobotsRecord {
-    let now = clock::now();
-    let max_age = CacheRecord::of(200, &head.headers, now).stated_lifetime();
-    let expires_at = verdict.expires_at(now, max_age, 0);
-    RobotsRecord { fetched_at: now, expires_at, failures_in_row: 0, ..record.clone() }
-}
-
-fn conditions_of(record: &RobotsRecord) -> HeaderMap {
-    let given = [(IF_NONE_MATCH, &record.etag), (IF_MODIFIED_SINCE, &record.last_modified)];
-    given.into_iter().filter_map(|(name, text)| Some((name, from_latin1(text.as_ref()?)?))).collect()
-}
-
-/// Every octet of a header value as one character, so that validators go back byte for byte.
-fn to_latin1(value: &HeaderValue) -> String {
-    value.as_bytes().iter().map(|octet| char::from(*octet)).collect()
-}
-
-fn from_latin1(text: &str) -> Option<HeaderValue> {
-    let octets: Option<Vec<u8>> = text.chars().map(|character| u8::try_from(character).ok()).collect();
-    HeaderValue::from_bytes(&octets?).ok()
 }

@@ -1,0 +1,44 @@
+//! docs/POLITENESS.md states the real limits.
+
+use std::fs;
+use std::path::Path;
+
+use policy::delay::Scope;
+use policy::plan::{BodyKind, PATHS};
+
+#[test]
+fn the_limits_for_site_owners_are_the_real_ones() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/POLITENESS.md");
+    let text = fs::read_to_string(path).unwrap();
+    let [host, site, address, suffix] =
+        [Scope::Authority, Scope::Site, Scope::Address, Scope::PublicSuffix].map(Scope::limits);
+    let kib = |kind: BodyKind| kind.bytes_max() / 1024;
+    let mib = |kind: BodyKind| kib(kind) / 1024;
+    let paths = PATHS.len();
+    for statement in [
+        format!("| requests at once to one host | {} |", host.in_flight_max),
+        format!("| requests to one host in a day (UTC) | {} |", host.requests_per_day_max.unwrap()),
+        format!("of a site together in a day (UTC) | {} |", site.requests_per_day_max.unwrap()),
+        format!(
+            "to one IP address, for all sites and all crawlers of an operator together | {} s |",
+            address.gap.as_secs_f64()
+        ),
+        format!(
+            "all crawlers of an operator together | {}; {} s |",
+            suffix.in_flight_max,
+            suffix.gap.as_secs_f64()
+        ),
+        format!(
+            "| size of a file | {} MiB (OpenAPI documents {} MiB, llms.txt {} MiB, robots.txt {} KiB, home page {} KiB) |",
+            mib(BodyKind::Manifest),
+            mib(BodyKind::OpenApi),
+            mib(BodyKind::LlmsTxt),
+            kib(BodyKind::Robots),
+            kib(BodyKind::Homepage),
+        ),
+        format!("then {} well-known paths", paths - 1),
+        format!("at most {} requests", paths + 1),
+    ] {
+        assert!(text.contains(&statement), "docs/POLITENESS.md does not say {statement:?}");
+    }
+}

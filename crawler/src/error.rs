@@ -1,0 +1,44 @@
+//! Why a crawl fails.
+
+use std::io;
+use std::path::PathBuf;
+
+use store::StoreError;
+
+use crate::egress::TlsError;
+use crate::seeds::SeedError;
+use crate::sole::SoleError;
+
+/// Why a crawl could not be made or finished.
+#[derive(Debug, thiserror::Error)]
+pub enum CrawlError {
+    #[error(transparent)]
+    Seeds(#[from] SeedError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Sole(#[from] SoleError),
+    #[error("cannot write events to {}: {source}", path.display())]
+    Events {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("there is nothing to visit: name seeds with --seeds FILE, one domain a line")]
+    NoSites,
+}
+
+impl CrawlError {
+    /// Whether the person who started it can mend it by typing something else.
+    pub const fn is_usage(&self) -> bool {
+        match self {
+            Self::Seeds(SeedError::Unfetched { .. })
+            | Self::Store(_)
+            | Self::Sole(_)
+            | Self::Events { .. } => false,
+            Self::Seeds(_) | Self::Tls(_) | Self::NoSites => true,
+        }
+    }
+}

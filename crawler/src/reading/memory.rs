@@ -1,0 +1,115 @@
+//! Memory that visits share for documents that wait to be saved.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// What a visit may hold without a permit: 64 MiB for 256 visits.
+const EXEMPT_BYTES: usize = 256 * 1_024;
+/// The most that one visit may hold: the largest document with the largest manifest, and half as much again.
+pub(super) const VISIT_BYTES_MAX: usize = 160 * 1_024 * 1_024;
+/// One permit stands for so many bytes.
+const PERMIT_BYTES: usize = 4 * 1_024;
+/// Memory for what all visits of this process hold.
+const PERMITS: usize = 512 * 1_024 * 1_024 / PERMIT_BYTES;
+/// A body is held once as it came and once as it is put together with its parts.
+const BODY_FACTOR: usize = 2;
+/// A manifest takes at most twice the memory of its JSON.
+pub(super) const MANIFEST_FACTOR: usize = 2;
+/// Longest wait for memory. Visits that hold some may wait for more, so that none may wait for ever.
+pub(super) const MEMORY_WAIT: Duration = Duration::from_secs(30);
+/// What a visit holds in memory until it is saved; given back when it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct HeldMemory {
+    bytes: usize,
+    permits: Vec<OwnedSemaphorePermit>,
+}
+
+/// Why a visit may hold no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoMemory {
+    /// Other visits hold too much for too long.
+    Now,
+    /// The documents of this visit are too large together.
+    EverInThisVisit,
+}
+
+/// The memory of a process for the documents of its visits; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct MemoryBudget {
+    permits: Arc<Semaphore>,
+    wait: Duration,
+}
+
+impl MemoryBudget {
+    /// A visit waits for memory up to `wait`.
+    pub(super) fn new(wait: Duration) -> Self {
+        Self { permits: Arc::new(Semaphore::new(PERMITS)), wait }
+    }
+
+    pub(crate) async fn hold_body(&self, held: &mut HeldMemory, bytes: usize) -> Result<(), NoMemory> {
+        self.hold(held, bytes * BODY_FACTOR).await
+    }
+
+    /// Memory for a manifest, by the length of its JSON.
+    pub(crate) async fn hold_manifest(
+        &self,
+        held: &mut HeldMemory,
+        json_bytes: usize,
+    ) -> Result<(), NoMemory> {
+        self.hold(held, json_bytes * MANIFEST_FACTOR).await
+    }
+
+    /// Memory for links to other sites, which take exactly this much until they are saved.
+    pub(crate) async fn hold_links(&self, held: &mut HeldMemory, bytes: usize) -> Result<(), NoMemory> {
+        self.hold(held, bytes).await
+    }
+
+    async fn hold(&self, held: &mut HeldMemory, bytes: usize) -> Result<(), NoMemory> {
+        let sum = held.bytes + bytes;
+        if sum > VISIT_BYTES_MAX {
+            return Err(NoMemory::EverInThisVisit);
+        }
+        if sum > EXEMPT_BYTES {
+            let permits = u32::try_from(bytes.div_ceil(PERMIT_BYTES)).unwrap_or(u32::MAX);
+            let permits = Arc::clone(&self.permits).acquire_many_owned(permits);
+            match tokio::time::timeout(self.wait, permits).await {
+                Ok(Ok(permits)) => held.permits.push(permits),
+                Ok(Err(_)) | Err(_) => return Err(NoMemory::Now),
+            }
+        }
+        held.bytes = sum;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn limits_the_memory_of_all_visits_and_exempts_small_documents() {
+        const LARGEST: usize = manifest::DOCUMENT_BYTES_MAX;
+        let memory = MemoryBudget::new(Duration::from_millis(20));
+        let mut visits = Vec::new();
+        loop {
+            let mut held = HeldMemory::default();
+            match memory.hold_body(&mut held, LARGEST).await {
+                Ok(()) => visits.push(held),
+                Err(NoMemory::Now) => break,
+                Err(NoMemory::EverInThisVisit) => panic!("one document fits"),
+            }
+        }
+        assert_eq!(visits.len() * LARGEST * BODY_FACTOR, PERMITS * PERMIT_BYTES);
+        let mut small = HeldMemory::default();
+        assert_eq!(memory.hold_body(&mut small, EXEMPT_BYTES / BODY_FACTOR).await, Ok(()));
+        assert_eq!(memory.hold_manifest(&mut small, 1).await, Err(NoMemory::Now));
+        visits.clear();
+        assert_eq!(memory.hold_manifest(&mut small, 1).await, Ok(()));
+        let mut greedy = HeldMemory::default();
+        while memory.hold_body(&mut greedy, LARGEST).await.is_ok() {}
+        assert!(greedy.bytes <= VISIT_BYTES_MAX);
+        assert_eq!(memory.hold_body(&mut greedy, LARGEST).await, Err(NoMemory::EverInThisVisit));
+    }
+}

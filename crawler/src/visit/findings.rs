@@ -1,0 +1,329 @@
+//! What a visit has learned: the result of each task, links to other sites, and the paths that were checked.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use manifest::{Host, ManifestUrl};
+use policy::schedule::Holdings;
+use policy::{FetchOutcome, PathClass, VisitEnd, plan};
+use serde::{Deserialize, Serialize};
+use store::{PathCheck, PathSlots, ResourceState, Seed, SiteState};
+
+use super::fetched::Fetched;
+use super::seeds;
+use super::task::Role;
+
+/// Results for which room is made at a time: doubling would waste memory in each of thousands of visits.
+const FETCHED_MORE: usize = 4;
+/// Documents that a parked visit carries, in bytes: one of the largest. All of them are written at each delay that parks the visit.
+const PARKED_DOCUMENT_BYTES_MAX: usize = manifest::DOCUMENT_BYTES_MAX;
+/// Why a larger document is dropped.
+const TOO_LARGE_TO_PARK: &str =
+    "the visit had to wait, and carries at most 16 MiB of documents from one request to the next";
+
+/// The part of a visit's progress that becomes its record.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Findings {
+    pub(crate) fetched: Vec<Fetched>,
+    /// Earlier versions wrote another format under the name `seeds`, which is ignored.
+    #[serde(default, rename = "links", with = "super::seeds")]
+    pub(crate) seeds: Vec<Seed>,
+    pub(crate) paths_checked: PathSlots,
+}
+
+impl Findings {
+    pub(crate) fn new(paths_checked: PathSlots) -> Self {
+        Self { paths_checked, ..Self::default() }
+    }
+
+    /// Keeps the result of a task; `slot` is its row of the path table.
+    pub(crate) fn record(&mut self, slot: Option<u8>, fetched: Fetched) {
+        if let (Some(slot), Some(class)) = (slot, PathClass::of(fetched.outcome)) {
+            let day = plan::day_number(fetched.at);
+            self.paths_checked.set(slot, PathCheck { class: class.code(), day });
+        }
+        if self.fetched.len() == self.fetched.capacity() {
+            self.fetched.reserve_exact(FETCHED_MORE);
+        }
+        self.fetched.push(fetched);
+    }
+
+    /// Adds links to other sites, as many as one visit may carry.
+    pub(crate) fn add_seeds(&mut self, more: Vec<Seed>) {
+        seeds::add(&mut self.seeds, more);
+    }
+
+    /// The URL at which the site already has the document of a result. Other sites may link to a document under any number of
+    /// URLs, for example by adding queries.
+    pub(crate) fn original_of<'a>(&'a self, copy: &Fetched, site: &'a SiteState) -> Option<&'a ManifestUrl> {
+        let hash = copy.hash.as_ref().filter(|_| copy.manifest.is_some());
+        hash?;
+        let is_known =
+            |known: &&ResourceState| known.manifest_id.is_some() && known.content_hash.as_ref() == hash;
+        let of_site = site.resources.iter().filter(is_known).map(|known| &known.url);
+        let is_read = |other: &&Fetched| other.manifest.is_some() && other.hash.as_ref() == hash;
+        let of_visit = self.fetched.iter().filter(is_read).map(|other| &other.url);
+        of_site.chain(of_visit).find(|url| **url != copy.url)
+    }
+
+    /// Drops the documents of hosts that answer every path.
+    pub(crate) fn reject_catch_all(&mut self, ended: &BTreeMap<Host, VisitEnd>) {
+        for fetched in &mut self.fetched {
+            let is_catch_all = ended.get(&fetched.url.host()) == Some(&VisitEnd::CatchAll);
+            if is_catch_all && fetched.outcome == FetchOutcome::Found {
+                fetched.reject(FetchOutcome::NotAManifest, "the host answers every path".to_owned());
+            }
+        }
+    }
+
+    /// Drops the largest documents beyond [`PARKED_DOCUMENT_BYTES_MAX`].
+    pub(crate) fn drop_large_documents(&mut self) {
+        let mut bytes = self.document_bytes();
+        while bytes > PARKED_DOCUMENT_BYTES_MAX
+            && let Some(largest) = self.fetched.iter_mut().max_by_key(|fetched| fetched.body_bytes())
+        {
+            bytes -= largest.body_bytes();
+            largest.reject(FetchOutcome::TooLarge, TOO_LARGE_TO_PARK.to_owned());
+        }
+    }
+
+    /// Bytes of the documents that are kept.
+    pub(crate) fn document_bytes(&self) -> usize {
+        self.fetched.iter().map(Fetched::body_bytes).sum()
+    }
+
+    fn manifests(&self) -> impl Iterator<Item = &Fetched> {
+        self.fetched.iter().filter(|fetched| fetched.role == Role::Manifest)
+    }
+
+    /// Whether the site has a manifest: one that was seen, or a known one that this visit did not check.
+    pub(crate) fn holdings(&self, site: &SiteState) -> Holdings {
+        let is_present = self.manifests().any(|fetched| fetched.outcome.is_present());
+        let is_unchecked = |known: &ResourceState| {
+            known.manifest_id.is_some() && !self.fetched.iter().any(|fetched| fetched.url == known.url)
+        };
+        if is_present || site.resources.iter().any(is_unchecked) {
+            Holdings::Manifests
+        } else {
+            Holdings::Nothing
+        }
+    }
+
+    /// When the first manifest becomes stale, if all are fresh.
+    pub(crate) fn fresh_until(&self, site: &SiteState) -> Option<DateTime<Utc>> {
+        let until = |fetched: &Fetched| match fetched.outcome {
+            FetchOutcome::Fresh => known(site, &fetched.url)?.fresh_until,
+            _ => fetched.fresh_until(),
+        };
+        let present = self.manifests().filter(|fetched| fetched.outcome.is_present());
+        present.map(until).collect::<Option<Vec<_>>>()?.into_iter().min()
+    }
+
+    /// Whether a manifest changed since the last visit. What a first visit finds is new, not changed.
+    pub(crate) fn changed_any(&self, site: &SiteState) -> bool {
+        let has_changed = |fetched: &Fetched| {
+            let known = known(site, &fetched.url);
+            match fetched.outcome {
+                FetchOutcome::Found | FetchOutcome::NotModified => {
+                    fetched.manifest.is_some()
+                        && known.and_then(|known| known.content_hash.as_ref()) != fetched.hash.as_ref()
+                }
+                outcome => known.is_some_and(|known| known.manifest_id.is_some()) && outcome.is_absent(),
+            }
+        };
+        site.visits > 0 && self.manifests().any(has_changed)
+    }
+}
+
+/// What the store knows of a URL.
+pub(super) fn known<'a>(site: &'a SiteState, url: &ManifestUrl) -> Option<&'a ResourceState> {
+    site.resources.iter().find(|known| known.url == *url)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+    use std::sync::Arc;
+
+    use manifest::{ContentHash, Discovery, ManifestId};
+    use policy::BodyKind;
+
+    use super::super::fetched::Document;
+    use super::super::task::Task;
+    use super::*;
+
+    const MIB: usize = 1024 * 1024;
+
+    fn url(text: &str) -> ManifestUrl {
+        ManifestUrl::parse(text).unwrap()
+    }
+
+    fn fetched(text: &str, outcome: FetchOutcome) -> Fetched {
+        let task = Task::new(url(text), BodyKind::Manifest, Discovery::Root);
+        Fetched::unanswered(&task, outcome, None, crate::clock::now())
+    }
+
+    /// A result whose document was read as a manifest.
+    fn found(text: &str, bytes: &[u8]) -> Fetched {
+        let page = url(text);
+        let manifest = manifest::read(&manifest::Document {
+            bytes,
+            url: &page,
+            final_url: None,
+            discovery: Discovery::Root,
+            served: None,
+            linked: &[],
+            force: None,
+        });
+        Fetched {
+            hash: Some(ContentHash::of(bytes)),
+            manifest: Some(Box::new(manifest)),
+            body: Some(Document(bytes.to_vec())),
+            ..fetched(text, FetchOutcome::Found)
+        }
+    }
+
+    fn site(visits: u32, manifests: &[(&str, &[u8])]) -> SiteState {
+        let name = manifest::SiteName::parse("a.example").unwrap();
+        let resource = |(text, bytes): &(&str, &[u8])| ResourceState {
+            manifest_id: Some(ManifestId::of(&url(text))),
+            content_hash: Some(ContentHash::of(bytes)),
+            ..resource(text)
+        };
+        SiteState {
+            visits,
+            resources: manifests.iter().map(resource).collect(),
+            ..crate::dry_run::unknown(name)
+        }
+    }
+
+    fn resource(text: &str) -> ResourceState {
+        ResourceState {
+            url: url(text),
+            manifest_id: None,
+            discovery: Discovery::Root,
+            linked_from: None,
+            outcome: FetchOutcome::Found,
+            status: Some(200),
+            etag: None,
+            last_modified: None,
+            cache: None,
+            fresh_until: None,
+            content_hash: None,
+            fetched_at: crate::clock::now(),
+            changed_at: None,
+            misses_in_row: 0,
+        }
+    }
+
+    fn of(fetched: impl IntoIterator<Item = Fetched>) -> Findings {
+        Findings { fetched: fetched.into_iter().collect(), ..Findings::default() }
+    }
+
+    const ONE: &str = "https://a.example/1";
+    const TWO: &str = "https://a.example/2";
+
+    #[test]
+    fn records_the_class_and_day_of_each_checked_path() {
+        let mut findings = Findings::default();
+        findings.record(Some(3), fetched(ONE, FetchOutcome::NotFound));
+        findings.record(None, fetched(TWO, FetchOutcome::NotFound));
+        assert_eq!(findings.paths_checked.iter().count(), 1);
+        assert_eq!(findings.paths_checked.get(3).map(|check| check.class), Some(PathClass::Absent.code()));
+        assert_eq!(findings.fetched.len(), 2);
+    }
+
+    #[test]
+    fn finds_the_original_of_a_copy_on_the_site_and_in_the_visit() {
+        let copy = found(TWO, b"{}");
+        assert_eq!(Findings::default().original_of(&copy, &site(1, &[(ONE, b"{}")])), Some(&url(ONE)));
+        assert_eq!(of([found(ONE, b"{}")]).original_of(&copy, &site(1, &[])), Some(&url(ONE)));
+        assert_eq!(of([found(ONE, b"[]")]).original_of(&copy, &site(1, &[(TWO, b"{}")])), None);
+        assert_eq!(
+            of([found(ONE, b"{}")]).original_of(&fetched(TWO, FetchOutcome::Html), &site(1, &[])),
+            None
+        );
+    }
+
+    #[test]
+    fn rejects_documents_of_hosts_that_answer_every_path() {
+        let mut findings = of([found(ONE, b"{}"), found("https://b.a.example/1", b"{}")]);
+        findings.reject_catch_all(&BTreeMap::from([(url(ONE).host(), VisitEnd::CatchAll)]));
+        let outcomes: Vec<_> = findings.fetched.iter().map(|fetched| fetched.outcome).collect();
+        assert_eq!(outcomes, [FetchOutcome::NotAManifest, FetchOutcome::Found]);
+        assert!(findings.fetched[0].body.is_none());
+    }
+
+    #[test]
+    fn a_site_keeps_manifests_that_a_visit_did_not_check() {
+        let known = site(1, &[(ONE, b"{}")]);
+        assert_eq!(Findings::default().holdings(&known), Holdings::Manifests);
+        assert_eq!(of([fetched(ONE, FetchOutcome::NotFound)]).holdings(&known), Holdings::Nothing);
+        assert_eq!(of([found(TWO, b"{}")]).holdings(&site(0, &[])), Holdings::Manifests);
+    }
+
+    #[test]
+    fn other_bytes_and_missing_manifests_are_changes_after_the_first_visit() {
+        let known = |visits| site(visits, &[(ONE, b"{}")]);
+        assert!(!of([found(ONE, b"{}")]).changed_any(&known(1)));
+        assert!(of([found(ONE, b"[]")]).changed_any(&known(1)));
+        assert!(of([fetched(ONE, FetchOutcome::NotFound)]).changed_any(&known(1)));
+        assert!(!of([fetched(TWO, FetchOutcome::NotFound)]).changed_any(&known(1)));
+        assert!(!of([found(ONE, b"[]")]).changed_any(&known(0)), "a first visit finds new manifests");
+    }
+
+    #[test]
+    fn is_fresh_until_the_first_manifest_becomes_stale() {
+        let at = crate::clock::now();
+        let later = at + chrono::TimeDelta::hours(1);
+        let until = |text, fresh_until| ResourceState { fresh_until, ..resource(text) };
+        let known = |second| {
+            let resources = vec![until(ONE, Some(later)), until(TWO, second)];
+            SiteState { resources, ..site(1, &[]) }
+        };
+        let findings = of([fetched(ONE, FetchOutcome::Fresh), fetched(TWO, FetchOutcome::Fresh)]);
+        assert_eq!(findings.fresh_until(&known(Some(at))), Some(at));
+        assert_eq!(findings.fresh_until(&known(None)), None, "one is stale");
+    }
+
+    #[test]
+    fn drops_the_largest_documents_of_a_parked_visit() {
+        let sized = |mib: usize| {
+            let body = Some(Document(vec![b'x'; mib * MIB]));
+            Fetched { body, ..fetched(&format!("https://a.example/{mib}.json"), FetchOutcome::Found) }
+        };
+        let mut findings = of([1, 2, 9, 15, 4].map(sized));
+        findings.drop_large_documents();
+        let kept: Vec<_> = findings.fetched.iter().map(|fetched| fetched.body.is_some()).collect();
+        assert_eq!(kept, [true, true, true, false, true], "the largest is dropped");
+        let dropped = &findings.fetched[3];
+        assert_eq!((dropped.outcome, dropped.hash.is_none()), (FetchOutcome::TooLarge, true));
+        assert!(dropped.reason.as_deref().is_some_and(|reason| reason.contains("at most 16 MiB")));
+    }
+
+    #[test]
+    fn bounds_links_to_other_sites_in_number_and_bytes() {
+        let add = |findings: &mut Findings, from: &Arc<ManifestUrl>, numbers: Range<usize>, path: &str| {
+            let to = |number| url(&format!("https://v{number}.example/{path}"));
+            findings.add_seeds(numbers.map(|number| Seed::linked(to(number), Arc::clone(from))).collect());
+        };
+        let long = "a".repeat(2_000);
+        let from = Arc::new(url(&format!("https://a.example/{long}")));
+        let (mut short_links, mut long_links) = (Findings::default(), Findings::default());
+        for catalog in 0..20 {
+            let numbers = catalog * 1_000..(catalog + 1) * 1_000;
+            add(&mut short_links, &from, numbers.clone(), "agent.json");
+            add(&mut long_links, &from, numbers, &long);
+        }
+        assert_eq!(short_links.seeds.len(), seeds::SEEDS_MAX);
+        assert!((400..600).contains(&long_links.seeds.len()), "{}", long_links.seeds.len());
+        for findings in [short_links, long_links] {
+            let written = serde_json::to_string(&findings).unwrap();
+            assert!(written.len() < MIB + 64 * 1024, "{}", written.len());
+            assert!(written.matches(&from.to_string()).count() <= 1, "written once for all of its links");
+            let read: Findings = serde_json::from_str(&written).unwrap();
+            assert_eq!(read.seeds, findings.seeds);
+            assert!(seeds::held_bytes(&findings.seeds) < 4 * MIB);
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What a visit still has to request, and which hosts it has finished with.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
+
+use manifest::{Discovery, Host, ManifestUrl};
+use policy::plan::canary_path;
+use policy::{BodyKind, NextStep, Seed, VisitEnd, VisitRules};
+use serde::{Deserialize, Serialize};
+
+use super::context::Scope;
+use super::queue::Queue;
+use super::task::{NamedBy, Role, Task};
+use crate::seeds::fingerprint;
+
+/// Tasks of a visit, including those that links add: the daily request budget of a site.
+const TASKS_MAX: usize = 120;
+
+/// The part of a visit's progress that says what comes next.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    queue: Queue,
+    /// The task in progress with the redirects that it has followed. It is requested again when the visit is interrupted.
+    #[serde(default)]
+    pub(crate) current: Option<Task>,
+    /// Fingerprints of every URL that is or was in the queue; rebuilt when the visit is resumed.
+    #[serde(skip)]
+    planned: HashSet<u64>,
+    rules: BTreeMap<Host, Box<VisitRules>>,
+    pub(crate) ended: BTreeMap<Host, VisitEnd>,
+}
+
+impl Plan {
+    /// Adds a task at the end, once per URL.
+    pub(crate) fn add(&mut self, task: Task) {
+        if self.is_new(&task) {
+            self.queue.push_back(task);
+        }
+    }
+
+    /// Adds tasks at the front in their order, once per URL.
+    pub(crate) fn add_next(&mut self, tasks: Vec<Task>) {
+        for task in tasks.into_iter().rev() {
+            if self.is_new(&task) {
+                self.queue.push_front(task);
+            }
+        }
+    }
+
+    fn is_new(&mut self, task: &Task) -> bool {
+        self.planned.len() < TASKS_MAX && self.planned.insert(fingerprint_of(&task.url))
+    }
+
+    /// Goes on after an interruption; `fetched` are the URLs that were requested before it.
+    pub(crate) fn resume<'a>(&mut self, fetched: impl Iterator<Item = &'a ManifestUrl>) {
+        if let Some(task) = self.current.take() {
+            self.queue.push_front(task);
+        }
+        let queued: HashSet<u64> = self.queue.tasks().map(|task| fingerprint_of(&task.url)).collect();
+        self.planned = queued.into_iter().chain(fetched.map(fingerprint_of)).collect();
+    }
+
+    /// The next task within the scope of the visit at a host that has not ended.
+    pub(crate) fn next(&mut self, scope: &Scope) -> Option<Task> {
+        if let Scope::Document(url) = scope {
+            let is_within = |task: &Task| task.url == *url || task.role == Role::Part;
+            self.queue = self.queue.tasks().filter(is_within).collect();
+        }
+        std::iter::from_fn(|| self.queue.pop_front()).find(|task| !self.ended.contains_key(&task.url.host()))
+    }
+
+    /// Puts back a task that was interrupted.
+    pub(crate) fn put_back(&mut self, task: Task) {
+        self.queue.push_front(task);
+    }
+
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = Task> {
+        self.queue.tasks()
+    }
+
+    /// The paths that are planned at a host.
+    pub(crate) fn paths_at(&self, host: &Host) -> Vec<String> {
+        self.queue.paths_at(host)
+    }
+
+    pub(crate) fn rules(&mut self, host: &Host) -> &mut VisitRules {
+        self.rules.entry(host.clone()).or_default()
+    }
+
+    /// Ends one host, or breaks with the end of the visit where the whole site asked for it. After a URL that others named, only
+    /// tasks that others named are dropped.
+    pub(crate) fn apply(&mut self, task: &Task, next: NextStep) -> ControlFlow<VisitEnd> {
+        let host = &task.url.host();
+        match next {
+            NextStep::Continue => {}
+            NextStep::Stop(end) if task.named_by == NamedBy::Others && end != VisitEnd::OptedOut => {
+                self.queue.drop_named_by_others((end != VisitEnd::RateLimited).then_some(host));
+            }
+            NextStep::AskCanary => {
+                if let Some(task) = canary(host) {
+                    self.queue.push_front(task);
+                }
+            }
+            NextStep::Stop(end @ (VisitEnd::RateLimited | VisitEnd::OptedOut)) => {
+                return ControlFlow::Break(end);
+            }
+            NextStep::Stop(end) => {
+                self.ended.entry(host.clone()).or_insert(end);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Drops every task that others named.
+    pub(crate) fn drop_named_by_others(&mut self) {
+        self.queue.drop_named_by_others(None);
+    }
+}
+
+/// The task that finds out whether a host answers every path.
+fn canary(host: &Host) -> Option<Task> {
+    let path = canary_path(Seed::of(host.as_str()));
+    let url = ManifestUrl::on_host(host, &path).ok()?;
+    Some(Task { role: Role::Canary, ..Task::new(url, BodyKind::Other, Discovery::Root) })
+}
+
+fn fingerprint_of(url: &ManifestUrl) -> u64 {
+    fingerprint(url.as_url().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> ManifestUrl {
+        ManifestUrl::parse(text).unwrap()
+    }
+
+    fn task(text: &str) -> Task {
+        Task::new(url(text), BodyKind::Manifest, Discovery::Root)
+    }
+
+    fn by_others(text: &str) -> Task {
+        Task { named_by: NamedBy::Others, ..task(text) }
+    }
+
+    fn rest(mut plan: Plan) -> Vec<String> {
+        std::iter::from_fn(|| plan.next(&Scope::Site)).map(|task| task.url.to_string()).collect()
+    }
+
+    #[test]
+    fn plans_each_url_once_and_links_first() {
+        let mut plan = Plan::default();
+        plan.add(task("https://a.example/1"));
+        plan.add(task("https://a.example/2"));
+        plan.add_next(vec![
+            task("https://a.example/3"),
+            task("https://a.example/2"),
+            task("https://a.example/4"),
+        ]);
+        let urls = [3, 4, 1, 2].map(|number| format!("https://a.example/{number}"));
+        assert_eq!(rest(plan), urls);
+    }
+
+    #[test]
+    fn plans_at_most_the_daily_budget_of_a_site() {
+        let mut plan = Plan::default();
+        for number in 0..2 * TASKS_MAX {
+            plan.add(task(&format!("https://a.example/{number}")));
+        }
+        assert_eq!(rest(plan).len(), TASKS_MAX);
+    }
+
+    #[test]
+    fn resumes_with_the_interrupted_task_and_does_not_repeat_fetched_urls() {
+        let mut plan = Plan::default();
+        plan.add(task("https://a.example/1"));
+        plan.add(task("https://a.example/2"));
+        plan.current = plan.next(&Scope::Site);
+        let mut plan: Plan = serde_json::from_value(serde_json::to_value(&plan).unwrap()).unwrap();
+        plan.resume([url("https://a.example/0")].iter());
+        plan.add(task("https://a.example/0"));
+        assert_eq!(rest(plan), ["https://a.example/1", "https://a.example/2"]);
+    }
+
+    #[test]
+    fn skips_hosts_that_have_ended() {
+        let mut plan = Plan::default();
+        for text in ["https://a.example/1", "https://a.example/2", "https://b.a.example/1"] {
+            plan.add(task(text));
+        }
+        let first = plan.next(&Scope::Site).unwrap();
+        assert_eq!(plan.apply(&first, NextStep::Stop(VisitEnd::Blocked)), ControlFlow::Continue(()));
+        assert_eq!(rest(plan), ["https://b.a.example/1"]);
+    }
+
+    #[test]
+    fn ends_the_visit_when_the_site_asks_for_a_delay_or_opts_out() {
+        let task = task("https://a.example/1");
+        for end in [VisitEnd::RateLimited, VisitEnd::OptedOut] {
+            assert_eq!(Plan::default().apply(&task, NextStep::Stop(end)), ControlFlow::Break(end));
+        }
+    }
+
+    #[test]
+    fn failures_of_urls_that_others_named_drop_only_such_urls() {
+        let plan = || {
+            let mut plan = Plan::default();
+            plan.add(task("https://a.example/own"));
+            plan.add(by_others("https://a.example/theirs"));
+            plan.add(by_others("https://b.a.example/theirs"));
+            plan
+        };
+        let failed = by_others("https://a.example/failed");
+        for (end, left) in [
+            (VisitEnd::Blocked, ["https://a.example/own", "https://b.a.example/theirs"].as_slice()),
+            (VisitEnd::RateLimited, &["https://a.example/own"]),
+        ] {
+            let mut plan = plan();
+            assert_eq!(plan.apply(&failed, NextStep::Stop(end)), ControlFlow::Continue(()));
+            assert_eq!(rest(plan), left, "{end}");
+        }
+        let opted_out = plan().apply(&failed, NextStep::Stop(VisitEnd::OptedOut));
+        assert_eq!(opted_out, ControlFlow::Break(VisitEnd::OptedOut));
+    }
+
+    #[test]
+    fn requests_a_canary_beside_the_manifests() {
+        let mut plan = Plan::default();
+        assert!(plan.apply(&task("https://a.example/1"), NextStep::AskCanary).is_continue());
+        let canary = plan.next(&Scope::Site).unwrap();
+        assert!(canary.url.path().starts_with("/.well-known/agentdex-canary-"), "{}", canary.url);
+        assert_eq!(canary.role, Role::Canary);
+    }
+
+    #[test]
+    fn a_visit_to_one_document_requests_it_and_its_parts() {
+        let mut plan = Plan::default();
+        plan.add(task("https://a.example/1"));
+        plan.add(task("https://a.example/2"));
+        plan.add(Task { role: Role::Part, ..task("https://a.example/part") });
+        let scope = Scope::Document(url("https://a.example/2"));
+        let urls: Vec<String> =
+            std::iter::from_fn(|| plan.next(&scope)).map(|task| task.url.to_string()).collect();
+        assert_eq!(urls, ["https://a.example/2", "https://a.example/part"]);
+    }
+}

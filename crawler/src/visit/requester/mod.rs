@@ -1,0 +1,430 @@
+//! Sends the requests of a visit under every rule: judged addresses, permits, clocks written first, opt-outs, Retry-After.
+//!
+//! The rules are those of the host that is requested, which always belongs to the leased site: [`Session`] refuses any other.
+
+mod failure;
+mod records;
+mod robots;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use http::HeaderMap;
+use manifest::{Host, ManifestUrl};
+use policy::delay::{Network, Scope as Limit};
+use policy::groups::Choice;
+use policy::{BodyKind, FetchOutcome, RetryAfter, RobotsVerdict, VisitEnd};
+use serde_json::Value;
+use store::{LeaseToken, MemberId, SiteState, VisitProgress};
+use tokio::time::Instant;
+use tracing::Instrument as _;
+
+use self::failure::{answer_event, fetch_span, head_of, park_reason, sample_of};
+pub(super) use self::robots::Robots;
+use super::context::{Interrupt, Stop, Tools};
+use super::progress::Progress;
+use super::traffic::Traffic;
+use crate::egress::{Cause, Failure, Head, Reply, Session, Standing};
+use crate::events::Event;
+use crate::groups::{InUse, Tenure};
+use crate::pace::{Asked, AuthorityClock, Cleared, Leave, SiteClock, Target, Turn};
+use crate::{clock, metrics};
+
+/// Least time between two writes of the progress: a visit without delays would otherwise spend more time on writing than on
+/// requests.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
+/// How long a visit waits when this crawler had no room for a body.
+const BUSY_DELAY: TimeDelta = TimeDelta::minutes(1);
+
+/// What a request carries.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Message<'a> {
+    /// A GET, with the validators of the stored copy.
+    Get(&'a HeaderMap),
+    /// A POST of JSON, to a registry that the operator named.
+    Post(&'a Value),
+}
+
+/// The answer to a request, and when it was sent.
+pub(super) struct Exchange {
+    pub(super) answer: Result<Reply, Failure>,
+    pub(super) at: DateTime<Utc>,
+    pub(super) took: Duration,
+}
+
+/// A host that was contacted in this visit.
+struct Authority {
+    clock: AuthorityClock,
+    target: Target,
+    /// Set in a fleet: the ownership of the address.
+    tenure: Option<Tenure>,
+    /// The stored robots.txt, until it is checked in this visit.
+    copy: Option<Arc<RobotsVerdict>>,
+}
+
+/// Sends requests to one leased site.
+pub(super) struct Requester<'a> {
+    tools: &'a Tools,
+    stop: &'a Stop,
+    /// The lease, with the address group of the host that was requested last.
+    pub(super) token: LeaseToken,
+    site: &'a SiteState,
+    session: Session,
+    site_clock: SiteClock,
+    authorities: HashMap<Host, Authority>,
+    verdicts: HashMap<Host, Arc<RobotsVerdict>>,
+    /// When the progress was last written.
+    written_at: Option<Instant>,
+    /// Set for requests outside a visit, whose lease is not renewed: none begins after this, and none writes its progress.
+    ends_at: Option<Instant>,
+}
+
+impl<'a> Requester<'a> {
+    pub(super) fn new(
+        tools: &'a Tools,
+        stop: &'a Stop,
+        (token, site): (LeaseToken, &'a SiteState),
+        session: Session,
+        traffic: &Traffic,
+    ) -> Self {
+        let requests_today = site.hosts.iter().map(|host| host.requests_today).sum();
+        let day = site.hosts.iter().map(|host| host.requests_day).max().unwrap_or_default();
+        let mut site_clock = SiteClock::new(requests_today, day, site.not_before);
+        site_clock.next_ok_at = traffic.site_next_ok_at.max(site_gap_until(site, clock::now()));
+        Self {
+            tools,
+            stop,
+            token,
+            site,
+            session,
+            site_clock,
+            authorities: HashMap::new(),
+            verdicts: HashMap::new(),
+            written_at: None,
+            ends_at: None,
+        }
+    }
+
+    /// For requests outside a visit.
+    pub(super) fn until(self, ends_at: Instant) -> Self {
+        Self { ends_at: Some(ends_at), ..self }
+    }
+
+    pub(super) fn into_session(self) -> Session {
+        self.session
+    }
+
+    /// The latest Retry-After of the site.
+    pub(super) const fn not_before(&self) -> Option<DateTime<Utc>> {
+        self.site_clock.not_before
+    }
+
+    /// The TXT records of a label below a host.
+    pub(super) async fn text_records(&self, label: &str, host: &Host) -> Vec<String> {
+        self.session.texts(label, host).await
+    }
+
+    /// Sends one GET when it is permitted.
+    pub(super) async fn get(
+        &mut self,
+        progress: &mut Progress,
+        url: &ManifestUrl,
+        body: BodyKind,
+        conditions: &HeaderMap,
+    ) -> Result<Exchange, Interrupt> {
+        self.send(progress, url, body, Message::Get(conditions)).await
+    }
+
+    /// Sends one request when it is permitted.
+    pub(super) async fn send(
+        &mut self,
+        progress: &mut Progress,
+        url: &ManifestUrl,
+        body: BodyKind,
+        message: Message<'_>,
+    ) -> Result<Exchange, Interrupt> {
+        let host = url.host();
+        let started = Instant::now();
+        // everything but the wait for a permit is boxed: thousands of visits wait there
+        if !self.authorities.contains_key(&host)
+            && let Err(failure) = Box::pin(self.resolve(&mut progress.traffic, &host)).await?
+        {
+            // silent name servers use up a visit's time like a silent host
+            progress.traffic.active += started.elapsed();
+            return Ok(Exchange { answer: Err(failure), at: clock::now(), took: started.elapsed() });
+        }
+        let mut turn = self.take_turn(&host).await?;
+        let in_use = self.enter(&host)?;
+        let member = in_use.as_ref().map(|in_use| in_use.member);
+        Box::pin(self.clear(progress, &host, &mut turn, member)).await?;
+        // the database may have been unavailable for long
+        if self.has_lost_lease() {
+            return Err(Interrupt::LeaseLost);
+        }
+        let (at, sent) = (clock::now(), Instant::now());
+        progress.traffic.requests += 1;
+        let (events, site) = (&self.tools.events, &self.token.site);
+        let conditional = matches!(message, Message::Get(conditions) if !conditions.is_empty());
+        events.tell(Event::Request { site, url, conditional });
+        let answer = Box::pin(self.exchange(url, body, message)).await;
+        let took = sent.elapsed();
+        events.tell(answer_event(site, url, &answer, took));
+        metrics::answered(took);
+        self.finish(&mut progress.traffic, &host, &answer, took);
+        drop((turn, in_use));
+        if let Some(head) = head_of(&answer) {
+            Box::pin(self.apply_retry_after(&host, head)).await?;
+        }
+        match &answer {
+            Err(failure) if failure.cause == Cause::Busy => {
+                Err(Interrupt::Park { until: clock::now() + BUSY_DELAY, reason: failure.reason.clone() })
+            }
+            _ => Ok(Exchange { answer, at, took }),
+        }
+    }
+
+    async fn exchange(
+        &self,
+        url: &ManifestUrl,
+        body: BodyKind,
+        message: Message<'_>,
+    ) -> Result<Reply, Failure> {
+        let span = fetch_span(url);
+        let answer = match message {
+            Message::Get(conditions) => {
+                self.session.fetch(url, body, conditions).instrument(span.clone()).await
+            }
+            Message::Post(json) => self.session.post_json(url, json).instrument(span.clone()).await,
+        };
+        if let Ok(reply) = &answer {
+            span.record("http.response.status_code", reply.head.status.as_u16());
+        }
+        answer
+    }
+
+    /// Resolves a name, once per visit, and reads its clocks.
+    async fn resolve(
+        &mut self,
+        traffic: &mut Traffic,
+        host: &Host,
+    ) -> Result<Result<(), Failure>, Interrupt> {
+        let known = traffic.addresses_of(host, clock::now());
+        let adopted = known.map_or(Ok(()), |addresses| self.session.adopt(host, addresses));
+        let resolved = match adopted {
+            Ok(()) => self.session.resolve(host).await,
+            Err(failure) => Err(failure),
+        };
+        let resolved = match resolved {
+            Ok(resolved) => resolved,
+            Err(failure) => return Ok(Err(failure)),
+        };
+        traffic.count_resolution(resolved.took);
+        let (network, addresses, tenure) = match resolved.standing {
+            Standing::Global => {
+                let (addresses, tenure) = self.choose_addresses(traffic, host, resolved.addresses)?;
+                (Network::Global, addresses, tenure)
+            }
+            Standing::Own => (Network::Own, resolved.addresses, None),
+        };
+        let target = Target { addresses, network, crawl_delay: None };
+        Box::pin(self.tools.pace.learn(&target)).await?;
+        let known = self.site.hosts.iter().find(|state| state.host == *host);
+        let clock = known.map_or_else(
+            || AuthorityClock::new(host.clone(), None, 0, 0),
+            |state| {
+                AuthorityClock::new(host.clone(), state.next_ok_at, state.requests_today, state.requests_day)
+            },
+        );
+        let copy = self.verdict_before(traffic, host).await;
+        self.authorities.insert(host.clone(), Authority { clock, target, tenure, copy });
+        Ok(Ok(()))
+    }
+
+    /// Chooses the addresses of a host that this worker owns; hands the visit over if it owns none.
+    fn choose_addresses(
+        &mut self,
+        traffic: &mut Traffic,
+        host: &Host,
+        addresses: Vec<IpAddr>,
+    ) -> Result<(Vec<IpAddr>, Option<Tenure>), Interrupt> {
+        let groups = &self.tools.groups;
+        if groups.is_sole() {
+            return Ok((addresses, None));
+        }
+        let chosen = policy::groups::choose(&addresses, |group| groups.tenure(group).is_some());
+        let Some(Choice { addresses, group }) = chosen else { return Ok((addresses, None)) };
+        let Some(tenure) = groups.tenure(group) else { return Err(Interrupt::HandOver { group }) };
+        self.session.narrow(host, &addresses);
+        self.token.address_group = Some(group);
+        traffic.first_group.get_or_insert(group);
+        Ok((addresses, Some(tenure)))
+    }
+
+    /// Begins a request at an owned address. Another worker may have taken it over while this visit waited.
+    fn enter(&self, host: &Host) -> Result<Option<InUse>, Interrupt> {
+        let Some(tenure) = self.authorities.get(host).and_then(|authority| authority.tenure) else {
+            return Ok(None);
+        };
+        let in_use = self.tools.groups.enter(tenure);
+        in_use.map(Some).ok_or(Interrupt::HandOver { group: tenure.group })
+    }
+
+    /// Whether the lease is lost, or about to end.
+    fn has_lost_lease(&self) -> bool {
+        self.stop.lost.is_cancelled() || self.ends_at.is_some_and(|at| Instant::now() >= at)
+    }
+
+    async fn take_turn(&mut self, host: &Host) -> Result<Turn, Interrupt> {
+        loop {
+            if self.has_lost_lease() {
+                return Err(Interrupt::LeaseLost);
+            }
+            if self.stop.soft.is_cancelled() {
+                return Err(Interrupt::End(VisitEnd::Interrupted));
+            }
+            let crawl_delay = self.crawl_delay(host);
+            let Some(authority) = self.authorities.get_mut(host) else { return Err(Interrupt::LeaseLost) };
+            authority.target.crawl_delay = crawl_delay;
+            let asked = tokio::select! {
+                asked = self.tools.pace.ask(&authority.target, &mut authority.clock, &self.site_clock) => asked,
+                () = self.stop.soft.cancelled() => continue,
+                () = self.stop.lost.cancelled() => continue,
+            };
+            let (until, scope, reason) = match asked? {
+                Asked::Go(turn) => return Ok(turn),
+                Asked::Wait { until, scope } => {
+                    let began = Instant::now();
+                    self.sleep_until(until).await;
+                    metrics::waited(scope, began.elapsed());
+                    continue;
+                }
+                Asked::Park { until, scope } => (until, scope, park_reason(scope)),
+                Asked::OverBudget { until, scope } => {
+                    (until, scope, format!("the day's budget of the {scope} is used up"))
+                }
+                Asked::Crowded { until, scope } => {
+                    (until, scope, format!("many sites wait for the same {scope}"))
+                }
+            };
+            metrics::visit_parked(Some(scope));
+            return Err(Interrupt::Park { until, reason });
+        }
+    }
+
+    /// The Crawl-delay of a host; that of its stored robots.txt until this visit has checked it.
+    fn crawl_delay(&self, host: &Host) -> Option<Duration> {
+        let before = || self.authorities.get(host)?.copy.as_ref();
+        self.verdicts.get(host).or_else(before)?.crawl_delay().map(|delay| delay.wait)
+    }
+
+    /// Sleeps, unless the visit is stopped.
+    async fn sleep_until(&self, until: DateTime<Utc>) {
+        tokio::select! {
+            () = clock::sleep_until(until) => {}
+            () = self.stop.soft.cancelled() => {}
+            () = self.stop.lost.cancelled() => {}
+        }
+    }
+
+    /// Writes the clocks before the request, and learns of opt-outs.
+    async fn clear(
+        &mut self,
+        progress: &mut Progress,
+        host: &Host,
+        turn: &mut Turn,
+        member: Option<MemberId>,
+    ) -> Result<(), Interrupt> {
+        let progress = self.progress_to_write(progress);
+        let Some(authority) = self.authorities.get_mut(host) else { return Err(Interrupt::LeaseLost) };
+        let (target, clock, site) = (&authority.target, &mut authority.clock, &mut self.site_clock);
+        let cleared = tokio::select! {
+            cleared = self.tools.pace.clear(target, clock, site, Leave { turn, progress, member }) => cleared?,
+            () = self.stop.soft.cancelled() => return Err(Interrupt::End(VisitEnd::Interrupted)),
+            () = self.stop.lost.cancelled() => return Err(Interrupt::LeaseLost),
+        };
+        match cleared {
+            Cleared::Go => Ok(()),
+            Cleared::Moved => {
+                let group = authority.tenure.map(|tenure| tenure.group);
+                Err(group.map_or(Interrupt::LeaseLost, |group| Interrupt::HandOver { group }))
+            }
+            Cleared::OptedOut => Err(Interrupt::End(VisitEnd::OptedOut)),
+        }
+    }
+
+    /// The progress to write with the clocks of the next request, so that a visit that is resumed after a kill repeats that
+    /// request alone. Where requests follow each other without a gap, it is not written with each of them.
+    fn progress_to_write(&mut self, progress: &mut Progress) -> Option<VisitProgress> {
+        let is_time = self.written_at.is_none_or(|at| at.elapsed() >= PROGRESS_INTERVAL);
+        if progress.traffic.requests == 0 || !is_time || self.ends_at.is_some() {
+            return None;
+        }
+        self.written_at = Some(Instant::now());
+        let state = progress.to_json(clock::now())?;
+        Some(VisitProgress { site: self.token.site.clone(), fence: self.token.fence, state })
+    }
+
+    fn finish(
+        &mut self,
+        traffic: &mut Traffic,
+        host: &Host,
+        answer: &Result<Reply, Failure>,
+        took: Duration,
+    ) {
+        if let Some(authority) = self.authorities.get_mut(host) {
+            let sample = sample_of(answer, took);
+            let (target, clock) = (&authority.target, &mut authority.clock);
+            self.tools.pace.finish(target, clock, &mut self.site_clock, took, sample);
+        }
+        let wire_bytes = answer.as_ref().map_or(0, |reply| reply.wire_bytes);
+        traffic.count(took, self.session.timings(), wire_bytes);
+    }
+
+    /// Keeps a Retry-After from this request on and across restarts, whatever the answer was otherwise.
+    async fn apply_retry_after(&mut self, host: &Host, head: &Head) -> Result<(), Interrupt> {
+        let outcome = FetchOutcome::of_answer(head.status.as_u16(), &head.headers);
+        let Some(asked) = RetryAfter::of_answer(&head.headers, outcome, clock::now()) else {
+            return Ok(());
+        };
+        self.site_clock.not_before = self.site_clock.not_before.max(Some(asked.not_before()));
+        if let Some(authority) = self.authorities.get(host) {
+            self.tools.pace.persist(&authority.target, &authority.clock, &self.site_clock).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the clocks as they stand after the last answers; those that were written before them are earlier.
+    pub(super) async fn save_clocks(&self, traffic: &mut Traffic) {
+        traffic.site_next_ok_at = self.site_clock.next_ok_at;
+        for authority in self.authorities.values() {
+            let saved = self.tools.pace.persist(&authority.target, &authority.clock, &self.site_clock).await;
+            if let Err(error) = saved {
+                tracing::warn!(site.name = %self.token.site, %error, "clocks could not be written");
+            }
+        }
+    }
+
+    /// Keeps the resolved addresses of every host of the visit for the next worker.
+    pub(super) fn keep_addresses(&self, progress: &mut Progress) {
+        let next = progress.plan.tasks().next().map(|task| task.current().host());
+        let hops = progress.traffic.robots_hops.values().filter_map(|chain| Some(chain.last()?.host()));
+        let hosts = self.authorities.keys().cloned().chain(next).chain(hops);
+        let resolved = hosts.map(|host| (host.clone(), self.session.pinned(&host)));
+        let resolved = resolved.filter(|(_, addresses)| !addresses.is_empty()).collect();
+        progress.traffic.keep_addresses(resolved, clock::now());
+    }
+}
+
+/// The end of the gap of the whole site after a request of another visit. The time of its answer is unknown; while the clock of
+/// a host is ahead, it may have been just now.
+fn site_gap_until(site: &SiteState, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    let gap = TimeDelta::from_std(Limit::Site.limits().gap).unwrap_or_default();
+    site.hosts.iter().filter_map(|host| host.next_ok_at).max().map(|at| at.min(now + gap))
+}
+
+#[cfg(test)]
+#[path = "requester_tests.rs"]
+mod tests;

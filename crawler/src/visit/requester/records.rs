@@ -1,0 +1,135 @@
+//! Records of robots.txt: from an answer, and back to a verdict.
+
+use std::sync::Arc;
+
+use http::header::{
+    ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED,
+};
+use manifest::Host;
+use policy::freshness::CacheRecord;
+use policy::robots::{PRODUCT_TOKEN, RobotsCause, StoredVerdict};
+use policy::{RobotsKind, RobotsVerdict};
+use store::RobotsRecord;
+
+use crate::clock;
+use crate::egress::{Head, Reply};
+
+/// The record of an answer, and its verdict after the failures before it.
+pub(super) fn record_of(
+    host: &Host,
+    verdict: RobotsVerdict,
+    reply: Option<&Reply>,
+    before: Option<&RobotsRecord>,
+) -> (RobotsRecord, Arc<RobotsVerdict>) {
+    let now = clock::now();
+    let walls_in_row = before.filter(|record| is_wall(record)).map_or(1, next_in_row);
+    let verdict = verdict.after_walls(walls_in_row);
+    let failures_in_row = match (verdict.cause(), verdict.kind()) {
+        // bot walls are counted apart from other failures
+        (Some(RobotsCause::BotWall), _) => walls_in_row,
+        (_, RobotsKind::Unreachable) => before.map_or(1, next_in_row),
+        _ => 0,
+    };
+    let head = reply.map(|reply| &reply.head);
+    let max_age =
+        head.and_then(|head| CacheRecord::of(head.status.as_u16(), &head.headers, now).stated_lifetime());
+    let is_rules = verdict.kind() == RobotsKind::Rules;
+    let validator =
+        |name: &HeaderName| head.filter(|_| is_rules).and_then(|head| head.headers.get(name)).map(to_latin1);
+    let record = RobotsRecord {
+        host: host.clone(),
+        kind: verdict.kind(),
+        cause: verdict.cause().map(|cause| cause.as_str().to_owned()),
+        status: head.map(|head| head.status.as_u16()),
+        body: reply.filter(|_| is_rules).and_then(|reply| Some(reply.body.as_ref()?.bytes.clone())),
+        fetched_at: now,
+        expires_at: verdict.expires_at(now, max_age, failures_in_row),
+        failures_in_row,
+        etag: validator(&ETAG),
+        last_modified: validator(&LAST_MODIFIED),
+    };
+    (record, Arc::new(verdict))
+}
+
+fn is_wall(record: &RobotsRecord) -> bool {
+    record.cause.as_deref() == Some(RobotsCause::BotWall.as_str())
+}
+
+const fn next_in_row(before: &RobotsRecord) -> u32 {
+    before.failures_in_row.saturating_add(1)
+}
+
+/// The verdict of a stored record.
+pub(super) fn restore(record: &RobotsRecord) -> RobotsVerdict {
+    let stored = StoredVerdict {
+        kind: record.kind,
+        cause: record.cause.as_deref().and_then(|cause| cause.parse().ok()),
+        status: record.status,
+        body: record.body.as_deref(),
+    };
+    RobotsVerdict::restore(stored, PRODUCT_TOKEN)
+}
+
+/// The record of a copy that was confirmed by 304.
+pub(super) fn renewed(record: &RobotsRecord, verdict: &RobotsVerdict, head: &Head) -> RobotsRecord {
+    let now = clock::now();
+    let max_age = CacheRecord::of(200, &head.headers, now).stated_lifetime();
+    let expires_at = verdict.expires_at(now, max_age, 0);
+    RobotsRecord { fetched_at: now, expires_at, failures_in_row: 0, ..record.clone() }
+}
+
+pub(super) fn conditions_of(record: &RobotsRecord) -> HeaderMap {
+    let given = [(IF_NONE_MATCH, &record.etag), (IF_MODIFIED_SINCE, &record.last_modified)];
+    given.into_iter().filter_map(|(name, text)| Some((name, from_latin1(text.as_ref()?)?))).collect()
+}
+
+/// Every byte of a header value as one character, so that validators are sent back byte for byte.
+fn to_latin1(value: &HeaderValue) -> String {
+    value.as_bytes().iter().map(|byte| char::from(*byte)).collect()
+}
+
+fn from_latin1(text: &str) -> Option<HeaderValue> {
+    let bytes: Option<Vec<u8>> = text.chars().map(|character| u8::try_from(character).ok()).collect();
+    HeaderValue::from_bytes(&bytes?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use policy::RobotsAnswer;
+
+    use super::*;
+
+    fn record(verdict: RobotsVerdict, before: Option<&RobotsRecord>) -> RobotsRecord {
+        record_of(&Host::parse("a.example").unwrap(), verdict, None, before).0
+    }
+
+    #[test]
+    fn counts_failures_in_a_row_until_an_answer_arrives() {
+        let failed = || RobotsVerdict::Unreachable(RobotsCause::BodyNotRead);
+        let first = record(failed(), None);
+        let second = record(failed(), Some(&first));
+        assert_eq!((first.failures_in_row, second.failures_in_row), (1, 2));
+        let none = RobotsAnswer::Answered { status: 404, body: None };
+        let answered = record(RobotsVerdict::of(none, PRODUCT_TOKEN), Some(&second));
+        assert_eq!(answered.failures_in_row, 0);
+        let wall = record(RobotsVerdict::Unreachable(RobotsCause::BotWall), Some(&second));
+        assert_eq!(wall.failures_in_row, 1, "bot walls are counted apart");
+    }
+
+    #[test]
+    fn restores_the_verdict_of_a_record_and_its_validators() {
+        let body = b"User-agent: *\nDisallow: /private\n".as_slice();
+        let answer = RobotsAnswer::Answered { status: 200, body: Some(body) };
+        let record = RobotsRecord {
+            body: Some(body.to_vec()),
+            status: Some(200),
+            etag: Some("\"\u{e9}\"".to_owned()),
+            ..record(RobotsVerdict::of(answer, PRODUCT_TOKEN), None)
+        };
+        assert!(!restore(&record).decide("/private").is_allowed());
+        assert!(restore(&record).decide("/").is_allowed());
+        let conditions = conditions_of(&record);
+        assert_eq!(conditions.get(IF_NONE_MATCH).map(HeaderValue::as_bytes), Some(b"\"\xe9\"".as_slice()));
+        assert!(!conditions.contains_key(IF_MODIFIED_SINCE));
+    }
+}

@@ -1,0 +1,163 @@
+//! Requests to a leased site over a web and a store of their own.
+
+use std::time::Duration;
+
+use policy::OwnNetworks;
+use store::{GroupSet, LeaseRequest, LeasedSite, PathSlots, Seed, Store, WorkerId};
+use testweb::{Answer, Web};
+use tokio_util::task::TaskTracker;
+
+use super::*;
+use crate::config::TextRecords;
+use crate::egress::{Contact, Egress, EgressSettings, HostsFile, Identity, OwnRules};
+use crate::events::Events;
+use crate::groups::Groups;
+use crate::pace::Pace;
+use crate::priors::PathPriors;
+use crate::reading::Reader;
+
+const CARD: &str = "/.well-known/agent-card.json";
+
+struct Fixture {
+    web: Web,
+    tools: Tools,
+    leased: LeasedSite,
+    _dir: tempfile::TempDir,
+}
+
+async fn fixture(host: testweb::Host) -> Fixture {
+    let name = host.name().to_owned();
+    let web = Web::builder().hosts([host]).start().await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_in_data_dir(dir.path()).await.unwrap();
+    let egress = Egress::new(EgressSettings {
+        identity: Identity::new(&Contact::default()),
+        additional_roots_pem: Some(web.ca_pem().into_bytes()),
+        own_networks: OwnNetworks::new(["127.0.0.0/8".parse().unwrap()]),
+        own_rules: OwnRules::Relaxed,
+        hosts: HostsFile::parse(&web.hosts_file()).unwrap(),
+        name_servers: Vec::new(),
+        signer: None,
+    });
+    let tracker = TaskTracker::new();
+    let rate = 10_000.try_into().unwrap();
+    let tools = Tools {
+        egress: egress.unwrap(),
+        pace: Pace::start(store.clone(), Duration::ZERO, rate, Duration::from_mins(1), &tracker),
+        groups: Groups::sole(),
+        events: Events::default(),
+        text_records: TextRecords::Ignored,
+        priors: PathPriors::default(),
+        reader: Reader::start(store.clone(), None, &tracker),
+        store,
+    };
+    let leased = lease(&tools.store, &name).await;
+    Fixture { web, tools, leased, _dir: dir }
+}
+
+async fn lease(store: &Store, name: &str) -> LeasedSite {
+    let now = clock::now();
+    store.seeds_add(&[Seed::of_host(Host::parse(name).unwrap())], now).await.unwrap();
+    let request = LeaseRequest {
+        worker: WorkerId::new("test"),
+        sites_max: 1,
+        duration: Duration::from_mins(3),
+        due_before: DateTime::<Utc>::MAX_UTC,
+        only: None,
+        groups: GroupSet::all(),
+    };
+    store.sites_lease(&request, now).await.unwrap().remove(0)
+}
+
+fn begun() -> Progress {
+    Progress::new(clock::now(), PathSlots::default())
+}
+
+impl Fixture {
+    fn requester<'a>(&'a self, stop: &'a Stop) -> Requester<'a> {
+        let site = &self.leased.site;
+        let session = self.tools.egress.session(site.name.clone()).unwrap();
+        Requester::new(&self.tools, stop, (self.leased.token.clone(), site), session, &Traffic::default())
+    }
+
+    fn url(&self, path: &str) -> ManifestUrl {
+        ManifestUrl::parse(&format!("https://{}{path}", self.leased.site.name)).unwrap()
+    }
+
+    fn paths(&self) -> Vec<String> {
+        self.web.log().hits_on(self.leased.site.name.as_str()).into_iter().map(|hit| hit.path).collect()
+    }
+}
+
+#[tokio::test]
+async fn fetches_robots_once_per_visit_and_counts_its_requests() {
+    let fixture = fixture(testweb::Host::new("a.example").robots("User-agent: *\nDisallow: /x\n")).await;
+    let (stop, mut progress) = (Stop::default(), begun());
+    let mut requester = fixture.requester(&stop);
+    let host = Host::parse("a.example").unwrap();
+    for (path, allowed) in [("/x", false), ("/y", true)] {
+        let Ok(Robots::Verdict(verdict)) = requester.robots(&mut progress, &host).await else {
+            panic!("a verdict")
+        };
+        assert_eq!(requester.decision(&verdict, path.to_owned()).await.is_allowed(), allowed, "{path}");
+    }
+    assert_eq!(fixture.paths(), ["/robots.txt"]);
+    assert_eq!((progress.traffic.requests, progress.traffic.robots.len()), (1, 1));
+    assert!(progress.traffic.active > Duration::ZERO && progress.traffic.bytes_in > 0);
+}
+
+#[tokio::test]
+async fn sends_nothing_to_other_sites() {
+    let fixture = fixture(testweb::Host::new("a.example")).await;
+    let (stop, mut progress) = (Stop::default(), begun());
+    let other = ManifestUrl::parse("https://b.example/agent.json").unwrap();
+    let mut requester = fixture.requester(&stop);
+    let exchange = requester.get(&mut progress, &other, BodyKind::Manifest, &HeaderMap::new()).await.unwrap();
+    assert_eq!(exchange.answer.unwrap_err().cause, Cause::OtherSite);
+    assert_eq!(progress.traffic.requests, 0);
+}
+
+#[tokio::test]
+async fn keeps_retry_after_whatever_the_answer_is() {
+    let busy = Answer::status(429).header("retry-after", "3600");
+    let fixture = fixture(testweb::Host::new("a.example").route(CARD, busy)).await;
+    let (stop, mut progress, before) = (Stop::default(), begun(), clock::now());
+    let mut requester = fixture.requester(&stop);
+    let url = fixture.url(CARD);
+    requester.get(&mut progress, &url, BodyKind::Manifest, &HeaderMap::new()).await.unwrap();
+    assert!(requester.not_before().is_some_and(|at| at >= before + TimeDelta::hours(1)));
+    let next = requester.get(&mut progress, &url, BodyKind::Manifest, &HeaderMap::new()).await;
+    assert!(matches!(next, Err(Interrupt::Park { until, .. }) if until > before + TimeDelta::minutes(59)));
+    assert_eq!(fixture.paths(), [CARD]);
+}
+
+#[tokio::test]
+async fn sends_nothing_after_a_stop_or_a_lost_lease() {
+    let fixture = fixture(testweb::Host::new("a.example")).await;
+    let (url, conditions) = (fixture.url(CARD), HeaderMap::new());
+    let stopped = Stop::default();
+    stopped.soft.cancel();
+    let sent = fixture.requester(&stopped).get(&mut begun(), &url, BodyKind::Manifest, &conditions).await;
+    assert!(matches!(sent, Err(Interrupt::End(VisitEnd::Interrupted))));
+    let lost = Stop::default();
+    lost.lost.cancel();
+    let sent = fixture.requester(&lost).get(&mut begun(), &url, BodyKind::Manifest, &conditions).await;
+    assert!(matches!(sent, Err(Interrupt::LeaseLost)));
+    let running = Stop::default();
+    let mut late = fixture.requester(&running).until(Instant::now());
+    let sent = late.get(&mut begun(), &url, BodyKind::Manifest, &conditions).await;
+    assert!(matches!(sent, Err(Interrupt::LeaseLost)));
+    assert_eq!(fixture.paths(), [""; 0]);
+}
+
+#[tokio::test]
+async fn does_not_contact_a_site_that_has_opted_out() {
+    let fixture = fixture(testweb::Host::new("a.example")).await;
+    fixture.tools.store.site_block(&fixture.leased.site.name, "asked", clock::now()).await.unwrap();
+    let stop = Stop::default();
+    let mut requester = fixture.requester(&stop);
+    let url = fixture.url(CARD);
+    let sent = requester.get(&mut begun(), &url, BodyKind::Manifest, &HeaderMap::new()).await;
+    assert!(matches!(sent, Err(Interrupt::End(VisitEnd::OptedOut))));
+    assert_eq!(fixture.paths(), [""; 0]);
+}

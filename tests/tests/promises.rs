@@ -1,0 +1,257 @@
+//! Every promise of the documents has a test.
+//!
+//! A promise is a sentence or a table row that has a word such as never, only or at most, or a number. The registers in
+//! `tests/docs` list the promises under the headings of their document. A key is the start of the sentence; its value names
+//! the tests that fail when the sentence stops being true, as `file::name`, or the reason why there is none. Beside a test an
+//! entry may quote the line that sets a number, so that the number cannot change without its sentence:
+//!
+//! ```toml
+//! ["Limits"]
+//! "requests to one host in a day" = ["crates/policy/tests/documented.rs::the_limits_for_site_owners_are_the_real_ones"]
+//! "duration of a visit" = [
+//!     "crates/policy/src/visit.rs::a_visit_has_two_minutes_and_can_be_stored",
+//!     "crates/policy/src/visit.rs::const VISIT_WALL_MAX: Duration = Duration::from_mins(2);",
+//! ]
+//! "To be removed at once, write to the contact" = { none = "advice" }
+//! ```
+//!
+//! A folder below `crates/manifest/fixtures` is a test too: its document has to become its expected manifest.
+//!
+//! A sentence without one of these words may be listed too.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// The documents, by the name of their register.
+const DOCUMENTS: [(&str, &str); 4] = [
+    ("politeness", "docs/POLITENESS.md"),
+    ("security", "docs/SECURITY.md"),
+    ("standards", "docs/STANDARDS.md"),
+    ("formats", "docs/FORMATS.md"),
+];
+/// Cases of `crates/manifest/tests/fixtures.rs`.
+const FIXTURES: &str = "crates/manifest/fixtures/";
+/// What follows in FORMATS.md is generated, and checked by `crates/manifest/tests/documented.rs`.
+const GENERATED: &str = "\n## Inferred types\n";
+/// Words that make a sentence a promise.
+const WORDS: [&str; 33] = [
+    "always", "cannot", "eight", "every", "five", "four", "hundred", "least", "most", "neither", "never",
+    "nine", "no", "none", "nor", "not", "nothing", "once", "only", "seven", "six", "sixteen", "sixty", "ten",
+    "thirty", "thousand", "three", "twelve", "twenty", "twice", "two", "half", "quarter",
+];
+/// Reasons, rather than tests, that a register may give, as a share of its entries.
+const WITHOUT_TEST_PERCENT_MAX: usize = 15;
+
+/// Starts of sentences, by heading.
+type Register = BTreeMap<String, BTreeMap<String, Evidence>>;
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Evidence {
+    Tests(Vec<String>),
+    Missing { none: String },
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests are in the workspace").to_owned()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn registers() -> impl Iterator<Item = (&'static str, Register)> {
+    DOCUMENTS.into_iter().map(|(name, document)| {
+        let path = format!("tests/docs/{name}.toml");
+        (document, toml::from_str(&read(&path)).unwrap_or_else(|error| panic!("{path}: {error}")))
+    })
+}
+
+/// The sentences and table rows of a document, by heading.
+#[derive(Default)]
+struct Statements {
+    by_heading: BTreeMap<String, Vec<String>>,
+    heading: String,
+    paragraph: String,
+}
+
+impl Statements {
+    fn of(markdown: &str) -> BTreeMap<String, Vec<String>> {
+        let mut statements = Self::default();
+        for line in markdown.lines().chain([""]) {
+            statements.line(line);
+        }
+        statements.by_heading
+    }
+
+    fn line(&mut self, line: &str) {
+        let item = line.strip_prefix("- ").or_else(|| {
+            let (number, item) = line.split_once(". ")?;
+            number.bytes().all(|byte| byte.is_ascii_digit()).then_some(item)
+        });
+        let starts_anew = line.trim().is_empty() || line.starts_with(['#', '|']) || item.is_some();
+        if starts_anew {
+            self.end_paragraph();
+        }
+        if line.trim().is_empty() {
+            return;
+        }
+        if line.starts_with("|--") {
+            self.under_heading().pop(); // the row above is the header of the table
+        } else if line.starts_with('|') {
+            let row = without_emphasis(line.trim_matches(['|', ' ']));
+            self.under_heading().push(row);
+        } else if line.starts_with('#') {
+            line.trim_start_matches(['#', ' ']).clone_into(&mut self.heading);
+        } else if !line.starts_with("    ") || !self.paragraph.is_empty() {
+            self.paragraph += item.unwrap_or(line).trim();
+            self.paragraph.push(' ');
+        } // else a line of code
+    }
+
+    fn under_heading(&mut self) -> &mut Vec<String> {
+        self.by_heading.entry(self.heading.clone()).or_default()
+    }
+
+    fn end_paragraph(&mut self) {
+        let text = without_emphasis(std::mem::take(&mut self.paragraph).trim());
+        let mut sentences: Vec<String> = Vec::new();
+        let mut is_code = false;
+        for word in text.split_whitespace() {
+            let follows = sentences.last().is_none_or(|sentence| {
+                !is_code
+                    && sentence.trim_end_matches([')', '"']).ends_with(['.', '!', '?'])
+                    && word.starts_with(|c: char| !c.is_lowercase())
+            });
+            if follows {
+                sentences.push(word.to_owned());
+            } else if let Some(sentence) = sentences.last_mut() {
+                sentence.push(' ');
+                sentence.push_str(word);
+            }
+            is_code ^= word.matches('`').count() % 2 == 1;
+        }
+        if !sentences.is_empty() {
+            self.under_heading().extend(sentences);
+        }
+    }
+}
+
+/// A text without asterisks, except in code.
+fn without_emphasis(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let parts =
+        parts.map(|(number, part)| if number % 2 == 0 { part.replace('*', "") } else { part.to_owned() });
+    parts.collect::<Vec<_>>().join("`")
+}
+
+/// Whether a sentence has one of [`WORDS`] or a number. Code, versions (`ATP 0.1`) and RFCs are no numbers.
+fn is_promise(statement: &str) -> bool {
+    let prose = statement.split('`').step_by(2).collect::<Vec<_>>().join(" ");
+    let mut before = "";
+    prose.split_whitespace().any(|token| {
+        let is_version = before.starts_with(char::is_uppercase) && before.ends_with(char::is_alphanumeric);
+        before = token;
+        let word = token.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        let is_number = word.starts_with(|c: char| c.is_ascii_digit()) && !token.starts_with('§');
+        (is_number && !is_version) || WORDS.contains(&word.as_str())
+    })
+}
+
+#[test]
+fn documents_and_registers_list_the_same_promises() {
+    let mut problems = Vec::new();
+    for (document, register) in registers() {
+        let text = read(document);
+        let statements = Statements::of(text.split(GENERATED).next().unwrap());
+        let none = BTreeMap::new();
+        for (heading, sentences) in &statements {
+            let entries = register.get(heading).unwrap_or(&none);
+            for sentence in sentences {
+                let count = entries.keys().filter(|start| sentence.starts_with(start.as_str())).count();
+                if count > 1 || (count == 0 && is_promise(sentence)) {
+                    problems.push(format!("{document}, {heading:?}: {count} entries for {sentence:?}"));
+                }
+            }
+        }
+        for (heading, entries) in &register {
+            let sentences = statements.get(heading).map(Vec::as_slice).unwrap_or_default();
+            for start in entries.keys() {
+                let count = sentences.iter().filter(|sentence| sentence.starts_with(start.as_str())).count();
+                if count != 1 {
+                    problems.push(format!("{document}, {heading:?}: {count} sentences start with {start:?}"));
+                }
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn every_test_in_a_register_exists() {
+    let mut files: BTreeMap<String, String> = BTreeMap::new();
+    let mut missing = Vec::new();
+    for (document, register) in registers() {
+        let evidence: Vec<&Evidence> = register.values().flat_map(BTreeMap::values).collect();
+        let mut without_test = 0;
+        for evidence in &evidence {
+            let tests = match evidence {
+                Evidence::Tests(tests) => tests,
+                Evidence::Missing { none } => {
+                    without_test += 1;
+                    assert!(!none.is_empty(), "{document}: a reason is empty");
+                    continue;
+                }
+            };
+            let mut functions = 0;
+            for test in tests {
+                if test.starts_with(FIXTURES) && !test.contains("::") {
+                    functions += 1;
+                    if !root().join(test).join("expected.snap").exists() {
+                        missing.push(format!("{document}: {test}"));
+                    }
+                    continue;
+                }
+                let (path, name) =
+                    test.split_once("::").unwrap_or_else(|| panic!("{test} names no function"));
+                let text = files.entry(path.to_owned()).or_insert_with(|| read(path));
+                let is_function = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+                functions += usize::from(is_function);
+                let is_rust = Path::new(path).extension().is_some_and(|extension| extension == "rs");
+                let needle = if is_rust && is_function { format!("fn {name}(") } else { name.to_owned() };
+                if !text.contains(&needle) {
+                    missing.push(format!("{document}: {test}"));
+                }
+            }
+            assert!(functions > 0, "{document}: no test beside {tests:?}");
+        }
+        let percent = without_test * 100 / evidence.len().max(1);
+        assert!(percent <= WITHOUT_TEST_PERCENT_MAX, "{document}: {percent} % of the promises have no test");
+    }
+    assert!(missing.is_empty(), "these tests do not exist:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn splits_a_document_into_statements() {
+    let text = "# Title\n\nIt *never* sleeps. See `a. B c` there,\ntoo.\n\n    no code\n\n- **One.** Two\n  lines.\n1. Last\n\n\
+                ## Table\n\n| a | b |\n|---|---|\n| x | 3 s |\n";
+    let statements = Statements::of(text);
+    let expected = ["It never sleeps.", "See `a. B c` there, too.", "One.", "Two lines.", "Last"];
+    assert_eq!(statements["Title"], expected);
+    assert_eq!(statements["Table"], ["x | 3 s"]);
+}
+
+#[test]
+fn recognises_promises() {
+    for promise in
+        ["It never sleeps.", "Three at most", "It is (not) so.", "waits 3 s", "a | 0.5 s", "Up to ten."]
+    {
+        assert!(is_promise(promise), "{promise}");
+    }
+    for description in ["It reads ATP 0.1.", "as RFC 9309 §2.3.1 says", "`not` is a word", "A note."] {
+        assert!(!is_promise(description), "{description}");
+    }
+}
