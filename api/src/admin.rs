@@ -31,7 +31,7 @@ pub(crate) struct Admin {
     pub(crate) name: String,
 }
 
-/// What a line of the file says.
+/// A line of the file.
 struct KnownToken {
     name: String,
     digest: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Bytes that are kept in memory for clients: bodies of requests while they arrive, and large answers while they are read.
+//! Memory for clients: request bodies while they arrive, and large responses while they are read.
 //!
 //! All of them together have a limit, and each client has one (see `shares`), so that memory follows neither the number of
 //! connections nor the size of the responses. Small bodies are not counted, so that

@@ -1,6 +1,6 @@
 //! The client of a request: the address that limits are counted by.
 //!
-//! A proxy in front hides its clients behind its own address; only a proxy that was named as trusted may say who they
+//! A proxy in front hides its clients behind its own address; only a trusted proxy may say who they
 //! are, and only the last address that no trusted proxy wrote is believed, since a client can write the others itself.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -24,7 +24,7 @@ pub(crate) fn encode(listing: &str, position: &str) -> String {
     BASE64URL_NOPAD.encode(&bytes)
 }
 
-/// The position that a cursor of this listing stands for.
+/// The position in a cursor of this listing.
 pub(crate) fn decode(listing: &str, cursor: &str) -> Result<String, Problem> {
     let refused = |detail: &str| Problem::bad_request(detail).with_parameter("cursor");
     let unreadable = || refused("\"cursor\" is not one of ours: pass next_cursor on unchanged");

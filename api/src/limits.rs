@@ -140,8 +140,7 @@ impl Limits {
         }
     }
 
-    /// Other limits from now on; what clients used up under the old ones is forgotten. The same ones change nothing, and are no
-    /// news: whether they were others.
+    /// Sets other limits, with full buckets. Returns whether they differ; equal ones change nothing.
     pub(crate) fn set(&self, config: LimitsConfig) -> bool {
         if self.granted().config == config {
             return false;

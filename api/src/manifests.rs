@@ -180,7 +180,7 @@ impl ManifestReader<'_> {
         self.each_in(batches, visit).await
     }
 
-    /// Visits each of those manifests that are in the index, in the order in which they are given.
+    /// Calls `visit` with each of these manifests that is in the index, in the given order.
     pub(crate) async fn each_of(
         self,
         ids: &[ManifestId],

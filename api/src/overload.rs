@@ -30,7 +30,7 @@ pub(crate) struct RejectionResponse {
     pub(crate) body: Bytes,
 }
 
-/// The problem of a request for which there is no room; `reason` is `requests`, `bytes` or `documents`.
+/// The problem of a request without capacity; `reason` is `requests`, `bytes` or `documents`.
 pub(crate) fn no_room(reason: &'static str, full: Full) -> Problem {
     match full {
         Full::Client => {

@@ -70,7 +70,7 @@ impl EntityTag {
     }
 
     /// Whether `If-None-Match` names this tag. A tag that went out with a compressed body carries the name of the
-    /// coding (see `middleware`), and stands for the same content.
+    /// coding (see `middleware`), and names the same content.
     fn is_named_by(&self, if_none_match: &str) -> bool {
         let plain = self.0.trim_matches('"');
         if_none_match.split(',').map(str::trim).any(|candidate| {

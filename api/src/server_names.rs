@@ -1,7 +1,7 @@
 //! The host names of this server. A request is trusted as local only if its `Host` is one of them.
 //!
 //! A page in a browser on this machine can make a name of its own lead to a loopback address (DNS rebinding). Its
-//! requests come from this machine then, but they carry that name as their `Host`.
+//! requests then come from this machine, but with that name as their `Host`.
 
 use std::net::IpAddr;
 
@@ -42,7 +42,7 @@ impl ServerNames {
         self.include(&host) && uri.authority().is_none_or(|named| self.include(named))
     }
 
-    /// A name without a port stands for any port.
+    /// A name without a port matches any port.
     fn include(&self, asked: &Authority) -> bool {
         let plain = |name: &Authority| name.host().trim_end_matches('.').to_ascii_lowercase();
         self.0.iter().any(|own| {

@@ -10,7 +10,7 @@ use crate::limits::LimitsConfig;
 use crate::state::App;
 use crate::timeouts::ClientTimeouts;
 
-/// The directory lives as long as the interface is used. The index is there and empty.
+/// An API with an empty index. The directory must outlive it.
 pub(crate) async fn app(limits: LimitsConfig, timeouts: ClientTimeouts) -> (App, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let database = StoreConfig::new(DatabaseUrl::in_data_dir(dir.path()));

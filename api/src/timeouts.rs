@@ -31,7 +31,7 @@ pub struct ClientTimeouts {
     pub drain: Duration,
 }
 
-/// Long enough for the slowest honest line, short enough for a flood of dishonest ones.
+/// Long enough for slow connections, short enough to limit attacks by slow clients.
 impl Default for ClientTimeouts {
     fn default() -> Self {
         Self {

@@ -23,13 +23,16 @@ impl FoundCapability {
         record::capability_in(&self.stored, &self.id).ok_or_else(|| unknown(&self.id))
     }
 
-    /// The row of the index without the members of a search result, and the stored details.
-    pub(crate) fn members(&self) -> Result<Map<String, Value>, Problem> {
-        let (stored, capability) = (&*self.stored, self.capability()?);
-        let mut members = object_of(&Hit::of(stored, capability))?;
-        members.retain(|name, _| name != "score" && name != "snippet");
-        members.extend(object_of(&record::detail(stored, capability))?);
-        Ok(members)
+    /// The row of the index without the members of a search result.
+    pub(crate) fn row(&self) -> Result<Map<String, Value>, Problem> {
+        let mut row = object_of(&Hit::of(&self.stored, self.capability()?))?;
+        row.retain(|name, _| name != "score" && name != "snippet");
+        Ok(row)
+    }
+
+    /// The details that only the store has.
+    pub(crate) fn details(&self) -> Result<Map<String, Value>, Problem> {
+        object_of(&record::detail(&self.stored, self.capability()?))
     }
 }
 

@@ -155,7 +155,7 @@ fn fields(from: &Capability, to: &Capability) -> Vec<FieldChange> {
     changes
 }
 
-/// The order of the vocabulary is the order of danger, but for the unknown, which says nothing.
+/// The vocabulary is ordered by danger, except for the unknown class.
 fn more_dangerous(from: &Capability, to: &Capability) -> Option<&'static str> {
     let (was, is) = (from.safety.class, to.safety.class);
     let is_known = was != SafetyClass::Unknown && is != SafetyClass::Unknown;

@@ -1,7 +1,7 @@
-//! What is answered, whatever the format: types of answers, and how each is read from the store and the index.
+//! The query layer: types of answers, and how each is read from the store and the index.
 //!
-//! Nothing here knows of requests, routes or pages. The siblings above (`routes`, `ard`, `tools`, `mcp`) turn parameters
-//! into calls of this layer; `dashboard` renders what it returns.
+//! It does not depend on HTTP requests, routes or pages. `routes`, `ard`, `tools` and `mcp` translate parameters into calls
+//! of this layer; `dashboard` renders its answers.
 
 pub(crate) mod capability;
 pub(crate) mod crawl;

@@ -1,4 +1,4 @@
-//! Searches: what the index found, and what the store adds to it.
+//! Searches: results of the index, with details from the store.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,4 @@
-//! The parameters of a search: names and closed values are checked here, open values reach the index as they are.
+//! The parameters of a search. Names and values of closed vocabularies are checked; other values are passed to the index.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use indexer::{FacetKey, Filters, SearchRequest, Sort};

@@ -22,7 +22,7 @@ pub(crate) struct SearchQuery;
 #[expect(dead_code, reason = "describes search_parameters")]
 struct WordsQuery {
     /// Words; may be left out when a filter is given. Knows "phrases", -word, site:, type:, format: and method:.
-    /// Repeats are phrasings of one wish.
+    /// Repeats are phrasings of one query.
     #[param(max_length = 1024)]
     q: Option<String>,
 }
@@ -80,6 +80,6 @@ pub(crate) struct ResultsQuery {
     facets: Option<FacetWords>,
     #[param(inline)]
     view: Option<ViewWord>,
-    /// Whether each result says how its score came about.
+    /// Whether each result explains its score.
     explain: Option<bool>,
 }

@@ -1,4 +1,5 @@
-//! What a document is, what is wrong with it and where, and what would be indexed of it. Nothing is stored or fetched.
+//! Validation of a document: its dialect, its findings with line numbers, and what would be indexed. Nothing is stored or
+//! fetched.
 
 use manifest::model::{Conformance, ConformanceLevel};
 use manifest::{

@@ -42,7 +42,7 @@ pub(super) struct SearchBody {
 #[serde(deny_unknown_fields)]
 #[schema(as = ArdQuery)]
 pub(super) struct Query {
-    /// What is looked for, in words.
+    /// The query, in words.
     text: Option<String>,
     /// From a field to the value or the values that it may have.
     #[serde(default)]
@@ -178,7 +178,7 @@ fn score(relevance: f32) -> u8 {
     score
 }
 
-/// Registries that catalogs declare: those that speak of the wish, or else the latest.
+/// Registries that catalogs declare: those that match the query, or else the latest.
 async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<Vec<Referral>, Problem> {
     let registries = [REGISTRY_MEDIA_TYPE, "application/ai-registry"];
     let filters = Filters::default().with(FacetKey::MediaType, registries);

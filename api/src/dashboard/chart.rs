@@ -1,7 +1,7 @@
 //! Charts as SVG, in the colours of the page: a series over time, and parts of wholes.
 //!
 //! The drawing library writes fixed colours; they are placeholders here, exchanged for the style sheet's variables, so
-//! that one drawing serves the light and the dark theme. Its data stands in a table beside it.
+//! that one drawing serves the light and the dark theme. A table beside it has the data.
 
 use plotters::prelude::*;
 
@@ -59,7 +59,7 @@ fn draw_stacked(
     let rows = u32::try_from(bars.len()).unwrap_or(u32::MAX);
     let root = SVGBackend::with_string(svg, (WIDTH, rows.saturating_mul(ROW_HEIGHT) + LABEL_HEIGHT + 16))
         .into_drawing_area();
-    // the first bar stands at the top, so rows are counted from below
+    // The first bar is at the top, so rows are counted from below.
     let row_of = |index: usize| i32::try_from(bars.len() - index).unwrap_or(0);
     let mut chart = ChartBuilder::on(&root)
         .x_label_area_size(LABEL_HEIGHT)

@@ -13,7 +13,7 @@ use crate::answers::diff::{Changed, Difference, Named};
 use crate::answers::version_diff::DiffAnswer;
 use crate::text;
 
-/// Longest value that is shown, in characters; the JSON twin has it all.
+/// Longest value that is shown, in characters; the JSON answer has all.
 const VALUE_CHARS_MAX: usize = 600;
 /// Versions that are offered for comparison.
 const VERSIONS_MAX: usize = 20;

@@ -203,7 +203,7 @@ pub(crate) const fn strength(strength: Strength) -> &'static str {
     }
 }
 
-/// A value of a facet as people say it.
+/// The label of a facet value.
 pub(crate) fn facet_value(key: indexer::FacetKey, value: &str) -> String {
     use indexer::FacetKey;
     let known = match key {

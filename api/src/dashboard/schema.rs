@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Most rows that are shown; the JSON twin has them all.
+/// Most rows that are shown; the JSON answer has all.
 const ROWS_MAX: usize = 100;
 /// Most values of an enumeration that are shown.
 const CHOICES_MAX: usize = 12;

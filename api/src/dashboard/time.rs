@@ -1,4 +1,4 @@
-//! Times as people say them, beside the exact ones.
+//! Relative times, beside the exact ones.
 
 use chrono::{DateTime, TimeDelta, Utc};
 

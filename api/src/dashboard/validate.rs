@@ -82,7 +82,7 @@ pub(crate) fn refused(typed: FormInput, trouble: String) -> ValidatePage {
     page(typed, Some(trouble), None)
 }
 
-/// The form with what was typed and what it came to.
+/// The form with its input and the result.
 pub(crate) fn judged(typed: FormInput, answer: &ValidateAnswer) -> ValidatePage {
     let verdict = verdict(&typed.document, answer);
     page(typed, None, Some(verdict))

@@ -86,7 +86,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// A refusal is an answer to the model, which may mend its arguments and call again.
+/// A refusal is a tool result, so that the model can correct its arguments and call again.
 fn refused(problem: &Problem) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(problem.body().detail.clone())])
 }

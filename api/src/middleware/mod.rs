@@ -57,7 +57,7 @@ const EXPOSED: [HeaderName; 9] = [
     HeaderName::from_static("x-agentdex-hash"),
 ];
 
-/// Pages load from this origin alone, run no inline script or style, and are framed by nobody.
+/// Pages load from this origin only, run no inline script or style, and cannot be framed.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
      connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 

@@ -19,7 +19,7 @@ use crate::tools::Tool;
 const READS: [&str; 5] = ["/search", "/explore", "/validate", "/mcp", "/a2a"];
 /// Requests that change something or not, by the tool in their last segment.
 const TOOLS: [&str; 2] = ["/tools/{name}", "/woa/{agent}"];
-/// What a browser says about where a request comes from, for those without `Origin`.
+/// Browsers send it even with requests that have no `Origin`.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Characters of a foreign origin that are repeated.
 const SHOWN_CHARS_MAX: usize = 100;

@@ -1,6 +1,6 @@
 //! Schemas of what other crates define: ids, closed vocabularies, and the row of a search.
 //!
-//! They describe and are never built; a test holds every answer against them.
+//! The types are never constructed; a test checks every response against them.
 
 #![expect(unused_qualifications, reason = "utoipa names inlined schemas in full")]
 

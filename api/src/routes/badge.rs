@@ -1,4 +1,4 @@
-//! `GET /badge/{domain}.svg`: a picture that states facts about a site, and no judgement.
+//! `GET /badge/{domain}.svg`: an image with facts about a site.
 
 use askama::Template;
 use axum::extract::Path;

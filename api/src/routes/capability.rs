@@ -33,10 +33,11 @@ pub(crate) async fn show(
         return context.page(&page, Caching::Record);
     }
     let found = find(app.manifests(client), id).await?;
-    let (mut answer, capability) = (found.members()?, found.capability()?);
+    let (mut answer, capability) = (found.row()?, found.capability()?);
     answer.insert("title".to_owned(), capability.title.clone().into());
     answer.insert("tags".to_owned(), capability.tags.clone().into());
     answer.insert("deprecation_message".to_owned(), capability.deprecation_message.clone().into());
     answer.insert("text_is".to_owned(), TEXT_IS.into());
+    answer.extend(found.details()?);
     context.json(&answer, Caching::Record)
 }

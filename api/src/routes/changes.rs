@@ -79,7 +79,7 @@ async fn page(app: &App, context: &RequestContext, feed_id: &str, query: &QueryP
     context.page(&dashboard::changes::page(&changes, earlier.as_deref(), clock::now()), Caching::Search)
 }
 
-/// The position that a cursor of this feed stands for.
+/// The position in a cursor of this feed.
 pub(super) fn position(feed_id: &str, cursor: &str) -> Result<FeedPosition, Problem> {
     let text = cursor::decode("changes", cursor)?;
     let (position, of_feed) = text.split_once(':').unwrap_or((&text, ""));

@@ -1,6 +1,6 @@
 //! `GET /changes/stream`: the change feed as server-sent events (WHATWG HTML §9.2).
 //!
-//! Each event's id is a cursor, so that a client that lost its connection goes on where it was: browsers send the last
+//! Each event's id is a cursor, so that a client that lost its connection can resume: browsers send the last
 //! id by themselves. Without one the stream begins with what happens next.
 
 use std::collections::VecDeque;

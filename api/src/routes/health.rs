@@ -21,7 +21,7 @@ const SEARCH_WORD: &str = "search";
 /// Longest time for it, and for one of the searches of clients to end where all slots are taken; far longer than a search
 /// takes, and short enough for a client that waits for the answer.
 const SEARCH_DEADLINE: Duration = Duration::from_secs(2);
-/// Longest time for the database to say where its feed is.
+/// Timeout for the position of the feed.
 const DATABASE_DEADLINE: Duration = Duration::from_secs(1);
 /// How old the answer may be: watching costs one search a second, however many watch.
 const SEARCH_KEPT_FOR: Duration = Duration::from_secs(1);
@@ -80,7 +80,7 @@ pub(crate) async fn ready(Request { app, context, query, .. }: Request) -> HttpR
     Err(Problem::unavailable(format!("not ready: {}", missing.join("; "))))
 }
 
-/// Where the feed of the database is, or that it does not say so in time.
+/// The position of the feed, or why it is not known in time.
 pub(super) async fn feed_head<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, String> {
     match tokio::time::timeout(DATABASE_DEADLINE, asked).await {
         Ok(Ok(head)) => Ok(head),
@@ -95,7 +95,7 @@ pub(super) async fn feed_head<T>(asked: impl Future<Output = Result<T, StoreErro
     }
 }
 
-/// What keeps a search from running. One answer serves everybody for a moment, whatever it is.
+/// Why no search can run, if so; cached for a moment.
 async fn search_failure(app: &App) -> Option<String> {
     let tried =
         app.searchable.get(SEARCH_KEPT_FOR, async { Ok::<_, Infallible>(try_search(app).await) }).await;

@@ -1,6 +1,6 @@
 //! `GET /manifests/{id}/raw`: the bytes as fetched, where the publisher allows that.
 //!
-//! They are served as a download in a sandbox and never as a type that a browser would run.
+//! They are served as a download in a sandbox, never with a type that browsers execute.
 
 use axum::extract::Path;
 use axum::http::{HeaderValue, StatusCode, header};

@@ -1,4 +1,4 @@
-//! `GET /suggest`: completions of what is being typed, from what the index knows.
+//! `GET /suggest`: completions of a prefix, from the index.
 
 use indexer::Suggestion;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What every dialect says of this server: its name, what it does, and its address.
+//! Name, description and address of this server, as every dialect declares them.
 
 use url::Url;
 

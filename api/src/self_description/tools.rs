@@ -1,4 +1,4 @@
-//! `/tools/openapi.json`: the reading tools as OpenAPI 3.1 operations, each with the answer of its MCP twin.
+//! `/tools/openapi.json`: the reading tools as OpenAPI 3.1 operations, each with the result of the MCP tool.
 //!
 //! ARWS §4 wants credentials for whatever changes state. Submitting a site needs none, so that it is not among these.
 

@@ -130,7 +130,7 @@ impl Parts<'_> {
         tool
     }
 
-    /// The hints of MCP: absent where the declaration says nothing, so that a client assumes the worst.
+    /// The hints of MCP: absent where nothing is declared, so that clients assume the worst.
     fn hints(&self) -> Map<String, Value> {
         let safety = &self.capability.safety;
         let mut hints = Map::new();

@@ -24,7 +24,7 @@ const DATA: [&str; 5] = ["const", "default", "enum", "example", "examples"];
 const NAMED: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
 /// Keywords that hold what only references reach.
 const DEFINITIONS: [&str; 3] = ["$defs", "definitions", "components"];
-/// Keywords that say something of the place where a reference stands, rather than of what it names.
+/// Keywords that describe the location of a reference, not its target.
 const OF_THE_PLACE: [&str; 6] = ["title", "description", "default", "deprecated", "readOnly", "x-in"];
 
 /// The schema with its own definitions in the places that refer to them.
@@ -100,7 +100,7 @@ impl<'a> Inliner<'a> {
     }
 }
 
-/// What is left of the bytes after a value; `None` where they do not suffice.
+/// The remaining bytes after a value; `None` if there are too few.
 fn pay(value: &Value, bytes: usize) -> Option<usize> {
     let bytes = bytes.checked_sub(VALUE_BYTES)?;
     match value {
@@ -113,7 +113,7 @@ fn pay(value: &Value, bytes: usize) -> Option<usize> {
     }
 }
 
-/// A schema that takes everything, and says what should stand there.
+/// A schema that accepts everything, with a description of the missing part.
 fn left_open(reference: &str, why: &str) -> Map<String, Value> {
     let name = reference.rsplit('/').next().unwrap_or(reference);
     let name = percent_decode_str(name).decode_utf8_lossy().replace("~1", "/").replace("~0", "~");

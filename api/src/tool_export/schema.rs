@@ -1,4 +1,4 @@
-//! Schemas that every runtime takes, from schemas as they were published.
+//! Converts published schemas to schemas that every runtime accepts.
 //!
 //! Publishers write what resembles JSON Schema. Here each keyword is kept where its value has the shape that
 //! JSON Schema 2020-12 requires, converted where that is unambiguous, and dropped otherwise; the top is always an object
@@ -29,7 +29,7 @@ const COUNTS: [&str; 6] =
 const FLAGS: [&str; 4] = ["uniqueItems", "readOnly", "writeOnly", "deprecated"];
 const ALTERNATIVES: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
-/// The schema of what goes in: an object, whatever was published.
+/// The schema of the arguments: always an object.
 pub(super) fn input(published: Option<&Value>) -> Value {
     let mut budget = SCHEMAS_MAX;
     let mut schema = match published {
@@ -207,7 +207,7 @@ fn inside(map: &Map<String, Value>, out: &mut Map<String, Value>, depth: usize, 
         Some(item @ (Value::Object(_) | Value::Bool(_))) => {
             out.insert("items".to_owned(), schema(item, depth + 1, budget));
         }
-        // Gemini and OpenAI refuse an array that does not say of what.
+        // Gemini and OpenAI refuse arrays without `items`.
         _ if out.get("type").and_then(Value::as_str) == Some("array") => {
             out.insert("items".to_owned(), json!({}));
         }
@@ -220,7 +220,7 @@ fn inside(map: &Map<String, Value>, out: &mut Map<String, Value>, depth: usize, 
     }
 }
 
-/// Properties under names that every runtime takes; one that had to change its name says under which it is sent.
+/// Properties under names that every runtime accepts; a renamed one says in its description which name is sent.
 fn object(
     published: &Map<String, Value>,
     required: &[Value],

@@ -7,7 +7,7 @@ use crate::text::one_line;
 /// Longest description that OpenAI takes.
 const DESCRIPTION_CHARS_MAX: usize = 1_024;
 const TITLE_CHARS_MAX: usize = 120;
-/// Characters of the hash that the description shows: enough to tell two compilations apart by eye.
+/// Characters of the hash that the description shows: enough to distinguish two compilations.
 const HASH_SHOWN: usize = 12;
 
 pub(super) fn title(capability: &Capability) -> String {

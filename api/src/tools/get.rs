@@ -56,7 +56,9 @@ pub(super) fn definition() -> Definition {
 pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
     let id = CapabilityId::parse(arguments.id.trim())
         .map_err(|_| Problem::bad_request("id is \"c\" and 16 characters, as in a row of find_capability"))?;
-    let mut answer = capability::find(app.manifests(client), id.clone()).await?.members()?;
+    let found = capability::find(app.manifests(client), id.clone()).await?;
+    let mut answer = found.row()?;
+    answer.extend(found.details()?);
     if !arguments.include_schemas {
         answer.retain(|name, _| name != "parameters" && name != "response");
     }

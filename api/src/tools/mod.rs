@@ -1,7 +1,7 @@
 //! The tools that agentdex offers to agents. The MCP server, the agents of WoA and the self-description in every dialect
 //! are generated from this list, and all of them run through `call`.
 //!
-//! Answers are compact and bounded, say so where they were cut, and mark every text of a publisher as untrusted.
+//! Answers have a bounded size, are marked where they were cut, and mark texts of publishers as untrusted.
 
 mod explore;
 mod find;
@@ -70,7 +70,7 @@ impl Tool {
         !matches!(self, Self::SubmitSite)
     }
 
-    /// Runs it. The error for a wrong argument says what would be right.
+    /// Runs the tool. Errors for wrong arguments say what would be right.
     pub(crate) async fn call(
         self,
         app: &App,

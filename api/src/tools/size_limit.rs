@@ -10,7 +10,7 @@ pub(super) fn size(value: &Value) -> usize {
     serde_json::to_vec(value).map_or(usize::MAX, |bytes| bytes.len())
 }
 
-/// Takes rows while they fit, at least the first; true when some were left out.
+/// Keeps the rows that fit, at least the first; true if some were removed.
 pub(super) fn keep_fitting(rows: &mut Vec<Value>, bytes_max: usize) -> bool {
     let mut used = 0;
     let fitting = rows.iter().take_while(|row| {

@@ -66,16 +66,17 @@ pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Res
         let stored = app.manifests(client).find(&ManifestId::of(&url)).await?.ok_or_else(|| {
             Problem::not_found(format!("{url} was never read here, and is not fetched now: give document"))
         })?;
-        return Ok(compact(validate::answer(stored.manifest.clone(), None)));
+        let (stored, _permit) = stored.into_parts();
+        return Ok(compact(&validate::answer(stored.manifest, None)));
     };
     let url = url.map_or_else(placeholder_url, Ok).map_err(|error| Problem::internal(&error))?;
     let force = arguments.format;
-    let read = move || compact(validate::read(document.as_bytes(), &url, force));
+    let read = move || compact(&validate::read(document.as_bytes(), &url, force));
     app.document_readers.run(client, read).await
 }
 
 /// The most severe findings first, as many as fit.
-fn compact(answer: ValidateAnswer) -> Value {
+fn compact(answer: &ValidateAnswer) -> Value {
     let total = answer.findings.len();
     let mut by_severity: BTreeMap<&str, usize> = BTreeMap::new();
     for placed in &answer.findings {
