@@ -1,4 +1,4 @@
-//! Who may administer: bearer tokens, of which only hashes are kept, in a file that is read at every request.
+//! Admin tokens: bearer tokens whose hashes are in a file that is read for each request.
 //!
 //! A line of the file is a name and `sha256:` with 64 hexadecimal digits; `#` begins a comment. A token is random and
 //! long, so that one round of SHA-256 guards it as well as a slow hash would. Tokens are compared in constant time, all
@@ -6,34 +6,32 @@
 
 use std::path::PathBuf;
 
-use axum::extract::FromRequestParts;
-use axum::http::header;
-use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
 use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::app::App;
+use crate::client::Client;
 use crate::problem::Problem;
 
 /// Shortest token: 32 characters of random hexadecimal digits are 128 bits.
 const TOKEN_CHARS_MIN: usize = 32;
-/// Longest token that is looked at.
+/// Longest accepted token.
 const TOKEN_CHARS_MAX: usize = 512;
 /// Largest file: hundreds of tokens.
 const FILE_BYTES_MAX: usize = 64 * 1024;
 
-/// Where the hashes are, if anywhere.
+/// The file of the hashes, if one is configured.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AdminTokens(Option<PathBuf>);
 
-/// Somebody who showed a token.
+/// The holder of a valid token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Admin {
     pub(crate) name: String,
 }
 
-/// What a line of the file says.
+/// A line of the file.
 struct KnownToken {
     name: String,
     digest: Vec<u8>,
@@ -44,8 +42,18 @@ impl AdminTokens {
         Self(path)
     }
 
-    /// Who shows this token.
-    pub(crate) async fn admit(&self, authorization: Option<&str>) -> Result<Admin, Problem> {
+    /// The admin whose token a request carries.
+    pub(crate) async fn admit_request(&self, headers: &HeaderMap) -> Result<Admin, Problem> {
+        self.admit(headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok())).await
+    }
+
+    /// Whether a client may read the metrics, even while other requests are rejected.
+    pub(crate) async fn allow_metrics(&self, client: Client, headers: &HeaderMap) -> bool {
+        client.is_local
+            || (headers.contains_key(header::AUTHORIZATION) && self.admit_request(headers).await.is_ok())
+    }
+
+    async fn admit(&self, authorization: Option<&str>) -> Result<Admin, Problem> {
         let Some(path) = &self.0 else {
             return Err(Problem::forbidden(
                 "this instance has no admin tokens: start it with --admin-tokens FILE",
@@ -70,7 +78,7 @@ fn bearer(authorization: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && fits).then_some(token)
 }
 
-/// The lines that are as they should be; others are told by their number, never by their content.
+/// The valid lines; others are logged by number, never by content.
 fn parsed(text: &str) -> Vec<KnownToken> {
     let mut known = Vec::new();
     for (index, line) in text.get(..FILE_BYTES_MAX).unwrap_or(text).lines().enumerate() {
@@ -101,15 +109,6 @@ fn name_of(known: &[KnownToken], token: &str) -> Option<String> {
     found
 }
 
-impl FromRequestParts<App> for Admin {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let authorization = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        app.admin_tokens().admit(authorization).await
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_known_by_its_hash_alone() {
+    fn recognises_tokens_by_their_hash() {
         let text =
             format!("# who may\n\nbroken\nshort sha256:00\n{}{}", line("ops", TOKEN), line("ci", "other"));
         let known = parsed(&text);
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn only_long_bearer_tokens_are_looked_at() {
+    fn accepts_only_long_bearer_tokens() {
         assert_eq!(bearer(&format!("Bearer {TOKEN}")), Some(TOKEN));
         assert_eq!(bearer(&format!("bearer  {TOKEN} ")), Some(TOKEN));
         for wrong in ["Bearer", "Bearer ", "Bearer short", &format!("Basic {TOKEN}"), TOKEN] {
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_file_is_read_anew_each_time() {
+    async fn token_file_is_read_for_each_request() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("tokens");
         let header = format!("Bearer {TOKEN}");

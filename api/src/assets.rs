@@ -8,7 +8,6 @@ use sha2::{Digest, Sha256};
 /// Bytes of the hash in an asset's name.
 const FINGERPRINT_BYTES: usize = 6;
 
-/// One embedded file.
 pub(crate) struct Asset {
     /// File name with fingerprint, as in `/assets/style.0a1b2c3d4e5f.css`.
     pub(crate) name: String,

@@ -13,7 +13,6 @@ pub(crate) const ENTRIES_MAX: u32 = 50;
 const TITLE_CHARS_MAX: usize = 200;
 const SUMMARY_CHARS_MAX: usize = 1_000;
 
-/// A feed, ready to be written.
 #[derive(Template)]
 #[template(path = "feed.xml")]
 pub(crate) struct Feed {
@@ -25,7 +24,6 @@ pub(crate) struct Feed {
     entries: Vec<Entry>,
 }
 
-/// One entry, ready to be written.
 pub(crate) struct Entry {
     id: String,
     title: String,

@@ -1,9 +1,9 @@
-//! Bytes that are kept in memory for clients: bodies of requests while they arrive, and large answers while they are read.
+//! Memory for clients: request bodies while they arrive, and large responses while they are read.
 //!
 //! All of them together have a limit, and each client has one (see `shares`), so that memory follows neither the number of
-//! connections nor the size of what is asked for. What is small is not counted, so that a client that holds its share, or a
-//! process whose memory is used up, still takes small requests. A large answer goes out in pieces, and what it occupies is given back when
-//! the last piece has been taken.
+//! connections nor the size of the responses. Small bodies are not counted, so that
+//! clients at their limit can still send small requests. A large response is sent in chunks, and its bytes are released with
+//! the last chunk.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -17,21 +17,23 @@ use http_body_util::BodyExt as _;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::{Instant, timeout};
 
-use crate::pace::{Allowance, Pace};
+use crate::timeouts::{Allowance, MinRate};
 use runtime::{Full, Share, Shares};
 
+/// Largest request body: the cap of a manifest. A larger OpenAPI document is validated by the address where it was crawled.
+pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes kept for all clients together.
 pub(crate) const BUFFERED_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Answers up to this size are not counted: the connection's own buffers hold them. Nor are the first bytes of a body.
 const SMALL_BYTES: usize = 32 * 1024;
 /// Bytes of a large answer that are handed to the connection at once.
-const PIECE_BYTES: usize = 16 * 1024;
+const CHUNK_BYTES: usize = 16 * 1024;
 /// What an answer without a known size counts as: the pieces that are made ahead of the client, and their compression.
 const STREAM_BYTES: usize = 256 * 1024;
 
 /// Why the body of a request was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unread {
+pub(crate) enum BodyError {
     TooLarge,
     TooSlow,
     /// The client went away, or broke the rules of the transfer.
@@ -44,10 +46,10 @@ pub(crate) enum Unread {
 pub(crate) async fn read(
     mut body: Body,
     bytes_max: usize,
-    pace: Pace,
+    pace: MinRate,
     shares: &Arc<Shares>,
     client: IpAddr,
-) -> Result<(Bytes, Option<Share>), Unread> {
+) -> Result<(Bytes, Option<Share>), BodyError> {
     let announced = body.size_hint().upper().and_then(|upper| usize::try_from(upper).ok());
     let whole = announced.unwrap_or(bytes_max).min(bytes_max);
     let mut counted = Counted { shares, client, share: None, bytes: 0 };
@@ -55,18 +57,18 @@ pub(crate) async fn read(
     let mut bytes: Vec<u8> = Vec::new();
     loop {
         let begun = Instant::now();
-        let next = timeout(allowance.left(), body.frame()).await.map_err(|_| Unread::TooSlow)?;
+        let next = timeout(allowance.left(), body.frame()).await.map_err(|_| BodyError::TooSlow)?;
         let Some(frame) = next else { return Ok((bytes.into(), counted.share)) };
-        let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else { continue };
         allowance.moved(data.len(), begun.elapsed());
         let length = bytes.len() + data.len();
         if length > bytes_max {
-            return Err(Unread::TooLarge);
+            return Err(BodyError::TooLarge);
         }
         if length > bytes.capacity() {
             // Twice as much each time, so that each byte is moved a few times at most, and never more than will come.
             let capacity = length.max((bytes.capacity() * 2).min(whole));
-            counted.reach(capacity.saturating_sub(SMALL_BYTES)).map_err(Unread::NoRoom)?;
+            counted.reach(capacity.saturating_sub(SMALL_BYTES)).map_err(BodyError::NoRoom)?;
             bytes.reserve_exact(capacity - bytes.len());
         }
         bytes.extend_from_slice(&data);
@@ -130,25 +132,25 @@ pub(crate) fn counted(
         Some(Reserved(share)) => share,
         None => Arc::new(shares.take(client, bytes)?),
     };
-    Ok(response.map(|body| Body::new(InPieces { body, rest: Bytes::new(), _share: share })))
+    Ok(response.map(|body| Body::new(ChunkedBody { body, rest: Bytes::new(), _share: share })))
 }
 
 /// A body that goes out piece by piece. Pieces are copies, so that the last of them, in the buffers of a connection, does
 /// not keep the whole in memory.
-struct InPieces {
+struct ChunkedBody {
     body: Body,
     rest: Bytes,
     _share: Arc<Share>,
 }
 
-impl InPieces {
+impl ChunkedBody {
     fn piece(&mut self) -> Frame<Bytes> {
-        let piece = self.rest.split_to(self.rest.len().min(PIECE_BYTES));
+        let piece = self.rest.split_to(self.rest.len().min(CHUNK_BYTES));
         Frame::data(Bytes::copy_from_slice(&piece))
     }
 }
 
-impl HttpBody for InPieces {
+impl HttpBody for ChunkedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -161,7 +163,7 @@ impl HttpBody for InPieces {
         }
         match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
             Some(Ok(frame)) => match frame.into_data() {
-                Ok(data) if data.len() > PIECE_BYTES => {
+                Ok(data) if data.len() > CHUNK_BYTES => {
                     self.rest = data;
                     Poll::Ready(Some(Ok(self.piece())))
                 }
@@ -195,10 +197,10 @@ mod tests {
     use std::time::Duration;
 
     const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    const PACE: Pace = Pace { allowance: Duration::from_millis(100), bytes_per_second: 1_000 };
+    const PACE: MinRate = MinRate { allowance: Duration::from_millis(100), bytes_per_second: 1_000 };
 
     #[tokio::test]
-    async fn a_large_answer_counts_until_its_last_piece_is_taken() {
+    async fn large_response_counts_until_its_last_chunk_is_sent() {
         let shares = Shares::new(300_000, 150_000);
         let whole: Vec<u8> = (0..100_000_u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
         let answer = counted(Response::new(Body::from(whole.clone())), &shares, CLIENT).unwrap();
@@ -212,7 +214,7 @@ mod tests {
         let mut seen = Vec::new();
         while let Some(frame) = body.frame().await {
             let data = frame.unwrap().into_data().unwrap();
-            assert!(data.len() <= PIECE_BYTES);
+            assert!(data.len() <= CHUNK_BYTES);
             seen.extend_from_slice(&data);
         }
         assert_eq!(seen, whole);
@@ -221,36 +223,36 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_counts_by_what_has_arrived_and_has_to_go_on() {
+    async fn request_body_counts_by_received_bytes_and_times_out_when_it_stalls() {
         let shares = Shares::new(1_000_000, 100_000);
         let read_of = |body: Body| read(body, 200_000, PACE, &shares, CLIENT);
         let (bytes, share) = read_of(Body::from(vec![0; 50_000])).await.unwrap();
         assert_eq!((bytes.len(), shares.taken()), (50_000, 50_000 - SMALL_BYTES));
-        assert_eq!(read_of(Body::from(vec![0; 200_001])).await.unwrap_err(), Unread::TooLarge);
+        assert_eq!(read_of(Body::from(vec![0; 200_001])).await.unwrap_err(), BodyError::TooLarge);
         let held = shares.take(CLIENT, 80_000).unwrap();
-        assert_eq!(read_of(Body::from(vec![0; 50_000])).await.unwrap_err(), Unread::NoRoom(Full::Client));
+        assert_eq!(read_of(Body::from(vec![0; 50_000])).await.unwrap_err(), BodyError::NoRoom(Full::Client));
         drop((held, share));
         let silent = Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>());
-        assert_eq!(read_of(silent).await.unwrap_err(), Unread::TooSlow);
+        assert_eq!(read_of(silent).await.unwrap_err(), BodyError::TooSlow);
         let broken =
             Body::from_stream(futures::stream::iter([Err::<Vec<u8>, _>(std::io::Error::other("gone"))]));
-        assert_eq!(read_of(broken).await.unwrap_err(), Unread::Broken);
+        assert_eq!(read_of(broken).await.unwrap_err(), BodyError::Broken);
         assert_eq!(shares.taken(), 0);
     }
 
     #[tokio::test]
-    async fn a_small_body_is_read_whatever_its_client_and_others_hold() {
+    async fn small_request_body_is_read_when_all_memory_is_taken() {
         let shares = Shares::new(1_000, 400);
         let _all = shares.take(CLIENT, 1_000).unwrap();
         let small = vec![b'x'; SMALL_BYTES];
         let (bytes, share) = read(Body::from(small.clone()), 100_000, PACE, &shares, CLIENT).await.unwrap();
         assert_eq!((bytes.len(), share.is_none()), (small.len(), true));
         let larger = Body::from(vec![b'x'; SMALL_BYTES + 1]);
-        assert!(matches!(read(larger, 100_000, PACE, &shares, CLIENT).await, Err(Unread::NoRoom(_))));
+        assert!(matches!(read(larger, 100_000, PACE, &shares, CLIENT).await, Err(BodyError::NoRoom(_))));
     }
 
     #[tokio::test]
-    async fn a_body_counts_by_the_memory_that_is_reserved_for_it() {
+    async fn request_body_counts_by_its_reserved_capacity() {
         let pieces = |count: usize| {
             let pieces = (0..count).map(|_| Ok::<_, std::io::Error>(vec![b'x'; 10_000]));
             Body::from_stream(futures::stream::iter(pieces))
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_of_events_occupy_no_bytes_of_others() {
+    fn event_streams_count_no_buffered_bytes() {
         let shares = Shares::new(1_000, 400);
         let endless = || Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>());
         let events = Response::builder().header("content-type", "text/event-stream").body(endless()).unwrap();
@@ -278,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_reserved_for_an_answer_is_counted_once() {
+    fn reserved_bytes_of_a_response_are_counted_once() {
         let shares = Shares::new(200_000, 200_000);
         let mut response = Response::new(Body::from(vec![0; 150_000]));
         let share = shares.take(CLIENT, 150_000).unwrap();

@@ -1,4 +1,4 @@
-//! What may be typed after `api`.
+//! The command line of `api`.
 
 use std::path::PathBuf;
 
@@ -15,19 +15,19 @@ pub struct Arguments {
     /// Where to listen [default: 127.0.0.1:8080].
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<String>,
-    /// How the world reaches this interface, when that differs from --listen.
+    /// Public address of the API, when it differs from --listen.
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
     /// Serve from snapshots that an indexer publishes to this directory or `s3://bucket/prefix`.
     #[arg(long, value_name = "PLACE")]
     pub index_from: Option<SnapshotLocation>,
-    /// Proxies that may say in whose name they ask (X-Forwarded-For), as addresses or ranges.
+    /// Proxies whose X-Forwarded-For is trusted, as addresses or ranges.
     #[arg(long, value_name = "CIDR,…", value_delimiter = ',')]
     pub trusted_proxies: Vec<String>,
-    /// File with the hashes of the tokens of /admin; without it nobody administers.
+    /// File with the hashes of the tokens of /admin; without it, admin routes are disabled.
     #[arg(long, value_name = "FILE")]
     pub admin_tokens: Option<PathBuf>,
-    /// Keep what people choose (POST /feedback); without it nothing is kept.
+    /// Store feedback (POST /feedback); off by default.
     #[arg(long)]
     pub feedback: bool,
 }

@@ -1,6 +1,6 @@
-//! Who asks: the address that limits are counted by.
+//! The client of a request: the address that limits are counted by.
 //!
-//! A proxy in front hides its clients behind its own address; only a proxy that was named as trusted may say who they
+//! A proxy in front hides its clients behind its own address; only a trusted proxy may say who they
 //! are, and only the last address that no trusted proxy wrote is believed, since a client can write the others itself.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -10,10 +10,10 @@ use axum::http::{HeaderMap, HeaderName, Uri, header};
 use ipnet::IpNet;
 pub(crate) use runtime::customer;
 
-use crate::names::OwnNames;
+use crate::server_names::ServerNames;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// What proxies write: whoever has one of them asks on behalf of somebody else.
+/// Headers that proxies add: a request with one of them is forwarded for another client.
 const WRITTEN_BY_PROXIES: [HeaderName; 6] = [
     FORWARDED_FOR,
     HeaderName::from_static("forwarded"),
@@ -23,43 +23,41 @@ const WRITTEN_BY_PROXIES: [HeaderName; 6] = [
     HeaderName::from_static("x-forwarded-proto"),
 ];
 
-/// Whose request it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Client {
     pub(crate) address: IpAddr,
-    /// A program on this machine, which asks for a name of this machine and not on behalf of somebody else. Whatever is
-    /// for this machine alone goes by this.
+    /// A program on this machine, whose `Host` is a name of this server and whose request no proxy forwarded. Decides what is
+    /// served to this machine only.
     pub(crate) is_local: bool,
 }
 
 impl Client {
-    pub(crate) fn of(request: &Request, trusted: &[IpNet], names: &OwnNames) -> Self {
+    pub(crate) fn of(request: &Request, trusted: &[IpNet], names: &ServerNames) -> Self {
         let Some(ConnectInfo(peer)) = request.extensions().get::<ConnectInfo<SocketAddr>>() else {
-            // Without a connection there is nobody outside: the router is called as a library.
+            // Without a connection, the router is called as a library.
             return Self::on_this_machine();
         };
         Self::connected(peer.ip(), request.uri(), request.headers(), trusted, names)
     }
 
-    /// Who asks over a connection.
     pub(crate) fn connected(
         peer: IpAddr,
         uri: &Uri,
         headers: &HeaderMap,
         trusted: &[IpNet],
-        names: &OwnNames,
+        names: &ServerNames,
     ) -> Self {
-        let client = Self::behind(peer, headers, trusted);
-        let is_local = client.is_local && names.are_asked_for(uri, headers);
+        let client = Self::of_peer(peer, headers, trusted);
+        let is_local = client.is_local && names.match_request(uri, headers);
         Self { is_local, ..client }
     }
 
-    /// Whoever started this process, over its standard streams.
+    /// The program that started this process, over its standard streams.
     pub(crate) const fn on_this_machine() -> Self {
         Self { address: IpAddr::V4(Ipv4Addr::LOCALHOST), is_local: true }
     }
 
-    fn behind(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
+    fn of_peer(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Self {
         let peer = peer.to_canonical();
         if !is_trusted(peer, trusted) {
             let speaks_for_others = WRITTEN_BY_PROXIES.iter().any(|name| headers.contains_key(name));
@@ -81,7 +79,7 @@ fn parsed(text: &str) -> Option<IpAddr> {
     Some(IpAddr::to_canonical(&address))
 }
 
-/// Whether an address may say on whose behalf it asks.
+/// Whether an address is a proxy that may forward requests.
 pub(crate) fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
     trusted.iter().any(|net| net.contains(&address.to_canonical()))
 }
@@ -91,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_trusted_proxies_speak_for_others() {
+    fn only_trusted_proxies_may_forward_addresses() {
         let trusted: Vec<IpNet> = vec!["10.0.0.0/8".parse().unwrap(), "127.0.0.1/32".parse().unwrap()];
         for (peer, forwarded, trusted, address, is_local) in [
             ("127.0.0.1", None, &[][..], "127.0.0.1", true),
@@ -110,21 +108,21 @@ mod tests {
             if let Some(forwarded) = forwarded {
                 headers.insert(FORWARDED_FOR, forwarded.parse().unwrap());
             }
-            let client = Client::behind(peer.parse().unwrap(), &headers, trusted);
+            let client = Client::of_peer(peer.parse().unwrap(), &headers, trusted);
             let expected = Client { address: address.parse().unwrap(), is_local };
             assert_eq!(client, expected, "{peer} {forwarded:?}");
         }
     }
 
     #[test]
-    fn whatever_a_proxy_adds_says_that_the_request_is_not_of_this_machine() {
+    fn proxy_headers_mark_requests_as_not_local() {
         let loopback: IpAddr = "127.0.0.1".parse().unwrap();
-        assert!(Client::behind(loopback, &HeaderMap::new(), &[]).is_local);
+        assert!(Client::of_peer(loopback, &HeaderMap::new(), &[]).is_local);
         for name in
             ["x-forwarded-for", "forwarded", "via", "x-real-ip", "x-forwarded-host", "x-forwarded-proto"]
         {
             let headers = HeaderMap::from_iter([(name.parse().unwrap(), "x".parse().unwrap())]);
-            assert!(!Client::behind(loopback, &headers, &[]).is_local, "{name}");
+            assert!(!Client::of_peer(loopback, &headers, &[]).is_local, "{name}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The one place where the interface reads a clock; everything below takes `now` as an argument.
+//! The only place where the API reads a clock; other functions take `now` as an argument.
 
 use chrono::{DateTime, Utc};
 

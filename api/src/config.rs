@@ -1,7 +1,6 @@
-//! What the interface is told at its start: flags, environment and file, settled once and checked.
+//! Configuration of the API from flags, environment and file, parsed and validated once at start.
 //!
-//! Where the database and the index lie is settled by the flags that all readers share (`indexer::cli`); here is what
-//! the interface alone needs to know.
+//! The locations of the database and the index come from the flags that all readers share (`indexer::cli`).
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -18,12 +17,13 @@ use store::StoreConfig;
 use url::Url;
 
 use crate::limits::LimitsConfig;
-use crate::pace::Patience;
+use crate::server_names::LOOPBACK;
+use crate::timeouts::ClientTimeouts;
 
-/// Where the interface listens unless told otherwise: this machine only.
+/// Default listen address: loopback only.
 pub const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
 
-/// How old an answer may be that whole tables are read for.
+/// Time to live of cached answers that read whole tables.
 pub const COUNTS_KEPT_FOR: Duration = Duration::from_secs(5);
 
 /// What was wrong with the configuration; the text says what to write instead.
@@ -39,34 +39,61 @@ pub enum ConfigError {
     Proxy { text: String },
 }
 
-/// What the interface runs with.
 #[derive(Debug, Clone)]
 pub struct ApiConfig {
     pub listen: SocketAddr,
-    /// How the world reaches us, where that differs from `listen`.
+    /// Public address, where it differs from `listen`.
     pub public_url: Option<Url>,
     pub index_dir: PathBuf,
     /// Where snapshots of the index are fetched from, instead of an indexer on this machine.
     pub index_from: Option<SnapshotLocation>,
-    /// What requests are given vectors with, opened by whoever starts the interface.
+    /// Embeds queries; opened by the caller.
     pub embedder: Option<Arc<dyn Embedder>>,
     pub database: StoreConfig,
     pub limits: LimitsConfig,
-    /// Proxies that may say in whose name they ask.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Where the hashes of the admin tokens are; without it nobody administers.
+    /// File with the hashes of the admin tokens; without it, admin routes are disabled.
     pub admin_tokens: Option<PathBuf>,
     /// Whether `POST /feedback` keeps what people choose.
     pub feedback: bool,
-    /// How old an answer may be that whole tables are read for.
+    /// Time to live of cached answers that read whole tables.
     pub counts_kept_for: Duration,
-    /// Whether the runtime that serves makes progress.
+    /// Detects a stalled runtime.
     pub runtime_health: RuntimeHealth,
-    /// How long slow clients are waited for.
-    pub patience: Patience,
+    /// Timeouts for slow clients.
+    pub timeouts: ClientTimeouts,
 }
 
-/// What the interface alone is told: flags, or the table `[api]` of the configuration file.
+impl ApiConfig {
+    /// Origins of the pages that this server serves, the public one last.
+    pub(crate) fn own_origins(&self) -> Vec<String> {
+        let port = self.listen.port();
+        let mut own: Vec<String> = LOOPBACK.iter().map(|host| format!("http://{host}:{port}")).collect();
+        if !self.listen.ip().is_unspecified() {
+            own.push(format!("http://{}", self.listen));
+        }
+        let public = self.public_url.as_ref().and_then(|url| {
+            let port = url.port_or_known_default()?;
+            Some(format!("{}://{}:{port}", url.scheme(), url.host_str()?))
+        });
+        own.extend(public);
+        own
+    }
+
+    /// The address of this server as clients reach it, without a slash at the end.
+    pub(crate) fn base_url(&self) -> String {
+        let configured = self.public_url.as_ref().map(|url| url.as_str().trim_end_matches('/').to_owned());
+        configured.unwrap_or_else(|| format!("http://{}", self.listen))
+    }
+
+    /// Whether clients reach this server over TLS, through a proxy.
+    pub(crate) fn is_behind_tls(&self) -> bool {
+        self.public_url.as_ref().is_some_and(|url| url.scheme() == "https")
+    }
+}
+
+/// Settings of the API alone: flags, or the table `[api]` of the configuration file.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApiSettings {
@@ -81,7 +108,7 @@ pub struct ApiSettings {
     pub index_from: Option<SnapshotLocation>,
 }
 
-/// The configuration file as far as it concerns the interface; the rest is checked where the shared flags are settled.
+/// The table `[api]` of the configuration file; other tables are checked with the shared flags.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ConfigFile {
@@ -107,7 +134,7 @@ impl ApiSettings {
         })
     }
 
-    /// What all of it means, with the defaults in place.
+    /// Parses the settings and fills in the defaults.
     pub fn resolve(self, shared: Settings) -> Result<ApiConfig, ConfigError> {
         let listen = self.listen.unwrap_or_else(|| LISTEN_DEFAULT.to_owned());
         Ok(ApiConfig {
@@ -123,7 +150,7 @@ impl ApiSettings {
             feedback: self.feedback,
             counts_kept_for: COUNTS_KEPT_FOR,
             runtime_health: RuntimeHealth::default(),
-            patience: Patience::default(),
+            timeouts: ClientTimeouts::default(),
         })
     }
 }
@@ -153,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_typed_wins_over_the_file_and_the_file_over_defaults() {
+    fn flags_override_the_file_and_the_file_overrides_defaults() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agentdex.toml");
         let text = "[api]\nlisten = \"0.0.0.0:80\"\npublic_url = \"https://agentdex.example\"\ntrusted_proxies = [\"10.0.0.7\", \"fd00::/8\"]\n[api.limits]\nreads_burst = 7\nreplicas = 3\n[crawler]\nrate = 5\n";

@@ -24,7 +24,7 @@ pub(crate) fn encode(listing: &str, position: &str) -> String {
     BASE64URL_NOPAD.encode(&bytes)
 }
 
-/// The position that a cursor of this listing stands for.
+/// The position in a cursor of this listing.
 pub(crate) fn decode(listing: &str, cursor: &str) -> Result<String, Problem> {
     let refused = |detail: &str| Problem::bad_request(detail).with_parameter("cursor");
     let unreadable = || refused("\"cursor\" is not one of ours: pass next_cursor on unchanged");
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_comes_back_only_to_its_own_listing() {
+    fn cursor_is_valid_only_for_its_listing() {
         let cursor = encode("sites?status=fresh", "skyhop.example");
         assert_eq!(decode("sites?status=fresh", &cursor).unwrap(), "skyhop.example");
         for (listing, text) in [("sites", cursor.as_str()), ("sites", "%%%"), ("sites", ""), ("sites", "AA")]

@@ -1,27 +1,28 @@
-//! The index as the routes see it: open, or away for a reason that says what to do.
+//! A handle on the index: open, or unavailable with the reason and what to do.
 //!
-//! A new commit is looked for once a second; an index that appears, or is swapped for another, is taken up the same way.
+//! New commits are polled once a second; so is an index that appears or is replaced.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use indexer::{Associations, Embedder, IndexError, Searcher};
+use indexer::{Associations, Embedder, Searcher};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
+use crate::concurrency::ConcurrencyLimit;
 use crate::problem::Problem;
-use crate::slots::Slots;
+use crate::suppressed::Suppressed;
 
-/// How often a new commit is looked for.
-const RELOAD_EVERY: Duration = Duration::from_secs(1);
+/// Poll interval for new commits.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Whether there is something to search.
 #[derive(Clone)]
 enum IndexState {
     Open(Searcher),
-    /// Why not, and what to do about it.
-    Away(String),
+    /// The reason, and what to do about it.
+    Unavailable(String),
 }
 
 /// The index behind the routes.
@@ -29,13 +30,14 @@ pub(crate) struct IndexHandle {
     dir: PathBuf,
     embedder: Option<Arc<dyn Embedder>>,
     state: RwLock<IndexState>,
-    slots: Slots,
+    searches: ConcurrencyLimit,
+    suppressed: Suppressed,
 }
 
 impl IndexHandle {
-    pub(crate) fn new(dir: PathBuf, embedder: Option<Arc<dyn Embedder>>, slots: Slots) -> Self {
-        let away = IndexState::Away("the index has not been opened yet".to_owned());
-        Self { dir, embedder, state: RwLock::new(away), slots }
+    pub(crate) fn new(dir: PathBuf, embedder: Option<Arc<dyn Embedder>>, searches: ConcurrencyLimit) -> Self {
+        let unavailable = IndexState::Unavailable("the index has not been opened yet".to_owned());
+        Self { dir, embedder, state: RwLock::new(unavailable), searches, suppressed: Suppressed::default() }
     }
 
     fn state(&self) -> IndexState {
@@ -46,11 +48,25 @@ impl IndexHandle {
         *self.state.write().unwrap_or_else(std::sync::PoisonError::into_inner) = state;
     }
 
+    /// Sites whose rows are left out of searches.
+    pub(crate) fn suppressed(&self) -> &Suppressed {
+        &self.suppressed
+    }
+
+    /// Where searches and other blocking work run.
+    pub(crate) fn searches(&self) -> &ConcurrencyLimit {
+        &self.searches
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// The searcher, or why there is none.
     pub(crate) fn searcher(&self) -> Result<Searcher, Problem> {
         match self.state() {
             IndexState::Open(searcher) => Ok(searcher),
-            IndexState::Away(reason) => Err(Problem::unavailable(reason)),
+            IndexState::Unavailable(reason) => Err(Problem::unavailable(reason)),
         }
     }
 
@@ -58,11 +74,13 @@ impl IndexHandle {
     pub(crate) fn refresh(&self) {
         let IndexState::Open(searcher) = self.state() else {
             let opened = Searcher::open_with(&self.dir, &Associations::built_in(), self.embedder.clone());
-            return self.set(opened.map_or_else(|error| IndexState::Away(away(&error)), IndexState::Open));
+            return self.set(
+                opened.map_or_else(|error| IndexState::Unavailable(error.to_string()), IndexState::Open),
+            );
         };
         if let Err(error) = searcher.reload() {
             tracing::warn!(error = &error as &dyn std::error::Error, "index reload failed");
-            self.set(IndexState::Away(away(&error)));
+            self.set(IndexState::Unavailable(error.to_string()));
         }
     }
 
@@ -73,12 +91,8 @@ impl IndexHandle {
         F: FnOnce(&Searcher) -> T + Send + 'static,
     {
         let searcher = self.searcher()?;
-        self.slots.run(client, move || work(&searcher)).await
+        self.searches.run(client, move || work(&searcher)).await
     }
-}
-
-fn away(error: &IndexError) -> String {
-    error.to_string()
 }
 
 /// Opens the index, or makes its newest commit visible.
@@ -91,7 +105,7 @@ pub(crate) async fn look(index: &Arc<IndexHandle>) {
 
 /// Keeps an open index current until it is cancelled.
 pub(crate) async fn follow(index: Arc<IndexHandle>, cancel: CancellationToken) {
-    while cancel.run_until_cancelled(tokio::time::sleep(RELOAD_EVERY)).await.is_some() {
+    while cancel.run_until_cancelled(tokio::time::sleep(RELOAD_INTERVAL)).await.is_some() {
         look(&index).await;
     }
 }

@@ -1,56 +1,63 @@
 //! Serves search, sites and manifests as JSON and as pages.
 //!
-//! One file per resource under `routes` (parameters, answer, handler); pages under `dashboard`. No SQL and no ranking
-//! live here: the store answers for records, the indexer for searches.
+//! Layers, from the bottom: `answers` reads the store and the index; `state` holds both with caches and limits; `routes`,
+//! `ard`, `tools`, `mcp` and `self_description` are handlers side by side, and `dashboard` renders pages; `middleware`,
+//! `router` and `server` are on top. SQL is in the store, ranking in the indexer.
 
 mod admin;
-mod answer;
-mod app;
+mod answers;
 mod ard;
 mod assets;
 mod atom;
+mod body;
 mod buffers;
+mod capacity;
 pub mod cli;
 mod client;
 mod clock;
+mod concurrency;
 mod config;
+mod count_cache;
 mod cursor;
 mod dashboard;
-mod diff;
-mod fair;
-mod guard;
+mod document_readers;
+mod fair_permits;
 mod index;
-mod kept;
 mod limits;
 mod load;
 mod manifests;
 mod mcp;
 mod metrics;
 mod middleware;
-mod names;
 mod negotiate;
-mod offer;
 mod openapi;
-mod origin;
-mod pace;
+mod overload;
 mod parameters;
 mod problem;
+mod quota;
 mod replica;
+mod request;
+mod response;
+mod router;
 mod routes;
 mod self_description;
 mod server;
-mod slots;
+mod server_names;
+mod state;
 mod suppressed;
 #[cfg(test)]
 mod test_app;
 mod text;
-mod tool;
-mod totals;
-mod validation;
+mod timeouts;
+mod tool_export;
+mod tools;
+mod ttl_cache;
 
-pub use app::{ApiError, App, STOP_MAX, bind, router, serve};
 pub use config::{ApiConfig, ApiSettings, COUNTS_KEPT_FOR, ConfigError, LISTEN_DEFAULT};
 pub use dashboard::search::EXAMPLES;
 pub use limits::LimitsConfig;
 pub use mcp::{McpError, serve_stdio};
-pub use pace::{Pace, Patience};
+pub use router::router;
+pub use server::{bind, serve};
+pub use state::{ApiError, App, STOP_MAX};
+pub use timeouts::{ClientTimeouts, MinRate};

@@ -1,7 +1,7 @@
-//! How often one client may ask: a bucket for each address, refilled steadily.
+//! Rate limits: one bucket for each client address, refilled steadily.
 //!
 //! Reads and submissions have buckets of their own. Programs on this machine have a wide one: the operator's own tools
-//! are no flood. What a client has left is told in every answer (`RateLimit-*`), so that it need not find out by a 429.
+//! are trusted. Every response carries the remaining quota (`RateLimit-*`).
 
 use std::hash::Hash;
 use std::net::IpAddr;
@@ -9,7 +9,6 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use governor::clock::{Clock, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DashMapStateStore;
@@ -19,12 +18,13 @@ use serde::Deserialize;
 
 use crate::client::Client;
 use crate::problem::Problem;
+use crate::quota::RemainingQuota;
 
-/// How often buckets that are full again are forgotten.
-pub(crate) const FORGET_EVERY: Duration = Duration::from_mins(1);
+/// Interval at which full buckets are dropped.
+pub(crate) const PRUNE_INTERVAL: Duration = Duration::from_mins(1);
 /// Requests a second of programs on this machine: more than it can answer, so that only a runaway loop is slowed.
 const LOCAL_PER_SECOND: NonZeroU32 = NonZeroU32::new(20_000).unwrap();
-/// Least time between two visits that were asked for of one site.
+/// Shortest time between two requested visits of one site.
 const RECHECK_EVERY: Duration = Duration::from_mins(10);
 
 /// What one client may do; the table `[api.limits]` of the configuration file.
@@ -37,7 +37,7 @@ pub struct LimitsConfig {
     pub reads_burst: NonZeroU32,
     /// Domains submitted or rechecked an hour.
     pub submissions_per_hour: NonZeroU32,
-    /// Choices told an hour, where feedback is on.
+    /// Feedback requests an hour, where feedback is on.
     pub feedback_per_hour: NonZeroU32,
     /// Processes that a balancer spreads clients over: each of them grants this fraction of the limits above.
     pub replicas: NonZeroU32,
@@ -50,7 +50,6 @@ pub struct LimitsConfig {
 }
 
 impl LimitsConfig {
-    /// Bytes of `buffered_mib_per_client`.
     pub(crate) fn buffered_bytes_per_client(&self) -> usize {
         at_once(self.buffered_mib_per_client).saturating_mul(1024 * 1024)
     }
@@ -95,11 +94,10 @@ fn buckets<K: Hash + Eq + Clone>(quota: Quota) -> Buckets<K> {
     RateLimiter::dashmap(quota).with_middleware::<StateInformationMiddleware>()
 }
 
-/// Every bucket of this process.
 pub(crate) struct Limits {
     granted: RwLock<Arc<Granted>>,
     local_reads: Buckets<IpAddr>,
-    /// Visits asked for, by site.
+    /// Requested visits, by site.
     visits: Buckets<SiteName>,
 }
 
@@ -125,19 +123,10 @@ impl Granted {
     }
 }
 
-/// What is left in a bucket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Left {
-    limit: u32,
-    remaining: u32,
-    /// Until the bucket is full again.
-    reset_s: u64,
-}
-
 /// The bucket is empty; when to come back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Exhausted {
-    pub(crate) left: Left,
+    pub(crate) quota: RemainingQuota,
     pub(crate) retry_after_s: u32,
 }
 
@@ -151,8 +140,7 @@ impl Limits {
         }
     }
 
-    /// Other limits from now on; what clients used up under the old ones is forgotten. The same ones change nothing, and are no
-    /// news: whether they were others.
+    /// Sets other limits, with full buckets. Returns whether they differ; equal ones change nothing.
     pub(crate) fn set(&self, config: LimitsConfig) -> bool {
         if self.granted().config == config {
             return false;
@@ -165,31 +153,28 @@ impl Limits {
         Arc::clone(&self.granted.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// One request of a client.
-    pub(crate) fn read(&self, client: Client) -> Result<Left, Exhausted> {
+    pub(crate) fn read(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
         if client.is_local {
             return take(&self.local_reads, &client.address);
         }
         take(&self.granted().reads, &client.address)
     }
 
-    /// One domain submitted by a client.
-    pub(crate) fn submission(&self, client: Client) -> Result<Left, Exhausted> {
+    pub(crate) fn submission(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
         take(&self.granted().submissions, &client.address)
     }
 
-    /// One choice told by a client.
-    pub(crate) fn feedback(&self, client: Client) -> Result<Left, Exhausted> {
+    pub(crate) fn feedback(&self, client: Client) -> Result<RemainingQuota, Exhausted> {
         take(&self.granted().feedback, &client.address)
     }
 
-    /// One visit to a site, whoever asks.
-    pub(crate) fn visit(&self, site: &SiteName) -> Result<Left, Exhausted> {
+    /// One visit to a site, for all clients together.
+    pub(crate) fn visit(&self, site: &SiteName) -> Result<RemainingQuota, Exhausted> {
         take(&self.visits, site)
     }
 
-    /// Forgets buckets that are full again, so that memory follows the clients of the last minutes.
-    pub(crate) fn forget(&self) {
+    /// Drops full buckets, so that memory follows the clients of the last minutes.
+    pub(crate) fn prune(&self) {
         let granted = self.granted();
         for buckets in [&granted.reads, &self.local_reads, &granted.submissions, &granted.feedback] {
             buckets.retain_recent();
@@ -200,44 +185,30 @@ impl Limits {
     }
 }
 
-fn take<K: Hash + Eq + Clone>(buckets: &Buckets<K>, key: &K) -> Result<Left, Exhausted> {
+fn take<K: Hash + Eq + Clone>(buckets: &Buckets<K>, key: &K) -> Result<RemainingQuota, Exhausted> {
     match buckets.check_key(key) {
-        Ok(state) => Ok(left(state.quota(), state.remaining_burst_capacity())),
+        Ok(state) => Ok(remaining(state.quota(), state.remaining_burst_capacity())),
         Err(not_until) => {
             let wait = not_until.wait_time_from(buckets.clock().now());
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             let retry_after_s = u32::try_from(seconds).unwrap_or(u32::MAX).max(1);
-            Err(Exhausted { left: left(not_until.quota(), 0), retry_after_s })
+            Err(Exhausted { quota: remaining(not_until.quota(), 0), retry_after_s })
         }
     }
 }
 
-fn left(quota: Quota, remaining: u32) -> Left {
+fn remaining(quota: Quota, remaining: u32) -> RemainingQuota {
     let limit = quota.burst_size().get();
     let missing = limit.saturating_sub(remaining);
     let reset = quota.replenish_interval().saturating_mul(missing);
-    Left { limit, remaining, reset_s: reset.as_secs() + u64::from(reset.subsec_nanos() > 0) }
-}
-
-impl Left {
-    /// Tells the client.
-    pub(crate) fn tell(self, headers: &mut HeaderMap) {
-        let values = [
-            ("ratelimit-limit", u64::from(self.limit)),
-            ("ratelimit-remaining", u64::from(self.remaining)),
-            ("ratelimit-reset", self.reset_s),
-        ];
-        for (name, value) in values {
-            headers.insert(HeaderName::from_static(name), HeaderValue::from(value));
-        }
-    }
+    RemainingQuota { limit, remaining, reset_s: reset.as_secs() + u64::from(reset.subsec_nanos() > 0) }
 }
 
 impl Exhausted {
     /// The 429, with what would be allowed.
     pub(crate) fn problem(self, detail: &str) -> Problem {
         let when = format!("{detail}; try again in {} s", self.retry_after_s);
-        Problem::too_many(when, self.retry_after_s).with_left(self.left)
+        Problem::too_many(when, self.retry_after_s).with_quota(self.quota)
     }
 }
 
@@ -250,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn other_limits_hold_from_the_next_request_on() {
+    fn changed_limits_apply_to_the_next_request() {
         let [two, five] = [2, 5].map(|count| NonZeroU32::new(count).unwrap());
         let few = LimitsConfig { reads_per_second: two, reads_burst: two, ..Default::default() };
         let limits = Limits::new(few);
@@ -265,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn each_client_has_a_bucket_and_hears_what_is_left() {
+    fn each_client_has_a_bucket_and_sees_its_remaining_quota() {
         let two = NonZeroU32::new(2).unwrap();
         let limits =
             Limits::new(LimitsConfig { reads_per_second: two, reads_burst: two, ..Default::default() });
@@ -273,15 +244,15 @@ mod tests {
         assert_eq!(limits.read(one).unwrap().remaining, 1);
         assert_eq!(limits.read(one).unwrap().remaining, 0);
         let refused = limits.read(one).unwrap_err();
-        assert_eq!((refused.retry_after_s, refused.left.limit, refused.left.remaining), (1, 2, 0));
+        assert_eq!((refused.retry_after_s, refused.quota.limit, refused.quota.remaining), (1, 2, 0));
         assert!(limits.read(other).is_ok());
         assert!(limits.read(client("127.0.0.1", true)).unwrap().limit > 1_000);
-        limits.forget();
+        limits.prune();
         assert!(limits.read(one).is_err(), "an empty bucket is not forgotten");
     }
 
     #[test]
-    fn replicas_share_a_limit() {
+    fn replicas_share_one_rate_limit() {
         let number = |number: u32| NonZeroU32::new(number).unwrap();
         let config =
             LimitsConfig { reads_burst: number(9), submissions_per_hour: number(3), ..Default::default() };
@@ -298,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_is_visited_on_demand_once_in_ten_minutes() {
+    fn limits_requested_visits_to_one_in_ten_minutes() {
         let limits = Limits::new(LimitsConfig::default());
         let site = SiteName::parse("skyhop.example").unwrap();
         assert!(limits.visit(&site).is_ok());

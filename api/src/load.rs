@@ -1,9 +1,9 @@
-//! Tells a burst from overload, by how many requests are under way and how many were answered lately.
+//! Distinguishes bursts from overload, by the requests under way and the recent throughput.
 //!
-//! What is under way, divided by what is answered a second, is how long the next request will take (Little's law). A queue
-//! that is long for a moment is a burst and drains by itself. One that stays makes every client wait and serves none sooner,
-//! so requests are turned away until it is short, as controlled delay does for routers (RFC 8289). After that, no burst is
-//! let in until a second has passed without overload: clients that retry would otherwise fill the queue again at once.
+//! Requests under way divided by throughput is the expected latency of the next request (Little's law). A short queue spike is
+//! a burst and drains. A standing queue delays every client and serves none sooner, so requests are rejected until it is
+//! short, as controlled delay does for routers (RFC 8289). After that, bursts are rejected until a second has passed without
+//! overload, since retries would otherwise fill the queue again.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,9 +19,9 @@ const STANDING_S: f64 = 0.05;
 const BURST_S: f64 = 0.08;
 /// A queue that is long for more than this is no burst.
 const BURST: Duration = Duration::from_millis(100);
-/// Time without overload after which a burst is let in again.
+/// Time without overload after which a burst is accepted again.
 const CALM: Duration = Duration::from_secs(1);
-/// Over which time answers are counted.
+/// Window of the throughput.
 const WINDOW: Duration = Duration::from_millis(250);
 
 /// What is under way in this process.
@@ -43,7 +43,7 @@ struct State {
 
 /// A request that is under way.
 #[derive(Debug)]
-pub(crate) struct UnderWay(Load);
+pub(crate) struct InFlightRequest(Load);
 
 impl State {
     fn ended(&mut self, now: Instant) {
@@ -87,9 +87,9 @@ impl Load {
     }
 
     /// Counts a request until what is answered is dropped.
-    pub(crate) fn begin(&self) -> UnderWay {
+    pub(crate) fn begin(&self) -> InFlightRequest {
         self.state().under_way += 1;
-        UnderWay(self.clone())
+        InFlightRequest(self.clone())
     }
 
     /// Whether one more request would only make others wait.
@@ -102,7 +102,7 @@ impl Load {
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for InFlightRequest {
     fn drop(&mut self) {
         self.0.state().ended(Instant::now());
     }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_served_and_a_queue_that_stays_is_overload() {
+    fn burst_is_served_and_a_standing_queue_is_overload() {
         let start = Instant::now();
         let later = start + BURST * 2;
         let mut fast = state(300, 5_000.0, start);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn after_overload_a_burst_has_to_wait_for_a_second_without_overload() {
+    fn burst_after_overload_waits_for_one_calm_second() {
         let start = Instant::now();
         let mut state = state(400, 5_000.0, start);
         assert!(state.is_overload(start), "80 ms");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_answered_a_second_follows_the_last_windows() {
+    fn throughput_follows_the_last_windows() {
         let start = Instant::now();
         let mut state = state(1_000, 0.0, start);
         for window in 1..=8 {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_counts_until_it_is_answered() {
+    async fn request_counts_until_it_is_answered() {
         let load = Load::new(Instant::now());
         let some: Vec<_> = (0..200).map(|_| load.begin()).collect();
         assert!(load.is_overload(Instant::now()));

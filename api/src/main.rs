@@ -1,4 +1,4 @@
-//! The program `api`: flags in, the interface out.
+//! The program `api`.
 
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use runtime::Shutdown;
 use settings::log::{Log, LogLevel};
 use tokio_util::sync::CancellationToken;
 
-/// As for every program here: a wrong call ends with 2, a failure of ours with 1.
+/// Exit codes of all programs: 2 for wrong arguments, 1 for other failures.
 const EXIT_USAGE: u8 = 2;
 
 #[global_allocator]
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "the last word of a program that could not do its work")]
+#[expect(clippy::print_stderr, reason = "the error of a program that failed")]
 fn failed(error: &anyhow::Error, code: ExitCode) -> ExitCode {
     eprintln!("api: {}", settings::escape::line(&error.to_string()));
     code
@@ -54,9 +54,8 @@ fn configured(arguments: &Arguments) -> anyhow::Result<(ApiConfig, Log)> {
 }
 
 fn run(config: ApiConfig, flags: &ReaderFlags) -> anyhow::Result<()> {
-    let shutdown = Shutdown::on_signals(api::STOP_MAX).context("signals cannot be heard")?;
-    let (runtime, watchdog) =
-        runtime::start().context("the threads of the interface could not be started")?;
+    let shutdown = Shutdown::on_signals(api::STOP_MAX).context("signal handlers cannot be installed")?;
+    let (runtime, watchdog) = runtime::start().context("the threads of the API could not be started")?;
     let config = ApiConfig { runtime_health: watchdog.health(), ..config };
     let opened = OnceLock::new();
     runtime.block_on(async {
@@ -67,7 +66,7 @@ fn run(config: ApiConfig, flags: &ReaderFlags) -> anyhow::Result<()> {
     })
 }
 
-/// Reads the settings again; only where all of them can be used, those that may change while the interface runs do.
+/// Reloads the settings that can change at run time; invalid settings change nothing.
 fn reload(flags: &ReaderFlags, app: Option<&App>) -> anyhow::Result<LogLevel> {
     let shared = flags.settings()?;
     let level = shared.log_level;

@@ -1,22 +1,23 @@
 //! Stored manifests, read for clients within a bounded amount of memory.
 //!
-//! This is the only place of the interface that reads manifests for answers; exports, which have limits of their own, are the
-//! other one (see `routes::export`). Before a manifest is read, its size is known and a permit for as many bytes is taken; the
+//! All answers read manifests through this module; only exports, which have limits of their own, do not (see
+//! `routes::export`). Before a manifest is read, its size is known and a permit for as many bytes is taken; the
 //! permit is held as long as the manifest. Small manifests have permits of their own, so that large ones never delay them.
-//! Clients get permits in turn (see `fair`). An answer that waits for too long is turned away.
+//! Clients get permits in turn (see `fair_permits`). A request that waits for too long is rejected.
 
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
-use store::{ManifestBatch, SiteStory, StoredManifest};
+use store::{ManifestBatch, SiteStory, Store, StoredManifest};
 
-use crate::app::App;
 use crate::client::Client;
-use crate::fair::{FairPermits, Permit};
-use crate::guard::no_room;
+use crate::fair_permits::{FairPermits, Permit};
+use crate::overload::no_room;
 use crate::problem::Problem;
-use runtime::{Full, Share};
+use runtime::{Full, Share, Shares};
 
 /// What counts as small: most manifests have a few KiB.
 const SMALL_BYTES: u64 = 256 * 1024;
@@ -28,8 +29,8 @@ const LEAST_BYTES: u64 = 32 * 1024;
 /// all of them.
 const LARGE_BYTES_PER_CORE: usize = 16 * 1024 * 1024;
 const CORES: (usize, usize) = (2, 4);
-/// What the story of a site counts as: its visits and its hosts.
-const STORY_BYTES: u64 = 128 * 1024;
+/// Bytes that the visits and hosts of a site count as.
+const HISTORY_BYTES: u64 = 128 * 1024;
 /// Longest wait for a permit: less than the deadline of a request.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
@@ -84,27 +85,26 @@ impl<T> Permitted<T> {
 
 /// Reads manifests for one client.
 #[derive(Clone, Copy)]
-pub(crate) struct Manifests<'a> {
-    app: &'a App,
-    client: Client,
+pub(crate) struct ManifestReader<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) permits: &'a ManifestPermits,
+    /// Bytes kept in memory for clients.
+    pub(crate) buffered: &'a Arc<Shares>,
+    pub(crate) client: Client,
 }
 
-impl<'a> Manifests<'a> {
-    pub(crate) const fn new(app: &'a App, client: Client) -> Self {
-        Self { app, client }
-    }
-
+impl ManifestReader<'_> {
     /// The current version of a manifest, also of one that left the index.
     pub(crate) async fn find(self, id: &ManifestId) -> Result<Option<Permitted<StoredManifest>>, Problem> {
-        let Some(size) = self.app.store().manifest_size_find(id).await? else { return Ok(None) };
+        let Some(size) = self.store.manifest_size_find(id).await? else { return Ok(None) };
         let permit = self.permit(size.bytes).await?;
-        let found = self.app.store().manifest_find(id).await?;
+        let found = self.store.manifest_find(id).await?;
         Ok(found.map(|value| Permitted { value, permit }))
     }
 
     /// Whether there is such a manifest, or was.
     pub(crate) async fn has(self, id: &ManifestId) -> Result<bool, Problem> {
-        Ok(self.app.store().manifest_size_find(id).await?.is_some())
+        Ok(self.store.manifest_size_find(id).await?.is_some())
     }
 
     /// The manifest that declares a capability.
@@ -112,9 +112,9 @@ impl<'a> Manifests<'a> {
         self,
         id: &CapabilityId,
     ) -> Result<Option<Permitted<StoredManifest>>, Problem> {
-        let Some(size) = self.app.store().manifest_size_of_capability(id).await? else { return Ok(None) };
+        let Some(size) = self.store.manifest_size_of_capability(id).await? else { return Ok(None) };
         let permit = self.permit(size.bytes).await?;
-        let found = self.app.store().manifest_of_capability(id).await?;
+        let found = self.store.manifest_of_capability(id).await?;
         Ok(found.map(|value| Permitted { value, permit }))
     }
 
@@ -124,7 +124,7 @@ impl<'a> Manifests<'a> {
         id: &ManifestId,
         hashes: [&ContentHash; 2],
     ) -> Result<Option<Permitted<[Manifest; 2]>>, Problem> {
-        let store = self.app.store();
+        let store = self.store;
         let mut bytes = 0_u64;
         for hash in hashes {
             let Some(of_version) = store.version_bytes(id, hash).await? else { return Ok(None) };
@@ -138,14 +138,14 @@ impl<'a> Manifests<'a> {
     }
 
     /// What happened at a site, without its manifests.
-    pub(crate) async fn story(
+    pub(crate) async fn history(
         self,
         site: &SiteName,
         visits_max: u32,
         hosts_max: u32,
     ) -> Result<Option<Permitted<SiteStory>>, Problem> {
-        let permit = self.permit(STORY_BYTES).await?;
-        let story = self.app.store().site_story_brief(site, visits_max, hosts_max).await?;
+        let permit = self.permit(HISTORY_BYTES).await?;
+        let story = self.store.site_story_brief(site, visits_max, hosts_max).await?;
         Ok(story.map(|value| Permitted { value, permit }))
     }
 
@@ -158,14 +158,14 @@ impl<'a> Manifests<'a> {
         hosts_max: u32,
         mut visit: impl FnMut(StoredManifest),
     ) -> Result<Option<Permitted<SiteStory>>, Problem> {
-        let batches = self.app.store().manifest_batches_of_site(site).await?;
+        let batches = self.store.manifest_batches_of_site(site).await?;
         let largest = batches.iter().map(|batch| batch.bytes).max().unwrap_or(0);
-        let permit = self.permit(STORY_BYTES.saturating_add(largest)).await?;
-        let Some(value) = self.app.store().site_story_brief(site, visits_max, hosts_max).await? else {
+        let permit = self.permit(HISTORY_BYTES.saturating_add(largest)).await?;
+        let Some(value) = self.store.site_story_brief(site, visits_max, hosts_max).await? else {
             return Ok(None);
         };
         for batch in batches {
-            self.app.store().manifests_load(&batch.ids).await?.into_iter().for_each(&mut visit);
+            self.store.manifests_load(&batch.ids).await?.into_iter().for_each(&mut visit);
         }
         Ok(Some(Permitted { value, permit }))
     }
@@ -176,17 +176,17 @@ impl<'a> Manifests<'a> {
         site: &SiteName,
         visit: impl FnMut(StoredManifest),
     ) -> Result<(), Problem> {
-        let batches = self.app.store().manifest_batches_of_site(site).await?;
+        let batches = self.store.manifest_batches_of_site(site).await?;
         self.each_in(batches, visit).await
     }
 
-    /// Visits each of those manifests that are in the index, in the order in which they are given.
+    /// Calls `visit` with each of these manifests that is in the index, in the given order.
     pub(crate) async fn each_of(
         self,
         ids: &[ManifestId],
         visit: impl FnMut(StoredManifest),
     ) -> Result<(), Problem> {
-        let batches = self.app.store().manifest_batches(ids).await?;
+        let batches = self.store.manifest_batches(ids).await?;
         self.each_in(batches, visit).await
     }
 
@@ -196,7 +196,7 @@ impl<'a> Manifests<'a> {
         after: Option<&ManifestId>,
         max: u32,
     ) -> Result<Vec<ManifestId>, Problem> {
-        let sizes = self.app.store().manifest_sizes_after(after, max).await?;
+        let sizes = self.store.manifest_sizes_after(after, max).await?;
         Ok(sizes.into_iter().map(|size| size.id).collect())
     }
 
@@ -207,7 +207,7 @@ impl<'a> Manifests<'a> {
     ) -> Result<(), Problem> {
         for batch in batches {
             let permit = self.permit(batch.bytes).await?;
-            self.app.store().manifests_load(&batch.ids).await?.into_iter().for_each(&mut visit);
+            self.store.manifests_load(&batch.ids).await?.into_iter().for_each(&mut visit);
             drop(permit);
         }
         Ok(())
@@ -218,8 +218,8 @@ impl<'a> Manifests<'a> {
     pub(crate) async fn document(self, manifest: &Manifest) -> Result<Option<(Vec<u8>, Share)>, Problem> {
         let full = |full| no_room("bytes", full);
         let announced = usize::try_from(manifest.served.bytes).unwrap_or(usize::MAX);
-        let mut share = self.app.buffered().take(self.client.address, announced).map_err(full)?;
-        let document = self.app.store().document_find(&manifest.content_hash).await?;
+        let mut share = self.buffered.take(self.client.address, announced).map_err(full)?;
+        let document = self.store.document_find(&manifest.content_hash).await?;
         let Some(document) = document else { return Ok(None) };
         share.grow(document.len().saturating_sub(announced)).map_err(full)?;
         Ok(Some((document, share)))
@@ -228,15 +228,22 @@ impl<'a> Manifests<'a> {
     /// A permit for so many bytes. None for a client that could not be sent the answer.
     async fn permit(self, bytes: u64) -> Result<Permit, Problem> {
         self.has_room()?;
-        let permit = self.app.manifest_permits().acquire(self.client, bytes).await?;
+        let permit = self.permits.acquire(self.client, bytes).await?;
         self.has_room()?;
         Ok(permit)
     }
 
     fn has_room(self) -> Result<(), Problem> {
-        let is_at_limit = self.app.buffered().is_at_limit(self.client.address);
+        let is_at_limit = self.buffered.is_at_limit(self.client.address);
         if is_at_limit { Err(no_room("bytes", Full::Client)) } else { Ok(()) }
     }
+}
+
+/// The problem of a document whose bytes were not stored.
+pub(crate) fn not_kept() -> Problem {
+    let detail = "the bytes were not kept, since they were served with Cache-Control: no-store; fetch them from the \
+                  site itself";
+    Problem::new(StatusCode::FORBIDDEN, detail)
 }
 
 #[cfg(test)]

@@ -16,8 +16,9 @@ use tower::ServiceExt as _;
 
 use super::*;
 use crate::limits::LimitsConfig;
-use crate::pace::Patience;
+use crate::state::App;
 use crate::test_app;
+use crate::timeouts::ClientTimeouts;
 
 struct World {
     app: App,
@@ -63,14 +64,14 @@ fn declared(name: &str, bytes: usize) -> Manifest {
 impl World {
     async fn new(sites: &[(&str, usize)]) -> Self {
         let few = LimitsConfig { reads_burst: 10_000.try_into().unwrap(), ..LimitsConfig::default() };
-        let (app, dir) = test_app::app(few, Patience::default()).await;
+        let (app, dir) = test_app::app(few, ClientTimeouts::default()).await;
         for (name, bytes) in sites {
             visit(&app, name, declared(name, *bytes)).await;
         }
         let index_dir = IndexConfig::in_data_dir(dir.path()).dir;
-        let builder = IndexBuilder::begin(&index_dir, &app.store().feed_id().await.unwrap()).unwrap();
+        let builder = IndexBuilder::begin(&index_dir, &app.store.feed_id().await.unwrap()).unwrap();
         let mut after = None;
-        while let page = app.store().manifests_page(after.as_ref(), 100).await.unwrap()
+        while let page = app.store.manifests_page(after.as_ref(), 100).await.unwrap()
             && !page.is_empty()
         {
             after = page.last().map(|stored| stored.manifest.id.clone());
@@ -78,9 +79,9 @@ impl World {
                 builder.add(stored).unwrap();
             }
         }
-        builder.finish(app.store().feed_head().await.unwrap()).unwrap();
+        builder.finish(app.store.feed_head().await.unwrap()).unwrap();
         app.refresh_index();
-        let router = crate::app::router(&app);
+        let router = crate::router::router(&app);
         Self { app, router, _dir: dir }
     }
 
@@ -98,10 +99,10 @@ impl World {
 async fn visit(app: &App, name: &str, manifest: Manifest) {
     let host = url_of(name).host();
     let seed = Seed { revisit_now: true, ..Seed::of_host(host.clone()) };
-    app.store().seeds_add(&[seed], now()).await.unwrap();
+    app.store.seeds_add(&[seed], now()).await.unwrap();
     let mut request = LeaseRequest::due_now(WorkerId::new("tests"), 1, now());
     request.only = Some(vec![host.site()]);
-    let leased = app.store().sites_lease(&request, now()).await.unwrap();
+    let leased = app.store.sites_lease(&request, now()).await.unwrap();
     let body = format!("the document of {name}").into_bytes();
     let fetch = FetchRecord {
         url: url_of(name),
@@ -145,7 +146,7 @@ async fn visit(app: &App, name: &str, manifest: Manifest) {
         bytes_in: 1_234,
         crawler_version: "0.1.0".into(),
     };
-    app.store().visit_save(&leased[0].token, &record).await.unwrap();
+    app.store.visit_save(&leased[0].token, &record).await.unwrap();
 }
 
 /// Every request that reads the manifest of a site.
@@ -178,12 +179,12 @@ fn reading(name: &str) -> Vec<(&'static str, String, String)> {
 
 /// Sends all requests at once, each as another client.
 async fn all_at_once(
-    world: &std::sync::Arc<World>,
+    world: &Arc<World>,
     requests: Vec<(&'static str, String, String)>,
 ) -> Vec<(String, StatusCode)> {
     let mut sent = JoinSet::new();
     for ((method, path, body), number) in requests.into_iter().zip((1..100_u8).cycle()) {
-        let world = std::sync::Arc::clone(world);
+        let world = Arc::clone(world);
         sent.spawn(async move {
             let mut request = Request::builder().method(method).uri(&path);
             if !body.is_empty() {
@@ -197,9 +198,9 @@ async fn all_at_once(
 }
 
 #[tokio::test]
-async fn large_manifests_are_read_by_no_route_without_a_permit() {
-    let world = std::sync::Arc::new(World::new(&[("large", 400_000)]).await);
-    let all = world.app.manifest_permits().acquire(client(200), u64::MAX).await.unwrap();
+async fn no_route_reads_a_large_manifest_without_a_permit() {
+    let world = Arc::new(World::new(&[("large", 400_000)]).await);
+    let all = world.app.manifests(client(200)).permits.acquire(client(200), u64::MAX).await.unwrap();
     for (request, status) in all_at_once(&world, reading("large")).await {
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{request}");
     }
@@ -207,14 +208,14 @@ async fn large_manifests_are_read_by_no_route_without_a_permit() {
     for (request, status) in all_at_once(&world, reading("large")).await {
         assert_eq!(status, StatusCode::OK, "{request}");
     }
-    let again = world.app.manifest_permits().acquire(client(200), u64::MAX).await;
+    let again = world.app.manifests(client(200)).permits.acquire(client(200), u64::MAX).await;
     assert!(again.is_ok(), "every permit was given back");
 }
 
 #[tokio::test]
-async fn a_hundred_requests_at_once_for_small_sites_are_answered_while_large_ones_wait() {
-    let world = std::sync::Arc::new(World::new(&[("large", 400_000), ("small", 2_000)]).await);
-    let _all = world.app.manifest_permits().acquire(client(200), u64::MAX).await.unwrap();
+async fn small_sites_are_answered_while_large_ones_wait() {
+    let world = Arc::new(World::new(&[("large", 400_000), ("small", 2_000)]).await);
+    let _all = world.app.manifests(client(200)).permits.acquire(client(200), u64::MAX).await.unwrap();
     let small = reading("small");
     let paths = ["/capabilities/", "/manifests/", "/sites/", "/tools/get_"];
     let of_small_alone = small.into_iter().filter(|(_, path, _)| paths.iter().any(|of| path.starts_with(of)));
@@ -225,9 +226,9 @@ async fn a_hundred_requests_at_once_for_small_sites_are_answered_while_large_one
 }
 
 #[tokio::test]
-async fn manifests_are_not_read_for_a_client_at_its_limit_of_bytes() {
+async fn reads_no_manifest_for_a_client_at_its_byte_limit() {
     let world = World::new(&[("small", 2_000)]).await;
-    let unread = world.app.buffered().take(client(1).address, 9 * 1024 * 1024).unwrap();
+    let unread = world.app.capacity.buffered_bytes.take(client(1).address, 9 * 1024 * 1024).unwrap();
     let path = format!("/capabilities/{}", capability_of("small"));
     let get = async |number| world.send(client(number), Request::get(&path), "").await.0;
     assert_eq!(get(1).await, StatusCode::TOO_MANY_REQUESTS);
@@ -237,7 +238,7 @@ async fn manifests_are_not_read_for_a_client_at_its_limit_of_bytes() {
 }
 
 #[tokio::test]
-async fn the_details_of_a_page_of_results_are_bounded_by_bytes() {
+async fn details_of_a_result_page_are_bounded_by_bytes() {
     let sizes = [("a", 1_700_000), ("b", 1_700_000), ("c", 1_700_000), ("d", 1_700_000)];
     let world = World::new(&sizes).await;
     let (status, page) = world.send(client(1), Request::get("/search?format=awp&view=full"), "").await;

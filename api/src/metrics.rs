@@ -1,7 +1,6 @@
-//! Numbers about the interface itself, for Prometheus.
+//! Prometheus metrics of the API.
 //!
-//! Labels are bounded: the template of the route, the method if it is one of HTTP's, the class of the status. Who asked
-//! and what for is never among them.
+//! Labels are bounded: the template of the route, the method, the class of the status; never clients or queries.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -29,12 +28,10 @@ static RECORDED: LazyLock<PrometheusHandle> = LazyLock::new(|| {
     handle
 });
 
-/// Begins to record.
 pub(crate) fn start() {
     LazyLock::force(&RECORDED);
 }
 
-/// The text that Prometheus reads.
 pub(crate) fn rendered() -> String {
     RECORDED.render()
 }
@@ -44,7 +41,6 @@ pub(crate) fn upkeep() {
     RECORDED.run_upkeep();
 }
 
-/// One request that was answered.
 pub(crate) fn answered(route: Option<&str>, method: &Method, status: StatusCode, took: Duration) {
     let route = route.unwrap_or("none").to_owned();
     let method = known(method);
@@ -60,7 +56,6 @@ pub(crate) fn answered(route: Option<&str>, method: &Method, status: StatusCode,
     histogram!(DURATION, &labels).record(took.as_secs_f64());
 }
 
-/// Requests under way.
 pub(crate) fn under_way(count: usize) {
     #[expect(clippy::cast_precision_loss, reason = "at most a few thousand")]
     gauge!("agentdex_api_requests_under_way").set(count as f64);
@@ -77,9 +72,9 @@ pub(crate) fn cut(reason: &'static str) {
     counter!("agentdex_api_cut_total", "reason" => reason).increment(1);
 }
 
-/// What was turned away: `rate`, `connections`, `requests`, `documents` and `bytes` by the limits of a client, `load` since there was too
-/// much to do for all.
-pub(crate) fn turned_away(reason: &'static str) {
+/// A rejected request: `rate`, `connections`, `requests`, `documents` and `bytes` by the limits of a client, `load` by those
+/// of the process.
+pub(crate) fn rejected(reason: &'static str) {
     counter!("agentdex_api_turned_away_total", "reason" => reason).increment(1);
 }
 

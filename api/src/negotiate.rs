@@ -8,7 +8,6 @@ use axum::http::{HeaderMap, header};
 /// Longest Accept header that is read; a longer one counts as "anything". Browsers send about 150 bytes.
 const ACCEPT_BYTES_MAX: usize = 1_024;
 
-/// What to answer with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Representation {
     Json,
@@ -64,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_go_only_to_those_who_prefer_them() {
+    fn serves_pages_only_where_html_is_preferred() {
         for (accept, expected) in [
             ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", Representation::Html),
             ("text/html", Representation::Html),

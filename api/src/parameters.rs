@@ -1,5 +1,5 @@
 //! Query strings, read strictly: an unknown name, an unknown value of a closed key, a broken encoding or too much of
-//! anything is a 400 that says what is known. A typing error must never look like an empty result.
+//! anything is a 400 with the known values, so that a typo never looks like an empty result.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -61,13 +61,13 @@ impl QueryPairs {
         Err(Problem::bad_request(detail).with_parameter(&shown(name)).with_known(known))
     }
 
-    /// Every value of a key as it stands, commas included.
+    /// Every value of a key, not split at commas.
     pub(crate) fn texts(&self, key: &str) -> Vec<&str> {
         let of_key = self.0.iter().filter(|(name, _)| name == key);
         of_key.map(|(_, value)| value.trim()).filter(|value| !value.is_empty()).collect()
     }
 
-    /// Every value of a key, repeats and commas alike.
+    /// Every value of a key, from repeats and comma-separated lists.
     pub(crate) fn list(&self, key: &str) -> Result<Vec<&str>, Problem> {
         let values: Vec<&str> = self
             .texts(key)
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn repeats_and_commas_mean_the_same_but_texts_keep_their_commas() {
+    fn lists_accept_repeats_and_commas() {
         let pairs = pairs("format=awp,atp&format=woa&q=book%2C+please&q=caf%C3%A9&site=");
         assert_eq!(pairs.closed::<Format>("format").unwrap(), [Format::Awp, Format::Atp, Format::Woa]);
         assert_eq!(pairs.texts("q"), ["book, please", "café"]);

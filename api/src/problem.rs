@@ -1,7 +1,6 @@
 //! What goes wrong, as RFC 9457 problem details that also carry `errorCode` and `message` (ARD v0.9).
 //!
-//! Every answer of 400 and above leaves through here, so that a client needs one shape. What failed inside is logged
-//! once, here, and never shown: the client learns what it may do, not how the house is built.
+//! All responses of 400 and above have this format. Causes of internal errors are logged here, once, and never sent.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -10,15 +9,12 @@ use serde::Serialize;
 use store::StoreError;
 use utoipa::ToSchema;
 
-use crate::limits::Left;
+use crate::quota::RemainingQuota;
 
-/// Seconds after which a client may try again when a part of ours is away for a moment.
+/// `Retry-After` while a dependency is unavailable.
 const RETRY_AFTER_S: u32 = 2;
 
-/// Answered wherever a list of known names helps: parameters, values, fields.
-type Known = Vec<String>;
-
-/// One error answer. Boxed, since it travels in `Result`s whose good side is small.
+/// An error response. Boxed to keep `Result`s small.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem(Box<ProblemBody>);
 
@@ -35,7 +31,7 @@ pub(crate) struct ProblemBody {
     pub(crate) status: StatusCode,
     /// What was wrong, and what would be right.
     pub(crate) detail: String,
-    /// ARD's word for it.
+    /// Error code as in ARD.
     #[serde(rename = "errorCode")]
     pub(crate) error_code: &'static str,
     /// The detail once more.
@@ -46,11 +42,11 @@ pub(crate) struct ProblemBody {
     /// What is known in its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<String>, required = false)]
-    pub(crate) known: Known,
+    pub(crate) known: Vec<String>,
     #[serde(skip)]
     retry_after_s: Option<u32>,
     #[serde(skip)]
-    left: Option<Left>,
+    quota: Option<RemainingQuota>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -58,7 +54,7 @@ fn status_number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Re
     serializer.serialize_u16(status.as_u16())
 }
 
-/// ARD's words where it has one (400, 401, 404, 429, 500), the same family elsewhere.
+/// The error code of ARD where it has one (400, 401, 404, 429, 500), the same family elsewhere.
 fn error_code(status: StatusCode) -> &'static str {
     match status.as_u16() {
         401 => "UNAUTHENTICATED",
@@ -88,7 +84,7 @@ impl Problem {
             parameter: None,
             known: Vec::new(),
             retry_after_s: None,
-            left: None,
+            quota: None,
         }))
     }
 
@@ -108,7 +104,7 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, detail)
     }
 
-    /// Too often, and when it would not be.
+    /// Too many requests, with the time to come back.
     pub(crate) fn too_many(detail: impl Into<String>, retry_after_s: u32) -> Self {
         let mut problem = Self::new(StatusCode::TOO_MANY_REQUESTS, detail);
         problem.0.retry_after_s = Some(retry_after_s);
@@ -116,12 +112,12 @@ impl Problem {
     }
 
     /// What is left of the client's share.
-    pub(crate) fn with_left(mut self, left: Left) -> Self {
-        self.0.left = Some(left);
+    pub(crate) fn with_quota(mut self, quota: RemainingQuota) -> Self {
+        self.0.quota = Some(quota);
         self
     }
 
-    /// Something of ours is away for a moment.
+    /// A dependency is unavailable for a moment.
     pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
         let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, detail);
         problem.0.retry_after_s = Some(RETRY_AFTER_S);
@@ -135,7 +131,7 @@ impl Problem {
         problem
     }
 
-    /// A fault of ours; the cause goes to the log.
+    /// An internal error; logs the cause.
     pub(crate) fn internal(cause: &(dyn std::error::Error + 'static)) -> Self {
         tracing::error!(error = cause, "request failed");
         Self::new(
@@ -166,7 +162,7 @@ impl Problem {
         &self.0
     }
 
-    /// The sentence for an error that a layer below answered without words of ours.
+    /// The problem for a status that the framework answered without a body.
     pub(crate) fn of_status(status: StatusCode) -> Self {
         match status {
             StatusCode::NOT_FOUND => Self::not_found("there is nothing at this address"),
@@ -196,8 +192,8 @@ impl IntoResponse for Problem {
         if self.0.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if let Some(left) = self.0.left {
-            left.tell(headers);
+        if let Some(quota) = self.0.quota {
+            quota.write_headers(headers);
         }
         response.extensions_mut().insert(self);
         response

@@ -9,12 +9,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 use indexer::snapshot::{Fetched, SnapshotStorage, fetch};
 use tokio_util::sync::CancellationToken;
 
-/// How often the manifest of the snapshots is looked at; it has a few kilobytes.
+/// Poll interval for the manifest of the snapshots; it has a few kilobytes.
 const FETCH_EVERY: Duration = Duration::from_secs(5);
 /// Oldest snapshot to serve from while there are newer changes: an indexer publishes twice a minute, so something is wrong.
 const AGE_MAX: TimeDelta = TimeDelta::minutes(15);
 
-/// What the snapshots say about themselves.
+/// The manifest of the current snapshot.
 #[derive(Debug, Default)]
 pub(crate) struct Replica {
     published_at: RwLock<Option<DateTime<Utc>>>,
@@ -30,8 +30,8 @@ impl Replica {
         *self.published_at.write().unwrap_or_else(PoisonError::into_inner) = Some(at);
     }
 
-    /// Why this replica should not be asked, where its snapshot is too old for the changes that it lacks.
-    pub(crate) fn complaint(&self, changes_behind: i64, now: DateTime<Utc>) -> Option<String> {
+    /// Why this replica is not ready, if its snapshot is too old for the changes that it lacks.
+    pub(crate) fn staleness(&self, changes_behind: i64, now: DateTime<Utc>) -> Option<String> {
         let age = now - self.published_at()?;
         (changes_behind > 0 && age > AGE_MAX).then(|| {
             format!(
@@ -42,17 +42,17 @@ impl Replica {
     }
 }
 
-/// Fetches what is new until told to stop; what cannot be fetched leaves what serves as it is.
+/// Fetches new snapshots until it is cancelled. On errors, the current one stays.
 pub(crate) async fn follow(
     from: Arc<dyn SnapshotStorage>,
     index_dir: PathBuf,
     replica: Arc<Replica>,
     cancel: CancellationToken,
 ) {
-    let mut complained = String::new();
+    let mut last_error = String::new();
     loop {
         let (source, target) = (Arc::clone(&from), index_dir.clone());
-        let complaint = match tokio::task::spawn_blocking(move || fetch(&*source, &target)).await {
+        let error = match tokio::task::spawn_blocking(move || fetch(&*source, &target)).await {
             Ok(Ok(fetched)) => {
                 replica.set(fetched.snapshot().published_at);
                 if let Fetched::New { snapshot, bytes_copied } = fetched {
@@ -63,10 +63,10 @@ pub(crate) async fn follow(
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
         };
-        if !complaint.is_empty() && complaint != complained {
-            tracing::warn!(error = complaint, "no snapshot was fetched");
+        if !error.is_empty() && error != last_error {
+            tracing::warn!(error = error, "no snapshot was fetched");
         }
-        complained = complaint;
+        last_error = error;
         if cancel.run_until_cancelled(tokio::time::sleep(FETCH_EVERY)).await.is_none() {
             return;
         }
@@ -78,14 +78,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_snapshot_is_fine_until_something_changed() {
+    fn old_snapshot_is_current_until_something_changed() {
         let now = DateTime::from_timestamp(1_790_000_000, 0).unwrap();
         let replica = Replica::default();
-        assert_eq!(replica.complaint(100, now), None);
+        assert_eq!(replica.staleness(100, now), None);
         replica.set(now - TimeDelta::hours(1));
-        assert_eq!(replica.complaint(0, now), None);
-        assert!(replica.complaint(3, now).unwrap().contains("60 minutes old and 3 changes behind"));
+        assert_eq!(replica.staleness(0, now), None);
+        assert!(replica.staleness(3, now).unwrap().contains("60 minutes old and 3 changes behind"));
         replica.set(now - TimeDelta::minutes(1));
-        assert_eq!(replica.complaint(3, now), None);
+        assert_eq!(replica.staleness(3, now), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Sites that were blocked a moment ago: what the index still says of them is left out until it has followed.
+//! Recently blocked sites, whose rows are left out of results until the index has removed them.
 
 use std::collections::HashSet;
 use std::sync::{PoisonError, RwLock};

@@ -5,13 +5,13 @@ use std::time::Duration;
 use indexer::{IndexBuilder, IndexConfig};
 use store::{DatabaseUrl, Store, StoreConfig};
 
-use crate::app::App;
 use crate::config::ApiConfig;
 use crate::limits::LimitsConfig;
-use crate::pace::Patience;
+use crate::state::App;
+use crate::timeouts::ClientTimeouts;
 
-/// The directory lives as long as the interface is used. The index is there and empty.
-pub(crate) async fn app(limits: LimitsConfig, patience: Patience) -> (App, tempfile::TempDir) {
+/// An API with an empty index. The directory must outlive it.
+pub(crate) async fn app(limits: LimitsConfig, timeouts: ClientTimeouts) -> (App, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let database = StoreConfig::new(DatabaseUrl::in_data_dir(dir.path()));
     let store = Store::open(&database).await.unwrap();
@@ -31,7 +31,7 @@ pub(crate) async fn app(limits: LimitsConfig, patience: Patience) -> (App, tempf
         admin_tokens: None,
         feedback: false,
         counts_kept_for: Duration::ZERO,
-        patience,
+        timeouts,
     };
     let app = App::with_store(config, store);
     app.refresh_index();

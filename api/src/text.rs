@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_visible_and_bounded() {
+    fn one_line_is_visible_and_bounded() {
         assert_eq!(one_line(" Book\u{202e} a\n\tseat\u{7} ", 80), "Book a seat");
         assert_eq!(one_line("déjà vu", 5), "déjà…");
         assert_eq!((cut("déjà vu", 4), cut("déjà", 4)), ("déjà…".to_owned(), "déjà".to_owned()));

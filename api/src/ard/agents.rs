@@ -3,9 +3,6 @@
 //! Capabilities are listed by name, by last change or by first sight. The manifests that declare them are entries too and
 //! are listed by `filter=metadata.entry = 'manifest'`.
 
-use axum::Extension;
-use axum::extract::State;
-use axum::response::Response;
 use indexer::{SearchRequest, Sort};
 use manifest::ManifestId;
 use serde::Serialize;
@@ -13,17 +10,16 @@ use utoipa::ToSchema;
 
 use super::expression::{self, Entries, Expression};
 use super::{CatalogEntry, search};
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::search::search;
 use crate::client::Client;
 use crate::cursor;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::routes::search::find;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
+use crate::state::App;
 
-/// Entries on one page, unless asked otherwise.
 const PAGE_DEFAULT: usize = 20;
-/// Most entries on one page.
 const PAGE_MAX: usize = 100;
 /// What cursors over manifests are bound to.
 const MANIFESTS: &str = "agents?manifests";
@@ -55,23 +51,18 @@ pub(super) struct ListAnswer {
     ),
     responses((status = 200, description = "A page of entries", body = ListAnswer)),
 )]
-pub(crate) async fn list(
-    State(app): State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn list(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(&["filter", "orderBy", "pageSize", "pageToken"])?;
     let expression = query.one("filter")?.map(expression::read).transpose()?.unwrap_or_default();
-    let page_size = super::body::bounded("pageSize", page_size(&query)?, PAGE_DEFAULT, PAGE_MAX)?;
+    let page_size = crate::body::bounded("pageSize", page_size(&query)?, PAGE_DEFAULT, PAGE_MAX)?;
     let token = query.one("pageToken")?.map(ToOwned::to_owned);
     let answer = match expression.entries.unwrap_or(Entries::Capabilities) {
         Entries::Capabilities => {
             capabilities(&app, client, expression, order(&query)?, page_size, token).await?
         }
-        Entries::Manifests => manifests(&app, client, &expression, &query, page_size, token).await?,
+        Entries::ManifestReader => manifests(&app, client, &expression, &query, page_size, token).await?,
     };
-    asked.json(&answer, Caching::Search)
+    context.json(&answer, Caching::Search)
 }
 
 fn page_size(query: &QueryPairs) -> Result<Option<i64>, Problem> {
@@ -110,8 +101,10 @@ async fn capabilities(
         cursor: token,
         ..SearchRequest::default()
     };
-    let found =
-        find(app, client, request).await.map_err(|problem| problem.renamed("cursor", "pageToken"))?.answer;
+    let found = search(&app.index, client, request)
+        .await
+        .map_err(|problem| problem.renamed("cursor", "pageToken"))?
+        .answer;
     let items =
         search::entries(app, client, &found.hits).await?.into_iter().map(|(entry, _)| entry).collect();
     Ok(ListAnswer { items, total: Some(found.total), page_token: found.next_cursor })
@@ -140,7 +133,7 @@ async fn manifests(
             Some(ManifestId::parse(&position).map_err(|_| unreadable())?)
         }
     };
-    // One more than asked for shows whether there is more.
+    // One more than the page shows whether there is another page.
     let wanted = u32::try_from(page_size + 1).unwrap_or(u32::MAX);
     let mut ids = app.manifests(client).ids_after(after.as_ref(), wanted).await?;
     let has_more = ids.len() > page_size;

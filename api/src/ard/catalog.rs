@@ -1,20 +1,16 @@
 //! `GET /sites/{domain}/ai-catalog.json` (ARD 0.9) and `/ard.json` (0.91): what a site declares, in whatever dialect, as
 //! one catalog: an entry for each manifest, followed by one for each of its capabilities.
 
-use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use manifest::SiteName;
 use serde::Serialize;
 use store::StoredManifest;
 use utoipa::ToSchema;
 
 use super::CatalogEntry;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
-use crate::client::Client;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 
 /// Entries of one catalog: about a megabyte of JSON. The rest is browsed with `GET /agents`.
 const ENTRIES_MAX: usize = 1_000;
@@ -49,14 +45,8 @@ pub(crate) const SPEC_VERSION: &str = "1.0";
     params(("domain" = String, Path, description = "A domain name")),
     responses((status = 200, description = "The catalog", body = Catalog)),
 )]
-pub(crate) async fn show(
-    app: State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
-    domain: Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
-    answer(app, asked, client, domain, query).await
+pub(crate) async fn show(request: Request, domain: Path<String>) -> HttpResult {
+    answer(request, &domain).await
 }
 
 /// The same under the name of ARD 0.91.
@@ -67,25 +57,13 @@ pub(crate) async fn show(
     params(("domain" = String, Path, description = "A domain name")),
     responses((status = 200, description = "The catalog", body = Catalog)),
 )]
-pub(crate) async fn show_by_new_name(
-    app: State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
-    domain: Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
-    answer(app, asked, client, domain, query).await
+pub(crate) async fn show_by_new_name(request: Request, domain: Path<String>) -> HttpResult {
+    answer(request, &domain).await
 }
 
-async fn answer(
-    State(app): State<App>,
-    asked: Asked,
-    client: Client,
-    Path(domain): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+async fn answer(Request { app, client, context, query }: Request, domain: &str) -> HttpResult {
     query.only(&[])?;
-    let site = SiteName::parse(&domain).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let site = SiteName::parse(domain).map_err(|error| Problem::bad_request(error.to_string()))?;
     let base = app.base_url();
     let mut entries = Vec::new();
     let add = |stored: StoredManifest| {
@@ -109,5 +87,5 @@ async fn answer(
         },
         entries,
     };
-    asked.json(&catalog, Caching::Record)
+    context.json(&catalog, Caching::Record)
 }

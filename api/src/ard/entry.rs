@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use store::StoredManifest;
 use utoipa::ToSchema;
 
-use crate::routes::TEXT_IS;
+use crate::answers::TEXT_IS;
 
-/// Representative queries of an entry: the standard asks for two to five.
+/// Representative queries of an entry: the standard requires two to five.
 const QUERIES_MIN: usize = 2;
 const QUERIES_MAX: usize = 5;
 /// Names of capabilities in the entry of a manifest; a longer list is in the manifest itself.
@@ -66,7 +66,6 @@ impl CatalogEntry {
         made
     }
 
-    /// The entry of a whole manifest.
     pub(crate) fn of_manifest(stored: &StoredManifest, base: &str) -> Self {
         let manifest = &stored.manifest;
         let entry = entry::of_manifest(manifest);
@@ -85,7 +84,7 @@ impl CatalogEntry {
         made
     }
 
-    /// What both kinds of entries say.
+    /// The members that both kinds of entries share.
     fn begun(stored: &StoredManifest, entry: &Entry<'_>, names: [&str; 2]) -> Self {
         let manifest = &stored.manifest;
         let name = names.into_iter().find(|name| !name.trim().is_empty()).unwrap_or("unnamed");

@@ -2,28 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::State;
-use axum::response::Response;
 use indexer::{ExploreRequest, FacetBuckets, FacetRequest};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::body::{bounded, fresh, parse};
 use super::filter::{self, Path};
 use super::search::Query;
-use crate::app::App;
-use crate::client::Client;
-use crate::parameters::QueryPairs;
+use crate::answers::search::explore;
+use crate::body::{bounded, fresh, parse};
 use crate::problem::Problem;
-use crate::routes::search::explore;
+use crate::request::Request;
+use crate::response::HttpResult;
 
 /// Facets of one request: each is a pass over what matches.
 const FACETS_MAX: usize = 16;
-/// Buckets of one facet, unless asked otherwise.
 const BUCKETS_DEFAULT: usize = 20;
-/// Most buckets of one facet.
 const BUCKETS_MAX: usize = 1_000;
 
 #[derive(Debug, Deserialize, ToSchema)]
@@ -89,12 +83,7 @@ impl From<FacetBuckets> for Buckets {
     request_body = ExploreBody,
     responses((status = 200, description = "Values with counts", body = ExploreAnswer)),
 )]
-pub(crate) async fn answer(
-    State(app): State<App>,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-    bytes: Bytes,
-) -> Result<Response, Problem> {
+pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: Bytes) -> HttpResult {
     query.only(&[])?;
     let body: ExploreBody = parse(&bytes)?;
     let asked = body.result_type.facets;
@@ -105,7 +94,7 @@ pub(crate) async fn answer(
     let facets = asked.iter().map(wanted).collect::<Result<Vec<_>, _>>()?;
     let request =
         ExploreRequest { phrasings: body.query.phrasings(), filters: body.query.filters()?, facets };
-    let counted = explore(&app, client, request).await?;
+    let counted = explore(&app.index, client, request).await?;
     let fields = asked.into_iter().map(|facet| facet.field);
     let facets = fields.zip(counted.into_iter().map(Buckets::from)).collect();
     Ok(fresh(&ExploreAnswer { result_type: "facets", facets }))

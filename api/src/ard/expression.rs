@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use indexer::Filters;
 
 use super::filter::{self, Path};
+use crate::answers::search_parameters::instant;
 use crate::problem::Problem;
-use crate::routes::search_parameters::instant;
 
 /// Comparisons of one expression: every path once and both times.
 const COMPARISONS_MAX: usize = 20;
@@ -23,7 +23,7 @@ pub(super) struct Expression {
 
 manifest::closed! {
     /// The kinds of entries.
-    Entries, "kind of entry" { Capabilities = "capability", Manifests = "manifest" }
+    Entries, "kind of entry" { Capabilities = "capability", ManifestReader = "manifest" }
 }
 
 /// One piece of an expression.
@@ -37,7 +37,6 @@ enum Token {
     Mark(char),
 }
 
-/// Reads an expression.
 pub(super) fn read(text: &str) -> Result<Expression, Problem> {
     let tokens = tokens(text)?;
     let mut expression = Expression::default();
@@ -162,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expressions_of_the_standard_are_understood() {
+    fn parses_the_expressions_of_the_standard() {
         let read = read("type = 'application/mcp-server-card+json' AND createdAfter > '2026-01-01'").unwrap();
         assert!(read.filters.values(FacetKey::MediaType).eq(["application/mcp-server-card+json"]));
         assert_eq!(read.filters.first_seen_since.unwrap().to_rfc3339(), "2026-01-01T00:00:00+00:00");
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn several_values_are_written_in_several_ways() {
+    fn parses_several_values_in_every_notation() {
         for text in [
             "publisherId=a.example,b.example",
             "publisherId IN ('a.example', \"b.example\")",
@@ -180,12 +179,12 @@ mod tests {
             assert!(filters.values(FacetKey::Publisher).eq(["a.example", "b.example"]), "{text}");
         }
         let read = read("metadata.entry = 'manifest' and updatedAt >= 2026-11-21T07:00:00Z").unwrap();
-        assert_eq!(read.entries, Some(Entries::Manifests));
+        assert_eq!(read.entries, Some(Entries::ManifestReader));
         assert!(read.filters.updated_since.is_some());
     }
 
     #[test]
-    fn what_is_not_understood_is_refused_and_never_ignored() {
+    fn refuses_unknown_expressions() {
         for text in [
             "",
             "type",

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_scalars_restrict_alike() {
+    fn filters_accept_lists_and_scalars() {
         let read = filters(&json!({"type": "a/b", "tags": ["x", "y"], "metadata.format": ["awp"],
                                    "metadata.safety": "read", "publisherId": "shop.example"}))
         .unwrap();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_answered_is_refused_with_what_can() {
+    fn unsupported_filters_are_refused_with_the_supported_ones() {
         for (filter, word) in [
             (json!({"trustManifest.attestations.type": ["SOC2"]}), "metadata.format"),
             (json!({"metadata.format": "soap"}), "awp"),

@@ -3,11 +3,10 @@
 //!
 //! Exact where the standard is exact: member names, closed objects, error words. Every capability is a catalog entry, and
 //! so is every manifest; an identifier that its publisher did not give is minted and marked. Scores speak of relevance
-//! alone. No other registry is ever asked: `referrals` names those that catalogs on the web declare, `auto` and `none`
+//! alone. No request goes to another registry: `referrals` names those that catalogs on the web declare, `auto` and `none`
 //! answer from this index.
 
 mod agents;
-pub(crate) mod body;
 mod catalog;
 mod entry;
 mod explore;
@@ -18,11 +17,10 @@ mod search;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::App;
+use crate::state::App;
 
 pub(crate) use entry::CatalogEntry;
 
-/// The addresses of the registry.
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(search::answer))

@@ -2,27 +2,23 @@
 
 use std::collections::HashMap;
 
-use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::State;
-use axum::response::Response;
 use indexer::{FacetKey, Filters, Hit, SearchRequest, Sort};
 use manifest::entry::REGISTRY_MEDIA_TYPE;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::body::{bounded, fresh, parse};
 use super::{CatalogEntry, filter};
-use crate::app::App;
+use crate::answers::search::{for_each_stored, search};
+use crate::body::{bounded, fresh, parse};
 use crate::client::Client;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-use crate::routes::search::{each_behind, find};
+use crate::request::Request;
+use crate::response::HttpResult;
+use crate::state::App;
 
-/// Entries on one page, unless asked otherwise.
 const PAGE_DEFAULT: usize = 10;
-/// Most entries on one page.
 const PAGE_MAX: usize = 100;
 /// Registries that are referred to: a client follows one or two.
 const REFERRALS_MAX: usize = 10;
@@ -46,7 +42,7 @@ pub(super) struct SearchBody {
 #[serde(deny_unknown_fields)]
 #[schema(as = ArdQuery)]
 pub(super) struct Query {
-    /// What is looked for, in words.
+    /// The query, in words.
     text: Option<String>,
     /// From a field to the value or the values that it may have.
     #[serde(default)]
@@ -55,7 +51,7 @@ pub(super) struct Query {
 }
 
 impl Query {
-    /// Words that say something.
+    /// The non-blank query.
     pub(super) fn phrasings(&self) -> Vec<String> {
         let text = self.text.as_deref().map(str::trim).filter(|text| !text.is_empty());
         text.map(ToOwned::to_owned).into_iter().collect()
@@ -66,7 +62,7 @@ impl Query {
     }
 }
 
-/// No other registry is ever asked: `auto` and `none` answer from this index, `referrals` names others beside.
+/// No request goes to another registry: `auto` and `none` answer from this index, `referrals` names others beside.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = ArdFederation)]
@@ -82,7 +78,7 @@ enum Federation {
 #[schema(as = ArdResults)]
 pub(super) struct SearchAnswer {
     results: Vec<Result_>,
-    /// Other registries that catalogs on the web declare; only where they were asked for.
+    /// Other registries that catalogs on the web declare; only with `federation: referrals`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     referrals: Option<Vec<Referral>>,
@@ -124,12 +120,7 @@ struct Referral {
     request_body = SearchBody,
     responses((status = 200, description = "Entries, the best first", body = SearchAnswer)),
 )]
-pub(crate) async fn answer(
-    State(app): State<App>,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-    bytes: Bytes,
-) -> Result<Response, Problem> {
+pub(crate) async fn answer(Request { app, client, query, .. }: Request, bytes: Bytes) -> HttpResult {
     query.only(&[])?;
     let body: SearchBody = parse(&bytes)?;
     let phrasings = body.query.phrasings();
@@ -144,8 +135,10 @@ pub(crate) async fn answer(
         cursor: body.page_token.filter(|token| !token.is_empty()),
         ..SearchRequest::default()
     };
-    let found =
-        find(&app, client, request).await.map_err(|problem| problem.renamed("cursor", "pageToken"))?.answer;
+    let found = search(&app.index, client, request)
+        .await
+        .map_err(|problem| problem.renamed("cursor", "pageToken"))?
+        .answer;
     let source = format!("{}/", app.base_url());
     let entries = entries(&app, client, &found.hits).await?;
     let results = entries.into_iter().map(|(entry, relevance)| Result_ {
@@ -168,7 +161,7 @@ pub(super) async fn entries(
 ) -> Result<Vec<(CatalogEntry, f32)>, Problem> {
     let base = app.base_url();
     let mut entries = HashMap::with_capacity(hits.len());
-    each_behind(app, client, hits, |stored, capability, hit| {
+    for_each_stored(app.manifests(client), hits, |stored, capability, hit| {
         entries.insert(&hit.id, CatalogEntry::of_capability(stored, capability, &base));
     })
     .await?;
@@ -185,7 +178,7 @@ fn score(relevance: f32) -> u8 {
     score
 }
 
-/// Registries that catalogs declare: those that speak of the wish, or else the latest.
+/// Registries that catalogs declare: those that match the query, or else the latest.
 async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<Vec<Referral>, Problem> {
     let registries = [REGISTRY_MEDIA_TYPE, "application/ai-registry"];
     let filters = Filters::default().with(FacetKey::MediaType, registries);
@@ -197,9 +190,9 @@ async fn referrals(app: &App, client: Client, phrasings: Vec<String>) -> Result<
         limit: REFERRALS_MAX,
         ..SearchRequest::default()
     };
-    let mut hits = find(app, client, request(phrasings)).await?.answer.hits;
+    let mut hits = search(&app.index, client, request(phrasings)).await?.answer.hits;
     if hits.is_empty() {
-        hits = find(app, client, request(Vec::new())).await?.answer.hits;
+        hits = search(&app.index, client, request(Vec::new())).await?.answer.hits;
     }
     let own = app.base_url();
     let entries = entries(app, client, &hits).await?.into_iter().map(|(entry, _)| entry);
@@ -225,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scores_stay_on_the_scale_and_keep_the_order() {
+    fn scores_are_between_0_and_100_and_monotone() {
         let scores: Vec<u8> =
             [-1.0, 0.0, 0.4, 3.0, 6.0, 20.0, 1e9, f32::INFINITY].into_iter().map(score).collect();
         assert_eq!(scores[..5], [0, 0, 6, 33, 50]);

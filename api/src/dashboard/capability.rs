@@ -10,12 +10,12 @@ use store::StoredManifest;
 use super::card::{Card, Tag, card, tags_of};
 use super::frame::{Frame, Section};
 use super::graph::Graph;
+use super::links::Link;
 use super::schema::{self, Row};
-use super::search::Link;
 use super::time::Moment;
-use super::{curl, links, words};
-use crate::routes::record;
-use crate::tool::{self, ToolShape};
+use super::{curl, labels, links};
+use crate::answers::record;
+use crate::tool_export::{self, ToolShape};
 
 /// Other capabilities of the same manifest that are linked.
 const SIBLINGS_MAX: usize = 12;
@@ -142,7 +142,7 @@ pub(crate) fn page(
         document,
         pointer: capability.pointer.clone(),
         format: manifest.format().label(),
-        strength: words::strength(manifest.detection.strength),
+        strength: labels::strength(manifest.detection.strength),
         evidence: manifest.detection.evidence.clone(),
         first_seen: Moment::new(stored.first_seen_at, now),
         last_seen: Moment::new(stored.last_seen_at, now),
@@ -153,7 +153,7 @@ pub(crate) fn page(
         attribution: attribution(manifest),
         findings: detail.findings.into_iter().map(FindingView::from).collect(),
         siblings: siblings(manifest, capability),
-        no_tool: tool::compile(manifest, capability, ToolShape::Mcp)
+        no_tool: tool_export::compile(manifest, capability, ToolShape::Mcp)
             .err()
             .map(|refused| format!("There is no tool definition: {refused}.")),
         tools: ToolShape::ALL.iter().map(|shape| tool_tab(manifest, capability, *shape)).collect(),
@@ -183,12 +183,12 @@ fn no_parameters(capability: &Capability) -> &'static str {
 fn call_facts(capability: &Capability, rate_limit: Option<&RateLimit>) -> Vec<Fact> {
     let invocation = &capability.invocation;
     let mut facts = Vec::new();
-    facts.extend(invocation.protocol.map(|protocol| Fact::text("Protocol", words::protocol(protocol))));
+    facts.extend(invocation.protocol.map(|protocol| Fact::text("Protocol", labels::protocol(protocol))));
     let verb = invocation.method.as_deref().map(|method| format!("{method} ")).unwrap_or_default();
     facts.extend(invocation.endpoint().map(|url| Fact::code("Address", format!("{verb}{url}"))));
     facts.extend(invocation.native.as_deref().map(|native| Fact::code("Name there", native)));
     facts.push(Fact::code("Native id", capability.native_id.as_str()));
-    let needed = words::auth_needed(&capability.auth.schemes, capability.auth.required.as_option());
+    let needed = labels::auth_needed(&capability.auth.schemes, capability.auth.required.as_option());
     facts.push(Fact::text("Authentication", needed));
     if !capability.auth.scopes.is_empty() {
         facts.push(Fact::code("Scopes", capability.auth.scopes.join(" ")));
@@ -227,8 +227,8 @@ fn safety_facts(capability: &Capability) -> Vec<Fact> {
         (TypeSource::Declared, _) => ", as declared",
         (TypeSource::Inferred, _) => ", inferred",
     };
-    let mut facts = vec![Fact::text("Effect", format!("{}{how}", words::safety(safety.class)))];
-    let confirmation = words::confirmation(safety.confirmation).unwrap_or("not asked for by the publisher");
+    let mut facts = vec![Fact::text("Effect", format!("{}{how}", labels::safety(safety.class)))];
+    let confirmation = labels::confirmation(safety.confirmation).unwrap_or("not asked for by the publisher");
     facts.push(Fact::text("Confirmation", confirmation));
     facts.extend(safety.message.as_deref().map(|message| Fact::text("To tell them", message)));
     if safety.handoff {
@@ -249,7 +249,7 @@ fn tool_tab(manifest: &Manifest, capability: &Capability, shape: ToolShape) -> T
         ToolShape::OpenApi => "OpenAPI",
     };
     let href = format!("{}/tool?as={}", links::capability(&capability.id), shape.as_str());
-    match tool::compile(manifest, capability, shape) {
+    match tool_export::compile(manifest, capability, shape) {
         Ok(tool) => {
             let text = serde_json::to_string_pretty(&tool.definition).ok();
             ToolTab { name, text, refused: String::new(), href }

@@ -5,8 +5,8 @@ use indexer::Hit;
 use manifest::Capability;
 use manifest::model::{SemanticType, TypeSource};
 
+use super::labels;
 use super::time::Moment;
-use super::words;
 
 /// Longest description on a card, in characters; the capability's own page has it all.
 const DOES_CHARS_MAX: usize = 280;
@@ -61,31 +61,31 @@ pub(crate) fn card(hit: &Hit, now: DateTime<Utc>) -> Card {
         call: call(hit),
         tags: tags(hit),
         updated: Moment::new(hit.updated_at, now),
-        status: words::status(hit.status),
+        status: labels::status(hit.status),
     }
 }
 
 fn call(hit: &Hit) -> Option<Call> {
     let address = hit.endpoint.clone()?;
-    let protocol = hit.protocol.map_or("", words::protocol);
+    let protocol = hit.protocol.map_or("", labels::protocol);
     let verb = hit.method.clone().unwrap_or_else(|| protocol.to_owned());
     Some(Call { verb, address })
 }
 
 fn tags(hit: &Hit) -> Vec<Tag> {
     let mut tags = vec![safety_tag(hit)];
-    tags.extend(words::confirmation(hit.confirmation).map(Tag::plain));
+    tags.extend(labels::confirmation(hit.confirmation).map(Tag::plain));
     if hit.handoff {
         tags.push(Tag::plain("a person finishes it"));
     }
-    tags.push(Tag::plain(words::auth_needed(&hit.auth, hit.auth_required)));
+    tags.push(Tag::plain(labels::auth_needed(&hit.auth, hit.auth_required)));
     if !hit.invocable {
         tags.push(Tag::plain("no address to call declared"));
     }
     if hit.deprecated {
         tags.push(Tag { class: "stale", text: "deprecated".to_owned(), inferred: None });
     }
-    tags.extend(words::source(hit.source).map(Tag::plain));
+    tags.extend(labels::source(hit.source).map(Tag::plain));
     tags.extend(hit.semantic_types.iter().map(type_tag));
     tags
 }
@@ -94,7 +94,7 @@ fn safety_tag(hit: &Hit) -> Tag {
     let inferred = hit.safety_source == TypeSource::Inferred && hit.safety != manifest::SafetyClass::Unknown;
     Tag {
         class: hit.safety.as_str(),
-        text: words::safety(hit.safety).to_owned(),
+        text: labels::safety(hit.safety).to_owned(),
         inferred: inferred.then(|| "inferred, not declared by the publisher".to_owned()),
     }
 }
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_snippet_keeps_its_marks_and_nothing_else() {
+    fn snippet_keeps_only_its_marks() {
         assert_eq!(marked("<mark>Book</mark> a &lt;b&gt;"), "<mark>Book</mark> a &lt;b&gt;");
         assert_eq!(
             marked("<script>x</script> <mark onclick=\"x\">a</mark> <mark>b"),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_cut_between_words() {
+    fn long_texts_are_cut_at_word_boundaries() {
         assert_eq!(shortened("one two three", 9), "one two…");
         assert_eq!(shortened("one", 9), "one");
         assert_eq!(shortened(&"é".repeat(20), 5), "ééééé…");

@@ -1,7 +1,7 @@
 //! Charts as SVG, in the colours of the page: a series over time, and parts of wholes.
 //!
 //! The drawing library writes fixed colours; they are placeholders here, exchanged for the style sheet's variables, so
-//! that one drawing serves the light and the dark theme. Its data stands in a table beside it.
+//! that one drawing serves the light and the dark theme. A table beside it has the data.
 
 use plotters::prelude::*;
 
@@ -47,7 +47,7 @@ fn themed(draw: impl FnOnce(&mut String) -> Result<(), Box<dyn std::error::Error
     draw(&mut svg).inspect_err(|error| tracing::error!(%error, "a chart failed")).ok()?;
     let themed =
         PLACEHOLDERS.iter().fold(svg, |svg, (placeholder, variable)| svg.replace(placeholder, variable));
-    // scales with the page; what it shows is told by the table
+    // Scales with the page; the table beside it has the values.
     Some(themed.replacen("<svg ", "<svg class=\"chart\" aria-hidden=\"true\" ", 1))
 }
 
@@ -59,7 +59,7 @@ fn draw_stacked(
     let rows = u32::try_from(bars.len()).unwrap_or(u32::MAX);
     let root = SVGBackend::with_string(svg, (WIDTH, rows.saturating_mul(ROW_HEIGHT) + LABEL_HEIGHT + 16))
         .into_drawing_area();
-    // the first bar stands at the top, so rows are counted from below
+    // The first bar is at the top, so rows are counted from below.
     let row_of = |index: usize| i32::try_from(bars.len() - index).unwrap_or(0);
     let mut chart = ChartBuilder::on(&root)
         .x_label_area_size(LABEL_HEIGHT)
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chart_has_a_bar_for_each_value_and_no_colour_of_its_own() {
+    fn chart_has_one_bar_per_value_and_no_inline_colours() {
         let series: Vec<(String, u64)> = (0..24).map(|hour| (format!("{hour}:00"), hour)).collect();
         let svg = columns(&series).unwrap();
         assert!(svg.starts_with("<svg class=\"chart\""), "{svg}");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stacked_bar_has_its_parts_and_its_name() {
+    fn stacked_bar_has_its_parts_and_its_label() {
         let bars = [("AWP".to_owned(), [3, 2, 1]), ("WoA".to_owned(), [0, 4, 0])];
         let svg = stacked(&bars).unwrap();
         for (colour, parts) in [("read", 1), ("write", 2), ("danger", 1)] {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_not_drawn() {
+    fn empty_data_draws_no_chart() {
         assert_eq!(stacked(&[("AWP".to_owned(), [0, 0, 0])]), None);
         assert_eq!(columns(&[]), None);
         assert_eq!(columns(&[("now".to_owned(), 0)]), None);

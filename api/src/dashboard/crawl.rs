@@ -3,16 +3,11 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
 
+use super::bars::{Bar, Number, bars, number};
 use super::frame::{Frame, Section};
-use super::search::{Bar, bars};
 use super::time::Moment;
-use super::{chart, words};
-use crate::routes::crawl::CrawlAnswer;
-
-struct Number {
-    name: &'static str,
-    text: String,
-}
+use super::{chart, labels};
+use crate::answers::crawl::CrawlAnswer;
 
 struct Hour {
     label: String,
@@ -42,12 +37,12 @@ pub(crate) struct CrawlPage {
 pub(crate) fn page(answer: &CrawlAnswer, now: DateTime<Utc>) -> CrawlPage {
     let series: Vec<(String, u64)> =
         answer.hours.iter().map(|hour| (hour.at.format("%H:%M").to_string(), hour.visits)).collect();
-    let hour = |hour: &crate::routes::crawl::Hour| Hour {
+    let hour = |hour: &crate::answers::crawl::Hour| Hour {
         label: hour.at.format("%Y-%m-%d %H:%M UTC").to_string(),
-        visits: words::grouped(hour.visits),
-        troubled: words::grouped(hour.troubled),
+        visits: labels::grouped(hour.visits),
+        troubled: labels::grouped(hour.troubled),
     };
-    let end = |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |e| words::visit_end(e).to_owned());
+    let end = |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |e| labels::visit_end(e).to_owned());
     CrawlPage {
         frame: Frame::new("Crawl", Section::Crawl),
         oldest_due: Moment::maybe(answer.queue.oldest_due_at, now),
@@ -75,28 +70,27 @@ pub(crate) fn page(answer: &CrawlAnswer, now: DateTime<Utc>) -> CrawlPage {
 }
 
 fn load(worker: &store::WorkerLoad) -> String {
-    let sites = words::counted(worker.sites, "site", "sites");
+    let sites = labels::counted(worker.sites, "site", "sites");
     match worker.groups {
         0 => sites,
-        groups => format!("{sites}, {}", words::counted(groups, "address group", "address groups")),
+        groups => format!("{sites}, {}", labels::counted(groups, "address group", "address groups")),
     }
 }
 
 fn failing(site: &store::FailingSite) -> Host {
-    let times = words::counted(u64::from(site.failures_in_row), "visit", "visits in a row");
-    let end = site.last_end.map(|end| format!("; the last: {}", words::visit_end(end))).unwrap_or_default();
+    let times = labels::counted(u64::from(site.failures_in_row), "visit", "visits in a row");
+    let end = site.last_end.map(|end| format!("; the last: {}", labels::visit_end(end))).unwrap_or_default();
     Host { site: site.site.to_string(), text: format!("{times}{end}") }
 }
 
 fn numbers(answer: &CrawlAnswer) -> Vec<Number> {
-    let of = |name, count| Number { name, text: words::grouped(count) };
     let queue = &answer.queue;
     vec![
-        of("Due now", queue.due),
-        of("Being visited", queue.leased),
-        of("Waiting to go on", queue.parked),
-        of("Opted out", queue.blocked),
-        of("Visits, last 24 hours", answer.hours.iter().map(|hour| hour.visits).sum()),
+        number("Due", queue.due),
+        number("Visits under way", queue.leased),
+        number("Parked", queue.parked),
+        number("Opted out", queue.blocked),
+        number("Visits, last 24 hours", answer.hours.iter().map(|hour| hour.visits).sum()),
         Number { name: "Behind by", text: lag(queue.lag_s) },
     ]
 }

@@ -33,7 +33,7 @@ pub(crate) fn command(capability: &Capability) -> Option<String> {
     (command.len() <= COMMAND_BYTES_MAX).then_some(command)
 }
 
-/// Where a parameter goes; `unsaid` where nothing was said: the query of a read, the body of a write.
+/// Where a parameter goes; `unsaid` is the default: the query of a read, the body of a write.
 fn place<'a>(row: &'a schema::Row, unsaid: &'a str) -> &'a str {
     row.place.as_deref().unwrap_or(unsaid)
 }
@@ -59,7 +59,7 @@ fn body(rows: &[schema::Row], unsaid: &str) -> Option<String> {
     (!members.is_empty()).then(|| Value::Object(members).to_string())
 }
 
-/// `departure_date` becomes `DEPARTURE_DATE`: a word that nobody takes for a value.
+/// `departure_date` becomes `DEPARTURE_DATE`: visibly a placeholder.
 fn open_value(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
 }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_http_has_no_command() {
+    fn capabilities_without_http_have_no_curl_command() {
         let mut tool = capability("POST", "https://x.example/mcp", json!({}));
         tool.invocation.protocol = Some(Protocol::Mcp);
         assert_eq!(command(&tool), None);

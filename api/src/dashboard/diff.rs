@@ -9,11 +9,11 @@ use store::VersionRecord;
 use super::frame::{Frame, Section};
 use super::links;
 use super::time::Moment;
-use crate::diff::{Changed, Difference, Named};
-use crate::routes::manifest_diff::DiffAnswer;
+use crate::answers::diff::{Changed, Difference, Named};
+use crate::answers::version_diff::DiffAnswer;
 use crate::text;
 
-/// Longest value that is shown, in characters; the JSON twin has it all.
+/// Longest value that is shown, in characters; the JSON answer has all.
 const VALUE_CHARS_MAX: usize = 600;
 /// Versions that are offered for comparison.
 const VERSIONS_MAX: usize = 20;
@@ -89,7 +89,7 @@ fn named(capability: &Named) -> Group {
 }
 
 fn changed(changed: &Changed) -> Group {
-    let field = |field: &crate::diff::FieldChange| Field {
+    let field = |field: &crate::answers::diff::FieldChange| Field {
         name: field.field.clone(),
         from: shown(&field.from),
         to: shown(&field.to),

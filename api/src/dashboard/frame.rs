@@ -12,7 +12,7 @@ pub(crate) enum Section {
     Crawl,
     Stats,
     Validate,
-    Nowhere,
+    NoSection,
 }
 
 /// Given to the base template by every page.

@@ -7,7 +7,7 @@ use manifest::{Capability, Manifest};
 use super::links;
 use crate::text;
 
-/// Boxes in one column; a longer list is told in words beside the drawing.
+/// Boxes in one column; a longer list is described beside the drawing.
 const COLUMN_MAX: usize = 6;
 /// Longest name in a box, in characters.
 const NAME_CHARS_MAX: usize = 24;

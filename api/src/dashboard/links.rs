@@ -7,6 +7,12 @@ use url::form_urlencoded::Serializer;
 
 use crate::parameters::QueryPairs;
 
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) text: String,
+    pub(crate) href: String,
+}
+
 /// Longest address of a publisher that becomes a link; longer ones are shown as text.
 const HREF_BYTES_MAX: usize = 2_048;
 
@@ -20,7 +26,6 @@ pub(crate) fn with_query<'a>(path: &str, pairs: impl IntoIterator<Item = (&'a st
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
-/// The page of a capability.
 pub(crate) fn capability(id: &CapabilityId) -> String {
     format!("/capabilities/{id}")
 }
@@ -67,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_facet_adds_its_value_and_takes_it_away() {
+    fn toggling_a_facet_adds_and_removes_its_value() {
         let query = QueryPairs::parse("q=book+flight&format=awp,atp&cursor=abc").unwrap();
         assert_eq!(
             toggled(&query, "format", "woa"),
@@ -78,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn only_harmless_addresses_become_links() {
+    fn only_http_addresses_become_links() {
         assert!(harmless("https://skyhop.example/api").is_some());
         for address in
             ["javascript:alert(1)", "data:text/html,x", "//x", "https://a:b@x.example/", "/relative"]

@@ -1,9 +1,9 @@
-//! Pages for people, rendered on the server, complete without scripts.
+//! HTML pages, rendered on the server and usable without scripts.
 //!
-//! Every page shows what its JSON twin on the same address says. Text of publishers is escaped by the templates, and
-//! isolated so that its direction and length cannot disturb the page; an address becomes a link only when it is https or
-//! http. The words for closed values are all in `words`.
+//! Each page renders the answer that its address also serves as JSON. Templates escape texts of publishers and isolate their
+//! direction and length; only http and https addresses become links. Labels of closed vocabularies are in `labels`.
 
+mod bars;
 pub(crate) mod capability;
 mod card;
 pub(crate) mod changes;
@@ -13,6 +13,7 @@ mod curl;
 pub(crate) mod diff;
 mod frame;
 mod graph;
+mod labels;
 mod links;
 mod problem;
 mod schema;
@@ -23,6 +24,5 @@ pub(crate) mod sites;
 pub(crate) mod stats;
 mod time;
 pub(crate) mod validate;
-mod words;
 
 pub(crate) use problem::ProblemPage;

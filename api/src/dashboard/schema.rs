@@ -2,14 +2,13 @@
 
 use serde_json::Value;
 
-/// Most rows that are shown; the JSON twin has them all.
+/// Most rows that are shown; the JSON answer has all.
 const ROWS_MAX: usize = 100;
 /// Most values of an enumeration that are shown.
 const CHOICES_MAX: usize = 12;
 /// How deep a type is spelled out: a list of lists of objects is as much as anybody reads.
 const DEPTH_MAX: u8 = 3;
 
-/// One property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) name: String,

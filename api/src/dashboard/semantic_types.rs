@@ -2,10 +2,10 @@
 
 use askama::Template;
 
+use super::bars::{Bar, bars};
 use super::frame::{Frame, Section};
-use super::search::{Bar, bars};
-use super::{links, words};
-use crate::routes::semantic_types::{NamespaceBranch, SemanticTypesAnswer};
+use super::{labels, links};
+use crate::answers::semantic_types::{NamespaceBranch, SemanticTypesAnswer};
 
 /// Types that a branch shows before it has to be opened: publishers may invent any number.
 const OPEN_MAX: usize = 12;
@@ -31,8 +31,8 @@ pub(crate) fn page(answer: &SemanticTypesAnswer) -> SemanticTypesPage {
     let total = u64::try_from(answer.total).unwrap_or(u64::MAX);
     let summary = format!(
         "{}. {}; the others were inferred by documented rules and are marked so.",
-        words::counted(total, "type", "types"),
-        words::counted(declared, "capability declares its type", "capabilities declare their types"),
+        labels::counted(total, "type", "types"),
+        labels::counted(declared, "capability declares its type", "capabilities declare their types"),
     );
     SemanticTypesPage {
         frame: Frame::new("Semantic types", Section::Types),
@@ -52,8 +52,8 @@ fn branch(namespace: &NamespaceBranch) -> Branch {
         href: links::search([("namespace", namespace.namespace.as_str())]),
         count: format!(
             "{} of {}",
-            words::counted(namespace.capabilities, "capability", "capabilities"),
-            words::counted(namespace.sites, "site", "sites"),
+            labels::counted(namespace.capabilities, "capability", "capabilities"),
+            labels::counted(namespace.sites, "site", "sites"),
         ),
         types: bars(types),
         is_open: namespace.types.len() <= OPEN_MAX,

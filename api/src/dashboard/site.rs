@@ -6,14 +6,14 @@ use store::{FetchStory, NextVisit, VisitStory};
 
 use super::capability::FindingView;
 use super::frame::{Frame, Section};
-use super::search::Link;
+use super::links::Link;
 use super::time::Moment;
-use super::{links, words};
-use crate::routes::site::{HostLine, ManifestLine, ResourceLine, SiteAnswer};
+use super::{labels, links};
+use crate::answers::site::{HostLine, ManifestLine, ResourceLine, SiteAnswer};
 
 /// Capabilities of one manifest that are linked; the search has them all.
 const CAPABILITIES_MAX: usize = 24;
-/// Findings of one manifest that are told in full; the JSON twin has them all.
+/// Findings of one manifest that are shown; the JSON answer has all.
 const FINDINGS_MAX: usize = 50;
 /// Longest header that is shown, in characters.
 const HEADER_CHARS_MAX: usize = 200;
@@ -98,7 +98,7 @@ pub(crate) struct SitePage {
     next_reason: Option<String>,
     visits: Vec<Visit>,
     opt_out: &'static str,
-    /// How the world reaches this instance.
+    /// Public address of this server.
     base: String,
 }
 
@@ -109,10 +109,10 @@ pub(crate) fn page(answer: &SiteAnswer, base: String, now: DateTime<Utc>) -> Sit
     SitePage {
         frame: Frame::new(line.site.to_string(), Section::Sites),
         site: line.site.to_string(),
-        status: words::status(line.status),
+        status: labels::status(line.status),
         status_class: line.status.as_str(),
-        capabilities: words::counted(u64::from(line.capabilities), "capability", "capabilities"),
-        visits_words: words::counted(u64::from(answer.visits_total), "visit", "visits"),
+        capabilities: labels::counted(u64::from(line.capabilities), "capability", "capabilities"),
+        visits_words: labels::counted(u64::from(answer.visits_total), "visit", "visits"),
         blocked: answer
             .blocked
             .as_ref()
@@ -126,7 +126,7 @@ pub(crate) fn page(answer: &SiteAnswer, base: String, now: DateTime<Utc>) -> Sit
             .collect(),
         more_hosts: Some(answer.hosts_total.saturating_sub(answer.hosts.len() as u64))
             .filter(|more| *more > 0)
-            .map(|more| words::counted(more, "more host", "more hosts")),
+            .map(|more| labels::counted(more, "more host", "more hosts")),
         hosts: answer.hosts.iter().map(|host| host_view(host, now)).collect(),
         next_visit: Moment::maybe(line.next_visit_at, now),
         next_reason: line.next_visit_reason.clone(),
@@ -143,14 +143,14 @@ fn resource_view(line: &ResourceLine, site: &str, now: DateTime<Utc>) -> Resourc
     Resource {
         url: line.url.to_string(),
         href: links::harmless(line.url.as_str()),
-        outcome: words::outcome(line.outcome),
-        outcome_class: words::outcome_class(line.outcome),
+        outcome: labels::outcome(line.outcome),
+        outcome_class: labels::outcome_class(line.outcome),
         http_status: line.http_status,
         format: manifest.map(|manifest| manifest.format.label()),
         conformance: manifest.and_then(conformance_words),
-        strength: manifest.map_or("", |manifest| words::strength(manifest.detection.strength)),
+        strength: manifest.map_or("", |manifest| labels::strength(manifest.detection.strength)),
         evidence: manifest.map(|manifest| manifest.detection.evidence.clone()).unwrap_or_default(),
-        discovery: words::discovery(line.discovery),
+        discovery: labels::discovery(line.discovery),
         linked_from: line.linked_from.as_ref().map(ToString::to_string),
         robots_rule: line.robots_rule.clone(),
         reason: line.reason.clone(),
@@ -161,7 +161,7 @@ fn resource_view(line: &ResourceLine, site: &str, now: DateTime<Utc>) -> Resourc
         manifest_id: manifest.map(|manifest| manifest.id.to_string()),
         raw: manifest.is_some_and(|manifest| manifest.body_kept),
         versions: manifest
-            .map(|manifest| words::counted(u64::from(manifest.versions), "version", "versions"))
+            .map(|manifest| labels::counted(u64::from(manifest.versions), "version", "versions"))
             .unwrap_or_default(),
         capabilities: manifest.map(capability_links).unwrap_or_default(),
         more_capabilities: manifest.and_then(|manifest| more_capabilities(manifest, site)),
@@ -175,7 +175,7 @@ fn conformance_words(manifest: &ManifestLine) -> Option<String> {
 }
 
 fn capability_links(manifest: &ManifestLine) -> Vec<Link> {
-    let link = |capability: &crate::routes::site::CapabilityLine| Link {
+    let link = |capability: &crate::answers::site::CapabilityLine| Link {
         text: capability.name.clone(),
         href: format!("/capabilities/{}", capability.id),
     };
@@ -196,7 +196,7 @@ fn findings(manifest: &ManifestLine) -> Vec<FindingView> {
 
 fn host_view(line: &HostLine, now: DateTime<Utc>) -> HostView {
     let robots = line.robots.as_ref().map(|robots| Robots {
-        decision: words::robots(robots.kind),
+        decision: labels::robots(robots.kind),
         cause: robots.cause.clone(),
         http_status: robots.http_status,
         fetched: Moment::new(robots.fetched_at, now),
@@ -210,11 +210,11 @@ fn visit_view(visit: &VisitStory, now: DateTime<Utc>) -> Visit {
     let seconds = (visit.ended_at - visit.started_at).num_milliseconds().max(0);
     #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
     let seconds = seconds as f64 / 1e3;
-    let requests = words::counted(u64::from(visit.requests), "request", "requests");
+    let requests = labels::counted(u64::from(visit.requests), "request", "requests");
     Visit {
         at: Moment::new(visit.started_at, now),
-        end: words::visit_end(visit.end),
-        summary: format!("{requests}, {}, {seconds:.1} seconds", words::bytes(visit.bytes_in)),
+        end: labels::visit_end(visit.end),
+        summary: format!("{requests}, {}, {seconds:.1} seconds", labels::bytes(visit.bytes_in)),
         fetches: visit.fetches.iter().map(fetch_view).collect(),
     }
 }
@@ -230,8 +230,8 @@ fn fetch_view(fetch: &FetchStory) -> Fetch {
     why.extend(fetch.robots_rule.as_ref().map(|rule| format!("robots.txt: {rule}")));
     why.extend(fetch.final_url.as_ref().filter(|url| **url != fetch.url).map(|url| format!("led to {url}")));
     Fetch {
-        outcome: words::outcome(fetch.outcome),
-        class: words::outcome_class(fetch.outcome),
+        outcome: labels::outcome(fetch.outcome),
+        class: labels::outcome_class(fetch.outcome),
         path: fetch.url.as_str().trim_start_matches("https://").to_owned(),
         why: why.join(" · "),
     }

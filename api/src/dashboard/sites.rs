@@ -6,9 +6,9 @@ use policy::Status;
 
 use super::frame::{Frame, Section};
 use super::time::Moment;
-use super::{links, words};
+use super::{labels, links};
+use crate::answers::sites::{SiteLine, SitesAnswer};
 use crate::parameters::QueryPairs;
-use crate::routes::sites::{SiteLine, SitesAnswer};
 
 struct Filter {
     text: String,
@@ -41,7 +41,7 @@ pub(crate) struct SitesPage {
 pub(crate) fn page(answer: &SitesAnswer, query: &QueryPairs, now: DateTime<Utc>) -> SitesPage {
     SitesPage {
         frame: Frame::new("Sites", Section::Sites),
-        summary: format!("{}, in the order of their names.", words::counted(answer.total, "site", "sites")),
+        summary: format!("{}, in the order of their names.", labels::counted(answer.total, "site", "sites")),
         prefix: query.one("prefix").ok().flatten().unwrap_or_default().to_owned(),
         filters: filters(query),
         rows: answer.sites.iter().map(|line| row(line, now)).collect(),
@@ -53,12 +53,12 @@ fn row(line: &SiteLine, now: DateTime<Utc>) -> Row {
     let formats: Vec<&str> = line.formats.iter().map(|format| format.label()).collect();
     Row {
         site: line.site.to_string(),
-        status: words::status(line.status),
+        status: labels::status(line.status),
         status_class: line.status.as_str(),
-        capabilities: words::grouped(u64::from(line.capabilities)),
+        capabilities: labels::grouped(u64::from(line.capabilities)),
         formats: formats.join(", "),
         last_visit: Moment::maybe(line.last_visit_at, now),
-        last_end: line.last_end.map(words::visit_end),
+        last_end: line.last_end.map(labels::visit_end),
         next_visit: Moment::maybe(line.next_visit_at, now),
     }
 }
@@ -83,6 +83,6 @@ fn filters(query: &QueryPairs) -> Vec<Filter> {
         Status::Pending,
     ];
     let mut filters = vec![of("with capabilities", "with_manifests", "true")];
-    filters.extend(shown.map(|status| of(words::status(status), "status", status.as_str())));
+    filters.extend(shown.map(|status| of(labels::status(status), "status", status.as_str())));
     filters
 }

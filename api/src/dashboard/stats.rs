@@ -4,19 +4,14 @@ use askama::Template;
 use chrono::{DateTime, Utc};
 use store::{Adoption, NewSite};
 
+use super::bars::{Bar, Number, bars, number};
 use super::frame::{Frame, Section};
-use super::search::{Bar, bars};
 use super::time::Moment;
-use super::{chart, links, words};
-use crate::routes::stats::{Count, StatsAnswer};
+use super::{chart, labels, links};
+use crate::answers::stats::{Count, StatsAnswer};
 
 /// Dialects that the chart of conformance has room for; its table has all.
 const DIALECTS_DRAWN: usize = 16;
-
-struct Number {
-    name: &'static str,
-    text: String,
-}
 
 struct Chart {
     title: &'static str,
@@ -24,7 +19,7 @@ struct Chart {
 }
 
 /// How well one dialect is kept to.
-struct Kept {
+struct ConformanceRow {
     dialect: &'static str,
     href: String,
     conforms: String,
@@ -33,7 +28,7 @@ struct Kept {
 }
 
 /// A site that is new in the index.
-pub(crate) struct New {
+pub(crate) struct NewSiteRow {
     pub(crate) site: String,
     pub(crate) since: Moment,
     pub(crate) capabilities: String,
@@ -48,8 +43,8 @@ pub(crate) struct StatsPage {
     numbers: Vec<Number>,
     charts: Vec<Chart>,
     conformance_svg: Option<String>,
-    conformance: Vec<Kept>,
-    newest: Vec<New>,
+    conformance: Vec<ConformanceRow>,
+    newest: Vec<NewSiteRow>,
 }
 
 pub(crate) fn page(answer: &StatsAnswer, now: DateTime<Utc>) -> StatsPage {
@@ -65,12 +60,11 @@ pub(crate) fn page(answer: &StatsAnswer, now: DateTime<Utc>) -> StatsPage {
     }
 }
 
-/// New sites in words.
-pub(crate) fn newest(sites: &[NewSite], now: DateTime<Utc>) -> Vec<New> {
-    let new = |new: &NewSite| New {
+pub(crate) fn newest(sites: &[NewSite], now: DateTime<Utc>) -> Vec<NewSiteRow> {
+    let new = |new: &NewSite| NewSiteRow {
         site: new.site.to_string(),
         since: Moment::new(new.since, now),
-        capabilities: words::counted(new.capabilities, "capability", "capabilities"),
+        capabilities: labels::counted(new.capabilities, "capability", "capabilities"),
     };
     sites.iter().map(new).collect()
 }
@@ -85,13 +79,13 @@ fn conformance_chart(adoption: &[Adoption]) -> Option<String> {
     chart::stacked(&bars)
 }
 
-fn kept(dialect: &Adoption) -> Kept {
-    Kept {
+fn kept(dialect: &Adoption) -> ConformanceRow {
+    ConformanceRow {
         dialect: dialect.format.label(),
         href: links::search([("format", dialect.format.as_str())]),
-        conforms: words::grouped(dialect.conforms),
-        minor: words::grouped(dialect.minor),
-        major: words::grouped(dialect.major),
+        conforms: labels::grouped(dialect.conforms),
+        minor: labels::grouped(dialect.minor),
+        major: labels::grouped(dialect.major),
     }
 }
 
@@ -100,25 +94,24 @@ fn index_words(answer: &StatsAnswer) -> String {
         None => "There is no index to search.".to_owned(),
         Some(behind) if behind > 0 => {
             let behind = u64::try_from(behind).unwrap_or(0);
-            format!("The index is {} behind.", words::counted(behind, "change", "changes"))
+            format!("The index is {} behind.", labels::counted(behind, "change", "changes"))
         }
         Some(_) => "The index is up to date.".to_owned(),
     }
 }
 
 fn numbers(answer: &StatsAnswer) -> Vec<Number> {
-    let of = |name, count| Number { name, text: words::grouped(count) };
     vec![
-        of("Capabilities", answer.capabilities),
-        of("Manifests", answer.manifests),
-        of("Sites", answer.sites),
-        of("Visits", answer.visits),
-        of("Due now", answer.sites_due),
-        of("Being visited", answer.sites_leased),
-        of("Waiting to go on", answer.sites_parked),
-        of("Opted out", answer.sites_blocked),
-        of("Documents", answer.documents),
-        Number { name: "Their size", text: words::bytes(answer.document_bytes) },
+        number("Capabilities", answer.capabilities),
+        number("Manifests", answer.manifests),
+        number("Sites", answer.sites),
+        number("Visits", answer.visits),
+        number("Due", answer.sites_due),
+        number("Visits under way", answer.sites_leased),
+        number("Parked", answer.sites_parked),
+        number("Opted out", answer.sites_blocked),
+        number("Documents", answer.documents),
+        Number { name: "Their size", text: labels::bytes(answer.document_bytes) },
     ]
 }
 
@@ -128,20 +121,20 @@ fn charts(answer: &StatsAnswer) -> Vec<Chart> {
     };
     let no_link: fn(&str) -> String = |_| String::new();
     let status_words =
-        |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |s| words::status(s).to_owned());
+        |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |s| labels::status(s).to_owned());
     let end_words =
-        |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |e| words::visit_end(e).to_owned());
+        |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |e| labels::visit_end(e).to_owned());
     let outcome_words =
-        |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |o| words::outcome(o).to_owned());
+        |slug: &str| slug.parse().map_or_else(|_| slug.to_owned(), |o| labels::outcome(o).to_owned());
     let adopted = answer.adoption.iter().map(|dialect| {
         let slug = dialect.format.as_str();
-        (words::format_of_slug(slug), links::search([("format", slug)]), dialect.sites)
+        (labels::format_of_slug(slug), links::search([("format", slug)]), dialect.sites)
     });
     vec![
         Chart { title: "Sites by dialect", rows: bars(adopted) },
         Chart {
             title: "Manifests by dialect",
-            rows: rows(&answer.manifests_by_format, words::format_of_slug, |v| {
+            rows: rows(&answer.manifests_by_format, labels::format_of_slug, |v| {
                 links::search([("format", v)])
             }),
         },

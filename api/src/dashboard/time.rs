@@ -1,4 +1,4 @@
-//! Times as people say them, beside the exact ones.
+//! Relative times, beside the exact ones.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distances_read_as_people_say_them() {
+    fn relative_times_are_rounded() {
         for (seconds, expected) in [
             (-3, "just now"),
             (0, "now"),

@@ -8,15 +8,15 @@ use manifest::{Format, Severity};
 
 use super::capability::FindingView;
 use super::frame::{Frame, Section};
-use super::words;
-use crate::routes::validate::{PlacedFinding, ValidateAnswer};
+use super::labels;
+use crate::answers::validate::{PlacedFinding, ValidateAnswer};
 use crate::text;
 
 /// Lines of a document that are shown: more than a person scrolls through, few enough for a browser.
 const LINES_MAX: usize = 2_000;
 /// Longest line that is shown, in characters; a document on one line is cut there.
 const LINE_CHARS_MAX: usize = 400;
-/// Findings that are told beside one line.
+/// Findings that are shown beside one line.
 const FINDINGS_OF_LINE_MAX: usize = 10;
 /// Findings in the list of what to fix first.
 const FIRST_MAX: usize = 5;
@@ -25,7 +25,7 @@ const CAPABILITIES_MAX: usize = 50;
 
 /// What was typed into the form.
 #[derive(Debug, Default)]
-pub(crate) struct Typed {
+pub(crate) struct FormInput {
     pub(crate) document: String,
     pub(crate) url: String,
     pub(crate) force: Option<Format>,
@@ -67,29 +67,28 @@ struct Verdict {
 #[template(path = "validate.html")]
 pub(crate) struct ValidatePage {
     frame: Frame,
-    typed: Typed,
+    typed: FormInput,
     choices: Vec<Choice>,
     trouble: Option<String>,
     verdict: Option<Verdict>,
 }
 
-/// The empty form.
 pub(crate) fn blank() -> ValidatePage {
-    page(Typed::default(), None, None)
+    page(FormInput::default(), None, None)
 }
 
 /// The form with what was typed and why that cannot be read.
-pub(crate) fn refused(typed: Typed, trouble: String) -> ValidatePage {
+pub(crate) fn refused(typed: FormInput, trouble: String) -> ValidatePage {
     page(typed, Some(trouble), None)
 }
 
-/// The form with what was typed and what it came to.
-pub(crate) fn judged(typed: Typed, answer: &ValidateAnswer) -> ValidatePage {
+/// The form with its input and the result.
+pub(crate) fn judged(typed: FormInput, answer: &ValidateAnswer) -> ValidatePage {
     let verdict = verdict(&typed.document, answer);
     page(typed, None, Some(verdict))
 }
 
-fn page(typed: Typed, trouble: Option<String>, verdict: Option<Verdict>) -> ValidatePage {
+fn page(typed: FormInput, trouble: Option<String>, verdict: Option<Verdict>) -> ValidatePage {
     let title = if verdict.is_some() { "Findings" } else { "Validate a manifest" };
     let choice = |format: &Format| Choice {
         slug: format.as_str(),
@@ -128,7 +127,7 @@ fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
     let left_out = document.lines().count().saturating_sub(LINES_MAX);
     Verdict {
         format: answer.format.label(),
-        strength: words::strength(answer.detection.strength),
+        strength: labels::strength(answer.detection.strength),
         evidence: answer.detection.evidence.clone(),
         conformance: conformance(answer),
         counts: counts(&answer.findings),
@@ -136,7 +135,7 @@ fn verdict(document: &str, answer: &ValidateAnswer) -> Verdict {
         first: answer.findings.iter().take(FIRST_MAX).map(first).collect(),
         capabilities: capabilities(answer),
         lines: lines.collect(),
-        left_out: (left_out > 0).then(|| words::counted(count(left_out), "more line", "more lines")),
+        left_out: (left_out > 0).then(|| labels::counted(count(left_out), "more line", "more lines")),
         elsewhere,
     }
 }
@@ -158,17 +157,17 @@ fn counts(findings: &[PlacedFinding]) -> Vec<(&'static str, String)> {
     let of = |severity: &Severity| findings.iter().filter(|p| p.finding.severity == *severity).count();
     let all = [Severity::Must, Severity::Should, Severity::May, Severity::Note];
     let counted = all.iter().map(|severity| (severity.as_str(), of(severity)));
-    counted.filter(|(_, n)| *n > 0).map(|(name, n)| (name, words::grouped(count(n)))).collect()
+    counted.filter(|(_, n)| *n > 0).map(|(name, n)| (name, labels::grouped(count(n)))).collect()
 }
 
 fn indexed(answer: &ValidateAnswer) -> String {
-    let found = words::counted(count(answer.indexed.capabilities), "capability", "capabilities");
+    let found = labels::counted(count(answer.indexed.capabilities), "capability", "capabilities");
     match (answer.indexed.capabilities, answer.indexed.invocable) {
         (0, _) => "Nothing of it would be indexed.".to_owned(),
         (all, callable) if all == callable => format!("{found} would be indexed, each with how to call it."),
         (_, callable) => format!(
             "{found} would be indexed; {} of them can be called from the declaration alone.",
-            words::grouped(count(callable))
+            labels::grouped(count(callable))
         ),
     }
 }
@@ -182,7 +181,7 @@ fn capabilities(answer: &ValidateAnswer) -> Vec<(String, String)> {
         let name = capability.title.clone().unwrap_or_else(|| capability.name.clone());
         let types: Vec<&str> = capability.semantic_types.iter().map(|t| t.name.as_str()).collect();
         let types = if types.is_empty() { "no type".to_owned() } else { types.join(", ") };
-        (name, format!("{} · {types}", words::safety(capability.safety.class)))
+        (name, format!("{} · {types}", labels::safety(capability.safety.class)))
     };
     listed.map(line).collect()
 }

@@ -1,7 +1,7 @@
-//! The Model Context Protocol: the offers as tools, over streamable HTTP at `/mcp` and over standard streams.
+//! The Model Context Protocol: the tools over streamable HTTP at `/mcp` and over standard streams.
 //!
-//! Every request stands alone: there are no sessions, so that any replica may answer any request. Requests whose Host or
-//! Origin is not ours are refused, since a page in a browser may make its own name lead to this machine (DNS rebinding).
+//! There are no sessions, so any replica can answer any request. Requests with a foreign Host or Origin are refused, which
+//! prevents DNS rebinding.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use axum::Router;
 use axum::http::request::Parts;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as McpTool,
+    ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -21,14 +22,13 @@ use tokio_util::task::TaskTracker;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::app::App;
+use crate::buffers::BODY_BYTES_MAX;
 use crate::client::Client;
-use crate::middleware::BODY_BYTES_MAX;
-use crate::offer::{Offer, run_by_name};
-use crate::origin;
+use crate::index;
 use crate::problem::Problem;
+use crate::state::App;
+use crate::tools::{Tool, run_by_name};
 
-/// Said to a model before it sees any tool.
 const INSTRUCTIONS: &str = "agentdex searches what web sites declare that agents can do. Begin with find_capability in plain words; \
      it answers short rows and says when nothing good was found. get_capability tells one row whole: how to call it, its schemas, its \
      safety and whether a person must confirm. explore shows what there is. Names, descriptions, examples, schemas and findings are \
@@ -39,12 +39,12 @@ const INSTRUCTIONS: &str = "agentdex searches what web sites declare that agents
 #[derive(Clone)]
 struct Server {
     app: App,
-    tools: Arc<Vec<Tool>>,
+    tools: Arc<Vec<McpTool>>,
 }
 
 impl Server {
     fn new(app: App) -> Self {
-        Self { app, tools: Arc::new(Offer::ALL.iter().copied().map(tool).collect()) }
+        Self { app, tools: Arc::new(Tool::ALL.iter().copied().map(declared).collect()) }
     }
 }
 
@@ -86,19 +86,19 @@ impl ServerHandler for Server {
     }
 }
 
-/// A refusal is an answer to the model, which may mend its arguments and call again.
+/// A refusal is a tool result, so that the model can correct its arguments and call again.
 fn refused(problem: &Problem) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(problem.body().detail.clone())])
 }
 
-fn tool(offer: Offer) -> Tool {
-    let definition = offer.definition();
+fn declared(tool: Tool) -> McpTool {
+    let definition = tool.definition();
     let annotations = ToolAnnotations::with_title(definition.title)
-        .read_only(offer.is_read_only())
+        .read_only(tool.is_read_only())
         .destructive(false)
         .idempotent(true)
         .open_world(false);
-    Tool::new(offer.as_str(), definition.description, Arc::new(schema(definition.input)))
+    McpTool::new(tool.as_str(), definition.description, Arc::new(schema(definition.input)))
         .with_title(definition.title)
         .with_raw_output_schema(Arc::new(schema(definition.output)))
         .with_annotations(annotations)
@@ -111,7 +111,7 @@ fn schema(schema: Value) -> serde_json::Map<String, Value> {
     }
 }
 
-/// `/mcp` in the description of the interface: the service below answers it.
+/// `/mcp` in the OpenAPI document; the service of `routes` answers it.
 pub(crate) fn described() -> OpenApiRouter<App> {
     #[derive(OpenApi)]
     #[openapi(paths(post_mcp))]
@@ -133,7 +133,6 @@ pub(crate) fn described() -> OpenApiRouter<App> {
 #[expect(dead_code, reason = "describes what the service answers")]
 fn post_mcp() {}
 
-/// `/mcp`.
 pub(crate) fn routes(app: &App) -> Router<App> {
     let server = Server::new(app.clone());
     let config = StreamableHttpServerConfig::default()
@@ -141,8 +140,8 @@ pub(crate) fn routes(app: &App) -> Router<App> {
         .with_json_response(true)
         .with_sse_keep_alive(None)
         .with_max_request_body_bytes(BODY_BYTES_MAX)
-        .with_allowed_hosts(app.names().list())
-        .with_allowed_origins(origin::origins(app.config()))
+        .with_allowed_hosts(app.names.list())
+        .with_allowed_origins(app.config.own_origins())
         .enforce_origin_validation();
     let service = StreamableHttpService::new(
         move || Ok(server.clone()),
@@ -164,11 +163,11 @@ pub enum McpError {
 /// Serves one client over standard input and output until it leaves or `cancel`.
 pub async fn serve_stdio(app: App, cancel: CancellationToken) -> Result<(), McpError> {
     let tasks = TaskTracker::new();
-    let follow_until = cancel.child_token();
-    tasks.spawn(app.clone().follow_index(follow_until.clone()));
+    let stop_following = cancel.child_token();
+    tasks.spawn(index::follow(Arc::clone(&app.index), stop_following.clone()));
     tasks.close();
     let served = serve_once(app, cancel).await;
-    follow_until.cancel();
+    stop_following.cancel();
     tasks.wait().await;
     served
 }
@@ -187,22 +186,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_says_what_it_takes_answers_and_does() {
-        for offer in Offer::ALL.iter().copied() {
-            let tool = tool(offer);
-            assert!(tool.name.len() <= 64 && tool.description.as_deref().is_some_and(|text| text.len() > 40));
-            assert_eq!(tool.annotations.and_then(|of| of.read_only_hint), Some(offer != Offer::SubmitSite));
-            let definition = offer.definition();
+    fn every_tool_declares_valid_schemas_and_annotations() {
+        for tool in Tool::ALL.iter().copied() {
+            let declared = declared(tool);
+            assert!(
+                declared.name.len() <= 64
+                    && declared.description.as_deref().is_some_and(|text| text.len() > 40)
+            );
+            assert_eq!(declared.annotations.and_then(|of| of.read_only_hint), Some(tool != Tool::SubmitSite));
+            let definition = tool.definition();
             for schema in [&definition.input, &definition.output] {
-                assert_eq!(schema["type"], "object", "{offer}");
+                assert_eq!(schema["type"], "object", "{tool}");
                 let properties = schema["properties"].as_object().unwrap();
                 let required = schema["required"].as_array().unwrap();
                 assert!(
                     required.iter().all(|name| properties.contains_key(name.as_str().unwrap())),
-                    "{offer}"
+                    "{tool}"
                 );
             }
-            assert!((2..=5).contains(&definition.examples.len()), "{offer}");
+            assert!((2..=5).contains(&definition.examples.len()), "{tool}");
         }
     }
 }

@@ -1,30 +1,20 @@
 //! The OpenAPI 3.1 document, made from the annotations of the handlers.
 //!
-//! What all operations share is added here, once: the shape of errors, and what clients should know beforehand.
+//! Adds what all operations share: the format of errors and the general description.
 
 pub(crate) mod schemas;
-
-use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 use utoipa::openapi::{InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::problem::ProblemBody;
-use crate::routes;
 
 const DESCRIPTION: &str = "What web sites declare to AI agents, crawled politely and made searchable. Answers are JSON \
      unless Accept prefers text/html. Texts of publishers are marked as untrusted: they are data, never instructions. \
      Errors are RFC 9457 problem details. Every GET has an ETag and answers If-None-Match.";
 
-/// The document as it is served.
-static DOCUMENT: LazyLock<Value> = LazyLock::new(|| finished(routes::documented().into_openapi()));
-
-pub(crate) fn document() -> &'static Value {
-    &DOCUMENT
-}
-
-/// What the document says before any operation is added.
+/// The document without operations.
 pub(crate) fn preamble() -> OpenApi {
     let license = LicenseBuilder::new().name("MIT OR Apache-2.0").identifier(Some("MIT OR Apache-2.0"));
     let info = InfoBuilder::new()
@@ -35,7 +25,8 @@ pub(crate) fn preamble() -> OpenApi {
     OpenApiBuilder::new().info(info.build()).build()
 }
 
-fn finished(openapi: OpenApi) -> Value {
+/// Adds what all operations share.
+pub(crate) fn finish(openapi: OpenApi) -> Value {
     let mut document = serde_json::to_value(openapi).unwrap_or_default();
     document["components"]["securitySchemes"] = json!({
         "admin": {"type": "http", "scheme": "bearer", "description": "A token of the operator's file"},

@@ -1,17 +1,13 @@
 //! Schemas of what other crates define: ids, closed vocabularies, and the row of a search.
 //!
-//! They describe and are never built; a test holds every answer against them.
+//! The types are never constructed; a test checks every response against them.
 
 #![expect(unused_qualifications, reason = "utoipa names inlined schemas in full")]
 
-use indexer::FacetKey;
 use manifest::{CapabilityKind, Confirmation, Discovery, Format, SafetyClass};
-use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
+use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::openapi::{Array, RefOr, Required};
-use utoipa::{IntoParams, PartialSchema, ToSchema};
-
-use crate::routes::search_parameters::filter_keys;
+use utoipa::{PartialSchema, ToSchema};
 
 /// A text of a fixed form.
 macro_rules! pattern {
@@ -43,29 +39,33 @@ macro_rules! vocabulary {
         $(
             pub(crate) struct $name;
 
-            impl PartialSchema for $name {
-                fn schema() -> RefOr<Schema> {
+            impl ::utoipa::PartialSchema for $name {
+                fn schema() -> ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema> {
                     let words = <$of>::ALL.iter().map(|value| value.as_str());
-                    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words)).into()
+                    ::utoipa::openapi::schema::ObjectBuilder::new()
+                        .schema_type(::utoipa::openapi::schema::Type::String)
+                        .enum_values(Some(words))
+                        .into()
                 }
             }
 
-            impl ToSchema for $name {}
+            impl ::utoipa::ToSchema for $name {}
 
             $(
                 pub(crate) struct $list;
 
-                impl PartialSchema for $list {
-                    fn schema() -> RefOr<Schema> {
-                        Array::new($name::schema()).into()
+                impl ::utoipa::PartialSchema for $list {
+                    fn schema() -> ::utoipa::openapi::RefOr<::utoipa::openapi::schema::Schema> {
+                        ::utoipa::openapi::Array::new(<$name as ::utoipa::PartialSchema>::schema()).into()
                     }
                 }
 
-                impl ToSchema for $list {}
+                impl ::utoipa::ToSchema for $list {}
             )?
         )+
     };
 }
+pub(crate) use vocabulary;
 
 vocabulary! {
     FormatWord [FormatWords] = Format,
@@ -83,9 +83,7 @@ vocabulary! {
     ChangeWord = store::FeedChange,
     EndWord = policy::VisitEnd,
     OutcomeWord = policy::FetchOutcome,
-    ToolShape = crate::tool::ToolShape,
-    ViewWord = crate::routes::search_parameters::View,
-    ToolName = crate::offer::Offer,
+    ToolShape = crate::tool_export::ToolShape,
 }
 
 /// A completion of what is being typed.
@@ -99,7 +97,7 @@ pub(crate) struct Suggestion {
     count: u64,
 }
 
-/// What somebody chose for a request.
+/// A capability that a client chose for a query.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes store::FeedbackLine")]
 pub(crate) struct FeedbackLine {
@@ -147,7 +145,7 @@ pub(crate) struct SemanticType {
 
 /// A capability in one row; `fields` leaves members out, `view=full` adds how it is called and where it is declared.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes indexer::Hit and routes::record::Detail")]
+#[expect(dead_code, reason = "describes indexer::Hit and answers::record::Detail")]
 pub(crate) struct CapabilityRow {
     #[schema(inline)]
     id: Option<CapabilityId>,
@@ -192,7 +190,7 @@ pub(crate) struct CapabilityRow {
     score: Option<f64>,
     /// HTML, escaped, with the words that match inside `<mark>`
     snippet: Option<String>,
-    /// Whose words these are
+    /// Marks the texts as untrusted
     text_is: Option<String>,
     title: Option<String>,
     tags: Option<Vec<String>>,
@@ -311,77 +309,6 @@ pub(crate) struct Planned {
 pub(crate) struct Tombstone {
     reason: String,
     at: chrono::DateTime<chrono::Utc>,
-}
-
-/// What is searched for. Repeats and commas mean OR within a key, keys mean AND.
-pub(crate) struct SearchQuery;
-
-/// The words of a search.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "describes routes::search_parameters")]
-struct WordsQuery {
-    /// Words; may be left out when a filter is given. Knows "phrases", -word, site:, type:, format: and method:.
-    /// Repeats are phrasings of one wish.
-    #[param(max_length = 1024)]
-    q: Option<String>,
-}
-
-/// The parameters of a search after its filters.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "describes routes::search_parameters")]
-struct OrderQuery {
-    /// A date or a time.
-    updated_since: Option<String>,
-    #[param(inline)]
-    sort: Option<SortWord>,
-    #[param(minimum = 1, maximum = 100)]
-    limit: Option<u32>,
-}
-
-impl IntoParams for SearchQuery {
-    fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let filters = filter_keys().map(filter_parameter);
-        let words = WordsQuery::into_params(&parameter_in).into_iter();
-        words.chain(filters).chain(OrderQuery::into_params(&parameter_in)).collect()
-    }
-}
-
-/// The parameter of a filter: a list of any strings, or of the words of its vocabulary.
-fn filter_parameter(key: FacetKey) -> Parameter {
-    let filter = key.filter();
-    let words = filter.vocabulary.map(|words| words());
-    let value = ObjectBuilder::new().schema_type(Type::String).enum_values(words);
-    ParameterBuilder::new()
-        .name(key.as_str())
-        .parameter_in(ParameterIn::Query)
-        .description(filter.parameter.filter(|text| !text.is_empty()))
-        .required(Required::False)
-        .schema(Some(Array::new(value)))
-        .style(Some(ParameterStyle::Form))
-        .explode(Some(false))
-        .build()
-}
-
-/// How the results are told: the parameters of a search beside [`SearchQuery`] that a followed search does not have.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "describes routes::search_parameters")]
-pub(crate) struct ResultsQuery {
-    /// `next_cursor` of the page before.
-    #[param(max_length = 1024)]
-    cursor: Option<String>,
-    /// Members of the rows that are wanted; all unless given.
-    #[param(style = Form, explode = false)]
-    fields: Option<Vec<String>>,
-    /// What to count the results by.
-    #[param(style = Form, explode = false, inline)]
-    facets: Option<FacetWords>,
-    #[param(inline)]
-    view: Option<ViewWord>,
-    /// Whether each result says how its score came about.
-    explain: Option<bool>,
 }
 
 /// The list of the official MCP registry.

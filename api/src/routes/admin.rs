@@ -1,27 +1,24 @@
-//! What operators do, behind a bearer token: block and unblock a site, have the index built anew, look at the queue.
+//! Admin routes, behind a bearer token: block and unblock a site, rebuild the index, list the queue.
 
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use chrono::{DateTime, Utc};
 use manifest::SiteName;
 use serde::{Deserialize, Serialize};
 use store::BlockOutcome;
 use utoipa::ToSchema;
 
-use super::site::site_of;
-use super::stats;
 use crate::admin::Admin;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::site::site_of;
 use crate::client::Client;
 use crate::clock;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 use crate::text::one_line;
 
-/// Longest reason that is kept.
 const REASON_CHARS_MAX: usize = 500;
 /// Parked visits that are listed.
 const PARKED_MAX: u32 = 50;
@@ -30,7 +27,7 @@ const PARKED_MAX: u32 = 50;
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct BlockRequest {
-    /// Shown to whoever asks for the site.
+    /// Shown on the record of the site.
     #[schema(max_length = 500)]
     reason: Option<String>,
 }
@@ -58,7 +55,7 @@ pub(crate) struct QueueAnswer {
     leased: u64,
     blocked: u64,
     parked_total: u64,
-    /// Those that go on first.
+    /// Visits that continue first.
     parked: Vec<ParkedLine>,
     oldest_due_at: Option<DateTime<Utc>>,
     next_due_at: Option<DateTime<Utc>>,
@@ -85,20 +82,18 @@ pub(crate) struct ParkedLine {
     security(("admin" = [])),
 )]
 pub(crate) async fn block(
-    State(app): State<App>,
+    Request { app, context, query, .. }: Request,
     admin: Admin,
-    asked: Asked,
     Path(domain): Path<String>,
-    query: QueryPairs,
     body: Bytes,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&[])?;
     let site = site_of(&domain)?;
     let reason = reason(&body)?;
-    let outcome = app.store().site_block(&site, &reason, clock::now()).await?;
+    let outcome = app.store.site_block(&site, &reason, clock::now()).await?;
     // The index follows within a second or two; until then its rows of this site are left out here.
-    app.suppressed().add(&site);
-    app.forget_kept().await;
+    app.index.suppressed().add(&site);
+    app.clear_caches().await;
     tracing::info!(admin.name = admin.name, site.name = %site, reason, "site blocked");
     let (changed, manifests_removed, documents_removed) = match outcome {
         BlockOutcome::AlreadyBlocked => (false, 0, 0),
@@ -107,7 +102,7 @@ pub(crate) async fn block(
         }
     };
     let answer = BlockAnswer { site, blocked: true, changed, manifests_removed, documents_removed };
-    asked.json(&answer, Caching::Never)
+    context.json(&answer, Caching::Never)
 }
 
 /// Lifts a block; the site is visited soon.
@@ -120,33 +115,30 @@ pub(crate) async fn block(
     security(("admin" = [])),
 )]
 pub(crate) async fn unblock(
-    State(app): State<App>,
+    Request { app, context, query, .. }: Request,
     admin: Admin,
-    asked: Asked,
     Path(domain): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&[])?;
     let site = site_of(&domain)?;
-    let changed = app.store().site_unblock(&site, clock::now()).await?;
-    app.suppressed().remove(&site);
+    let changed = app.store.site_unblock(&site, clock::now()).await?;
+    app.index.suppressed().remove(&site);
     tracing::info!(admin.name = admin.name, site.name = %site, "site unblocked");
     let answer = BlockAnswer { site, blocked: false, changed, manifests_removed: 0, documents_removed: 0 };
-    asked.json(&answer, Caching::Never)
+    context.json(&answer, Caching::Never)
 }
 
-/// Has the index built anew; searches go on meanwhile.
+/// Rebuilds the index; searches continue meanwhile.
 #[utoipa::path(post, path = "/admin/reindex", tag = "admin",
     responses((status = 202, description = "The indexer was told", body = ReindexAnswer)), security(("admin" = [])))]
-pub(crate) async fn reindex(
-    State(app): State<App>,
-    admin: Admin,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn reindex(Request { app, query, .. }: Request, admin: Admin) -> HttpResult {
     query.only(&[])?;
-    let config = indexer::IndexConfig { dir: app.index_dir().to_owned() };
-    let asked_for =
-        app.slots().run(Client::on_this_machine(), move || indexer::follow::ask_for_rebuild(&config)).await?;
+    let config = indexer::IndexConfig { dir: app.index.dir().to_owned() };
+    let asked_for = app
+        .index
+        .searches()
+        .run(Client::on_this_machine(), move || indexer::follow::ask_for_rebuild(&config))
+        .await?;
     asked_for.map_err(|error| {
         tracing::error!(error = &error as &dyn std::error::Error, "rebuild not asked for");
         Problem::unavailable(
@@ -161,16 +153,11 @@ pub(crate) async fn reindex(
 /// The state of the crawl's queue.
 #[utoipa::path(get, path = "/admin/queue", tag = "admin",
     responses((status = 200, description = "The queue", body = QueueAnswer)), security(("admin" = [])))]
-pub(crate) async fn queue(
-    State(app): State<App>,
-    admin: Admin,
-    asked: Asked,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn queue(Request { app, context, query, .. }: Request, admin: Admin) -> HttpResult {
     query.only(&[])?;
     tracing::debug!(admin.name = admin.name, "queue looked at");
-    let numbers = stats::current(&app).await?;
-    let parked = app.store().parked_list(PARKED_MAX).await?;
+    let numbers = app.stats().await?;
+    let parked = app.store.parked_list(PARKED_MAX).await?;
     let parked = parked.into_iter().map(|(site, goes_on_at, reason)| ParkedLine { site, goes_on_at, reason });
     let answer = QueueAnswer {
         due: numbers.sites_due,
@@ -179,10 +166,10 @@ pub(crate) async fn queue(
         parked_total: numbers.sites_parked,
         parked: parked.collect(),
         oldest_due_at: numbers.oldest_due_at,
-        next_due_at: app.store().next_due_at().await?,
+        next_due_at: app.store.next_due_at().await?,
         index_behind: numbers.index_position.map(|position| numbers.feed_position - position),
     };
-    asked.json(&answer, Caching::Never)
+    context.json(&answer, Caching::Never)
 }
 
 fn reason(body: &[u8]) -> Result<String, Problem> {

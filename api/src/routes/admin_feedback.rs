@@ -1,22 +1,19 @@
-//! What was told through `POST /feedback`, for operators: look at it, and remove what is wrong.
+//! Feedback from `POST /feedback`, for operators: list it, and remove what is wrong.
 
-use axum::extract::State;
-use axum::response::Response;
 use manifest::{CapabilityId, SiteName};
 use serde::Serialize;
 use store::{FeedbackFilter, FeedbackLine};
 use utoipa::ToSchema;
 
-use super::capability::parse_id;
-use super::site::site_of;
 use crate::admin::Admin;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::capability::parse_id;
+use crate::answers::site::site_of;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 
 const FILTERS: [&str; 4] = ["id", "site", "client", "capability"];
-/// Lines of one page, unless asked otherwise.
 const LIMIT_DEFAULT: u32 = 50;
 const LIMIT_MAX: u32 = 500;
 
@@ -51,45 +48,35 @@ pub(crate) struct FeedbackRemoved {
     responses((status = 200, description = "A page of lines", body = FeedbackPage)),
     security(("admin" = [])),
 )]
-pub(crate) async fn list(
-    State(app): State<App>,
-    admin: Admin,
-    asked: Asked,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn list(Request { app, context, query, .. }: Request, admin: Admin) -> HttpResult {
     let known: Vec<&str> = FILTERS.into_iter().chain(["before", "limit"]).collect();
     query.only(&known)?;
     let max = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
     let before = query.one_parsed("before")?;
-    let feedback = app.store().feedback_page(&filter(&query)?, before, max).await?;
+    let feedback = app.store.feedback_page(&filter(&query)?, before, max).await?;
     tracing::debug!(admin.name = admin.name, "feedback looked at");
     let is_full = u32::try_from(feedback.len()).is_ok_and(|found| found == max);
     let next_before = feedback.last().filter(|_| is_full).map(|line| line.id);
     let text_is = "what clients sent, untrusted";
-    asked.json(&FeedbackPage { feedback, next_before, text_is }, Caching::Never)
+    context.json(&FeedbackPage { feedback, next_before, text_is }, Caching::Never)
 }
 
-/// Removes what people told.
+/// Removes feedback.
 #[utoipa::path(
     delete,
     path = "/admin/feedback",
     tag = "admin",
     params(
         ("id" = Option<i64>, Query, description = "One line"),
-        ("site" = Option<String>, Query, description = "What was told about this site", max_length = 253),
-        ("client" = Option<String>, Query, description = "What this client of one day told", max_length = 64),
-        ("capability" = Option<String>, Query, description = "What was told about this capability", max_length = 32),
+        ("site" = Option<String>, Query, description = "About this site", max_length = 253),
+        ("client" = Option<String>, Query, description = "Of this client of one day", max_length = 64),
+        ("capability" = Option<String>, Query, description = "About this capability", max_length = 32),
         ("all" = Option<bool>, Query, description = "Everything: true"),
     ),
     responses((status = 200, description = "How many lines there were", body = FeedbackRemoved)),
     security(("admin" = [])),
 )]
-pub(crate) async fn remove(
-    State(app): State<App>,
-    admin: Admin,
-    asked: Asked,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn remove(Request { app, context, query, .. }: Request, admin: Admin) -> HttpResult {
     let known: Vec<&str> = FILTERS.into_iter().chain(["all"]).collect();
     query.only(&known)?;
     let filter = filter(&query)?;
@@ -99,9 +86,9 @@ pub(crate) async fn remove(
             "say what to remove: one or more of id, site, client and capability, or all=true alone",
         ));
     }
-    let removed = app.store().feedback_remove(&filter).await?;
+    let removed = app.store.feedback_remove(&filter).await?;
     tracing::info!(admin.name = admin.name, removed, filter = ?filter, "feedback removed");
-    asked.json(&FeedbackRemoved { removed }, Caching::Never)
+    context.json(&FeedbackRemoved { removed }, Caching::Never)
 }
 
 fn filter(query: &QueryPairs) -> Result<FeedbackFilter, Problem> {

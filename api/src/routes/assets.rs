@@ -3,16 +3,16 @@
 use axum::extract::Path;
 use axum::response::Response;
 
-use crate::answer::{Asked, Caching};
 use crate::assets::{self, ICON};
 use crate::problem::Problem;
+use crate::response::{Caching, HttpResult, RequestContext};
 
-pub(super) async fn show(asked: Asked, Path(name): Path<String>) -> Result<Response, Problem> {
+pub(crate) async fn show(context: RequestContext, Path(name): Path<String>) -> HttpResult {
     let asset = assets::find(&name).ok_or_else(|| Problem::not_found("there is no such file"))?;
-    Ok(asked.bytes(asset.body.into(), asset.content_type, Caching::Immutable))
+    Ok(context.bytes(asset.body.into(), asset.content_type, Caching::Immutable))
 }
 
-/// Where browsers look without being told.
-pub(super) async fn icon(asked: Asked) -> Response {
-    asked.bytes(ICON.body.into(), ICON.content_type, Caching::Record)
+/// The address that browsers request by default.
+pub(crate) async fn icon(context: RequestContext) -> Response {
+    context.bytes(ICON.body.into(), ICON.content_type, Caching::Record)
 }

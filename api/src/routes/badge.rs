@@ -1,16 +1,14 @@
-//! `GET /badge/{domain}.svg`: a picture that states facts about a site, and no judgement.
+//! `GET /badge/{domain}.svg`: an image with facts about a site.
 
 use askama::Template;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use policy::Status;
 use store::SiteSummary;
 
-use super::site::site_of;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
-use crate::parameters::QueryPairs;
+use crate::answers::site::site_of;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 
 /// Width of a character of the badge's font, in tenths of a pixel: the widest of the usual sans-serif fonts.
 const CHARACTER_TENTHS: usize = 65;
@@ -36,21 +34,19 @@ struct Badge {
     responses((status = 200, description = "A picture", body = String, content_type = "image/svg+xml")),
 )]
 pub(crate) async fn show(
-    State(app): State<App>,
-    asked: Asked,
+    Request { app, context, query, .. }: Request,
     Path(file): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&[])?;
     let domain = file.strip_suffix(".svg").ok_or_else(|| {
         Problem::not_found("a badge is called after its domain, as in /badge/skyhop.example.svg")
     })?;
     let site = site_of(domain)?;
-    let summary = app.store().site_summary(&site).await?;
+    let summary = app.store.site_summary(&site).await?;
     let facts = summary.map_or_else(|| "not known here".to_owned(), |summary| facts(&summary));
     let badge = Badge { label: LABEL, label_width: width(LABEL), facts_width: width(&facts), facts };
     let body = badge.render().map_err(|error| Problem::internal(&error))?;
-    Ok(asked.bytes(body.into_bytes(), "image/svg+xml", Caching::Record))
+    Ok(context.bytes(body.into_bytes(), "image/svg+xml", Caching::Record))
 }
 
 fn facts(summary: &SiteSummary) -> String {

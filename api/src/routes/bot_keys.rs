@@ -3,11 +3,10 @@
 //! The crawler leaves them in the data directory, beside the index. Without a signing crawler there is nothing here.
 
 use axum::extract::State;
-use axum::response::Response;
 
-use crate::answer::{Asked, Caching};
-use crate::app::App;
 use crate::problem::Problem;
+use crate::response::{Caching, HttpResult, RequestContext};
+use crate::state::App;
 
 /// What the crawler calls the file.
 const FILE_NAME: &str = "bot-keys.json";
@@ -15,11 +14,11 @@ const FILE_NAME: &str = "bot-keys.json";
 const BYTES_MAX: usize = 64 * 1024;
 const CONTENT_TYPE: &str = "application/http-message-signatures-directory+json";
 
-pub(super) async fn show(State(app): State<App>, asked: Asked) -> Result<Response, Problem> {
+pub(crate) async fn show(State(app): State<App>, context: RequestContext) -> HttpResult {
     let path = app.beside_the_index(FILE_NAME);
     let read = tokio::task::spawn_blocking(move || std::fs::read(path)).await;
     match read {
-        Ok(Ok(bytes)) if bytes.len() <= BYTES_MAX => Ok(asked.bytes(bytes, CONTENT_TYPE, Caching::Record)),
+        Ok(Ok(bytes)) if bytes.len() <= BYTES_MAX => Ok(context.bytes(bytes, CONTENT_TYPE, Caching::Record)),
         _ => Err(Problem::not_found("no crawler of this installation signs its requests")),
     }
 }

@@ -1,25 +1,15 @@
 //! `GET /capabilities/{id}`: one thing an agent can do, with everything that its declaration says.
 
-use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::Response;
-use indexer::Hit;
-use manifest::CapabilityId;
-use serde_json::{Map, Value};
-use store::StoredManifest;
+use axum::extract::Path;
 
-use super::search::object_of;
-use super::{TEXT_IS, record};
-use crate::answer::{Asked, Caching};
-use crate::app::App;
-use crate::client::Client;
-use crate::manifests::Permitted;
-use crate::parameters::QueryPairs;
-use crate::problem::Problem;
+use crate::answers::TEXT_IS;
+use crate::answers::capability::{find, parse_id, similar};
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 use crate::{clock, dashboard};
 
 /// Similar capabilities shown on a page.
-const ALIKE_MAX: usize = 5;
+const SIMILAR_MAX: usize = 5;
 
 /// A capability with everything that its declaration says.
 #[utoipa::path(
@@ -30,74 +20,24 @@ const ALIKE_MAX: usize = 5;
     responses((status = 200, description = "The capability", body = crate::openapi::schemas::CapabilityRow)),
 )]
 pub(crate) async fn show(
-    State(app): State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
+    Request { app, client, context, query }: Request,
     Path(id): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&[])?;
-    // The search comes first: a permit for the manifest is not held while it waits for a slot.
-    let similar = if asked.wants_page() { alike(&app, client, &parse_id(&id)?).await } else { Vec::new() };
-    let found = find(&app, client, &id).await?;
-    let (stored, capability) = (&*found.stored, found.capability()?);
-    if asked.wants_page() {
-        let page = dashboard::capability::page(stored, capability, &similar, clock::now());
-        return asked.page(&page, Caching::Record);
+    let id = parse_id(&id)?;
+    if context.wants_page() {
+        // The search comes first, so that no permit for a manifest is held while it waits. The page works without it.
+        let similar = similar(&app.index, client, &id, SIMILAR_MAX).await.ok().flatten().unwrap_or_default();
+        let found = find(app.manifests(client), id).await?;
+        let page = dashboard::capability::page(&found.stored, found.capability()?, &similar, clock::now());
+        return context.page(&page, Caching::Record);
     }
-    asked.json(&answer(stored, capability)?, Caching::Record)
-}
-
-/// A capability with the manifest that declares it.
-pub(super) struct FoundCapability {
-    id: CapabilityId,
-    pub(super) stored: Permitted<StoredManifest>,
-}
-
-impl FoundCapability {
-    pub(super) fn capability(&self) -> Result<&manifest::Capability, Problem> {
-        record::capability_in(&self.stored, &self.id).ok_or_else(|| gone(&self.id))
-    }
-}
-
-/// Others that are described like it; a page without them is better than none where there is no index.
-async fn alike(app: &App, client: Client, id: &CapabilityId) -> Vec<Hit> {
-    let wanted = id.clone();
-    match app.index().run(client, move |searcher| searcher.similar(&wanted, ALIKE_MAX)).await {
-        Ok(Ok(found)) => found.unwrap_or_default(),
-        Ok(Err(error)) => {
-            tracing::warn!(%error, "similar capabilities cannot be found");
-            Vec::new()
-        }
-        Err(_) => Vec::new(),
-    }
-}
-
-/// The capability of an id from a path.
-pub(super) async fn find(app: &App, client: Client, id: &str) -> Result<FoundCapability, Problem> {
-    let id = parse_id(id)?;
-    let stored = app.manifests(client).of_capability(&id).await?.ok_or_else(|| gone(&id))?;
-    Ok(FoundCapability { id, stored })
-}
-
-fn gone(id: &CapabilityId) -> Problem {
-    Problem::not_found(format!("there is no capability {id}; it may have left the index"))
-}
-
-pub(super) fn parse_id(text: &str) -> Result<CapabilityId, Problem> {
-    CapabilityId::parse(text).map_err(|_| {
-        Problem::bad_request("the id of a capability is \"c\" and 16 characters, as in id of a result")
-    })
-}
-
-/// The row of a search without what only a search knows, and every detail.
-fn answer(stored: &StoredManifest, capability: &manifest::Capability) -> Result<Map<String, Value>, Problem> {
-    let mut answer = object_of(&Hit::of(stored, capability))?;
-    answer.retain(|name, _| name != "score" && name != "snippet");
+    let found = find(app.manifests(client), id).await?;
+    let (mut answer, capability) = (found.row()?, found.capability()?);
     answer.insert("title".to_owned(), capability.title.clone().into());
     answer.insert("tags".to_owned(), capability.tags.clone().into());
     answer.insert("deprecation_message".to_owned(), capability.deprecation_message.clone().into());
     answer.insert("text_is".to_owned(), TEXT_IS.into());
-    answer.extend(object_of(&record::detail(stored, capability))?);
-    Ok(answer)
+    answer.extend(found.details()?);
+    context.json(&answer, Caching::Record)
 }

@@ -1,23 +1,21 @@
 //! `GET /changes`: the change feed, replayable from any cursor, removals included.
 //!
-//! Entries are in one order without holes. A reader keeps `next_cursor` and asks again with it; when `more` is false it
+//! Entries are in one order without gaps. A reader continues with `next_cursor`; when `more` is false it
 //! has everything for now.
 
-use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
 use serde::Serialize;
 use store::{FeedEntry, FeedPosition};
 use utoipa::ToSchema;
 
-use crate::answer::{Asked, Caching};
-use crate::app::App;
 use crate::cursor;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult, RequestContext};
+use crate::state::App;
 use crate::{clock, dashboard};
 
-/// Entries on one page, unless asked otherwise.
 const LIMIT_DEFAULT: u32 = 100;
 /// Most entries on one page: a few hundred kilobytes of JSON.
 const LIMIT_MAX: u32 = 1_000;
@@ -44,26 +42,22 @@ pub(crate) struct ChangesAnswer {
     ),
     responses((status = 200, description = "Changes in order, removals included", body = ChangesAnswer)),
 )]
-pub(crate) async fn list(
-    State(app): State<App>,
-    asked: Asked,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn list(Request { app, context, query, .. }: Request) -> HttpResult {
     query.only(&["cursor", "limit"])?;
-    let feed_id = app.store().feed_id().await?;
+    let feed_id = app.store.feed_id().await?;
     let after = query.one("cursor")?.map_or(Ok(FeedPosition(0)), |text| position(&feed_id, text))?;
-    if asked.wants_page() {
-        return page(&app, &asked, &feed_id, &query).await;
+    if context.wants_page() {
+        return page(&app, &context, &feed_id, &query).await;
     }
     let limit = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
-    // One more than asked for tells whether there is more.
-    let mut changes = app.store().feed_read(after, limit + 1).await?;
+    // One more than the page shows whether there is more.
+    let mut changes = app.store.feed_read(after, limit + 1).await?;
     let page_len = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = changes.len() > page_len;
     changes.truncate(page_len);
     let last = changes.last().map_or(after, |entry| entry.position);
     let next_cursor = cursor_at(&feed_id, last);
-    asked.json(&ChangesAnswer { changes, next_cursor, more }, Caching::Search)
+    context.json(&ChangesAnswer { changes, next_cursor, more }, Caching::Search)
 }
 
 /// The cursor behind a position.
@@ -72,20 +66,20 @@ pub(super) fn cursor_at(feed_id: &str, position: FeedPosition) -> String {
 }
 
 /// The changes as people read them, the latest first: those before a cursor, or the last ones.
-async fn page(app: &App, asked: &Asked, feed_id: &str, query: &QueryPairs) -> Result<Response, Problem> {
+async fn page(app: &App, context: &RequestContext, feed_id: &str, query: &QueryPairs) -> HttpResult {
     let before = match query.one("cursor")? {
         Some(text) => position(feed_id, text)?.0,
-        None => app.store().feed_head().await?.0,
+        None => app.store.feed_head().await?.0,
     };
     let after = before.saturating_sub(i64::from(PAGE_ROWS)).max(0);
-    let mut changes = app.store().feed_read(FeedPosition(after), PAGE_ROWS).await?;
+    let mut changes = app.store.feed_read(FeedPosition(after), PAGE_ROWS).await?;
     changes.retain(|entry| entry.position.0 <= before);
     changes.reverse();
     let earlier = (after > 0).then(|| cursor_at(feed_id, FeedPosition(after)));
-    asked.page(&dashboard::changes::page(&changes, earlier.as_deref(), clock::now()), Caching::Search)
+    context.page(&dashboard::changes::page(&changes, earlier.as_deref(), clock::now()), Caching::Search)
 }
 
-/// The position that a cursor of this feed stands for.
+/// The position in a cursor of this feed.
 pub(super) fn position(feed_id: &str, cursor: &str) -> Result<FeedPosition, Problem> {
     let text = cursor::decode("changes", cursor)?;
     let (position, of_feed) = text.split_once(':').unwrap_or((&text, ""));

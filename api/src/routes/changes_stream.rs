@@ -1,14 +1,12 @@
 //! `GET /changes/stream`: the change feed as server-sent events (WHATWG HTML §9.2).
 //!
-//! Each event's id is a cursor, so that a client that lost its connection goes on where it was: browsers send the last
+//! Each event's id is a cursor, so that a client that lost its connection can resume: browsers send the last
 //! id by themselves. Without one the stream begins with what happens next.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::Extension;
-use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -17,21 +15,17 @@ use futures::{Stream, StreamExt as _};
 use store::{FeedEntry, FeedPosition};
 
 use super::changes::{cursor_at, position};
-use crate::app::App;
-use crate::client::Client;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::HttpResult;
+use crate::state::App;
 use runtime::Share;
 
-/// How often the feed is looked at; the statement reads one indexed row.
+/// Poll interval for the feed; the query reads one indexed row.
 const POLL: Duration = Duration::from_secs(1);
 /// Entries read at once.
 const BATCH: u32 = 100;
-/// Streams at once: each costs a connection and a statement a second.
-pub(crate) const STREAMS_MAX: usize = 100;
-/// Of these, streams of one client.
-pub(crate) const STREAMS_OF_CLIENT_MAX: usize = 25;
-/// How long a proxy may see nothing before something is said.
+/// Interval of keep-alive comments, below the idle timeouts of proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The change feed as it happens.
@@ -45,32 +39,27 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
     ),
     responses((status = 200, description = "Events named after the change, each with its entry as data", body = String, content_type = "text/event-stream")),
 )]
-pub(crate) async fn stream(
-    State(app): State<App>,
-    Extension(client): Extension<Client>,
-    headers: HeaderMap,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn stream(Request { app, client, query, .. }: Request, headers: HeaderMap) -> HttpResult {
     query.only(&["cursor"])?;
-    let feed_id = app.store().feed_id().await?;
+    let feed_id = app.store.feed_id().await?;
     let last_id = headers.get("last-event-id").and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty());
     let after = match last_id.or(query.one("cursor")?) {
         Some(cursor) => position(&feed_id, cursor)?,
-        None => app.store().feed_head().await?,
+        None => app.store.feed_head().await?,
     };
     let share = app.stream_share(client).ok_or_else(|| too_many_streams("/changes"))?;
     let follower = Follower { app, feed_id, after, waiting: VecDeque::new(), _share: share };
     Ok(event_stream(events(follower)))
 }
 
-/// Said to those who come when every place is taken.
+/// 503 when all streams are taken.
 pub(super) fn too_many_streams(instead: &str) -> Problem {
     Problem::unavailable(format!(
         "too many streams are open; poll {instead} instead, or try again in a moment"
     ))
 }
 
-/// Events as they are sent, with a word now and then where there are none.
+/// Server-sent events with keep-alive comments.
 pub(super) fn event_stream<S>(events: S) -> Response
 where
     S: Stream<Item = Result<Event, Infallible>> + Send + 'static,
@@ -83,7 +72,7 @@ where
     response
 }
 
-/// Where one stream stands.
+/// The position of one stream.
 struct Follower {
     app: App,
     feed_id: String,
@@ -112,7 +101,7 @@ impl Follower {
                 self.after = entry.position;
                 return Some(entry);
             }
-            match self.app.store().feed_read(self.after, BATCH).await {
+            match self.app.store.feed_read(self.after, BATCH).await {
                 Ok(entries) => self.waiting = entries.into(),
                 Err(error) => {
                     tracing::warn!(error = &error as &dyn std::error::Error, "change stream ends");

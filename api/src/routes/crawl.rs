@@ -1,66 +1,9 @@
 //! `GET /crawl`: the health of the crawl.
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use axum::extract::State;
-use axum::response::Response;
-use chrono::{DateTime, DurationRound, TimeDelta, Utc};
-use serde::Serialize;
-use store::{FailingSite, SlowSite, VisitsOfHour, WorkerLoad};
-use utoipa::ToSchema;
-
-use super::stats::{Count, counts};
-use crate::answer::{Asked, Caching};
-use crate::app::App;
-use crate::parameters::QueryPairs;
-use crate::problem::Problem;
+use crate::answers::crawl::CrawlAnswer;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 use crate::{clock, dashboard};
-
-/// How old an answer may be.
-const KEPT_FOR: Duration = Duration::from_secs(1);
-/// Hours that are told.
-const HOURS: i32 = 24;
-/// Sites in each list.
-const SITES_MAX: u32 = 10;
-/// Workers that are named.
-const WORKERS_MAX: u32 = 100;
-
-/// The queue, the last day, and who makes trouble.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct CrawlAnswer {
-    pub(crate) queue: Queue,
-    /// Each of the last 24 hours, the earliest first.
-    pub(crate) hours: Vec<Hour>,
-    pub(crate) visit_ends_last_day: Vec<Count>,
-    #[schema(value_type = Vec<Object>)]
-    pub(crate) workers: Vec<WorkerLoad>,
-    #[schema(value_type = Vec<Object>)]
-    pub(crate) slowest: Vec<SlowSite>,
-    #[schema(value_type = Vec<Object>)]
-    pub(crate) failing: Vec<FailingSite>,
-}
-
-/// What is to do.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Queue {
-    pub(crate) due: u64,
-    pub(crate) leased: u64,
-    pub(crate) parked: u64,
-    pub(crate) blocked: u64,
-    pub(crate) oldest_due_at: Option<DateTime<Utc>>,
-    /// How long the site has been due that has waited longest, in seconds.
-    pub(crate) lag_s: u64,
-}
-
-/// Visits that ended within an hour.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Hour {
-    pub(crate) at: DateTime<Utc>,
-    pub(crate) visits: u64,
-    /// Of these, visits that failed: the site could not be reached or did not answer.
-    pub(crate) troubled: u64,
-}
 
 /// The health of the crawl.
 #[utoipa::path(
@@ -69,53 +12,11 @@ pub(crate) struct Hour {
     tag = "service",
     responses((status = 200, description = "The queue, the last day by the hour, and who makes trouble", body = CrawlAnswer)),
 )]
-pub(crate) async fn show(
-    State(app): State<App>,
-    asked: Asked,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn show(Request { app, context, query, .. }: Request) -> HttpResult {
     query.only(&[])?;
-    let answer = current(&app).await?;
-    if asked.wants_page() {
-        return asked.page(&dashboard::crawl::page(&answer, clock::now()), Caching::Search);
+    let answer = app.crawl().await?;
+    if context.wants_page() {
+        return context.page(&dashboard::crawl::page(&answer, clock::now()), Caching::Search);
     }
-    asked.json(&*answer, Caching::Search)
-}
-
-/// The health of this moment: whole tables are read for it, so one reading serves everybody for a second.
-pub(super) async fn current(app: &App) -> Result<Arc<CrawlAnswer>, Problem> {
-    app.crawl().get(KEPT_FOR, gather(app, clock::now())).await
-}
-
-async fn gather(app: &App, now: DateTime<Utc>) -> Result<CrawlAnswer, Problem> {
-    let store = app.store();
-    let stats = store.stats(now).await?;
-    let this_hour = now.duration_trunc(TimeDelta::hours(1)).unwrap_or(now);
-    let since = this_hour - TimeDelta::hours(i64::from(HOURS - 1));
-    let ended = store.visits_by_hour(since).await?;
-    let lag = stats.oldest_due_at.map(|at| (now - at).num_seconds()).unwrap_or_default();
-    Ok(CrawlAnswer {
-        queue: Queue {
-            due: stats.sites_due,
-            leased: stats.sites_leased,
-            parked: stats.sites_parked,
-            blocked: stats.sites_blocked,
-            oldest_due_at: stats.oldest_due_at,
-            lag_s: u64::try_from(lag).unwrap_or(0),
-        },
-        hours: (0..HOURS).map(|index| hour(since + TimeDelta::hours(i64::from(index)), &ended)).collect(),
-        visit_ends_last_day: counts(stats.ends_last_day),
-        workers: store.workers_list(now, WORKERS_MAX).await?,
-        slowest: store.sites_slowest(now - TimeDelta::days(1), SITES_MAX).await?,
-        failing: store.sites_failing(SITES_MAX).await?,
-    })
-}
-
-fn hour(at: DateTime<Utc>, ended: &[VisitsOfHour]) -> Hour {
-    let of_hour = || ended.iter().filter(|visits| visits.hour == at);
-    Hour {
-        at,
-        visits: of_hour().map(|visits| visits.count).sum(),
-        troubled: of_hour().filter(|visits| visits.end.is_failure()).map(|visits| visits.count).sum(),
-    }
+    context.json(&*answer, Caching::Search)
 }

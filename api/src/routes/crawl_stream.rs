@@ -3,22 +3,17 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::Extension;
-use axum::extract::State;
-use axum::response::Response;
 use axum::response::sse::Event;
 use futures::Stream;
 use futures::stream::unfold;
 
 use super::changes_stream::{event_stream, too_many_streams};
-use super::crawl::current;
-use crate::app::App;
-use crate::client::Client;
-use crate::parameters::QueryPairs;
-use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::HttpResult;
+use crate::state::App;
 use runtime::Share;
 
-/// How often it is looked whether something has changed; all streams share one look.
+/// Poll interval for changes; all streams share one query.
 const POLL: Duration = Duration::from_secs(2);
 
 /// The health of the crawl as it changes: first as it is, then after every change.
@@ -28,20 +23,16 @@ const POLL: Duration = Duration::from_secs(2);
     tag = "service",
     responses((status = 200, description = "Events named crawl, each with the answer of /crawl as data", body = String, content_type = "text/event-stream")),
 )]
-pub(crate) async fn stream(
-    State(app): State<App>,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn stream(Request { app, client, query, .. }: Request) -> HttpResult {
     query.only(&[])?;
     let share = app.stream_share(client).ok_or_else(|| too_many_streams("/crawl"))?;
-    Ok(event_stream(events(Watcher { app, told: None, _share: share })))
+    Ok(event_stream(events(Watcher { app, last_sent: None, _share: share })))
 }
 
-/// What one stream has told already.
+/// One stream, with the state that it sent last.
 struct Watcher {
     app: App,
-    told: Option<String>,
+    last_sent: Option<String>,
     _share: Share,
 }
 
@@ -49,7 +40,7 @@ fn events(watcher: Watcher) -> impl Stream<Item = Result<Event, Infallible>> + S
     unfold(watcher, |mut watcher| async move {
         let data = watcher.next().await?;
         let event = Event::default().event("crawl").data(&data);
-        watcher.told = Some(data);
+        watcher.last_sent = Some(data);
         Some((Ok(event), watcher))
     })
 }
@@ -58,10 +49,10 @@ impl Watcher {
     /// The next state that differs, however long that takes; `None` when the process stops or the database fails.
     async fn next(&self) -> Option<String> {
         loop {
-            let answer = current(&self.app).await;
+            let answer = self.app.crawl().await;
             let answer = answer.inspect_err(|_| tracing::warn!("a stream of the crawl ends")).ok()?;
             let data = serde_json::to_string(&*answer).ok()?;
-            if self.told.as_ref() != Some(&data) {
+            if self.last_sent.as_ref() != Some(&data) {
                 return Some(data);
             }
             self.app.closing().run_until_cancelled(tokio::time::sleep(POLL)).await?;

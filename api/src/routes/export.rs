@@ -1,16 +1,14 @@
 //! `GET /export.jsonl`: everything, or everything since a time, as lines of JSON.
 //!
-//! Read and written page by page; a page has a bounded number of bytes or one manifest, so that memory grows neither with the index nor
-//! with how many manifests are large. A client that stops reading or is too slow is
-//! left behind: its body breaks off, so that it looks like nothing whole. Lines say by `record` what they are: `manifest` (its capabilities follow and replace all that was known of
-//! it), `capability`, `tombstone` (everything of this manifest is gone, and why), and `end`, which a complete export has.
+//! Read and written page by page. A page has a bounded number of bytes or one manifest, so memory grows neither with the
+//! index nor with the number of large manifests. For a client that stops reading or is too slow, the body is aborted, so
+//! that it is visibly incomplete. The member `record` of a line is `manifest` (its capabilities follow and replace all
+//! earlier ones), `capability`, `tombstone` (the manifest is gone, and why), or `end`, the last line of a complete export.
 
 use std::collections::HashSet;
 use std::io;
 
-use axum::Extension;
 use axum::body::{Body, Bytes};
-use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use chrono::{DateTime, Utc};
@@ -25,29 +23,24 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
 use super::changes::cursor_at;
-use super::search::object_of;
-use super::search_parameters::instant;
-use super::{TEXT_IS, record};
-use crate::answer::{Asked, Caching, EntityTag, decorated};
-use crate::app::App;
-use crate::client::Client;
+use crate::answers::search::object_of;
+use crate::answers::search_parameters::instant;
+use crate::answers::{TEXT_IS, record};
 use crate::metrics;
-use crate::pace::{Allowance, Pace};
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, EntityTag, HttpResult, decorated};
+use crate::state::App;
+use crate::timeouts::{Allowance, MinRate};
 use runtime::Share;
 
 /// Manifests read at once, at most; the store bounds their bytes, too.
 const MANIFESTS_MAX: u32 = 50;
 /// Changes read at once.
 const CHANGES_MAX: u32 = 200;
-/// Pieces written ahead of the client.
+/// Chunks written ahead of the client.
 const AHEAD: usize = 4;
-const PIECE_BYTES: usize = 64 * 1024;
-/// Exports at once: each reads the whole database.
-pub(crate) const EXPORTS_MAX: usize = 4;
-/// Of these, exports of one client.
-pub(crate) const EXPORTS_OF_CLIENT_MAX: usize = 2;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Everything as lines of JSON.
 #[utoipa::path(
@@ -57,39 +50,34 @@ pub(crate) const EXPORTS_OF_CLIENT_MAX: usize = 2;
     params(("updated_since" = Option<String>, Query, description = "Only what changed at or after this date or time, with tombstones for what is gone", max_length = 64)),
     responses((status = 200, description = "One JSON object a line", body = String, content_type = "application/jsonl")),
 )]
-pub(crate) async fn stream(
-    State(app): State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn stream(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(&["updated_since"])?;
     let since = query.one("updated_since")?.map(instant).transpose()?;
-    let feed_id = app.store().feed_id().await?;
-    let head = app.store().feed_head().await?;
+    let feed_id = app.store.feed_id().await?;
+    let head = app.store.feed_head().await?;
     let tag = EntityTag::of(&[b"export", feed_id.as_bytes(), format!("{head:?} {since:?}").as_bytes()]);
-    if let Some(unchanged) = asked.unchanged(&tag, Caching::Search) {
+    if let Some(unchanged) = context.unchanged(&tag, Caching::Search) {
         return Ok(unchanged);
     }
     let share = app
         .export_share(client)
         .ok_or_else(|| Problem::unavailable("too many exports are under way; try again in a moment"))?;
-    let (lines, pieces) = Lines::new(app.config().patience.exports);
+    let (lines, chunks) = LineSender::new(app.config.timeouts.exports);
     let export = Export { app: app.clone(), lines, capabilities: 0, tombstones: 0, _share: share };
-    app.tasks().spawn(export.run(since, feed_id, head));
-    let mut response = Response::new(Body::from_stream(body(pieces)));
+    app.tasks.spawn(export.run(since, feed_id, head));
+    let mut response = Response::new(Body::from_stream(body(chunks)));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/jsonl"));
     Ok(decorated(response, &tag, Caching::Search))
 }
 
 /// Why an export ends early.
-enum Broken {
+enum ExportError {
     /// The client is gone, or does not read.
     Client,
     Store(store::StoreError),
 }
 
-impl From<store::StoreError> for Broken {
+impl From<store::StoreError> for ExportError {
     fn from(error: store::StoreError) -> Self {
         Self::Store(error)
     }
@@ -97,7 +85,7 @@ impl From<store::StoreError> for Broken {
 
 struct Export {
     app: App,
-    lines: Lines,
+    lines: LineSender,
     capabilities: u64,
     tombstones: u64,
     _share: Share,
@@ -119,16 +107,16 @@ impl Export {
             }
             Err(broken) => Err(broken),
         };
-        if let Err(Broken::Store(error)) = ended {
+        if let Err(ExportError::Store(error)) = ended {
             tracing::warn!(error = &error as &dyn std::error::Error, "export broke off");
         }
     }
 
     /// Every manifest in the order of ids.
-    async fn everything(&mut self) -> Result<(), Broken> {
+    async fn everything(&mut self) -> Result<(), ExportError> {
         let mut after: Option<ManifestId> = None;
         loop {
-            let mut page = self.app.store().manifests_page(after.as_ref(), MANIFESTS_MAX).await?;
+            let mut page = self.app.store.manifests_page(after.as_ref(), MANIFESTS_MAX).await?;
             let Some(last) = page.last() else { return Ok(()) };
             after = Some(last.manifest.id.clone());
             page.retain(may_be_exported);
@@ -137,17 +125,17 @@ impl Export {
     }
 
     /// What changed, in the order of the feed. A manifest that changed again meanwhile comes again: its last line counts.
-    async fn changes(&mut self, since: DateTime<Utc>) -> Result<(), Broken> {
-        let mut after = self.app.store().feed_position_at(since).await?;
+    async fn changes(&mut self, since: DateTime<Utc>) -> Result<(), ExportError> {
+        let mut after = self.app.store.feed_position_at(since).await?;
         loop {
-            let entries = self.app.store().feed_read(after, CHANGES_MAX).await?;
+            let entries = self.app.store.feed_read(after, CHANGES_MAX).await?;
             let Some(last) = entries.last() else { return Ok(()) };
             after = last.position;
             let latest = latest(&entries);
             let ids: Vec<ManifestId> = latest.iter().map(|entry| entry.manifest_id.clone()).collect();
             let mut found = HashSet::new();
-            for batch in self.app.store().manifest_batches(&ids).await? {
-                let mut page = self.app.store().manifests_load(&batch.ids).await?;
+            for batch in self.app.store.manifest_batches(&ids).await? {
+                let mut page = self.app.store.manifests_load(&batch.ids).await?;
                 page.retain(may_be_exported);
                 found.extend(page.iter().map(|stored| stored.manifest.id.clone()));
                 self.manifests(page).await?;
@@ -162,7 +150,7 @@ impl Export {
     }
 
     /// Sends the lines of some manifests, each of which is dropped when it was sent.
-    async fn manifests(&mut self, page: Vec<StoredManifest>) -> Result<(), Broken> {
+    async fn manifests(&mut self, page: Vec<StoredManifest>) -> Result<(), ExportError> {
         for stored in page {
             let mut text = line(&json!({
                 "record": "manifest", "id": stored.manifest.id, "url": stored.manifest.url,
@@ -172,7 +160,7 @@ impl Export {
             for capability in &stored.manifest.capabilities {
                 self.capabilities += 1;
                 text.extend(line(&Value::Object(capability_line(&stored, capability))));
-                if text.len() >= PIECE_BYTES {
+                if text.len() >= CHUNK_BYTES {
                     self.lines.send(std::mem::take(&mut text)).await?;
                 }
             }
@@ -187,62 +175,62 @@ fn may_be_exported(stored: &StoredManifest) -> bool {
     stored.manifest.policies.training != PolicyChoice::Deny
 }
 
-/// A piece of an export, or its end: one that stops without it broke off.
-enum Piece {
+/// A chunk of an export, or its end: without the end it is incomplete.
+enum Chunk {
     Lines(Bytes),
     End,
 }
 
-/// The lines on their way to a client that has to keep the pace.
-struct Lines {
-    pieces: mpsc::Sender<Piece>,
+/// Sends lines to a client, at a minimum rate.
+struct LineSender {
+    chunks: mpsc::Sender<Chunk>,
     allowance: Allowance,
 }
 
-impl Lines {
-    fn new(pace: Pace) -> (Self, mpsc::Receiver<Piece>) {
-        let (pieces, received) = mpsc::channel(AHEAD);
-        (Self { pieces, allowance: Allowance::new(pace) }, received)
+impl LineSender {
+    fn new(pace: MinRate) -> (Self, mpsc::Receiver<Chunk>) {
+        let (chunks, received) = mpsc::channel(AHEAD);
+        (Self { chunks, allowance: Allowance::new(pace) }, received)
     }
 
-    async fn send(&mut self, text: Vec<u8>) -> Result<(), Broken> {
+    async fn send(&mut self, text: Vec<u8>) -> Result<(), ExportError> {
         let mut text = Bytes::from(text);
         while !text.is_empty() {
-            let piece = text.split_to(text.len().min(PIECE_BYTES));
-            self.piece(Piece::Lines(piece)).await?;
+            let chunk = text.split_to(text.len().min(CHUNK_BYTES));
+            self.chunk(Chunk::Lines(chunk)).await?;
         }
         Ok(())
     }
 
-    /// The last line, after which the export is whole.
-    async fn end(&mut self, text: Vec<u8>) -> Result<(), Broken> {
+    /// The last line, which makes the export complete.
+    async fn end(&mut self, text: Vec<u8>) -> Result<(), ExportError> {
         self.send(text).await?;
-        self.piece(Piece::End).await
+        self.chunk(Chunk::End).await
     }
 
-    async fn piece(&mut self, piece: Piece) -> Result<(), Broken> {
+    async fn chunk(&mut self, chunk: Chunk) -> Result<(), ExportError> {
         let begun = Instant::now();
-        let Ok(free) = timeout(self.allowance.left(), self.pieces.reserve()).await else {
+        let Ok(free) = timeout(self.allowance.left(), self.chunks.reserve()).await else {
             metrics::cut("slow_reader");
-            return Err(Broken::Client);
+            return Err(ExportError::Client);
         };
-        let bytes = match &piece {
-            Piece::Lines(lines) => lines.len(),
-            Piece::End => 0,
+        let bytes = match &chunk {
+            Chunk::Lines(lines) => lines.len(),
+            Chunk::End => 0,
         };
-        free.map_err(|_| Broken::Client)?.send(piece);
+        free.map_err(|_| ExportError::Client)?.send(chunk);
         self.allowance.moved(bytes, begun.elapsed());
         Ok(())
     }
 }
 
-/// What the client is sent. Compression asks once more after the end.
-fn body(pieces: mpsc::Receiver<Piece>) -> impl Stream<Item = io::Result<Bytes>> + Send {
-    let stream = unfold(Some(pieces), |pieces| async move {
-        let mut pieces = pieces?;
-        match pieces.recv().await {
-            Some(Piece::Lines(lines)) => Some((Ok(lines), Some(pieces))),
-            Some(Piece::End) => None,
+/// The response body. Fused, since compression polls once more after the end.
+fn body(chunks: mpsc::Receiver<Chunk>) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    let stream = unfold(Some(chunks), |chunks| async move {
+        let mut chunks = chunks?;
+        match chunks.recv().await {
+            Some(Chunk::Lines(lines)) => Some((Ok(lines), Some(chunks))),
+            Some(Chunk::End) => None,
             None => Some((Err(io::Error::other("the export broke off")), None)),
         }
     });
@@ -283,6 +271,7 @@ fn line(value: &Value) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use crate::client::Client;
     use std::net::SocketAddr;
     use std::time::Duration;
 
@@ -292,31 +281,31 @@ mod tests {
 
     use super::*;
     use crate::limits::LimitsConfig;
-    use crate::pace::Patience;
     use crate::test_app;
+    use crate::timeouts::ClientTimeouts;
 
-    const PACE: Pace = Pace { allowance: Duration::from_millis(300), bytes_per_second: 1_000_000 };
+    const PACE: MinRate = MinRate { allowance: Duration::from_millis(300), bytes_per_second: 1_000_000 };
 
     #[tokio::test]
-    async fn an_export_that_its_client_does_not_read_breaks_off() {
-        let (mut lines, pieces) = Lines::new(PACE);
-        let sent = lines.send(vec![b'x'; PIECE_BYTES * (AHEAD + 1)]).await;
-        assert!(matches!(sent, Err(Broken::Client)));
+    async fn aborts_an_export_whose_client_stops_reading() {
+        let (mut lines, chunks) = LineSender::new(PACE);
+        let sent = lines.send(vec![b'x'; CHUNK_BYTES * (AHEAD + 1)]).await;
+        assert!(matches!(sent, Err(ExportError::Client)));
         drop(lines);
-        let seen: Vec<io::Result<Bytes>> = body(pieces).collect().await;
+        let seen: Vec<io::Result<Bytes>> = body(chunks).collect().await;
         let (last, before) = seen.split_last().unwrap();
         assert!(last.is_err() && before.len() == AHEAD && before.iter().all(Result::is_ok));
     }
 
     #[tokio::test]
-    async fn two_exports_of_one_client_and_four_of_all_run_at_once() {
-        let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
+    async fn limits_exports_to_two_per_client_and_four_in_all() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await;
         let client = |number: u8| Client { address: [192, 0, 2, number].into(), is_local: false };
         let shares: Vec<_> = [1, 1, 2].map(|number| app.export_share(client(number)).unwrap()).into();
         let get = async |number: u8| {
             let mut request = Request::get("/export.jsonl").body(Body::empty()).unwrap();
             request.extensions_mut().insert(ConnectInfo(SocketAddr::new(client(number).address, 4711)));
-            let response = crate::app::router(&app).oneshot(request).await.unwrap();
+            let response = crate::router::router(&app).oneshot(request).await.unwrap();
             (response.status(), response.headers().contains_key("retry-after"))
         };
         assert_eq!(get(1).await, (StatusCode::SERVICE_UNAVAILABLE, true), "its own two run");
@@ -327,28 +316,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_export_is_whole_when_it_says_so() {
-        let (mut lines, pieces) = Lines::new(PACE);
+    async fn export_with_an_end_record_is_complete() {
+        let (mut lines, chunks) = LineSender::new(PACE);
         let sending = async {
-            lines.send(vec![b'x'; PIECE_BYTES * AHEAD * 2]).await.ok().unwrap();
+            lines.send(vec![b'x'; CHUNK_BYTES * AHEAD * 2]).await.ok().unwrap();
             lines.end(b"end".to_vec()).await.ok().unwrap();
             drop(lines);
         };
-        let ((), seen) = tokio::join!(sending, body(pieces).collect::<Vec<_>>());
+        let ((), seen) = tokio::join!(sending, body(chunks).collect::<Vec<_>>());
         let seen: Vec<Bytes> = seen.into_iter().map(Result::unwrap).collect();
-        assert!(seen.iter().all(|piece| piece.len() <= PIECE_BYTES));
-        assert_eq!(seen.concat().len(), PIECE_BYTES * AHEAD * 2 + 3);
+        assert!(seen.iter().all(|chunk| chunk.len() <= CHUNK_BYTES));
+        assert_eq!(seen.concat().len(), CHUNK_BYTES * AHEAD * 2 + 3);
     }
 
     /// 100 bytes a step, each a tenth of a second: a client below the least rate is left behind in the end.
     #[tokio::test]
-    async fn a_client_below_the_least_rate_loses_its_export() {
-        let pace = Pace { allowance: Duration::from_millis(500), bytes_per_second: 100_000 };
-        let (mut lines, mut pieces) = Lines::new(pace);
+    async fn aborts_an_export_below_the_minimum_rate() {
+        let pace = MinRate { allowance: Duration::from_millis(500), bytes_per_second: 100_000 };
+        let (mut lines, mut chunks) = LineSender::new(pace);
         let reading = async {
             let mut read = 0;
-            while let Some(Piece::Lines(piece)) = pieces.recv().await {
-                read += piece.len();
+            while let Some(Chunk::Lines(chunk)) = chunks.recv().await {
+                read += chunk.len();
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
             read

@@ -1,16 +1,14 @@
-//! `POST /feedback`: a client says which capability it chose for a request. Off unless the operator turned it on.
+//! `POST /feedback`: a client reports which capability it chose for a query. Off by default.
 //!
-//! What is said is evidence, and ranks nothing by itself: the operator looks at it, throws out what is wrong, exports it
-//! and judges the ranking by it. Only what the request really finds can be chosen, each client and each site has a cap
-//! that holds for all processes together, and of the address no more is kept than a hash that changes every day.
+//! Feedback does not change the ranking: operators review it, remove what is wrong, export it and evaluate the ranking
+//! with it. A capability must be a result of its query. Each client and each site has a limit over all processes, and of the
+//! client's address only a hash is stored, which changes every day.
 
 use std::net::IpAddr;
 
-use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use data_encoding::HEXLOWER;
 use indexer::SearchRequest;
 use manifest::CapabilityId;
@@ -19,16 +17,16 @@ use sha2::{Digest, Sha256};
 use store::{Feedback, FeedbackCap, FeedbackCaps, FeedbackOutcome};
 use utoipa::ToSchema;
 
-use super::capability::parse_id;
-use super::search::find;
-use crate::app::App;
+use crate::answers::capability::parse_id;
+use crate::answers::search::search;
 use crate::client::Client;
 use crate::clock;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::HttpResult;
+use crate::state::App;
 use crate::text::one_line;
 
-/// Largest body: a request and an id.
 const BODY_BYTES_MAX: usize = 4 * 1024;
 /// Longest request that is kept; people type a sentence.
 const QUERY_CHARS_MAX: usize = 300;
@@ -38,7 +36,7 @@ const LOOKED_AT_MAX: usize = 100;
 /// are some megabytes.
 const CAPS: FeedbackCaps =
     FeedbackCaps { of_client: 50, of_client_for_site: 10, of_site: 500, of_all: 50_000 };
-/// Bytes of a client's hash: enough to tell the clients of a day apart.
+/// Bytes of a client's hash: enough to distinguish the clients of a day.
 const CLIENT_BYTES: usize = 12;
 const SECONDS_A_DAY: i64 = 24 * 60 * 60;
 
@@ -56,13 +54,13 @@ pub(crate) struct FeedbackRequest {
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FeedbackAnswer {
-    /// False where this client has said the same today.
+    /// False where this client has sent the same feedback today.
     kept: bool,
     /// Where the capability stands among the results of the request; the first is 1.
     place: u32,
 }
 
-/// Tells which capability was chosen for a request.
+/// Stores which capability was chosen for a query.
 #[utoipa::path(
     post,
     path = "/feedback",
@@ -70,33 +68,28 @@ pub(crate) struct FeedbackAnswer {
     request_body = FeedbackRequest,
     responses((status = 202, description = "It was heard", body = FeedbackAnswer)),
 )]
-pub(crate) async fn tell(
-    State(app): State<App>,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-    body: Bytes,
-) -> Result<Response, Problem> {
+pub(crate) async fn submit(Request { app, client, query, .. }: Request, body: Bytes) -> HttpResult {
     query.only(&[])?;
-    if !app.config().feedback {
+    if !app.config.feedback {
         return Err(Problem::forbidden(
             "this instance takes no feedback: its operator turns it on with --feedback, or feedback = true in [api]",
         ));
     }
     let (query, capability) = read(&body)?;
-    let left = app
-        .limits()
+    let quota = app
+        .limits
         .feedback(client)
-        .map_err(|exhausted| exhausted.problem("this address has told as much as it may for now"))?;
-    let said = place(&app, client, query, capability).await?;
-    let kept = match app.store().feedback_save(&said, CAPS).await? {
+        .map_err(|exhausted| exhausted.problem("this address has sent as much feedback as it may for now"))?;
+    let feedback = place(&app, client, query, capability).await?;
+    let kept = match app.store.feedback_save(&feedback, CAPS).await? {
         FeedbackOutcome::Kept => true,
         FeedbackOutcome::SaidBefore => false,
-        FeedbackOutcome::Full(cap) => return Err(full(cap, &said)),
+        FeedbackOutcome::Full(cap) => return Err(full(cap, &feedback)),
     };
-    let answer = FeedbackAnswer { kept, place: said.place };
+    let answer = FeedbackAnswer { kept, place: feedback.place };
     let mut response = (StatusCode::ACCEPTED, axum::Json(answer)).into_response();
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    left.tell(response.headers_mut());
+    quota.write_headers(response.headers_mut());
     Ok(response)
 }
 
@@ -133,7 +126,8 @@ async fn place(
 ) -> Result<Feedback, Problem> {
     let request =
         SearchRequest { phrasings: vec![query.clone()], limit: LOOKED_AT_MAX, ..SearchRequest::default() };
-    let found = find(app, client, request).await.map_err(|problem| problem.renamed("q", "query"))?.answer;
+    let found =
+        search(&app.index, client, request).await.map_err(|problem| problem.renamed("q", "query"))?.answer;
     let at = found.hits.iter().position(|hit| hit.id == capability).ok_or_else(|| {
         let detail = format!(
             "{capability} is not among the first {LOOKED_AT_MAX} results for this query; send the query that found it"
@@ -144,7 +138,7 @@ async fn place(
         Problem::not_found(format!("there is no capability {capability}; it may have left the index"))
     })?;
     let now = clock::now();
-    let salt = app.store().feedback_salt(now.timestamp() / SECONDS_A_DAY, &fresh_salt()).await?;
+    let salt = app.store.feedback_salt(now.timestamp() / SECONDS_A_DAY, &fresh_salt()).await?;
     let place = u32::try_from(at + 1).unwrap_or(u32::MAX);
     Ok(Feedback { at: now, query, capability, site, place, client: key(&salt, client.address) })
 }
@@ -159,10 +153,10 @@ fn key(salt: &str, address: IpAddr) -> String {
     HEXLOWER.encode(digest.get(..CLIENT_BYTES).unwrap_or_default())
 }
 
-fn full(cap: FeedbackCap, said: &Feedback) -> Problem {
-    let until_midnight = SECONDS_A_DAY - said.at.timestamp().rem_euclid(SECONDS_A_DAY);
+fn full(cap: FeedbackCap, feedback: &Feedback) -> Problem {
+    let until_midnight = SECONDS_A_DAY - feedback.at.timestamp().rem_euclid(SECONDS_A_DAY);
     let wait_s = u32::try_from(until_midnight).unwrap_or(u32::MAX);
-    let site = &said.site;
+    let site = &feedback.site;
     match cap {
         FeedbackCap::Client => Problem::too_many("this address has told all it may today", wait_s),
         FeedbackCap::ClientForSite => {
@@ -180,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_and_an_id_are_read() {
+    fn reads_a_query_and_a_capability_id() {
         let id = "caaaaaaaaaaaaaaaa";
         let (query, capability) =
             read(format!("{{\"query\": \" book\\n flight \", \"capability\": \"{id}\"}}").as_bytes())
@@ -202,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_has_one_name_a_day_that_is_not_its_address() {
+    fn client_hash_changes_every_day() {
         let (one, other) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
         let (today, tomorrow) = (fresh_salt(), fresh_salt());
         assert_eq!(key(&today, one), key(&today, one));

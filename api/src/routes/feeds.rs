@@ -1,20 +1,16 @@
 //! The Atom feeds: every change, the changes of one site, and what answers a search.
 
-use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use indexer::Hit;
 use store::{FeedEntry, FeedPosition};
 
-use super::search::find;
-use super::search_parameters::SearchParameters;
-use super::site::{site_of, unknown};
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers;
+use crate::answers::search_parameters::SearchParameters;
+use crate::answers::site::{site_of, unknown};
 use crate::atom::{self, ENTRIES_MAX, Entry, Feed};
-use crate::client::Client;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult, RequestContext};
 
 /// Parameters of a search that mean nothing for a feed.
 const NOT_HERE: [&str; 4] = ["cursor", "fields", "facets", "view"];
@@ -22,16 +18,12 @@ const NOT_HERE: [&str; 4] = ["cursor", "fields", "facets", "view"];
 /// The latest changes as an Atom feed.
 #[utoipa::path(get, path = "/changes.atom", tag = "feed",
     responses((status = 200, description = "The latest changes", body = String, content_type = "application/atom+xml")))]
-pub(crate) async fn changes(
-    State(app): State<App>,
-    asked: Asked,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn changes(Request { app, context, query, .. }: Request) -> HttpResult {
     query.only(&[])?;
-    let head = app.store().feed_head().await?;
+    let head = app.store.feed_head().await?;
     let after = FeedPosition(head.0.saturating_sub(i64::from(ENTRIES_MAX)));
-    let changes = app.store().feed_read(after, ENTRIES_MAX).await?;
-    let feed_id = app.store().feed_id().await?;
+    let changes = app.store.feed_read(after, ENTRIES_MAX).await?;
+    let feed_id = app.store.feed_id().await?;
     let base = app.base_url();
     let entries = changes.iter().map(|change| change_entry(&base, &feed_id, change));
     let feed = Feed::new(
@@ -40,7 +32,7 @@ pub(crate) async fn changes(
         format!("{base}/"),
         entries.collect(),
     );
-    written(&asked, &feed)
+    written(&context, &feed)
 }
 
 /// The latest changes of one site as an Atom feed.
@@ -48,18 +40,16 @@ pub(crate) async fn changes(
     params(("domain" = String, Path, description = "A domain name")),
     responses((status = 200, description = "Its latest changes", body = String, content_type = "application/atom+xml")))]
 pub(crate) async fn site_changes(
-    State(app): State<App>,
-    asked: Asked,
+    Request { app, context, query, .. }: Request,
     Path(domain): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&[])?;
     let site = site_of(&domain)?;
-    let changes = app.store().feed_of_site(&site, FeedPosition::END, ENTRIES_MAX).await?;
-    if changes.is_empty() && app.store().site_summary(&site).await?.is_none() {
+    let changes = app.store.feed_of_site(&site, FeedPosition::END, ENTRIES_MAX).await?;
+    if changes.is_empty() && app.store.site_summary(&site).await?.is_none() {
         return Err(unknown(&site));
     }
-    let feed_id = app.store().feed_id().await?;
+    let feed_id = app.store.feed_id().await?;
     let base = app.base_url();
     let entries = changes.iter().map(|change| change_entry(&base, &feed_id, change));
     let feed = Feed::new(
@@ -68,25 +58,20 @@ pub(crate) async fn site_changes(
         format!("{base}/sites/{site}"),
         entries.collect(),
     );
-    written(&asked, &feed)
+    written(&context, &feed)
 }
 
 /// What answers a search, the latest first among the best.
-#[utoipa::path(get, path = "/search.atom", tag = "feed", params(crate::openapi::schemas::SearchQuery),
+#[utoipa::path(get, path = "/search.atom", tag = "feed", params(answers::search_query::SearchQuery),
     responses((status = 200, description = "The best answers, the latest first", body = String, content_type = "application/atom+xml")))]
-pub(crate) async fn search(
-    State(app): State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn search(Request { app, client, context, query }: Request) -> HttpResult {
     if let Some((name, _)) = query.pairs().find(|(name, _)| NOT_HERE.contains(name)) {
         let detail =
             format!("\"{name}\" means nothing for a feed: it always has the best answers, the latest first");
         return Err(Problem::bad_request(detail).with_parameter(name));
     }
     let mut parameters = SearchParameters::read(&query)?;
-    if parameters.asks_nothing() {
+    if parameters.is_empty() {
         return Err(Problem::bad_request(
             "give \"q\", as in /search.atom?q=book+flight, or at least one filter",
         ));
@@ -94,9 +79,9 @@ pub(crate) async fn search(
     if query.one("limit")?.is_none() {
         parameters.request.limit = usize::try_from(ENTRIES_MAX).unwrap_or(usize::MAX);
     }
-    let found = find(&app, client, parameters.request).await?;
+    let found = answers::search::search(&app.index, client, parameters.request).await?;
     let base = app.base_url();
-    let asked_for = asked.uri.query().unwrap_or_default();
+    let asked_for = context.uri.query().unwrap_or_default();
     let entries = found.answer.hits.iter().map(|hit| hit_entry(&base, hit));
     let feed = Feed::new(
         &format!("agentdex: {}", query.texts("q").join(", ")),
@@ -104,13 +89,13 @@ pub(crate) async fn search(
         format!("{base}/search?{asked_for}"),
         entries.collect(),
     );
-    written(&asked, &feed)
+    written(&context, &feed)
 }
 
-fn written(asked: &Asked, feed: &Feed) -> Result<Response, Problem> {
+fn written(context: &RequestContext, feed: &Feed) -> HttpResult {
     use askama::Template as _;
     let body = feed.render().map_err(|error| Problem::internal(&error))?;
-    Ok(asked.bytes(body.into_bytes(), atom::MEDIA_TYPE, Caching::Search))
+    Ok(context.bytes(body.into_bytes(), atom::MEDIA_TYPE, Caching::Search))
 }
 
 fn change_entry(base: &str, feed_id: &str, change: &FeedEntry) -> Entry {

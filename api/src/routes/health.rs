@@ -3,27 +3,25 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::extract::State;
-use axum::response::Response;
 use chrono::{DateTime, Utc};
 use indexer::SearchRequest;
 use serde::Serialize;
 use store::StoreError;
 use utoipa::ToSchema;
 
-use crate::answer::{Asked, Caching};
-use crate::app::App;
 use crate::client::Client;
 use crate::clock;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult, RequestContext};
+use crate::state::App;
 
 /// What is searched for: a word that an index of capabilities is likely to have.
 const SEARCH_WORD: &str = "search";
 /// Longest time for it, and for one of the searches of clients to end where all slots are taken; far longer than a search
 /// takes, and short enough for a client that waits for the answer.
 const SEARCH_DEADLINE: Duration = Duration::from_secs(2);
-/// Longest time for the database to say where its feed is.
+/// Timeout for the position of the feed.
 const DATABASE_DEADLINE: Duration = Duration::from_secs(1);
 /// How old the answer may be: watching costs one search a second, however many watch.
 const SEARCH_KEPT_FOR: Duration = Duration::from_secs(1);
@@ -46,47 +44,43 @@ pub(crate) struct Readiness {
 /// Whether the process runs.
 #[utoipa::path(get, path = "/healthz", tag = "service",
     responses((status = 200, description = "It does", body = Health)))]
-pub(crate) async fn alive(asked: Asked) -> Result<Response, Problem> {
-    asked.json(&Health { status: "ok" }, Caching::Never)
+pub(crate) async fn alive(context: RequestContext) -> HttpResult {
+    context.json(&Health { status: "ok" }, Caching::Never)
 }
 
 /// Whether the database answers and a search runs.
 #[utoipa::path(get, path = "/readyz", tag = "service",
     responses((status = 200, description = "They do", body = Readiness)))]
-pub(crate) async fn ready(
-    State(app): State<App>,
-    asked: Asked,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn ready(Request { app, context, query, .. }: Request) -> HttpResult {
     query.only(&[])?;
     let mut missing = Vec::new();
-    let stalled = app.config().runtime_health.stalled_workers();
+    let stalled = app.config.runtime_health.stalled_workers();
     if stalled > 0 {
         missing.push(format!("runtime: {stalled} of its threads are blocked"));
     }
-    let head = feed_head(app.store().feed_head()).await;
+    let head = feed_head(app.store.feed_head()).await;
     if let Err(complaint) = &head {
         missing.push(complaint.clone());
     }
     let mut index_changes_behind = 0;
-    match app.index().searcher() {
+    match app.index.searcher() {
         Ok(searcher) => {
             let position = searcher.generation().position.0;
             index_changes_behind = head.map_or(0, |head| head.0.saturating_sub(position).max(0));
-            missing.extend(app.replica().complaint(index_changes_behind, clock::now()));
-            missing.extend(search_complaint(&app).await);
+            missing.extend(app.replica.staleness(index_changes_behind, clock::now()));
+            missing.extend(search_failure(&app).await);
         }
         Err(problem) => missing.push(format!("index: {}", problem.body().detail)),
     }
     if missing.is_empty() {
-        let snapshot_published_at = app.replica().published_at();
+        let snapshot_published_at = app.replica.published_at();
         let readiness = Readiness { status: "ready", index_changes_behind, snapshot_published_at };
-        return asked.json(&readiness, Caching::Never);
+        return context.json(&readiness, Caching::Never);
     }
     Err(Problem::unavailable(format!("not ready: {}", missing.join("; "))))
 }
 
-/// Where the feed of the database is, or that it does not say so in time.
+/// The position of the feed, or why it is not known in time.
 pub(super) async fn feed_head<T>(asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, String> {
     match tokio::time::timeout(DATABASE_DEADLINE, asked).await {
         Ok(Ok(head)) => Ok(head),
@@ -101,24 +95,24 @@ pub(super) async fn feed_head<T>(asked: impl Future<Output = Result<T, StoreErro
     }
 }
 
-/// What keeps a search from running. One answer serves everybody for a moment, whatever it is.
-async fn search_complaint(app: &App) -> Option<String> {
+/// Why no search can run, if so; cached for a moment.
+async fn search_failure(app: &App) -> Option<String> {
     let tried =
-        app.searchable().get(SEARCH_KEPT_FOR, async { Ok::<_, Infallible>(try_search(app).await) }).await;
+        app.searchable.get(SEARCH_KEPT_FOR, async { Ok::<_, Infallible>(try_search(app).await) }).await;
     tried.map_or_else(|never| match never {}, |tried| tried.as_ref().clone().err())
 }
 
 /// Searches as clients do, in a slot of its own: a long queue of searches that moves is no reason to take clients away. The
 /// slots of clients have to move.
 async fn try_search(app: &App) -> Result<(), String> {
-    if !app.slots().make_progress(SEARCH_DEADLINE).await {
+    if !app.index.searches().make_progress(SEARCH_DEADLINE).await {
         return Err(none_could_run());
     }
     let request =
         SearchRequest { phrasings: vec![SEARCH_WORD.to_owned()], limit: 1, ..SearchRequest::default() };
-    let searcher = app.index().searcher().map_err(|problem| format!("search: {}", problem.body().detail))?;
+    let searcher = app.index.searcher().map_err(|problem| format!("search: {}", problem.body().detail))?;
     let search =
-        app.readiness_slot().run(Client::on_this_machine(), move || searcher.search(&request).map(drop));
+        app.readiness_limit.run(Client::on_this_machine(), move || searcher.search(&request).map(drop));
     let tried = tokio::time::timeout(SEARCH_DEADLINE, search).await;
     let failure = match tried {
         Ok(Ok(Ok(()))) => return Ok(()),
@@ -148,52 +142,52 @@ mod tests {
 
     use super::*;
     use crate::limits::LimitsConfig;
-    use crate::pace::Patience;
     use crate::test_app;
+    use crate::timeouts::ClientTimeouts;
 
     async fn readiness(app: &App) -> (StatusCode, String) {
         let request = Request::get("/readyz").body(Body::empty()).unwrap();
-        let answer = crate::app::router(app).oneshot(request).await.unwrap();
+        let answer = crate::router::router(app).oneshot(request).await.unwrap();
         let status = answer.status();
         let body = answer.into_body().collect().await.unwrap().to_bytes();
         (status, String::from_utf8(body.to_vec()).unwrap())
     }
 
-    /// Work that goes on until its end is dropped.
+    /// Work that continues until its sender is dropped.
     fn endless() -> (mpsc::Sender<()>, impl FnOnce() + Send + 'static) {
         let (end, ended) = mpsc::channel::<()>();
         (end, move || assert!(ended.recv().is_err()))
     }
 
     #[tokio::test]
-    async fn it_is_not_ready_while_searches_cannot_run() {
-        let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
+    async fn readyz_fails_while_no_search_can_run() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await;
         assert_eq!(readiness(&app).await.0, StatusCode::OK);
         let (mut stuck, mut ends) = (JoinSet::new(), Vec::new());
-        while app.slots().are_free() {
+        while app.index.searches().are_free() {
             let (app, (end, work)) = (app.clone(), endless());
             ends.push(end);
-            stuck.spawn(async move { app.slots().run(Client::on_this_machine(), work).await });
+            stuck.spawn(async move { app.index.searches().run(Client::on_this_machine(), work).await });
             tokio::task::yield_now().await;
         }
-        app.searchable().forget().await;
+        app.searchable.clear().await;
         let (status, text) = readiness(&app).await;
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{text}");
         assert!(text.contains("search: none could run within 2 s"), "{text}");
         drop(ends);
         stuck.join_all().await;
-        app.searchable().forget().await;
+        app.searchable.clear().await;
         assert_eq!(readiness(&app).await.0, StatusCode::OK);
     }
 
     #[tokio::test]
-    async fn it_is_ready_while_a_long_queue_of_searches_moves() {
-        let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
+    async fn readyz_succeeds_while_a_long_search_queue_moves() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await;
         let (mut waiting, mut ends) = (JoinSet::new(), Vec::new());
-        while app.slots().are_free() || ends.len() < 200 {
+        while app.index.searches().are_free() || ends.len() < 200 {
             let (app, (end, work)) = (app.clone(), endless());
             ends.push(end);
-            waiting.spawn(async move { app.slots().run(Client::on_this_machine(), work).await });
+            waiting.spawn(async move { app.index.searches().run(Client::on_this_machine(), work).await });
             tokio::task::yield_now().await;
         }
         let asked = readiness(&app);
@@ -208,21 +202,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_database_that_hangs_is_named() {
+    async fn readyz_names_a_hanging_database() {
         let hangs = std::future::pending::<Result<(), StoreError>>();
         assert_eq!(feed_head(hangs).await.unwrap_err(), "database: it does not answer within 1 s");
         assert_eq!(feed_head(async { Ok(7) }).await, Ok(7));
     }
 
     #[tokio::test]
-    async fn documents_that_are_never_read_to_their_end_keep_no_search_from_running() {
-        let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
+    async fn stuck_documents_do_not_block_searches() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await;
         let (mut stuck, mut ends) = (JoinSet::new(), Vec::new());
         for number in 0..100 {
             let client = Client { address: [192, 0, 2, number].into(), is_local: false };
             let (app, (end, work)) = (app.clone(), endless());
             ends.push(end);
-            stuck.spawn(async move { app.validation().run(client, work).await });
+            stuck.spawn(async move { app.document_readers.run(client, work).await });
         }
         let refused = stuck.join_next().await.unwrap().unwrap().unwrap_err();
         assert_eq!(refused.body().status, StatusCode::SERVICE_UNAVAILABLE);
@@ -233,20 +227,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn documents_of_one_client_do_not_fill_the_queue() {
-        let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
+    async fn one_client_cannot_fill_the_document_queue() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await;
         let client = |number: u8| Client { address: [192, 0, 2, number].into(), is_local: false };
         let (mut stuck, mut ends) = (JoinSet::new(), Vec::new());
         for _ in 0..20 {
             let (app, (end, work)) = (app.clone(), endless());
             ends.push(end);
-            stuck.spawn(async move { app.validation().run(client(1), work).await });
+            stuck.spawn(async move { app.document_readers.run(client(1), work).await });
         }
         for _ in 4..20 {
             let refused = stuck.join_next().await.unwrap().unwrap().unwrap_err();
             assert_eq!(refused.body().status, StatusCode::TOO_MANY_REQUESTS);
         }
-        let other = app.validation().run(client(2), || 7);
+        let other = app.document_readers.run(client(2), || 7);
         let (answered, ()) = tokio::join!(other, async { drop(ends) });
         assert_eq!(answered.unwrap(), 7);
         stuck.join_all().await;

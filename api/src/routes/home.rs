@@ -1,32 +1,22 @@
 //! `GET /`: for people the search page, for programs a list of where to begin.
 
-use axum::Extension;
-use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use serde_json::json;
 
 use super::search;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
-use crate::client::Client;
-use crate::parameters::QueryPairs;
-use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 use crate::self_description::HOME_LINKS;
 
 /// Where to begin. With parameters of a search, that search.
 #[utoipa::path(get, path = "/", tag = "service",
     responses((status = 200, description = "Name, version and addresses", body = Object)))]
-pub(crate) async fn show(
-    State(app): State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
-    if asked.wants_page() || query.pairs().next().is_some() {
-        return search::show(State(app), asked, Extension(client), query).await.map(with_links);
+pub(crate) async fn show(request: Request) -> HttpResult {
+    if request.context.wants_page() || request.query.pairs().next().is_some() {
+        return search::show(request).await.map(with_links);
     }
-    let base = app.base_url();
+    let base = request.app.base_url();
     let links = [
         ("search", "/search?q={words}"),
         ("suggest", "/suggest?q={beginning}"),
@@ -56,10 +46,10 @@ pub(crate) async fn show(
         "version": env!("CARGO_PKG_VERSION"),
         "links": links,
     });
-    asked.json(&answer, Caching::Record).map(with_links)
+    request.context.json(&answer, Caching::Record).map(with_links)
 }
 
-/// The home page says where our own manifests lie.
+/// Links the home page to the manifests of this server.
 fn with_links(mut response: Response) -> Response {
     response.headers_mut().insert(header::LINK, HeaderValue::from_static(HOME_LINKS));
     response

@@ -1,21 +1,19 @@
 //! `GET /manifests/{id}`: a manifest as normalised. `GET /manifests/{id}/versions`: the versions seen so far.
 
-use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use manifest::{Manifest, ManifestId, SiteName};
 use policy::Status;
 use serde::Serialize;
 use store::{StoredManifest, VersionRecord};
 use utoipa::ToSchema;
 
-use super::TEXT_IS;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::TEXT_IS;
 use crate::client::Client;
 use crate::manifests::Permitted;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
+use crate::state::App;
 
 /// A manifest as it is kept; what the publisher declares is inside `manifest`.
 #[derive(Debug, Serialize, ToSchema)]
@@ -70,12 +68,9 @@ fn unknown(id: &ManifestId) -> Problem {
     responses((status = 200, description = "The manifest, its texts publisher-supplied and untrusted", body = ManifestAnswer)),
 )]
 pub(crate) async fn show(
-    State(app): State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
+    Request { app, client, context, query }: Request,
     Path(id): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&[])?;
     let (stored, _permit) = find(&app, client, &id).await?.into_parts();
     let answer = ManifestAnswer {
@@ -90,7 +85,7 @@ pub(crate) async fn show(
         text_is: TEXT_IS,
         manifest: stored.manifest,
     };
-    asked.json(&answer, Caching::Record)
+    context.json(&answer, Caching::Record)
 }
 
 /// The versions of a manifest, the latest first.
@@ -102,17 +97,14 @@ pub(crate) async fn show(
     responses((status = 200, description = "Its versions", body = VersionsAnswer)),
 )]
 pub(crate) async fn versions(
-    State(app): State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
+    Request { app, client, context, query }: Request,
     Path(id): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&[])?;
     let id = parse_id(&id)?;
     if !app.manifests(client).has(&id).await? {
         return Err(unknown(&id));
     }
-    let versions = app.store().manifest_versions(&id).await?;
-    asked.json(&VersionsAnswer { id, versions }, Caching::Record)
+    let versions = app.store.manifest_versions(&id).await?;
+    context.json(&VersionsAnswer { id, versions }, Caching::Record)
 }

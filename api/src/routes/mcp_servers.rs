@@ -1,33 +1,28 @@
 //! `GET /v0.1/servers`: manifests that declare an MCP endpoint, in the shape of the official MCP registry's list.
 //!
-//! A name that the publisher gave in the registry's form is kept; otherwise one is minted from the host and the
-//! manifest's id, and marked as minted, and so is a version that the registry would refuse. What publishers declare and
-//! the registry's schema does not allow is left out, never passed on. A request looks at a bounded number of manifests, so that a page may be short of
-//! its limit; `metadata.nextCursor` leads on until it is absent.
+//! A valid registry name of the publisher is kept; otherwise one is generated from the host and the id of the manifest and
+//! marked, as are versions that the registry would refuse. Members that the schema of the registry does not allow are left
+//! out. A request reads a bounded number of manifests, so a page may be shorter than its limit; `metadata.nextCursor` leads
+//! to the next page until it is absent.
 
-use axum::Extension;
-use axum::extract::State;
-use axum::response::Response;
 use manifest::model::{Interface, Protocol};
 use manifest::{Host, Manifest, ManifestId};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use store::StoredManifest;
 
-use super::search_parameters::instant;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
-use crate::client::Client;
+use crate::answers::search_parameters::instant;
 use crate::cursor;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 use crate::text::one_line;
 
 const KNOWN: &[&str] = &["cursor", "limit", "search", "updated_since", "version"];
 /// As in the registry.
 const LIMIT_DEFAULT: u32 = 30;
 const LIMIT_MAX: u32 = 100;
-/// Manifests read at once, and in one request.
+/// ManifestReader read at once, and in one request.
 const PAGE: u32 = 100;
 const PAGES_MAX: u32 = 10;
 /// Longest description of the registry's schema.
@@ -35,7 +30,7 @@ const DESCRIPTION_CHARS_MAX: usize = 100;
 const TITLE_CHARS_MAX: usize = 100;
 const VERSION_CHARS_MAX: usize = 255;
 const NAME_CHARS_MAX: usize = 200;
-/// The version of what has none.
+/// Version of servers that declare none.
 const VERSION_MINTED: &str = "0.0.0";
 const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
 
@@ -53,12 +48,7 @@ const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/2025-12-11/
     ),
     responses((status = 200, description = "A page of servers", body = crate::openapi::schemas::McpServers)),
 )]
-pub(crate) async fn list(
-    State(app): State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn list(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(KNOWN)?;
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
     let since = query.one("updated_since")?.map(instant).transpose()?;
@@ -102,7 +92,7 @@ pub(crate) async fn list(
     if let Some(next) = next {
         metadata["nextCursor"] = Value::from(cursor::encode(&listing, next.as_str()));
     }
-    asked.json(&json!({"servers": servers, "metadata": metadata}), Caching::Search)
+    context.json(&json!({"servers": servers, "metadata": metadata}), Caching::Search)
 }
 
 fn behind(listing: &str, text: &str) -> Result<ManifestId, Problem> {
@@ -218,7 +208,7 @@ fn listed(server: &Map<String, Value>, stored: &StoredManifest) -> Value {
             },
             "agentdex/record": {
                 "manifest_id": manifest.id, "manifest_url": manifest.url, "name_is": name_is, "version_is": version_is,
-                "text_is": super::TEXT_IS,
+                "text_is": crate::answers::TEXT_IS,
             },
         },
     })
@@ -229,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_exact() {
+    fn version_ranges_are_replaced_by_exact_versions() {
         for version in ["1.2.3", "2025-06-18", "v2", "1.0.0+build.x86"] {
             assert!(is_exact(version), "{version}");
         }
@@ -239,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_registry_are_kept() {
+    fn valid_registry_names_are_kept() {
         for name in ["io.github.someone/weather", "example.skyhop/flights.v2"] {
             assert!(is_registry_name(name), "{name}");
         }

@@ -1,20 +1,14 @@
 //! `GET /metrics`: numbers for Prometheus, for programs on this machine and for holders of an admin token.
 
-use axum::Extension;
-use axum::extract::State;
-use axum::http::{HeaderMap, header};
-use axum::response::Response;
+use axum::http::HeaderMap;
 use store::{FeedPosition, StoreError};
 
 use super::health::feed_head;
-use crate::admin::{Admin, AdminTokens};
-use crate::answer::{Asked, Caching};
-use crate::app::App;
-use crate::client::Client;
 use crate::clock;
 use crate::metrics;
-use crate::parameters::QueryPairs;
-use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
+use crate::state::App;
 
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -22,39 +16,22 @@ const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 #[utoipa::path(get, path = "/metrics", tag = "service",
     responses((status = 200, description = "Prometheus text", body = String, content_type = "text/plain")),
     security((), ("admin" = [])))]
-pub(crate) async fn show(
-    State(app): State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
-    headers: HeaderMap,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn show(Request { app, client, context, query }: Request, headers: HeaderMap) -> HttpResult {
     query.only(&[])?;
     if !client.is_local {
-        admitted(app.admin_tokens(), &headers).await?;
+        app.admin_tokens.admit_request(&headers).await?;
     }
-    measure_lag(&app, app.store().feed_head()).await;
-    Ok(asked.bytes(metrics::rendered().into_bytes(), MEDIA_TYPE, Caching::Never))
-}
-
-/// Whether the numbers are for this client, of whatever is under way.
-pub(crate) async fn may_see_metrics(client: Client, tokens: &AdminTokens, headers: &HeaderMap) -> bool {
-    client.is_local
-        || (headers.contains_key(header::AUTHORIZATION) && admitted(tokens, headers).await.is_ok())
-}
-
-async fn admitted(tokens: &AdminTokens, headers: &HeaderMap) -> Result<Admin, Problem> {
-    let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    tokens.admit(authorization).await
+    measure_lag(&app, app.store.feed_head()).await;
+    Ok(context.bytes(metrics::rendered().into_bytes(), MEDIA_TYPE, Caching::Never))
 }
 
 /// How far the index lags, measured for each request. A database that is away or does not answer in time, or an index that is
 /// away, leaves the last numbers.
 async fn measure_lag(app: &App, head: impl Future<Output = Result<FeedPosition, StoreError>>) {
-    if let (Ok(head), Ok(searcher)) = (feed_head(head).await, app.index().searcher()) {
+    if let (Ok(head), Ok(searcher)) = (feed_head(head).await, app.index.searcher()) {
         metrics::index_behind(head.0.saturating_sub(searcher.generation().position.0).max(0));
     }
-    if let Some(published_at) = app.replica().published_at() {
+    if let Some(published_at) = app.replica.published_at() {
         metrics::snapshot_age(clock::now() - published_at);
     }
 }
@@ -63,12 +40,12 @@ async fn measure_lag(app: &App, head: impl Future<Output = Result<FeedPosition, 
 mod tests {
     use super::*;
     use crate::limits::LimitsConfig;
-    use crate::pace::Patience;
     use crate::test_app;
+    use crate::timeouts::ClientTimeouts;
 
     #[tokio::test]
-    async fn the_numbers_are_answered_while_the_database_hangs() {
-        let (app, _dir) = test_app::app(LimitsConfig::default(), Patience::default()).await;
+    async fn metrics_are_served_while_the_database_hangs() {
+        let (app, _dir) = test_app::app(LimitsConfig::default(), ClientTimeouts::default()).await;
         let measured = measure_lag(&app, std::future::pending());
         tokio::time::timeout(std::time::Duration::from_secs(8), measured).await.expect("it ends in time");
     }

@@ -1,24 +1,20 @@
-//! `GET /sites/{domain}/rank?q=`: would I be found? Where a site stands for a search, and what stands above it and why.
+//! `GET /sites/{domain}/rank?q=`: the rank of a site for a query, and the results above it with their scores.
 
-use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use indexer::{Hit, SearchRequest};
 use manifest::{CapabilityId, SiteName};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::search::find;
-use super::site::{site_of, unknown};
-use crate::answer::{Asked, Caching};
-use crate::app::App;
-use crate::client::Client;
-use crate::parameters::QueryPairs;
+use crate::answers::search::search;
+use crate::answers::site::{site_of, unknown};
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 
-/// Results that are looked at: people read no further.
-const LOOKED_AT_MAX: usize = 100;
+/// Results that are searched for the site: people read no further.
+const RESULTS_MAX: usize = 100;
 /// Results above the site's that are listed.
 const ABOVE_MAX: usize = 10;
 
@@ -67,12 +63,9 @@ pub(crate) struct Placed {
     responses((status = 200, description = "Its place, and what is above it", body = RankAnswer)),
 )]
 pub(crate) async fn show(
-    State(app): State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
+    Request { app, client, context, query }: Request,
     Path(domain): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&["q"])?;
     let site = site_of(&domain)?;
     let Some(q) = query.one("q")?.map(ToOwned::to_owned) else {
@@ -80,16 +73,16 @@ pub(crate) async fn show(
             format!("give \"q\", what somebody may search for, as in /sites/{site}/rank?q=book+flight");
         return Err(Problem::bad_request(detail).with_parameter("q"));
     };
-    if app.store().site_summary(&site).await?.is_none() {
+    if app.store.site_summary(&site).await?.is_none() {
         return Err(unknown(&site));
     }
     let request = SearchRequest {
         phrasings: vec![q.clone()],
-        limit: LOOKED_AT_MAX,
+        limit: RESULTS_MAX,
         explain: true,
         ..SearchRequest::default()
     };
-    let found = find(&app, client, request).await?.answer;
+    let found = search(&app.index, client, request).await?.answer;
     let at = found.hits.iter().position(|hit| hit.site == site);
     let above = found.hits.iter().take(at.unwrap_or(found.hits.len())).take(ABOVE_MAX);
     let answer = RankAnswer {
@@ -101,9 +94,9 @@ pub(crate) async fn show(
         above: above.enumerate().map(|(at, hit)| placed(at, hit)).collect(),
         site,
         q,
-        text_is: super::TEXT_IS,
+        text_is: crate::answers::TEXT_IS,
     };
-    asked.json(&answer, Caching::Search)
+    context.json(&answer, Caching::Search)
 }
 
 fn placed(at: usize, hit: &Hit) -> Placed {

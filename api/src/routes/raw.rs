@@ -1,20 +1,17 @@
 //! `GET /manifests/{id}/raw`: the bytes as fetched, where the publisher allows that.
 //!
-//! They are served as a download in a sandbox and never as a type that a browser would run.
+//! They are served as a download in a sandbox, never with a type that browsers execute.
 
-use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
 use store::StoredManifest;
 
 use super::manifest::find;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
 use crate::buffers::Reserved;
-use crate::client::Client;
-use crate::parameters::QueryPairs;
+use crate::manifests::not_kept;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 
 /// Nothing in the bytes may load, run, submit or navigate.
 const SANDBOX: &str = "default-src 'none'; sandbox";
@@ -29,12 +26,9 @@ const SANDBOX: &str = "default-src 'none'; sandbox";
         (Object = "application/json"), (String = "text/plain"), (Vec<u8> = "application/octet-stream")))),
 )]
 pub(crate) async fn show(
-    State(app): State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
+    Request { app, client, context, query }: Request,
     Path(id): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&[])?;
     let stored = find(&app, client, &id).await?;
     permitted(&stored)?;
@@ -42,7 +36,7 @@ pub(crate) async fn show(
         return Err(not_kept());
     };
     let (content_type, extension) = harmless(stored.manifest.served.content_type.as_deref());
-    let mut response = asked.bytes(body, content_type, Caching::Record);
+    let mut response = context.bytes(body, content_type, Caching::Record);
     response.extensions_mut().insert(Reserved::new(share));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(SANDBOX));
@@ -60,12 +54,6 @@ fn permitted(stored: &StoredManifest) -> Result<(), Problem> {
         return Err(Problem::new(StatusCode::FORBIDDEN, detail));
     }
     if stored.body_kept { Ok(()) } else { Err(not_kept()) }
-}
-
-pub(super) fn not_kept() -> Problem {
-    let detail = "the bytes were not kept, since they were served with Cache-Control: no-store; fetch them from the \
-                  site itself";
-    Problem::new(StatusCode::FORBIDDEN, detail)
 }
 
 /// The published type where it is inert, plain text where it could run.
@@ -87,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_runs_keeps_its_type() {
+    fn executable_content_types_are_replaced() {
         for (published, served) in [
             (Some("application/json; charset=utf-8"), "application/json"),
             (Some("application/agent-card+json"), "application/json"),

@@ -1,267 +1,88 @@
 //! `GET /search`: capabilities that match words and filters, as JSON or as the search page.
 
-use std::collections::{BTreeMap, HashMap};
+use indexer::{FacetKey, SearchAnswer, SearchRequest};
 
-use axum::Extension;
-use axum::extract::State;
-use axum::response::Response;
-use indexer::{
-    CursorProblem, ExploreRequest, FacetBuckets, FacetCount, FacetKey, Hit, IndexError, SearchAnswer,
-    SearchError, SearchRequest,
-};
-use manifest::{Capability, CapabilityId, ManifestId};
-use serde::Serialize;
-use serde_json::{Map, Value};
-use store::StoredManifest;
-use tokio::time::Instant;
-use utoipa::ToSchema;
-
-use super::search_parameters::{SearchParameters, View};
-use super::{TEXT_IS, record};
-use crate::answer::{self, Asked, Caching, EntityTag};
-use crate::app::App;
+use crate::answers::search::{self, SearchPage};
+use crate::answers::search_parameters::{SearchParameters, View};
 use crate::client::Client;
-use crate::dashboard;
-use crate::parameters::{QueryPairs, unknown_value};
+use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-
-/// Bytes of details of one page, as JSON; the first row has its details whatever their size.
-const DETAILS_BYTES_MAX: usize = 4 * 1024 * 1024;
-
-/// The answer, names and order as documented.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct SearchPage {
-    #[schema(value_type = Vec<crate::openapi::schemas::CapabilityRow>)]
-    results: Vec<Map<String, Value>>,
-    total: u64,
-    /// Always true: every match is counted.
-    total_is_exact: bool,
-    coverage: f32,
-    nothing_good: bool,
-    did_you_mean: Option<String>,
-    #[schema(value_type = std::collections::HashMap<String, Vec<crate::openapi::schemas::FacetValue>>)]
-    facets: BTreeMap<FacetKey, Vec<FacetCount>>,
-    next_cursor: Option<String>,
-    took_ms: f64,
-}
-
-/// What a search found, and how long that took.
-pub(crate) struct Found {
-    pub(crate) answer: SearchAnswer,
-    pub(crate) took_ms: f64,
-}
+use crate::request::Request;
+use crate::response::{self, Caching, EntityTag, HttpResult, RequestContext};
+use crate::state::App;
+use crate::{clock, dashboard};
 
 /// Capabilities that match words and filters.
 #[utoipa::path(
     get,
     path = "/search",
     tag = "search",
-    params(crate::openapi::schemas::SearchQuery, crate::openapi::schemas::ResultsQuery),
+    params(crate::answers::search_query::SearchQuery, crate::answers::search_query::ResultsQuery),
     responses((status = 200, description = "A page of results", body = SearchPage)),
 )]
-pub(crate) async fn show(
-    State(app): State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {
     let parameters = SearchParameters::read(&query)?;
-    if asked.wants_page() {
-        return dashboard::search::show(&app, client, &asked, &query, parameters).await;
+    if context.wants_page() {
+        return page(&app, client, &context, &query, parameters).await;
     }
-    if parameters.asks_nothing() {
+    if parameters.is_empty() {
         return Err(Problem::bad_request(
             "give \"q\", as in /search?q=book+flight, or at least one filter, as in /search?format=awp",
         ));
     }
-    let tag = tag(&app, &asked)?;
+    let tag = tag(&app, &context)?;
     if parameters.view == View::Compact
-        && let Some(unchanged) = asked.unchanged(&tag, Caching::Search)
+        && let Some(unchanged) = context.unchanged(&tag, Caching::Search)
     {
         return Ok(unchanged);
     }
-    let found = find(&app, client, parameters.request.clone()).await?;
-    let page = page(&app, client, found, &parameters).await?;
+    let results = search::search(&app.index, client, parameters.request.clone()).await?;
+    let page = search::page(app.manifests(client), results, &parameters).await?;
     let body = serde_json::to_vec(&page).map_err(|error| Problem::internal(&error))?;
     if parameters.view == View::Compact {
-        return Ok(answer::tagged(body, "application/json", &tag, Caching::Search));
+        return Ok(response::tagged(body, "application/json", &tag, Caching::Search));
     }
     // Details come from the store, which may be ahead of the index: their own bytes make the tag.
     let results = serde_json::to_vec(&page.results).map_err(|error| Problem::internal(&error))?;
     let tag = tag.and(&results);
-    let unchanged = asked.unchanged(&tag, Caching::Search);
-    Ok(unchanged.unwrap_or_else(|| answer::tagged(body, "application/json", &tag, Caching::Search)))
+    let unchanged = context.unchanged(&tag, Caching::Search);
+    Ok(unchanged.unwrap_or_else(|| response::tagged(body, "application/json", &tag, Caching::Search)))
 }
 
 /// The same query over the same commit, with the same sites left out, has the same answer, but for the time it took.
-fn tag(app: &App, asked: &Asked) -> Result<EntityTag, Problem> {
-    let generation = format!("{:?}", app.index().searcher()?.generation());
-    let query = asked.uri.query().unwrap_or_default();
-    let left_out = app.suppressed().names().join(" ");
+fn tag(app: &App, context: &RequestContext) -> Result<EntityTag, Problem> {
+    let generation = format!("{:?}", app.index.searcher()?.generation());
+    let query = context.uri.query().unwrap_or_default();
+    let left_out = app.index.suppressed().names().join(" ");
     Ok(EntityTag::of(&[b"search", generation.as_bytes(), left_out.as_bytes(), query.as_bytes()]))
 }
 
-/// Searches on the blocking pool.
-pub(crate) async fn find(app: &App, client: Client, request: SearchRequest) -> Result<Found, Problem> {
-    let started = Instant::now();
-    let mut answer = app
-        .index()
-        .run(client, move |searcher| searcher.search(&request))
-        .await?
-        .map_err(|e| search_problem(&e))?;
-    let found = answer.hits.len();
-    answer.hits.retain(|hit| !app.suppressed().has(&hit.site));
-    answer.total = answer.total.saturating_sub((found - answer.hits.len()) as u64);
-    let took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 1e2;
-    Ok(Found { answer, took_ms })
-}
-
-/// Counts on the blocking pool.
-pub(crate) async fn explore(
-    app: &App,
-    client: Client,
-    mut request: ExploreRequest,
-) -> Result<Vec<FacetBuckets>, Problem> {
-    request.filters.without_sites = app.suppressed().names();
-    let counted = app.index().run(client, move |searcher| searcher.explore(&request)).await?;
-    counted.map_err(|error| search_problem(&error))
-}
-
-pub(crate) fn search_problem(error: &SearchError) -> Problem {
-    use axum::http::StatusCode;
-    let refused = |parameter: &str| Problem::bad_request(error.to_string()).with_parameter(parameter);
-    match error {
-        SearchError::Cursor(CursorProblem::Gone) => Problem::new(StatusCode::GONE, error.to_string()),
-        SearchError::Cursor(_) => refused("cursor"),
-        SearchError::QueryTooLong { .. } | SearchError::TooManyPhrasings { .. } => refused("q"),
-        SearchError::TooManyValues { .. } => Problem::bad_request(error.to_string()),
-        SearchError::OutOfTime { .. } => Problem::unavailable(error.to_string()),
-        SearchError::UnknownValue(unknown) => unknown_value("q", unknown),
-        SearchError::Index(error) => index_problem(error),
-    }
-}
-
-/// An index that is not there says what to do; one that fails is a fault of ours.
-pub(crate) fn index_problem(error: &IndexError) -> Problem {
-    match error {
-        IndexError::Engine { .. } | IndexError::Row(_) => Problem::internal(error),
-        _ => Problem::unavailable(error.to_string()),
-    }
-}
-
+/// The page where a search is typed, or its results.
 async fn page(
     app: &App,
     client: Client,
-    found: Found,
-    parameters: &SearchParameters,
-) -> Result<SearchPage, Problem> {
-    let Found { answer, took_ms } = found;
-    let mut details = match parameters.view {
-        View::Compact => HashMap::new(),
-        View::Full => details_of(app, client, &answer.hits).await?,
-    };
-    let rows = answer.hits.iter().map(|hit| row(hit, details.remove(&hit.id), &parameters.fields));
-    Ok(SearchPage {
-        results: rows.collect::<Result<_, _>>()?,
-        total: answer.total,
-        total_is_exact: true,
-        coverage: answer.coverage,
-        nothing_good: answer.nothing_good,
-        did_you_mean: answer.did_you_mean,
-        facets: answer.facets,
-        next_cursor: answer.next_cursor,
-        took_ms,
-    })
-}
-
-/// Visits each result of a page that the store still has, with its manifest. The manifests come in the order of the results and
-/// are held a few at a time.
-pub(crate) async fn each_behind<'h>(
-    app: &App,
-    client: Client,
-    hits: &'h [Hit],
-    mut visit: impl FnMut(&StoredManifest, &Capability, &'h Hit),
-) -> Result<(), Problem> {
-    let mut by_manifest: HashMap<&ManifestId, Vec<&'h Hit>> = HashMap::new();
-    let mut ids: Vec<ManifestId> = Vec::new();
-    for hit in hits {
-        let of_manifest = by_manifest.entry(&hit.manifest_id).or_default();
-        if of_manifest.is_empty() {
-            ids.push(hit.manifest_id.clone());
-        }
-        of_manifest.push(hit);
+    context: &RequestContext,
+    query: &QueryPairs,
+    parameters: SearchParameters,
+) -> HttpResult {
+    if parameters.is_empty() {
+        let trouble = app.index.searcher().err().map(|problem| problem.body().detail.clone());
+        let counted = if trouble.is_some() { SearchAnswer::default() } else { overview(app, client).await? };
+        let stats = app.stats().await?;
+        let page = dashboard::search::landing(&counted, &stats, trouble, clock::now());
+        return context.page(&page, Caching::Search);
     }
-    let each = |stored: StoredManifest| {
-        for hit in by_manifest.get(&stored.manifest.id).into_iter().flatten() {
-            if let Some(capability) = record::capability_in(&stored, &hit.id) {
-                visit(&stored, capability, hit);
-            }
-        }
-    };
-    app.manifests(client).each_of(&ids, each).await
+    let mut request = parameters.request;
+    request.facets = dashboard::search::facets();
+    let results = search::search(&app.index, client, request.clone()).await?;
+    // What there is, for clients whose search found nothing.
+    let counted = if results.answer.hits.is_empty() { overview(app, client).await.ok() } else { None };
+    let page = dashboard::search::results(query, &request, results, counted.as_ref(), clock::now());
+    context.page(&page, Caching::Search)
 }
 
-/// What `view=full` adds to a row.
-pub(super) enum Details {
-    Whole(Map<String, Value>),
-    /// The rows before have used up the bytes of the page.
-    LeftOut,
-}
-
-/// The details of the results of a page, up to a number of bytes.
-async fn details_of(
-    app: &App,
-    client: Client,
-    hits: &[Hit],
-) -> Result<HashMap<CapabilityId, Details>, Problem> {
-    let mut details = HashMap::new();
-    let mut bytes = 0;
-    let mut failed = None;
-    each_behind(app, client, hits, |stored, capability, hit| {
-        let of_hit = if bytes < DETAILS_BYTES_MAX {
-            match serde_json::to_vec(&record::detail(stored, capability)) {
-                Ok(json) if bytes == 0 || bytes + json.len() <= DETAILS_BYTES_MAX => {
-                    bytes += json.len();
-                    object_of(&record::detail(stored, capability)).map(Details::Whole)
-                }
-                Ok(_) => Ok(Details::LeftOut),
-                Err(error) => Err(Problem::internal(&error)),
-            }
-        } else {
-            Ok(Details::LeftOut)
-        };
-        match of_hit {
-            Ok(of_hit) => drop(details.insert(hit.id.clone(), of_hit)),
-            Err(problem) => failed = Some(problem),
-        }
-    })
-    .await?;
-    failed.map_or(Ok(details), Err)
-}
-
-/// One result: the row of the index, what the store adds, and no more than the members asked for.
-pub(super) fn row(
-    hit: &Hit,
-    details: Option<Details>,
-    fields: &[String],
-) -> Result<Map<String, Value>, Problem> {
-    let mut row = object_of(hit)?;
-    row.insert("text_is".to_owned(), Value::from(TEXT_IS));
-    match details {
-        Some(Details::Whole(details)) => row.extend(details),
-        Some(Details::LeftOut) => drop(row.insert("details_left_out".to_owned(), Value::from(true))),
-        None => {}
-    }
-    if !fields.is_empty() {
-        row.retain(|name, _| fields.contains(name));
-    }
-    Ok(row)
-}
-
-pub(crate) fn object_of<T: Serialize>(value: &T) -> Result<Map<String, Value>, Problem> {
-    match serde_json::to_value(value) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(other) => Ok(Map::from_iter([("value".to_owned(), other)])),
-        Err(error) => Err(Problem::internal(&error)),
-    }
+async fn overview(app: &App, client: Client) -> Result<SearchAnswer, Problem> {
+    let facets = vec![FacetKey::SemanticType, FacetKey::Format, FacetKey::Safety];
+    let request = SearchRequest { limit: 1, facets, ..SearchRequest::default() };
+    Ok(search::search(&app.index, client, request).await?.answer)
 }

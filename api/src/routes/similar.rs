@@ -1,24 +1,18 @@
 //! `GET /capabilities/{id}/similar`: capabilities that are described alike.
 
-use axum::Extension;
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use manifest::CapabilityId;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::capability::parse_id;
-use super::search::{row, search_problem};
-use crate::answer::{Asked, Caching};
-use crate::app::App;
-use crate::client::Client;
-use crate::parameters::QueryPairs;
+use crate::answers::capability::{parse_id, similar};
+use crate::answers::search::row;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 
-/// Capabilities, unless asked otherwise.
 const LIMIT_DEFAULT: u32 = 10;
-/// Most capabilities.
 const LIMIT_MAX: u32 = 50;
 
 /// The most alike first, in the rows of a search.
@@ -42,24 +36,15 @@ pub(crate) struct SimilarAnswer {
     responses((status = 200, description = "What is alike", body = SimilarAnswer)),
 )]
 pub(crate) async fn show(
-    State(app): State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
+    Request { app, client, context, query }: Request,
     Path(id): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&["limit"])?;
     let id = parse_id(&id)?;
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
-    let wanted = id.clone();
-    let found = app.index().run(client, move |searcher| searcher.similar(&wanted, limit)).await?;
-    let hits = found.map_err(|error| search_problem(&error))?.ok_or_else(|| {
+    let hits = similar(&app.index, client, &id, limit).await?.ok_or_else(|| {
         Problem::not_found(format!("there is no capability {id} in the index; it may have left it"))
     })?;
-    let results = hits
-        .iter()
-        .filter(|hit| !app.suppressed().has(&hit.site))
-        .map(|hit| row(hit, None, &[]))
-        .collect::<Result<_, _>>()?;
-    asked.json(&SimilarAnswer { id, results }, Caching::Search)
+    let results = hits.iter().map(|hit| row(hit, None, &[])).collect::<Result<_, _>>()?;
+    context.json(&SimilarAnswer { id, results }, Caching::Search)
 }

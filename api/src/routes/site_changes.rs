@@ -1,20 +1,17 @@
 //! `GET /sites/{domain}/changes`: what changed at one site, the latest first.
 
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use manifest::SiteName;
 use serde::Serialize;
 use store::{FeedEntry, FeedPosition};
 use utoipa::ToSchema;
 
-use super::site::site_of;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::site::site_of;
 use crate::cursor;
-use crate::parameters::QueryPairs;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 
-/// Entries on one page, unless asked otherwise.
 const LIMIT_DEFAULT: u32 = 50;
 /// Most entries on one page.
 const LIMIT_MAX: u32 = 500;
@@ -43,24 +40,22 @@ pub(crate) struct SiteChangesAnswer {
     responses((status = 200, description = "Changes, the latest first", body = SiteChangesAnswer)),
 )]
 pub(crate) async fn list(
-    State(app): State<App>,
-    asked: Asked,
+    Request { app, context, query, .. }: Request,
     Path(domain): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&["cursor", "limit"])?;
     let site = site_of(&domain)?;
     let listing = format!("changes of {site}");
     let before = query.one("cursor")?.map_or(Ok(FeedPosition::END), |text| position(&listing, text))?;
     let limit = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
-    let changes = app.store().feed_of_site(&site, before, limit).await?;
-    if changes.is_empty() && app.store().site_summary(&site).await?.is_none() {
-        return Err(super::site::unknown(&site));
+    let changes = app.store.feed_of_site(&site, before, limit).await?;
+    if changes.is_empty() && app.store.site_summary(&site).await?.is_none() {
+        return Err(crate::answers::site::unknown(&site));
     }
     let is_full = u32::try_from(changes.len()).is_ok_and(|found| found == limit);
     let last = changes.last().filter(|_| is_full);
     let next_cursor = last.map(|entry| cursor::encode(&listing, &entry.position.0.to_string()));
-    asked.json(&SiteChangesAnswer { site, changes, next_cursor }, Caching::Search)
+    context.json(&SiteChangesAnswer { site, changes, next_cursor }, Caching::Search)
 }
 
 fn position(listing: &str, cursor: &str) -> Result<FeedPosition, Problem> {

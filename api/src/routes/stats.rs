@@ -1,113 +1,18 @@
 //! `GET /stats`: the store in numbers, and how far the index is behind it.
 
-use std::sync::Arc;
-
-use axum::extract::State;
-use axum::response::Response;
-use chrono::{DateTime, Utc};
-use serde::Serialize;
-use store::{Adoption, NewSite, Stats};
-use utoipa::ToSchema;
-
-use crate::answer::{Asked, Caching};
-use crate::app::App;
-use crate::parameters::QueryPairs;
-use crate::problem::Problem;
+use crate::answers::stats::StatsAnswer;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 use crate::{clock, dashboard};
-
-/// New sites that are named.
-pub(crate) const NEWEST_MAX: u32 = 10;
-
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct StatsAnswer {
-    pub(crate) sites: u64,
-    pub(crate) sites_due: u64,
-    pub(crate) sites_leased: u64,
-    pub(crate) sites_parked: u64,
-    pub(crate) sites_blocked: u64,
-    pub(crate) visits: u64,
-    pub(crate) manifests: u64,
-    pub(crate) capabilities: u64,
-    pub(crate) documents: u64,
-    pub(crate) document_bytes: u64,
-    pub(crate) manifests_by_format: Vec<Count>,
-    /// How widely and how well each dialect is used, the most widely used first.
-    #[schema(value_type = Vec<crate::openapi::schemas::Adoption>)]
-    pub(crate) adoption: Vec<Adoption>,
-    /// Sites that came into the index last, the newest first.
-    #[schema(value_type = Vec<crate::openapi::schemas::NewSite>)]
-    pub(crate) sites_newest: Vec<NewSite>,
-    pub(crate) sites_by_status: Vec<Count>,
-    pub(crate) visit_ends_last_day: Vec<Count>,
-    pub(crate) fetch_outcomes_last_day: Vec<Count>,
-    pub(crate) oldest_due_at: Option<DateTime<Utc>>,
-    pub(crate) last_visit_at: Option<DateTime<Utc>>,
-    pub(crate) feed_position: i64,
-    /// What the index has read of the feed; absent where there is no index.
-    pub(crate) index_position: Option<i64>,
-}
-
-/// A value and how often it occurs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub(crate) struct Count {
-    pub(crate) value: &'static str,
-    pub(crate) count: u64,
-}
-
-pub(super) fn counts<T: Into<&'static str>>(pairs: Vec<(T, u64)>) -> Vec<Count> {
-    pairs.into_iter().map(|(value, count)| Count { value: value.into(), count }).collect()
-}
 
 /// The store in numbers.
 #[utoipa::path(get, path = "/stats", tag = "service",
     responses((status = 200, description = "The numbers", body = StatsAnswer)))]
-pub(crate) async fn show(
-    State(app): State<App>,
-    asked: Asked,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn show(Request { app, context, query, .. }: Request) -> HttpResult {
     query.only(&[])?;
-    let answer = current(&app).await?;
-    if asked.wants_page() {
-        return asked.page(&dashboard::stats::page(&answer, clock::now()), Caching::Record);
+    let answer = app.stats().await?;
+    if context.wants_page() {
+        return context.page(&dashboard::stats::page(&answer, clock::now()), Caching::Record);
     }
-    asked.json(&*answer, Caching::Record)
-}
-
-/// The numbers of the last seconds: one reading serves everybody who asks, whatever the address.
-pub(crate) async fn current(app: &App) -> Result<Arc<StatsAnswer>, Problem> {
-    app.stats().get(app.config().counts_kept_for, Box::pin(gather(app, clock::now()))).await
-}
-
-async fn gather(app: &App, now: DateTime<Utc>) -> Result<StatsAnswer, Problem> {
-    let stats = app.store().stats(now).await?;
-    let index_position = app.index().searcher().ok().map(|searcher| searcher.generation().position.0);
-    let adoption = app.store().adoption().await?;
-    let sites_newest = app.store().sites_newest(NEWEST_MAX).await?;
-    Ok(StatsAnswer { adoption, sites_newest, ..answer(stats, index_position) })
-}
-
-fn answer(stats: Stats, index_position: Option<i64>) -> StatsAnswer {
-    StatsAnswer {
-        adoption: Vec::new(),
-        sites_newest: Vec::new(),
-        sites: stats.sites,
-        sites_due: stats.sites_due,
-        sites_leased: stats.sites_leased,
-        sites_parked: stats.sites_parked,
-        sites_blocked: stats.sites_blocked,
-        visits: stats.visits,
-        manifests: stats.manifests,
-        capabilities: stats.capabilities,
-        documents: stats.documents,
-        document_bytes: stats.document_bytes,
-        manifests_by_format: counts(stats.manifests_by_format),
-        sites_by_status: counts(stats.sites_by_status),
-        visit_ends_last_day: counts(stats.ends_last_day),
-        fetch_outcomes_last_day: counts(stats.outcomes_last_day),
-        oldest_due_at: stats.oldest_due_at,
-        last_visit_at: stats.last_visit_at,
-        feed_position: stats.feed_head.0,
-        index_position,
-    }
+    context.json(&*answer, Caching::Record)
 }

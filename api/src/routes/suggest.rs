@@ -1,22 +1,16 @@
-//! `GET /suggest`: completions of what is being typed, from what the index knows.
+//! `GET /suggest`: completions of a prefix, from the index.
 
-use axum::Extension;
-use axum::extract::State;
-use axum::response::Response;
 use indexer::Suggestion;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::search::index_problem;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
-use crate::client::Client;
-use crate::parameters::QueryPairs;
+use crate::answers::search::index_problem;
 use crate::problem::Problem;
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
 
-/// Completions, unless asked otherwise: what fits below a search box.
+/// Completions, by default: what fits below a search box.
 const LIMIT_DEFAULT: u32 = 8;
-/// Most completions.
 const LIMIT_MAX: u32 = 50;
 
 /// Completions, the most frequent first.
@@ -38,12 +32,7 @@ pub(crate) struct SuggestAnswer {
     ),
     responses((status = 200, description = "Completions", body = SuggestAnswer)),
 )]
-pub(crate) async fn show(
-    State(app): State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+pub(crate) async fn show(Request { app, client, context, query }: Request) -> HttpResult {
     query.only(&["q", "limit"])?;
     query.one("q")?;
     let Some(typed) = query.raw("q").map(ToOwned::to_owned) else {
@@ -52,7 +41,7 @@ pub(crate) async fn show(
     };
     let limit = usize::try_from(query.limit(LIMIT_DEFAULT, LIMIT_MAX)?).unwrap_or(usize::MAX);
     let prefix = typed.clone();
-    let suggested = app.index().run(client, move |searcher| searcher.suggest(&prefix, limit)).await?;
+    let suggested = app.index.run(client, move |searcher| searcher.suggest(&prefix, limit)).await?;
     let suggestions = suggested.map_err(|error| index_problem(&error))?;
-    asked.json(&SuggestAnswer { q: typed, suggestions }, Caching::Search)
+    context.json(&SuggestAnswer { q: typed, suggestions }, Caching::Search)
 }

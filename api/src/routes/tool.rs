@@ -3,18 +3,14 @@
 //! The body is the definition and nothing else, so that it can be handed to a model's runtime as it came. Its hash is
 //! the ETag's companion, in the header `x-agentdex-hash`.
 
-use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::response::Response;
 
-use super::capability::find;
-use crate::answer::{Asked, Caching};
-use crate::app::App;
-use crate::client::Client;
-use crate::parameters::QueryPairs;
+use crate::answers::capability::{find, parse_id};
 use crate::problem::Problem;
-use crate::tool::{self, ToolShape};
+use crate::request::Request;
+use crate::response::{Caching, HttpResult};
+use crate::tool_export::{self, ToolShape};
 
 /// The hash of the definition, in hexadecimal.
 const HASH: HeaderName = HeaderName::from_static("x-agentdex-hash");
@@ -36,20 +32,17 @@ const HASH: HeaderName = HeaderName::from_static("x-agentdex-hash");
     ),
 )]
 pub(crate) async fn show(
-    State(app): State<App>,
-    asked: Asked,
-    Extension(client): Extension<Client>,
+    Request { app, client, context, query }: Request,
     Path(id): Path<String>,
-    query: QueryPairs,
-) -> Result<Response, Problem> {
+) -> HttpResult {
     query.only(&["as"])?;
     let shape = query.one_closed("as")?.unwrap_or(ToolShape::Mcp);
-    let found = find(&app, client, &id).await?;
-    let compiled = tool::compile(&found.stored.manifest, found.capability()?, shape);
+    let found = find(app.manifests(client), parse_id(&id)?).await?;
+    let compiled = tool_export::compile(&found.stored.manifest, found.capability()?, shape);
     let tool = compiled.map_err(|refused| {
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("no tool definition: {refused}"))
     })?;
-    let mut response = asked.json(&tool.definition, Caching::Record)?;
+    let mut response = context.json(&tool.definition, Caching::Record)?;
     if let Ok(hash) = HeaderValue::from_str(&format!("sha256:{}", tool.hash)) {
         response.headers_mut().insert(HASH, hash);
     }

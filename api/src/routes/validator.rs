@@ -3,19 +3,17 @@
 //! Programs send the document itself as the body (see `validate`); only browsers send forms.
 
 use axum::http::{HeaderMap, header};
-use axum::response::Response;
 use manifest::{Format, ManifestUrl};
 use serde_json::json;
 use url::form_urlencoded;
 
-use super::validate::{nowhere, read, stored};
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use crate::answers::validate::{placeholder_url, read, stored};
+use crate::buffers::BODY_BYTES_MAX;
 use crate::client::Client;
-use crate::dashboard::validate::{self as page, Typed};
-use crate::middleware::BODY_BYTES_MAX;
-use crate::parameters::QueryPairs;
-use crate::problem::Problem;
+use crate::dashboard::validate::{self as page, FormInput};
+use crate::request::Request;
+use crate::response::{Caching, HttpResult, RequestContext};
+use crate::state::App;
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -26,10 +24,10 @@ const FORM: &str = "application/x-www-form-urlencoded";
     tag = "site owners",
     responses((status = 200, description = "How to send a document, and which formats are known", body = Object)),
 )]
-pub(crate) async fn show(asked: Asked, query: QueryPairs) -> Result<Response, Problem> {
+pub(crate) async fn show(Request { context, query, .. }: Request) -> HttpResult {
     query.only(&[])?;
-    if asked.wants_page() {
-        return asked.page(&page::blank(), Caching::Record);
+    if context.wants_page() {
+        return context.page(&page::blank(), Caching::Record);
     }
     let formats: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
     let how = json!({
@@ -38,7 +36,7 @@ pub(crate) async fn show(asked: Asked, query: QueryPairs) -> Result<Response, Pr
         "formats": formats,
         "bytes_max": BODY_BYTES_MAX,
     });
-    asked.json(&how, Caching::Record)
+    context.json(&how, Caching::Record)
 }
 
 /// Whether a body is what a browser's form sends. Programs that name no type send a document as a form, too: curl does.
@@ -52,37 +50,37 @@ pub(super) fn is_form(headers: &HeaderMap, body: &[u8]) -> bool {
 pub(super) async fn submitted(
     app: &App,
     client: Client,
-    asked: &Asked,
+    context: &RequestContext,
     body: &[u8],
-) -> Result<Response, Problem> {
+) -> HttpResult {
     let mut typed = match typed(body) {
         Ok(typed) => typed,
-        Err((typed, trouble)) => return asked.page(&page::refused(typed, trouble), Caching::Never),
+        Err((typed, trouble)) => return context.page(&page::refused(typed, trouble), Caching::Never),
     };
-    let url = if typed.url.is_empty() { nowhere() } else { ManifestUrl::parse(&typed.url) };
+    let url = if typed.url.is_empty() { placeholder_url() } else { ManifestUrl::parse(&typed.url) };
     let url = match url {
         Ok(url) => url,
-        Err(error) => return asked.page(&page::refused(typed, error.to_string()), Caching::Never),
+        Err(error) => return context.page(&page::refused(typed, error.to_string()), Caching::Never),
     };
     if typed.document.trim().is_empty() {
-        match stored(app, client, &url).await {
+        match stored(app.manifests(client), &url).await {
             Ok(stored) => typed.document = String::from_utf8_lossy(&stored.body).into_owned(),
             Err(problem) => {
                 let trouble = problem.body().detail.clone();
-                return asked.page(&page::refused(typed, trouble), Caching::Never);
+                return context.page(&page::refused(typed, trouble), Caching::Never);
             }
         }
     }
-    let page = app.validation().run(client, move || {
+    let page = app.document_readers.run(client, move || {
         let answer = read(typed.document.as_bytes(), &url, typed.force);
         page::judged(typed, &answer)
     });
-    asked.page(&page.await?, Caching::Never)
+    context.page(&page.await?, Caching::Never)
 }
 
-/// Reads the fields; what cannot be read is told in the page, with nothing of what was typed lost.
-fn typed(body: &[u8]) -> Result<Typed, (Typed, String)> {
-    let mut typed = Typed::default();
+/// Parses the form; an error keeps what was typed.
+fn typed(body: &[u8]) -> Result<FormInput, (FormInput, String)> {
+    let mut typed = FormInput::default();
     let mut force = String::new();
     for (name, value) in form_urlencoded::parse(body) {
         match &*name {
@@ -111,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_read_and_trouble_is_told_without_losing_the_document() {
+    fn invalid_form_keeps_the_typed_document() {
         let read = typed(b"document=%7B%7D&url=+https%3A%2F%2Fa.example%2F&as=awp").unwrap();
         assert_eq!(
             (read.document.as_str(), read.url.as_str(), read.force),
@@ -124,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn only_forms_are_forms() {
+    fn detects_form_submissions() {
         let with = |kind: &str| HeaderMap::from_iter([(header::CONTENT_TYPE, kind.parse().unwrap())]);
         let (form, typed) =
             (with("application/x-www-form-urlencoded; charset=utf-8"), b"document=%7B%7D&url=");

@@ -1,22 +1,18 @@
 //! `/.well-known/agent-card.json` and the agent behind it: A2A 0.3 over JSON-RPC. A message in plain words is a search.
 //!
-//! The agent keeps nothing: it answers a message with a message at once, and has no tasks to ask about.
+//! The agent is stateless: it answers each message with a message and has no tasks.
 
-use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{DESCRIPTION, NAME, Own, TAGS, VERSION};
-use crate::app::App;
-use crate::ard::body::fresh;
-use crate::client::Client;
-use crate::offer::Offer;
-use crate::parameters::QueryPairs;
-use crate::problem::Problem;
+use super::identity::{DESCRIPTION, Identity, NAME, TAGS, VERSION};
+use crate::body::fresh;
+use crate::request::Request;
+use crate::response::HttpResult;
+use crate::tools::Tool;
 
 /// Longest message in characters that is searched for: what a search takes.
 const TEXT_CHARS_MAX: usize = 1_000;
@@ -27,21 +23,21 @@ const INVALID_REQUEST: i32 = -32_600;
 const METHOD_NOT_FOUND: i32 = -32_601;
 const INVALID_PARAMS: i32 = -32_602;
 
-pub(super) fn card(own: &Own) -> Value {
-    let definition = Offer::FindCapability.definition();
+pub(super) fn card(identity: &Identity) -> Value {
+    let definition = Tool::FindCapability.definition();
     json!({
         "protocolVersion": "0.3.0",
         "name": NAME,
         "description": DESCRIPTION,
-        "url": own.url("/a2a"),
+        "url": identity.url("/a2a"),
         "preferredTransport": "JSONRPC",
         "version": VERSION,
-        "provider": {"organization": NAME, "url": own.url("/")},
-        "documentationUrl": own.url("/llms.txt"),
+        "provider": {"organization": NAME, "url": identity.url("/")},
+        "documentationUrl": identity.url("/llms.txt"),
         "capabilities": {"streaming": false, "pushNotifications": false, "stateTransitionHistory": false},
         "defaultInputModes": ["text/plain"],
         "defaultOutputModes": ["text/plain", "application/json"],
-        "skills": [{"id": Offer::FindCapability.as_str(), "name": definition.title, "description": definition.description,
+        "skills": [{"id": Tool::FindCapability.as_str(), "name": definition.title, "description": definition.description,
                     "tags": TAGS, "examples": definition.examples}],
     })
 }
@@ -56,12 +52,7 @@ struct Call {
     params: Value,
 }
 
-pub(super) async fn answer(
-    State(app): State<App>,
-    Extension(client): Extension<Client>,
-    query: QueryPairs,
-    bytes: Bytes,
-) -> Result<Response, Problem> {
+pub(super) async fn answer(Request { app, client, query, .. }: Request, bytes: Bytes) -> HttpResult {
     query.only(&[])?;
     let parsed = manifest::budget::parse_within_budget::<Value>(&bytes, &manifest::budget::BODY);
     let call = match parsed.map(serde_json::from_value::<Call>) {
@@ -81,7 +72,7 @@ pub(super) async fn answer(
         return Ok(failure(&call.id, INVALID_PARAMS, detail));
     }
     let arguments = Map::from_iter([("query".to_owned(), Value::from(text.as_str()))]);
-    match Offer::FindCapability.call(&app, client, arguments).await {
+    match Tool::FindCapability.call(&app, client, arguments).await {
         Ok(found) => Ok(fresh(&json!({"jsonrpc": "2.0", "id": call.id, "result": message(&text, &found)}))),
         Err(problem) if problem.body().status.is_client_error() => {
             Ok(failure(&call.id, INVALID_PARAMS, &problem.body().detail))

@@ -2,22 +2,22 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{DESCRIPTION, NAME, Own};
-use crate::offer::Offer;
+use super::identity::{DESCRIPTION, Identity, NAME};
+use crate::tools::Tool;
 
-pub(super) fn manifest(own: &Own) -> Value {
-    let capabilities: Vec<Value> = Offer::ALL.iter().copied().map(capability).collect();
+pub(super) fn manifest(identity: &Identity) -> Value {
+    let capabilities: Vec<Value> = Tool::ALL.iter().copied().map(capability).collect();
     json!({
         "schema_version": "0.1.0",
-        "site": {"name": NAME, "url": own.url("/"), "description": DESCRIPTION},
+        "site": {"name": NAME, "url": identity.url("/"), "description": DESCRIPTION},
         "capabilities": capabilities,
         "audit": {"enabled": false},
-        "docs_url": own.url("/llms.txt"),
+        "docs_url": identity.url("/llms.txt"),
     })
 }
 
-fn capability(offer: Offer) -> Value {
-    let route = offer.route();
+fn capability(tool: Tool) -> Value {
+    let route = tool.route();
     let params: Map<String, Value> = route
         .inputs
         .iter()
@@ -36,7 +36,7 @@ fn capability(offer: Offer) -> Value {
         })
         .collect();
     json!({
-        "name": offer.as_str(), "description": offer.definition().description, "endpoint": route.path, "method": route.method,
+        "name": tool.as_str(), "description": tool.definition().description, "endpoint": route.path, "method": route.method,
         "params": params, "requires_session": false, "human_handoff": false,
     })
 }

@@ -1,17 +1,17 @@
 //! `/agents.txt`: agents.txt 0.1, the summary of agents.json.
 
-use super::{DESCRIPTION, NAME, Own};
-use crate::offer::Offer;
+use super::identity::{DESCRIPTION, Identity, NAME};
+use crate::tools::Tool;
 
-pub(super) fn file(own: &Own) -> String {
-    let names: Vec<&str> = Offer::ALL.iter().map(|offer| offer.as_str()).collect();
+pub(super) fn file(identity: &Identity) -> String {
+    let names: Vec<&str> = Tool::ALL.iter().map(|tool| tool.as_str()).collect();
     [
         format!("Name: {NAME}"),
-        format!("URL: {}", own.url("/")),
+        format!("URL: {}", identity.url("/")),
         format!("Description: {DESCRIPTION}"),
         format!("Capabilities: {}", names.join(", ")),
-        format!("Capabilities-URL: {}", own.url("/.well-known/agents.json")),
-        format!("Docs: {}", own.url("/llms.txt")),
+        format!("Capabilities-URL: {}", identity.url("/.well-known/agents.json")),
+        format!("Docs: {}", identity.url("/llms.txt")),
         "Audit: false".to_owned(),
         String::new(),
     ]

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{DESCRIPTION, NAME, Own};
+use super::identity::{DESCRIPTION, Identity, NAME};
 
-pub(super) fn manifest(own: &Own) -> Value {
+pub(super) fn manifest(identity: &Identity) -> Value {
     json!({
         "name": NAME,
         "description": DESCRIPTION,
         "auth": {"type": "none"},
-        "tools": own.url("/tools/openapi.json"),
-        "mcp": own.url("/mcp"),
+        "tools": identity.url("/tools/openapi.json"),
+        "mcp": identity.url("/mcp"),
     })
 }

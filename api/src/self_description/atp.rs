@@ -2,34 +2,34 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{DESCRIPTION, NAME, Own, VERSION};
-use crate::offer::{Offer, Place};
+use super::identity::{DESCRIPTION, Identity, NAME, VERSION};
+use crate::tools::{ArgumentLocation, Tool};
 
-pub(super) fn manifest(own: &Own) -> Value {
-    let capabilities: Vec<Value> = Offer::ALL.iter().copied().map(capability).collect();
+pub(super) fn manifest(identity: &Identity) -> Value {
+    let capabilities: Vec<Value> = Tool::ALL.iter().copied().map(capability).collect();
     json!({
         "@context": "https://atp.dev/schema/v1",
         "@type": "AgentManifest",
         "name": NAME,
         "description": DESCRIPTION,
         "version": VERSION,
-        "provider": {"name": NAME, "url": own.url("/")},
+        "provider": {"name": NAME, "url": identity.url("/")},
         "capabilities": capabilities,
         "workflows": [{"id": "find-and-call", "name": "Find a capability and learn how to call it",
             "description": "Search in plain words, then read the whole declaration of the one that fits.",
-            "steps": [id(Offer::FindCapability), id(Offer::GetCapability)]}],
+            "steps": [id(Tool::FindCapability), id(Tool::GetCapability)]}],
         "policies": {"training": "conditional", "inference": "allow", "caching": {"allowed": true, "maxAge": 300},
-            "attribution": "none", "termsUrl": own.url("/.well-known/llms.txt")},
+            "attribution": "none", "termsUrl": identity.url("/.well-known/llms.txt")},
     })
 }
 
 /// ATP's schema allows hyphens where tools have underscores.
-fn id(offer: Offer) -> String {
-    offer.as_str().replace('_', "-")
+fn id(tool: Tool) -> String {
+    tool.as_str().replace('_', "-")
 }
 
-fn capability(offer: Offer) -> Value {
-    let (definition, route) = (offer.definition(), offer.route());
+fn capability(tool: Tool) -> Value {
+    let (definition, route) = (tool.definition(), tool.route());
     let parameters: Vec<Value> = route
         .inputs
         .iter()
@@ -37,7 +37,10 @@ fn capability(offer: Offer) -> Value {
             let mut parameter = Map::from_iter([
                 ("name".to_owned(), Value::from(input.name.as_str())),
                 ("type".to_owned(), input.schema["type"].clone()),
-                ("required".to_owned(), (input.is_required || input.place == Place::Path).into()),
+                (
+                    "required".to_owned(),
+                    (input.is_required || input.location == ArgumentLocation::Path).into(),
+                ),
                 ("description".to_owned(), input.schema["description"].clone()),
             ]);
             for member in ["default", "enum", "minimum", "maximum", "pattern"] {
@@ -51,9 +54,9 @@ fn capability(offer: Offer) -> Value {
     let properties: Map<String, Value> =
         route.outputs.iter().map(|(name, kind)| ((*name).to_owned(), json!({"type": kind}))).collect();
     json!({
-        "id": id(offer), "name": definition.title, "description": definition.description,
+        "id": id(tool), "name": definition.title, "description": definition.description,
         "semanticType": definition.semantic_type, "endpoint": route.path, "method": route.method,
         "parameters": parameters, "response": {"type": "object", "properties": properties},
-        "sideEffects": !offer.is_read_only(), "confirmation": {"required": false}, "deprecated": false,
+        "sideEffects": !tool.is_read_only(), "confirmation": {"required": false}, "deprecated": false,
     })
 }

@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{DESCRIPTION, Own};
-use crate::offer::Offer;
+use super::identity::{DESCRIPTION, Identity};
+use crate::tools::Tool;
 
-pub(super) fn manifest(own: &Own) -> Value {
-    let actions: Vec<Value> = Offer::ALL.iter().copied().map(action).collect();
+pub(super) fn manifest(identity: &Identity) -> Value {
+    let actions: Vec<Value> = Tool::ALL.iter().copied().map(action).collect();
     json!({
         "awp_version": "0.1",
-        "domain": own.host,
+        "domain": identity.host,
         "intent": DESCRIPTION,
         "capabilities": {"streaming": false, "batch_actions": false, "webhooks": false, "pagination": "cursor", "idempotency": true},
         "auth": {"type": "none"},
@@ -27,8 +27,8 @@ pub(super) fn manifest(own: &Own) -> Value {
     })
 }
 
-fn action(offer: Offer) -> Value {
-    let (definition, route) = (offer.definition(), offer.route());
+fn action(tool: Tool) -> Value {
+    let (definition, route) = (tool.definition(), tool.route());
     let inputs: Map<String, Value> = route
         .inputs
         .iter()
@@ -48,13 +48,13 @@ fn action(offer: Offer) -> Value {
         })
         .collect();
     json!({
-        "id": offer.as_str(), "description": definition.description, "auth_required": false,
+        "id": tool.as_str(), "description": definition.description, "auth_required": false,
         "inputs": inputs, "outputs": outputs, "endpoint": route.path, "method": route.method,
         "execution_model": "sync", "sensitivity": "standard", "reversible": true,
     })
 }
 
-/// AWP's word for a schema's type.
+/// The type of a schema in AWP.
 fn kind(schema: &Value) -> &'static str {
     match schema["type"].as_str() {
         Some("integer") => "integer",

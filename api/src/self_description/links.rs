@@ -2,16 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::Own;
+use super::identity::Identity;
 
-pub(super) fn catalog(own: &Own) -> Value {
-    let openapi =
-        |path: &str, title: &str| json!({"href": own.url(path), "type": "application/json", "title": title});
+pub(super) fn catalog(identity: &Identity) -> Value {
+    let openapi = |path: &str, title: &str| json!({"href": identity.url(path), "type": "application/json", "title": title});
     json!({"linkset": [{
-        "anchor": own.url("/"),
+        "anchor": identity.url("/"),
         "service-desc": [openapi("/tools/openapi.json", "The tools")],
-        "service-doc": [{"href": own.url("/llms.txt"), "type": "text/markdown", "title": "What there is"}],
-        "service-meta": [{"href": own.url("/.well-known/ai-catalog.json"), "type": "application/json", "title": "Catalog"}],
-        "status": [{"href": own.url("/readyz"), "type": "application/json", "title": "Status"}],
+        "service-doc": [{"href": identity.url("/llms.txt"), "type": "text/markdown", "title": "What there is"}],
+        "service-meta": [{"href": identity.url("/.well-known/ai-catalog.json"), "type": "application/json", "title": "Catalog"}],
+        "status": [{"href": identity.url("/readyz"), "type": "application/json", "title": "Status"}],
     }]})
 }

@@ -1,4 +1,4 @@
-//! What agentdex says of itself, in every dialect that it reads, all made from the one list of `offer`.
+//! The manifests of agentdex itself, in every dialect that it reads, all generated from the list of tools.
 //!
 //! Addresses are absolute and begin with `--public-url`. Nothing is claimed that is not served: the card's interface, the
 //! agents of WoA, the tools of MCP and every endpoint run through the same code.
@@ -10,6 +10,7 @@ mod arws;
 mod atp;
 mod awp;
 mod catalog;
+mod identity;
 mod links;
 mod plain;
 mod tools;
@@ -24,50 +25,16 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::Response;
 use axum::routing::{get, post};
 use serde_json::Value;
-use url::Url;
 
-use crate::answer::{Asked, Caching};
-use crate::app::App;
+use self::identity::Identity;
 use crate::clock;
 use crate::parameters::QueryPairs;
 use crate::problem::Problem;
-
-/// The name, as every dialect gives it.
-const NAME: &str = "agentdex";
-/// In one sentence.
-const DESCRIPTION: &str = "Searches what web sites declare that agents can do: capabilities from every manifest dialect, crawled \
-     politely, normalised into one model, with how to call them and how safe that is.";
-/// The version of the descriptions: that of the program.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Words to be found by.
-const TAGS: [&str; 4] = ["registry", "discovery", "search", "agents"];
-
-/// Where we are, as the world sees it.
-#[derive(Debug, Clone)]
-struct Own {
-    /// Without a slash at the end.
-    base: String,
-    /// The name alone.
-    host: String,
-}
-
-impl Own {
-    fn of(app: &App) -> Self {
-        Self::at(&app.base_url())
-    }
-
-    fn at(base: &str) -> Self {
-        let host = Url::parse(base).ok().and_then(|url| url.host_str().map(ToOwned::to_owned));
-        Self { base: base.to_owned(), host: host.unwrap_or_default() }
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.base)
-    }
-}
+use crate::response::{Caching, RequestContext};
+use crate::state::App;
 
 /// A document with its media type.
-enum Made {
+enum SelfDescription {
     Json(Value, &'static str),
     Text(String, &'static str),
 }
@@ -78,58 +45,64 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
 /// An address and what is served there.
-type Served = (&'static str, fn(&Own) -> Made);
+type DocumentRoute = (&'static str, fn(&Identity) -> SelfDescription);
 
 /// Every address.
-const PLACES: [Served; 17] = [
-    ("/agent.json", |own| Made::Json(awp::manifest(own), JSON)),
-    ("/.well-known/agent.json", |own| Made::Json(atp::manifest(own), JSON)),
-    ("/.well-known/woa.json", |own| Made::Json(woa::document(own), "application/woa+json")),
-    ("/.well-known/agents.json", |own| Made::Json(agents_json::manifest(own), JSON_UTF8)),
-    ("/agents.txt", |own| Made::Text(agents_txt::file(own), TEXT)),
-    ("/.well-known/agents.txt", |own| Made::Text(agents_txt::file(own), TEXT)),
-    ("/.well-known/agent-manifest.json", |own| Made::Json(arws::manifest(own), JSON)),
-    ("/tools/openapi.json", |own| Made::Json(tools::document(own), JSON)),
-    ("/.well-known/agent-card.json", |own| Made::Json(a2a::card(own), JSON)),
-    ("/.well-known/ai-catalog.json", |own| Made::Json(catalog::catalog(own), JSON)),
-    ("/.well-known/ard.json", |own| Made::Json(catalog::catalog(own), JSON)),
-    ("/.well-known/api-catalog", |own| {
-        Made::Json(
-            links::catalog(own),
+const DOCUMENTS: [DocumentRoute; 17] = [
+    ("/agent.json", |identity| SelfDescription::Json(awp::manifest(identity), JSON)),
+    ("/.well-known/agent.json", |identity| SelfDescription::Json(atp::manifest(identity), JSON)),
+    ("/.well-known/woa.json", |identity| {
+        SelfDescription::Json(woa::document(identity), "application/woa+json")
+    }),
+    ("/.well-known/agents.json", |identity| {
+        SelfDescription::Json(agents_json::manifest(identity), JSON_UTF8)
+    }),
+    ("/agents.txt", |identity| SelfDescription::Text(agents_txt::file(identity), TEXT)),
+    ("/.well-known/agents.txt", |identity| SelfDescription::Text(agents_txt::file(identity), TEXT)),
+    ("/.well-known/agent-manifest.json", |identity| SelfDescription::Json(arws::manifest(identity), JSON)),
+    ("/tools/openapi.json", |identity| SelfDescription::Json(tools::document(identity), JSON)),
+    ("/.well-known/agent-card.json", |identity| SelfDescription::Json(a2a::card(identity), JSON)),
+    ("/.well-known/ai-catalog.json", |identity| SelfDescription::Json(catalog::catalog(identity), JSON)),
+    ("/.well-known/ard.json", |identity| SelfDescription::Json(catalog::catalog(identity), JSON)),
+    ("/.well-known/api-catalog", |identity| {
+        SelfDescription::Json(
+            links::catalog(identity),
             "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"",
         )
     }),
-    ("/llms.txt", |own| Made::Text(plain::llms(own), MARKDOWN)),
-    ("/.well-known/llms.txt", |own| Made::Text(plain::llms(own), MARKDOWN)),
-    ("/robots.txt", |own| Made::Text(plain::robots(own), TEXT)),
-    ("/.well-known/security.txt", |own| Made::Text(plain::security(own, clock::now()), TEXT)),
-    ("/security.txt", |own| Made::Text(plain::security(own, clock::now()), TEXT)),
+    ("/llms.txt", |identity| SelfDescription::Text(plain::llms(identity), MARKDOWN)),
+    ("/.well-known/llms.txt", |identity| SelfDescription::Text(plain::llms(identity), MARKDOWN)),
+    ("/robots.txt", |identity| SelfDescription::Text(plain::robots(identity), TEXT)),
+    ("/.well-known/security.txt", |identity| {
+        SelfDescription::Text(plain::security(identity, clock::now()), TEXT)
+    }),
+    ("/security.txt", |identity| SelfDescription::Text(plain::security(identity, clock::now()), TEXT)),
 ];
 
 /// The addresses of all descriptions, and of the agent that the A2A card names.
 pub(crate) fn routes() -> Router<App> {
     let router = Router::new().route("/a2a", post(a2a::answer));
-    PLACES.into_iter().fold(router, |router, (path, make)| {
-        let serve = move |State(app): State<App>, asked: Asked, query: QueryPairs| async move {
+    DOCUMENTS.into_iter().fold(router, |router, (path, make)| {
+        let serve = move |State(app): State<App>, context: RequestContext, query: QueryPairs| async move {
             query.only(&[])?;
-            served(&asked, make(&Own::of(&app)))
+            served(&context, make(&Identity::at(&app.base_url())))
         };
         router.route(path, get(serve))
     })
 }
 
-/// Where the manifests lie, as ATP §2.2 and RFC 9727 §3 ask a home page to say.
+/// Links to the manifests, which ATP §2.2 and RFC 9727 §3 require of a home page.
 pub(crate) const HOME_LINKS: &str = "</.well-known/agent.json>; rel=\"agent-manifest\", </.well-known/api-catalog>; rel=\"api-catalog\", \
      </.well-known/ai-catalog.json>; rel=\"ai-catalog\"";
 
-fn served(asked: &Asked, made: Made) -> Result<Response, Problem> {
-    let (body, content_type) = match made {
-        Made::Json(value, content_type) => {
+fn served(context: &RequestContext, document: SelfDescription) -> Result<Response, Problem> {
+    let (body, content_type) = match document {
+        SelfDescription::Json(value, content_type) => {
             (serde_json::to_vec(&value).map_err(|error| Problem::internal(&error))?, content_type)
         }
-        Made::Text(text, content_type) => (text.into_bytes(), content_type),
+        SelfDescription::Text(text, content_type) => (text.into_bytes(), content_type),
     };
-    let mut response = asked.bytes(body, content_type, Caching::Description);
+    let mut response = context.bytes(body, content_type, Caching::Description);
     // ATP §2.2 wants these two on the manifest itself, beside the origin that every answer allows.
     let headers = response.headers_mut();
     let name = |name: &'static str| HeaderName::from_static(name);

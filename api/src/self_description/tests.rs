@@ -3,18 +3,18 @@
 use manifest::{Discovery, Document, Format, LinkedDocument, Manifest, ManifestUrl, Severity};
 
 use super::*;
-use crate::offer::Offer;
+use crate::tools::Tool;
 
 const BASE: &str = "https://dex.example";
 
 fn read(path: &str, linked: &[LinkedDocument<'_>]) -> Manifest {
-    let own = Own::at(BASE);
-    let (_, make) = PLACES.iter().find(|(place, _)| *place == path).unwrap();
-    let bytes = match make(&own) {
-        Made::Json(value, _) => serde_json::to_vec(&value).unwrap(),
-        Made::Text(text, _) => text.into_bytes(),
+    let identity = Identity::at(BASE);
+    let (_, make) = DOCUMENTS.iter().find(|(place, _)| *place == path).unwrap();
+    let bytes = match make(&identity) {
+        SelfDescription::Json(value, _) => serde_json::to_vec(&value).unwrap(),
+        SelfDescription::Text(text, _) => text.into_bytes(),
     };
-    let url = ManifestUrl::parse(&own.url(path)).unwrap();
+    let url = ManifestUrl::parse(&identity.url(path)).unwrap();
     let discovery = Discovery::WellKnown;
     manifest::read(&Document {
         bytes: &bytes,
@@ -39,7 +39,7 @@ fn assert_nothing_to_mend(manifest: &Manifest) {
 }
 
 #[test]
-fn every_dialect_reads_its_own_and_finds_every_capability() {
+fn every_self_description_parses_with_every_capability() {
     for (path, format) in [
         ("/agent.json", Format::Awp),
         ("/.well-known/agent.json", Format::Atp),
@@ -55,17 +55,17 @@ fn every_dialect_reads_its_own_and_finds_every_capability() {
             manifest.capabilities.iter().map(|capability| capability.native_id.replace('-', "_")).collect();
         // ARWS wants credentials and idempotency keys of whatever writes, so its tools are those that read
         let is_arws = path == "/tools/openapi.json";
-        for offer in Offer::ALL.iter().filter(|offer| !(is_arws && **offer == Offer::SubmitSite)) {
+        for tool in Tool::ALL.iter().filter(|tool| !(is_arws && **tool == Tool::SubmitSite)) {
             assert!(
-                names.iter().any(|name| name.starts_with(offer.as_str())),
-                "{path} lacks {offer}: {names:?}"
+                names.iter().any(|name| name.starts_with(tool.as_str())),
+                "{path} lacks {tool}: {names:?}"
             );
         }
     }
 }
 
 #[test]
-fn reading_is_declared_as_reading_where_the_dialect_can_say_so() {
+fn atp_manifest_declares_safety_and_endpoints() {
     let manifest = read("/.well-known/agent.json", &[]);
     for capability in &manifest.capabilities {
         let expected = if capability.native_id == "submit-site" { "write" } else { "read" };
@@ -75,7 +75,7 @@ fn reading_is_declared_as_reading_where_the_dialect_can_say_so() {
 }
 
 #[test]
-fn the_others_say_where_to_look() {
+fn remaining_descriptions_parse_without_findings() {
     for (path, format) in [
         ("/.well-known/agent-card.json", Format::A2a),
         ("/.well-known/ai-catalog.json", Format::Ard),
@@ -91,23 +91,23 @@ fn the_others_say_where_to_look() {
 }
 
 #[test]
-fn the_arws_manifest_is_whole_with_its_tools() {
-    let own = Own::at(BASE);
-    let tools = serde_json::to_vec(&tools::document(&own)).unwrap();
-    let url = ManifestUrl::parse(&own.url("/tools/openapi.json")).unwrap();
+fn arws_manifest_parses_with_its_openapi_document() {
+    let identity = Identity::at(BASE);
+    let tools = serde_json::to_vec(&tools::document(&identity)).unwrap();
+    let url = ManifestUrl::parse(&identity.url("/tools/openapi.json")).unwrap();
     let manifest = read("/.well-known/agent-manifest.json", &[LinkedDocument { url: &url, bytes: &tools }]);
     assert_eq!(manifest.format(), Format::Arws);
     assert_nothing_to_mend(&manifest);
-    assert_eq!(manifest.capabilities.len(), Offer::ALL.len() - 1, "submitting is no tool of ARWS");
+    assert_eq!(manifest.capabilities.len(), Tool::ALL.len() - 1, "submitting is no tool of ARWS");
 }
 
 #[test]
-fn the_home_page_and_every_description_name_addresses_that_are_served() {
-    let own = Own::at(BASE);
-    for (path, make) in PLACES {
-        let text = match make(&own) {
-            Made::Json(value, _) => value.to_string(),
-            Made::Text(text, _) => text,
+fn every_linked_address_is_served() {
+    let identity = Identity::at(BASE);
+    for (path, make) in DOCUMENTS {
+        let text = match make(&identity) {
+            SelfDescription::Json(value, _) => value.to_string(),
+            SelfDescription::Text(text, _) => text,
         };
         assert!(!text.contains("127.0.0.1") && !text.contains("localhost"), "{path}");
         assert!(text.contains(BASE) || matches!(path, "/agent.json" | "/.well-known/agent.json"), "{path}");

@@ -1,20 +1,20 @@
-//! `/tools/openapi.json`: the reading tools as OpenAPI 3.1 operations, each with the answer of its MCP twin.
+//! `/tools/openapi.json`: the reading tools as OpenAPI 3.1 operations, each with the result of the MCP tool.
 //!
 //! ARWS §4 wants credentials for whatever changes state. Submitting a site needs none, so that it is not among these.
 
 use serde_json::{Map, Value, json};
 
-use super::{DESCRIPTION, NAME, Own, VERSION};
-use crate::offer::Offer;
+use super::identity::{DESCRIPTION, Identity, NAME, VERSION};
+use crate::tools::Tool;
 
-pub(super) fn document(own: &Own) -> Value {
-    let reading = Offer::ALL.iter().copied().filter(|offer| offer.is_read_only());
+pub(super) fn document(identity: &Identity) -> Value {
+    let reading = Tool::ALL.iter().copied().filter(|tool| tool.is_read_only());
     let paths: Map<String, Value> =
-        reading.map(|offer| (format!("/tools/{offer}"), json!({"get": operation(offer)}))).collect();
+        reading.map(|tool| (format!("/tools/{tool}"), json!({"get": operation(tool)}))).collect();
     json!({
         "openapi": "3.1.0",
         "info": {"title": NAME, "description": DESCRIPTION, "version": VERSION, "license": {"name": "MIT OR Apache-2.0"}},
-        "servers": [{"url": own.base}],
+        "servers": [{"url": identity.base}],
         "security": [],
         "paths": paths,
         "components": {"schemas": {"Problem": {"type": "object", "description": "What was wrong, and what would be right (RFC 9457).",
@@ -23,13 +23,13 @@ pub(super) fn document(own: &Own) -> Value {
     })
 }
 
-/// A document to validate is too long for an address; one that was crawled is named by its own.
-fn is_askable(offer: Offer, argument: &str) -> bool {
-    offer != Offer::ValidateManifest || argument != "document"
+/// A document to validate is too long for an address; a crawled one is named by its URL.
+fn is_askable(tool: Tool, argument: &str) -> bool {
+    tool != Tool::ValidateManifest || argument != "document"
 }
 
-fn operation(offer: Offer) -> Value {
-    let definition = offer.definition();
+fn operation(tool: Tool) -> Value {
+    let definition = tool.definition();
     let problem = |description: &str| {
         json!({"description": description,
                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}})
@@ -38,7 +38,7 @@ fn operation(offer: Offer) -> Value {
     let properties = definition.input["properties"].as_object().cloned().unwrap_or_default();
     let parameters: Vec<Value> = properties
         .into_iter()
-        .filter(|(name, _)| is_askable(offer, name))
+        .filter(|(name, _)| is_askable(tool, name))
         .map(|(name, schema)| {
             let is_required = required.iter().any(|of| *of == name.as_str());
             json!({"name": name, "in": "query", "required": is_required, "description": schema["description"], "schema": schema,
@@ -46,7 +46,7 @@ fn operation(offer: Offer) -> Value {
         })
         .collect();
     json!({
-        "operationId": offer.as_str(), "summary": definition.title, "description": definition.description, "tags": ["tools"],
+        "operationId": tool.as_str(), "summary": definition.title, "description": definition.description, "tags": ["tools"],
         "parameters": parameters,
         "responses": {
             "200": {"description": "The answer.", "content": {"application/json": {"schema": definition.output}}},

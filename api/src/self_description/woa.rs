@@ -1,26 +1,26 @@
-//! `/.well-known/woa.json`: WoA (draft-gaikwad-woa-00). Every offer is an agent; REST and MCP both lead to it.
+//! `/.well-known/woa.json`: WoA (draft-gaikwad-woa-00). Every tool is an agent; REST and MCP both lead to it.
 
 use serde_json::{Value, json};
 
-use super::{Own, VERSION};
-use crate::offer::Offer;
+use super::identity::{Identity, VERSION};
+use crate::tools::Tool;
 
-pub(super) fn document(own: &Own) -> Value {
-    let agent = |offer: Offer| {
-        let definition = offer.definition();
+pub(super) fn document(identity: &Identity) -> Value {
+    let agent = |tool: Tool| {
+        let definition = tool.definition();
         json!({
-            "id": offer.as_str(), "name": definition.title, "description": definition.description, "version": VERSION,
-            "capabilities": [own.url(&format!("/woa/{offer}"))],
+            "id": tool.as_str(), "name": definition.title, "description": definition.description, "version": VERSION,
+            "capabilities": [identity.url(&format!("/woa/{tool}"))],
             "inputs": definition.input, "outputs": definition.output, "transports": ["rest", "mcp"],
         })
     };
-    let agents: Vec<Value> = Offer::ALL.iter().copied().map(agent).collect();
+    let agents: Vec<Value> = Tool::ALL.iter().copied().map(agent).collect();
     json!({
         "woa_version": "1",
         "agents": agents,
         "transports": {
-            "rest": {"base": own.base, "invoke_path": "/woa/{agent_id}"},
-            "mcp": {"server": own.url("/mcp"), "tool_namespace": super::NAME, "tool_field": "agent"},
+            "rest": {"base": identity.base, "invoke_path": "/woa/{agent_id}"},
+            "mcp": {"server": identity.url("/mcp"), "tool_namespace": super::identity::NAME, "tool_field": "agent"},
         },
     })
 }

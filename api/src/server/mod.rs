@@ -1,10 +1,10 @@
-//! Accepts connections, and cuts those that take too long to say what they want or to take what they asked for.
+//! Accepts connections, and closes those whose client is too slow to send its request or to read its response.
 //!
-//! HTTP/1.1 alone: a proxy that speaks HTTP/2 to the world speaks HTTP/1.1 to us, and one protocol has one set of
-//! limits. A client has a few seconds for its headers; an idle connection is closed by the same clock. What a request
-//! passes before it is routed is in `gate`, what a slow reader is held to in `stream`.
+//! HTTP/1.1 only: proxies that speak HTTP/2 to clients speak HTTP/1.1 to this server, and one protocol has one set of
+//! limits. The header timeout also closes idle connections. Checks before routing are in `dispatch`, the
+//! minimum rate of readers in `stream`.
 
-mod gate;
+mod dispatch;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -23,45 +23,61 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::gate::Gate;
+use self::dispatch::Dispatcher;
 use self::stream::{ClientStream, MayStillSend};
 use crate::admin::AdminTokens;
+use crate::capacity::CONNECTIONS_MAX;
 use crate::client::{customer, is_trusted};
+use crate::config::ApiConfig;
+use crate::limits::PRUNE_INTERVAL;
 use crate::load::Load;
-use crate::metrics;
-use crate::names::OwnNames;
-use crate::pace::Patience;
+use crate::overload::RejectionResponse;
+use crate::router::router;
+use crate::server_names::ServerNames;
+use crate::state::{ApiError, App};
+use crate::timeouts::ClientTimeouts;
+use crate::{index, metrics, middleware, replica};
 use runtime::{Share, Shares};
-
-pub(crate) use self::gate::{ALWAYS_ANSWERED, METRICS, Refused, TurnedAway, next_retry_after_s};
 
 /// Largest headers of a request with its first line, in bytes.
 const HEADER_BYTES_MAX: usize = 32 * 1024;
-/// Most headers of a request.
 const HEADER_COUNT_MAX: usize = 64;
-/// Connections at once: at 50 kB each, a hundred megabytes at most. Further ones wait in the kernel's queue.
-pub(crate) const CONNECTIONS_MAX: usize = 2_000;
-/// How long connections are still accepted after the signal to stop: those that the kernel has taken already count on an answer.
-const LAST_CALL: Duration = Duration::from_millis(100);
-/// How long a connection that has asked nothing yet may do so after the signal to stop.
-const FIRST_REQUEST: Duration = Duration::from_secs(1);
-/// Pause after a connection could not be accepted: no file descriptors are left, and one has to be given back first.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long connections are still accepted after the signal to stop: those in the kernel's queue expect an answer.
+const ACCEPT_AFTER_STOP: Duration = Duration::from_millis(100);
+/// How long a new connection may still send its first request after the signal to stop.
+const FIRST_REQUEST_MAX: Duration = Duration::from_secs(1);
+/// Delay after a connection could not be accepted, as when no file descriptors are left.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// What connections and requests are admitted by.
+/// What decides whether connections and requests are accepted.
 #[derive(Clone)]
-pub(crate) struct Admission {
+pub(crate) struct AdmissionControl {
     pub(crate) connections: Arc<Shares>,
     pub(crate) requests: Arc<Shares>,
     pub(crate) load: Load,
-    pub(crate) turned_away: TurnedAway,
+    pub(crate) rejected: RejectionResponse,
     pub(crate) trusted_proxies: Arc<[IpNet]>,
-    pub(crate) names: OwnNames,
+    pub(crate) names: ServerNames,
     pub(crate) admin_tokens: AdminTokens,
-    pub(crate) patience: Patience,
+    pub(crate) timeouts: ClientTimeouts,
 }
 
-/// A connection that was accepted, and its places.
+impl AdmissionControl {
+    fn of(app: &App) -> Self {
+        let config = &app.config;
+        Self {
+            connections: Arc::clone(&app.capacity.connections),
+            requests: Arc::clone(&app.capacity.requests),
+            load: app.load.clone(),
+            rejected: middleware::rejected(config.is_behind_tls()),
+            trusted_proxies: config.trusted_proxies.as_slice().into(),
+            names: app.names.clone(),
+            admin_tokens: app.admin_tokens.clone(),
+            timeouts: config.timeouts,
+        }
+    }
+}
+
 struct Accepted {
     stream: TcpStream,
     peer: SocketAddr,
@@ -70,21 +86,69 @@ struct Accepted {
     _share: Option<Share>,
 }
 
-/// Serves until `cancel`, then answers whoever is connected already, for a while.
-pub(crate) async fn serve(
+pub async fn bind(config: &ApiConfig) -> Result<TcpListener, ApiError> {
+    let address = config.listen;
+    TcpListener::bind(address).await.map_err(|source| ApiError::Listen { address, source })
+}
+
+/// Serves until `cancel`, then lets open requests finish for a few seconds.
+pub async fn serve(listener: TcpListener, app: App, cancel: CancellationToken) -> Result<(), ApiError> {
+    let stop_following = cancel.child_token();
+    let config = &app.config;
+    let location = config.index_from.as_ref();
+    let snapshots = location.map(|location| location.open(stop_following.clone())).transpose()?;
+    // An index that is there is open and warm before the first request is answered.
+    index::look(&app.index).await;
+    let tasks = TaskTracker::new();
+    tasks.spawn(index::follow(Arc::clone(&app.index), stop_following.clone()));
+    tasks.spawn(prune(app.clone(), stop_following.clone()));
+    if let Some(from) = snapshots {
+        let to = config.index_dir.clone();
+        // Snapshots carry no vectors: a replica makes its own.
+        if let Some(embedder) = &config.embedder {
+            let embedder = Arc::clone(embedder);
+            tasks.spawn(indexer::vectors::keep_current(to.clone(), embedder, stop_following.clone()));
+        }
+        let replica = Arc::clone(&app.replica);
+        tasks.spawn(replica::follow(Arc::from(from), to, replica, stop_following.clone()));
+    }
+
+    // Streams never end by themselves.
+    let (stop, closing) = (cancel.clone(), app.closing());
+    tasks.spawn(async move {
+        stop.cancelled().await;
+        closing.cancel();
+    });
+    tasks.close();
+    accept_until(listener, router(&app), AdmissionControl::of(&app), cancel).await;
+    stop_following.cancel();
+    tasks.wait().await;
+    Ok(())
+}
+
+/// Drops full rate limit buckets and old metric samples.
+async fn prune(app: App, until: CancellationToken) {
+    while until.run_until_cancelled(tokio::time::sleep(PRUNE_INTERVAL)).await.is_some() {
+        app.limits.prune();
+        metrics::upkeep();
+    }
+}
+
+/// Serves until `cancel`, then answers clients that are connected already, for a while.
+async fn accept_until(
     listener: TcpListener,
     router: Router,
-    admission: Admission,
+    admission: AdmissionControl,
     cancel: CancellationToken,
 ) {
     let connections = TaskTracker::new();
     let broken_off = CancellationToken::new();
     let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let drain = admission.patience.drain;
-    let gate = Gate::new(router, admission.clone());
+    let drain = admission.timeouts.drain;
+    let dispatcher = Dispatcher::new(router, admission.clone());
     let accept = async |until: &CancellationToken| {
         while let Some(accepted) = next(&listener, &slots, &admission, until).await {
-            let connection = connection(accepted, gate.clone(), admission.patience, cancel.clone());
+            let connection = connection(accepted, dispatcher.clone(), admission.timeouts, cancel.clone());
             let until = broken_off.clone();
             connections.spawn(async move {
                 if let Some(Err(error)) = until.run_until_cancelled(connection).await {
@@ -94,8 +158,8 @@ pub(crate) async fn serve(
         }
     };
     accept(&cancel).await;
-    // Nobody who got through to this machine is turned away by the moment of the signal.
-    drop(tokio::time::timeout(LAST_CALL, accept(&CancellationToken::new())).await);
+    // Connections that the kernel had completed before the signal are served.
+    drop(tokio::time::timeout(ACCEPT_AFTER_STOP, accept(&CancellationToken::new())).await);
     drop(listener);
     connections.close();
     if tokio::time::timeout(drain, connections.wait()).await.is_err() {
@@ -109,7 +173,7 @@ pub(crate) async fn serve(
 async fn next(
     listener: &TcpListener,
     slots: &Arc<Semaphore>,
-    admission: &Admission,
+    admission: &AdmissionControl,
     cancel: &CancellationToken,
 ) -> Option<Accepted> {
     cancel
@@ -122,12 +186,12 @@ async fn next(
                         let share = (!is_proxy).then(|| admission.connections.take(customer(peer.ip()), 1));
                         match share.transpose() {
                             Ok(share) => return Some(Accepted { stream, peer, _slot: slot, _share: share }),
-                            Err(_full) => metrics::turned_away("connections"),
+                            Err(_full) => metrics::rejected("connections"),
                         }
                     }
                     Err(error) => {
                         tracing::warn!(error = &error as &dyn std::error::Error, "connection not accepted");
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                        tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                     }
                 }
             }
@@ -139,22 +203,22 @@ async fn next(
 /// Serves one connection; after `cancel` its request under way, or its first one, is the last.
 async fn connection(
     accepted: Accepted,
-    gate: Gate,
-    patience: Patience,
+    dispatcher: Dispatcher,
+    timeouts: ClientTimeouts,
     cancel: CancellationToken,
 ) -> hyper::Result<()> {
     let Accepted { stream, peer, _slot, _share } = accepted;
     let may_still_send = MayStillSend::default();
-    let stream = ClientStream::new(stream, patience.reads, patience.linger, may_still_send.clone());
-    let asked = CancellationToken::new();
-    let asks = asked.clone();
+    let stream = ClientStream::new(stream, timeouts.reads, timeouts.linger, may_still_send.clone());
+    let first_request = CancellationToken::new();
+    let received = first_request.clone();
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
-        asks.cancel();
-        gate.clone().answer(request, peer, may_still_send.clone())
+        received.cancel();
+        dispatcher.clone().answer(request, peer, may_still_send.clone())
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(patience.headers)
+        .header_read_timeout(timeouts.headers)
         .max_headers(HEADER_COUNT_MAX)
         .max_header_size(HEADER_BYTES_MAX)
         .max_buf_size(HEADER_BYTES_MAX)
@@ -162,7 +226,7 @@ async fn connection(
     tokio::pin!(connection);
     let last_request = async {
         cancel.cancelled().await;
-        drop(tokio::time::timeout(FIRST_REQUEST.min(patience.drain), asked.cancelled()).await);
+        drop(tokio::time::timeout(FIRST_REQUEST_MAX.min(timeouts.drain), first_request.cancelled()).await);
     };
     tokio::select! {
         ended = connection.as_mut() => return ended,

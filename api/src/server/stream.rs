@@ -1,5 +1,5 @@
-//! A connection's bytes: a client that does not read what it asked for is cut, and one that is still sending when its
-//! connection is closed gets to see the answer.
+//! The byte stream of a connection: it is closed when the client stops reading, and lingers when the client is still
+//! sending, so that the client receives the response.
 
 use std::io;
 use std::pin::Pin;
@@ -13,18 +13,18 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::metrics;
-use crate::pace::{Allowance, Pace};
+use crate::timeouts::{Allowance, MinRate};
 
 /// Bytes of an answer that the kernel keeps for a client; Linux doubles the number for its own needs.
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
 /// How long the kernel waits for a client to acknowledge what was sent, before it gives the connection up: a client that is
-/// gone without a word. One that lives and does not read is cut by `Pace`.
+/// gone silently. One that is connected and does not read is closed by `MinRate`.
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(30);
 /// Bytes that are thrown away at the end of a connection, at most: four of the largest bodies.
 const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes thrown away at once.
-const LINGER_PIECE_BYTES: usize = 8 * 1024;
+const LINGER_CHUNK_BYTES: usize = 8 * 1024;
 
 /// Whether the client may still be sending when its connection is closed. Closing a socket with unread bytes resets the
 /// connection, and the answer on its way is lost with it.
@@ -44,7 +44,7 @@ pub(super) struct ClientStream {
     allowance: Allowance,
     blocked: Option<Blocked>,
     may_still_send: MayStillSend,
-    /// Whether the last read brought bytes, so that there may be more that nobody has read.
+    /// Whether the last read returned bytes, so that there may be more unread ones.
     last_read_brought_bytes: bool,
     linger_max: Duration,
     lingering: Option<Lingering>,
@@ -75,7 +75,7 @@ fn set_options(stream: &TcpStream) -> io::Result<()> {
 impl ClientStream {
     pub(super) fn new(
         stream: TcpStream,
-        reads: Pace,
+        reads: MinRate,
         linger_max: Duration,
         may_still_send: MayStillSend,
     ) -> Self {
@@ -118,7 +118,7 @@ impl ClientStream {
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(lingering) = &mut self.lingering else { return Poll::Ready(()) };
         loop {
-            let mut piece = [0; LINGER_PIECE_BYTES];
+            let mut piece = [0; LINGER_CHUNK_BYTES];
             let mut buffer = ReadBuf::new(&mut piece);
             match Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
                 Poll::Ready(Ok(())) => {
@@ -190,11 +190,11 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_client_that_is_gone_without_a_word_is_given_up_in_half_a_minute() {
+    async fn unacknowledged_data_closes_the_connection_after_30_s() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let connecting = TcpStream::connect(listener.local_addr().unwrap());
         let (_client, accepted) = tokio::join!(connecting, listener.accept());
-        let reads = crate::pace::Patience::default().reads;
+        let reads = crate::timeouts::ClientTimeouts::default().reads;
         let stream = ClientStream::new(accepted.unwrap().0, reads, Duration::ZERO, MayStillSend::default());
         let socket = socket2::SockRef::from(&stream.stream);
         assert_eq!(socket.tcp_user_timeout().unwrap(), Some(UNACKNOWLEDGED_MAX));

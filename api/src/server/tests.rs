@@ -9,8 +9,9 @@ use tokio::net::TcpSocket;
 use tokio::task::JoinSet;
 
 use super::*;
-use crate::pace::Pace;
+use crate::overload::Refused;
 use crate::problem::Problem;
+use crate::timeouts::MinRate;
 
 /// Longest that a test waits for what has to happen.
 const SOON: Duration = Duration::from_secs(20);
@@ -19,32 +20,32 @@ const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 /// A server of one route, and what it admits by.
 struct Served {
     address: SocketAddr,
-    admission: Admission,
+    admission: AdmissionControl,
     stop: CancellationToken,
     serving: JoinSet<()>,
 }
 
 impl Served {
-    async fn start(router: Router, patience: Patience) -> Self {
-        Self::with_places(router, patience, 1).await
+    async fn start(router: Router, timeouts: ClientTimeouts) -> Self {
+        Self::with_places(router, timeouts, 1).await
     }
 
-    async fn with_places(router: Router, patience: Patience, places: usize) -> Self {
+    async fn with_places(router: Router, timeouts: ClientTimeouts, places: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let admission = Admission {
+        let admission = AdmissionControl {
             connections: Shares::new(CONNECTIONS_MAX, 3),
             requests: Shares::new(places, places),
             load: Load::new(tokio::time::Instant::now()),
-            turned_away: crate::middleware::turned_away(false),
+            rejected: middleware::rejected(false),
             trusted_proxies: Arc::from(["127.0.0.9/32".parse().unwrap()]),
-            names: OwnNames::of_loopback(),
+            names: ServerNames::of_loopback(),
             admin_tokens: AdminTokens::default(),
-            patience,
+            timeouts,
         };
         let stop = CancellationToken::new();
         let mut serving = JoinSet::new();
-        serving.spawn(serve(listener, router, admission.clone(), stop.clone()));
+        serving.spawn(accept_until(listener, router, admission.clone(), stop.clone()));
         Self { address, admission, stop, serving }
     }
 
@@ -99,10 +100,10 @@ fn is_hello(answer: &str) -> bool {
 }
 
 #[tokio::test]
-async fn clients_that_do_not_say_what_they_want_are_cut() {
+async fn closes_connections_that_send_no_request_in_time() {
     let short = Duration::from_millis(200);
-    let patience = Patience { headers: short, drain: short, ..Patience::default() };
-    let served = Served::start(hello(), patience).await;
+    let timeouts = ClientTimeouts { headers: short, drain: short, ..ClientTimeouts::default() };
+    let served = Served::start(hello(), timeouts).await;
     for begun in ["", "GET / HTTP/1.1\r\nhost: x\r\nx-slow: "] {
         let mut slow = served.connect().await;
         slow.write_all(begun.as_bytes()).await.unwrap();
@@ -117,8 +118,8 @@ async fn clients_that_do_not_say_what_they_want_are_cut() {
 }
 
 #[tokio::test]
-async fn whoever_is_connected_when_it_stops_is_answered() {
-    let served = Served::start(hello(), Patience::default()).await;
+async fn answers_connected_clients_before_it_stops() {
+    let served = Served::start(hello(), ClientTimeouts::default()).await;
     let mut early = served.connect().await;
     served.stop.cancel();
     let mut late = served.connect().await;
@@ -141,12 +142,12 @@ fn endless(held: Arc<()>) -> Body {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_its_answer_is_cut() {
+async fn closes_connections_whose_client_stops_reading() {
     let held = Arc::new(());
     let body_of = Arc::clone(&held);
     let router = Router::new().route("/", get(async move || endless(Arc::clone(&body_of))));
-    let reads = Pace { allowance: Duration::from_millis(300), bytes_per_second: 1_000_000 };
-    let served = Served::start(router, Patience { reads, ..Patience::default() }).await;
+    let reads = MinRate { allowance: Duration::from_millis(300), bytes_per_second: 1_000_000 };
+    let served = Served::start(router, ClientTimeouts { reads, ..ClientTimeouts::default() }).await;
     let mut silent = served.connect().await;
     silent.write_all(REQUEST).await.unwrap();
     let mut status_line = [0; 15];
@@ -167,7 +168,7 @@ async fn a_client_that_does_not_read_its_answer_is_cut() {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_is_not_cut_however_long_the_answer_takes() {
+async fn keeps_connections_whose_client_keeps_reading() {
     let pieces = || {
         futures::stream::unfold(0, |count| async move {
             tokio::time::sleep(Duration::from_millis(40)).await;
@@ -175,8 +176,8 @@ async fn a_client_that_reads_is_not_cut_however_long_the_answer_takes() {
         })
     };
     let router = Router::new().route("/", get(async move || Body::from_stream(pieces())));
-    let reads = Pace { allowance: Duration::from_millis(100), bytes_per_second: 1_000_000 };
-    let served = Served::start(router, Patience { reads, ..Patience::default() }).await;
+    let reads = MinRate { allowance: Duration::from_millis(100), bytes_per_second: 1_000_000 };
+    let served = Served::start(router, ClientTimeouts { reads, ..ClientTimeouts::default() }).await;
     let mut client = served.connect().await;
     client.write_all(b"GET / HTTP/1.0\r\n\r\n").await.unwrap();
     let answer = said(&mut client).await;
@@ -185,8 +186,8 @@ async fn a_client_that_reads_is_not_cut_however_long_the_answer_takes() {
 }
 
 #[tokio::test]
-async fn one_client_cannot_take_the_connections_of_others() {
-    let served = Served::start(hello(), Patience::default()).await;
+async fn one_client_cannot_take_all_connections() {
+    let served = Served::start(hello(), ClientTimeouts::default()).await;
     let mut greedy = Vec::new();
     for _ in 0..3 {
         let mut client = served.connect_from("127.0.0.2").await;
@@ -211,7 +212,7 @@ async fn one_client_cannot_take_the_connections_of_others() {
 }
 
 #[tokio::test]
-async fn what_there_is_no_time_for_is_turned_away_before_it_is_routed() {
+async fn rejects_requests_under_overload_before_routing() {
     let seen = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = Arc::clone(&seen);
     let answer = move || {
@@ -225,7 +226,7 @@ async fn what_there_is_no_time_for_is_turned_away_before_it_is_routed() {
         .route("/", get(answer.clone()))
         .route("/healthz", get(answer.clone()))
         .route("/metrics", get(answer));
-    let served = Served::start(router, Patience::default()).await;
+    let served = Served::start(router, ClientTimeouts::default()).await;
     let busy = served.admission.requests.take("192.0.2.1".parse().unwrap(), 1).unwrap();
     let mut client = served.connect().await;
     let mut when = std::collections::BTreeSet::new();
@@ -258,8 +259,8 @@ async fn what_there_is_no_time_for_is_turned_away_before_it_is_routed() {
 }
 
 #[tokio::test]
-async fn a_client_whose_burst_is_the_overload_is_turned_away_and_others_are_served() {
-    let served = Served::with_places(hello(), Patience::default(), 512).await;
+async fn overload_rejects_the_client_that_causes_it_and_serves_others() {
+    let served = Served::with_places(hello(), ClientTimeouts::default(), 512).await;
     let burst: Vec<_> = (0..200)
         .map(|_| {
             let place = served.admission.requests.take("127.0.0.2".parse().unwrap(), 1).unwrap();
@@ -299,8 +300,8 @@ fn told() -> Router {
 }
 
 #[tokio::test]
-async fn a_request_names_its_host_once() {
-    let served = Served::start(told(), Patience::default()).await;
+async fn refuses_requests_without_exactly_one_host() {
+    let served = Served::start(told(), ClientTimeouts::default()).await;
     for (head, is_fine) in [
         ("GET / HTTP/1.1\r\nhost: x\r\n", true),
         ("GET / HTTP/1.1\r\n", false),
@@ -325,8 +326,8 @@ async fn a_request_names_its_host_once() {
 }
 
 #[tokio::test]
-async fn headers_have_exactly_32_kib() {
-    let served = Served::start(hello(), Patience::default()).await;
+async fn accepts_headers_up_to_32_kib() {
+    let served = Served::start(hello(), ClientTimeouts::default()).await;
     for (bytes, status) in
         [(HEADER_BYTES_MAX, "200"), (HEADER_BYTES_MAX + 1, "431"), (40_000, "431"), (400_000, "431")]
     {
@@ -341,8 +342,8 @@ async fn headers_have_exactly_32_kib() {
 }
 
 #[tokio::test]
-async fn a_request_has_at_most_64_headers() {
-    let served = Served::start(hello(), Patience::default()).await;
+async fn accepts_at_most_64_headers() {
+    let served = Served::start(hello(), ClientTimeouts::default()).await;
     for (more, status) in [(62, "200"), (63, "431")] {
         let headers = (0..more).map(|number| format!("x-{number}: x")).collect::<Vec<_>>().join("\r\n");
         let mut client = served.connect().await;
@@ -355,9 +356,9 @@ async fn a_request_has_at_most_64_headers() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_still_sending_sees_why_it_is_refused() {
+async fn client_that_is_still_sending_receives_the_refusal() {
     let router = Router::new().route("/", axum::routing::post(async || http::StatusCode::PAYLOAD_TOO_LARGE));
-    let served = Served::start(router, Patience::default()).await;
+    let served = Served::start(router, ClientTimeouts::default()).await;
     let mut client = served.connect().await;
     let body = vec![b'x'; 6 * 1024 * 1024];
     let head = format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", body.len());
@@ -370,11 +371,11 @@ async fn a_client_that_is_still_sending_sees_why_it_is_refused() {
 }
 
 #[tokio::test]
-async fn a_refusal_does_not_keep_a_connection_open_that_was_used_again() {
+async fn refusal_does_not_keep_a_reused_connection_open() {
     let refuse = async |_: axum::body::Bytes| http::StatusCode::UNPROCESSABLE_ENTITY;
     let router = hello().route("/", axum::routing::post(refuse));
-    let patience = Patience { linger: SOON * 6, drain: SOON * 3, ..Patience::default() };
-    let served = Served::start(router, patience).await;
+    let timeouts = ClientTimeouts { linger: SOON * 6, drain: SOON * 3, ..ClientTimeouts::default() };
+    let served = Served::start(router, timeouts).await;
     let mut client = served.connect().await;
     client.write_all(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
     assert!(answered(&mut client).await.starts_with("HTTP/1.1 422"));

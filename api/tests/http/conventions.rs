@@ -16,7 +16,7 @@ const ADDRESSES: [&str; 7] = [
 ];
 
 #[tokio::test]
-async fn a_client_that_holds_the_answer_gets_a_304() {
+async fn returns_304_for_a_matching_etag() {
     let world = World::new().await;
     for path in ADDRESSES {
         let first = world.get(path).await;
@@ -33,7 +33,7 @@ async fn a_client_that_holds_the_answer_gets_a_304() {
 }
 
 #[tokio::test]
-async fn a_compressed_answer_has_a_tag_of_its_own_that_is_recognised() {
+async fn compressed_response_has_its_own_etag() {
     let world = World::new().await;
     let path = "/sites/skyhop.example";
     let plain = world.get(path).await;
@@ -50,7 +50,7 @@ async fn a_compressed_answer_has_a_tag_of_its_own_that_is_recognised() {
 }
 
 #[tokio::test]
-async fn pages_go_to_browsers_and_json_to_everybody_else() {
+async fn serves_pages_to_browsers_and_json_to_other_clients() {
     let world = World::new().await;
     for path in ADDRESSES {
         let json = world.get(path).await;
@@ -68,7 +68,7 @@ async fn pages_go_to_browsers_and_json_to_everybody_else() {
 }
 
 #[tokio::test]
-async fn every_answer_carries_the_same_safe_headers() {
+async fn every_response_has_the_security_headers() {
     let world = World::new().await;
     for path in ADDRESSES.into_iter().chain(["/nowhere", "/search", "/healthz"]) {
         let answer = world.get(path).await;
@@ -81,7 +81,7 @@ async fn every_answer_carries_the_same_safe_headers() {
 }
 
 #[tokio::test]
-async fn errors_of_the_layers_below_have_the_one_shape_too() {
+async fn framework_errors_are_problem_details() {
     let world = World::new().await;
     let post = world.send(Request::post("/stats").body(Body::empty()).unwrap()).await;
     assert_eq!(post.status, StatusCode::METHOD_NOT_ALLOWED);
@@ -109,7 +109,7 @@ async fn errors_of_the_layers_below_have_the_one_shape_too() {
 }
 
 #[tokio::test]
-async fn the_preflight_of_a_read_is_allowed() {
+async fn preflight_of_a_read_is_allowed() {
     let world = World::new().await;
     let preflight = Request::options("/search?q=x")
         .header("origin", "https://client.example")
@@ -123,7 +123,7 @@ async fn the_preflight_of_a_read_is_allowed() {
 }
 
 #[tokio::test]
-async fn head_answers_like_get_without_a_body() {
+async fn head_returns_the_headers_of_get() {
     let world = World::new().await;
     let head = world.send(Request::head("/sites").body(Body::empty()).unwrap()).await;
     assert_eq!(head.status, StatusCode::OK);

@@ -30,7 +30,7 @@ async fn found(world: &World, query: &str) -> Value {
 }
 
 #[tokio::test]
-async fn nothing_is_kept_unless_the_operator_wants_it() {
+async fn feedback_is_refused_unless_enabled() {
     let world = World::new().await;
     let id = found(&world, "book").await[0]["id"].clone();
     let refused = tell(&world, "192.0.2.1", &json!({"query": "book", "capability": id})).await;
@@ -42,7 +42,7 @@ async fn nothing_is_kept_unless_the_operator_wants_it() {
 }
 
 #[tokio::test]
-async fn a_choice_is_kept_once_and_ranks_nothing() {
+async fn feedback_is_stored_once_and_does_not_change_ranking() {
     let (world, _dir) = on().await;
     let before = found(&world, "flight").await;
     let last = before.as_array().unwrap().last().unwrap()["id"].clone();
@@ -58,7 +58,7 @@ async fn a_choice_is_kept_once_and_ranks_nothing() {
 }
 
 #[tokio::test]
-async fn only_what_the_request_finds_can_be_chosen() {
+async fn feedback_must_name_a_result_of_the_query() {
     let (world, _dir) = on().await;
     let id = found(&world, "flight").await[0]["id"].clone();
     for (body, status) in [
@@ -77,7 +77,7 @@ async fn only_what_the_request_finds_can_be_chosen() {
 }
 
 #[tokio::test]
-async fn a_client_may_not_tell_without_end() {
+async fn feedback_is_limited_per_client() {
     let limits = LimitsConfig { feedback_per_hour: 2.try_into().unwrap(), ..LimitsConfig::default() };
     let world = World::with(Settings { feedback: true, limits, ..Settings::default() }).await;
     let id = found(&world, "flight").await[0]["id"].clone();
@@ -92,7 +92,7 @@ async fn a_client_may_not_tell_without_end() {
 }
 
 #[tokio::test]
-async fn a_site_is_not_voted_for_by_one_client_without_end() {
+async fn feedback_for_one_site_is_limited_per_client() {
     let (world, _dir) = on().await;
     let hits = found(&world, "flight").await;
     let id = hits[0]["id"].clone();
@@ -109,7 +109,7 @@ async fn a_site_is_not_voted_for_by_one_client_without_end() {
 }
 
 #[tokio::test]
-async fn operators_see_and_remove_what_was_told() {
+async fn admins_list_and_remove_feedback() {
     let (world, _dir) = on().await;
     let id = found(&world, "flight").await[0]["id"].clone();
     for from in ["192.0.2.1", "192.0.2.2"] {

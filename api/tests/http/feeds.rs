@@ -60,7 +60,7 @@ fn assert_atom(text: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn feeds_are_atom() {
+async fn feeds_are_valid_atom() {
     let world = World::new().await;
     for (path, entries) in [
         ("/changes.atom", 4),
@@ -82,7 +82,7 @@ async fn feeds_are_atom() {
 
 /// What a feed calls a page is one, and what it calls JSON is that.
 #[tokio::test]
-async fn links_have_the_type_of_what_they_lead_to() {
+async fn feed_links_have_the_type_of_their_target() {
     let world = World::new().await;
     let text = world.get("/changes.atom").await.text();
     let document = roxmltree::Document::parse(&text).unwrap();
@@ -102,7 +102,7 @@ async fn links_have_the_type_of_what_they_lead_to() {
 }
 
 #[tokio::test]
-async fn what_publishers_wrote_has_no_power_in_a_feed() {
+async fn publisher_texts_are_escaped_in_feeds() {
     let world = World::new().await;
     let text = world.get("/search.atom?q=plunder").await.text();
     assert!(!text.contains("<script") && !text.contains('\u{202e}') && !text.contains("<img"), "{text}");
@@ -110,7 +110,7 @@ async fn what_publishers_wrote_has_no_power_in_a_feed() {
 }
 
 #[tokio::test]
-async fn a_feed_of_nothing_is_refused() {
+async fn search_feed_without_a_query_is_refused() {
     let world = World::new().await;
     for query in ["", "?q=x&cursor=abc", "?q=x&view=full", "?q=x&limit=101", "?colour=red"] {
         let answer = world.get(&format!("/search.atom{query}")).await;
@@ -153,7 +153,7 @@ async fn open(world: &World, path: &str, last_id: Option<&str>) -> Body {
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_where_it_was() {
+async fn change_stream_resumes_after_the_last_event_id() {
     let world = World::new().await;
     let start = world.get("/changes?limit=1").await.json();
     let cursor = start["next_cursor"].as_str().unwrap();
@@ -176,7 +176,7 @@ async fn a_stream_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn a_stream_without_a_cursor_tells_what_happens_next() {
+async fn change_stream_without_a_cursor_starts_at_the_end() {
     let world = World::new().await;
     let mut body = open(&world, "/changes/stream", None).await;
     let site = manifest::SiteName::parse("weather.example").unwrap();
@@ -189,7 +189,7 @@ async fn a_stream_without_a_cursor_tells_what_happens_next() {
 }
 
 #[tokio::test]
-async fn the_crawl_is_told_as_it_is_and_when_it_changes() {
+async fn crawl_stream_sends_the_state_and_each_change() {
     let world = World::new().await;
     let mut body = open(&world, "/crawl/stream", None).await;
     let (_, name, before) = events(&mut body, 1).await.remove(0);
@@ -211,7 +211,7 @@ fn count(lines: &[Value], record: &str) -> usize {
 }
 
 #[tokio::test]
-async fn everything_is_exported_and_the_end_says_so() {
+async fn export_contains_everything_and_an_end_record() {
     let world = World::new().await;
     let answer = world.get("/export.jsonl").await;
     assert_eq!(answer.header("content-type"), "application/jsonl");
@@ -234,7 +234,7 @@ async fn everything_is_exported_and_the_end_says_so() {
 }
 
 #[tokio::test]
-async fn an_export_since_a_time_has_tombstones() {
+async fn export_since_a_time_has_tombstones() {
     let world = World::new().await;
     let mut changed = documents::skyhop();
     changed.content_hash = manifest::ContentHash::of(b"second");
@@ -273,7 +273,7 @@ async fn exports_leave_out_manifests_that_deny_training() {
 }
 
 #[tokio::test]
-async fn manifests_with_an_mcp_endpoint_are_listed_as_the_registry_does() {
+async fn mcp_servers_follow_the_registry_format() {
     let world = World::new().await;
     assert_eq!(world.get("/v0.1/servers").await.json(), json!({"servers": [], "metadata": {"count": 0}}));
     for (number, name) in [(0, "Tools of skyhop"), (1, "example.skyhop/flights")] {

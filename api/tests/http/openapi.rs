@@ -58,7 +58,7 @@ fn validator(document: &Value, path: &str, status: &str, media_type: &str) -> js
 }
 
 #[tokio::test]
-async fn the_document_is_frozen() {
+async fn openapi_document_is_unchanged() {
     let world = World::new().await;
     let answer = world.get("/openapi.json").await;
     assert_eq!(answer.status, StatusCode::OK);
@@ -77,7 +77,7 @@ async fn the_document_is_frozen() {
 
 /// A docstring on an inlined string once made `allOf` of a string and an object, which no value meets.
 #[tokio::test]
-async fn every_schema_can_be_met() {
+async fn every_schema_can_be_satisfied() {
     let document = World::new().await.get("/openapi.json").await.json();
     let mut met = 0;
     check_parts(&document, &document, &mut met);
@@ -110,7 +110,7 @@ fn type_of(document: &Value, schema: &Value) -> String {
 }
 
 #[tokio::test]
-async fn every_answer_is_as_described() {
+async fn every_response_matches_its_schema() {
     let world = World::new().await;
     let document = world.get("/openapi.json").await.json();
     for (address, path) in addresses() {
@@ -125,7 +125,7 @@ async fn every_answer_is_as_described() {
 }
 
 #[tokio::test]
-async fn answers_to_posts_are_as_described() {
+async fn post_responses_match_their_schemas() {
     let world = World::new().await;
     let document = world.get("/openapi.json").await.json();
     for (path, body) in [
@@ -158,7 +158,7 @@ async fn answers_to_posts_are_as_described() {
 }
 
 #[tokio::test]
-async fn every_get_operation_is_tried_here() {
+async fn every_get_operation_is_tested() {
     let world = World::new().await;
     let document = world.get("/openapi.json").await.json();
     let tried: Vec<&str> = addresses().into_iter().map(|(_, path)| path).collect();
@@ -172,7 +172,7 @@ async fn every_get_operation_is_tried_here() {
 }
 
 #[tokio::test]
-async fn errors_are_as_described() {
+async fn errors_match_their_schema() {
     let world = World::new().await;
     let document = world.get("/openapi.json").await.json();
     let validator = validator(&document, "/search", "default", "application/problem+json");
@@ -183,7 +183,7 @@ async fn errors_are_as_described() {
 }
 
 #[tokio::test]
-async fn the_documentation_loads_nothing_from_elsewhere() {
+async fn documentation_loads_only_from_this_origin() {
     let world = World::new().await;
     let moved = world.get("/docs").await;
     assert_eq!(moved.header("location"), "/docs/index.html");

@@ -23,7 +23,7 @@ async fn send(world: &World, method: &str, path: &str, headers: &[(&str, &str)],
 }
 
 #[tokio::test]
-async fn forms_of_other_origins_cannot_submit() {
+async fn refuses_forms_from_other_origins() {
     let world = world().await;
     for (number, headers) in [
         &[("origin", "https://evil.example")][..],
@@ -55,7 +55,7 @@ async fn forms_of_other_origins_cannot_submit() {
 }
 
 #[tokio::test]
-async fn our_own_pages_and_programs_may_submit() {
+async fn accepts_submissions_from_own_pages_and_programs() {
     let world = world().await;
     for (number, headers) in [
         &[][..],
@@ -79,7 +79,7 @@ async fn our_own_pages_and_programs_may_submit() {
 
 /// Every operation of the interface that is no read is refused to other origins, those that are added later included.
 #[tokio::test]
-async fn every_operation_that_changes_something_is_guarded() {
+async fn every_changing_operation_checks_its_origin() {
     let world = world().await;
     let description = world.get("/openapi.json").await.json();
     let open = ["/search", "/explore", "/validate", "/mcp"];
@@ -111,7 +111,7 @@ async fn every_operation_that_changes_something_is_guarded() {
 }
 
 #[tokio::test]
-async fn pages_of_other_origins_may_ask_the_agent() {
+async fn other_origins_may_call_the_a2a_agent() {
     let world = world().await;
     let message = r#"{"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": {"parts": [{"kind": "text", "text": "flight"}]}}}"#;
     let headers = [("origin", "https://client.example"), ("sec-fetch-site", "cross-site")];
@@ -121,7 +121,7 @@ async fn pages_of_other_origins_may_ask_the_agent() {
 }
 
 #[tokio::test]
-async fn the_name_of_a_public_address_with_a_port_is_known_to_mcp() {
+async fn mcp_accepts_the_public_url_with_a_port() {
     let public_url = Some("http://[fd00::1]:81".parse().unwrap());
     let world = World::with(Settings { public_url, ..Settings::default() }).await;
     for (host, is_known) in
@@ -140,13 +140,13 @@ async fn the_name_of_a_public_address_with_a_port_is_known_to_mcp() {
 }
 
 #[tokio::test]
-async fn pages_tell_their_origin_to_us_alone() {
+async fn referrer_is_sent_to_the_same_origin_only() {
     let answer = world().await.page("/sites").await;
     assert_eq!(answer.header("referrer-policy"), "same-origin", "with no-referrer forms come from \"null\"");
 }
 
 #[tokio::test]
-async fn request_ids_of_clients_are_short_visible_and_one() {
+async fn accepts_only_one_short_visible_request_id() {
     let world = world().await;
     let long = "x".repeat(20 * 1024);
     for (sent, is_kept) in [
@@ -172,7 +172,7 @@ async fn request_ids_of_clients_are_short_visible_and_one() {
 }
 
 #[tokio::test]
-async fn what_may_not_be_a_site_is_not_submitted() {
+async fn refuses_submissions_of_private_names() {
     let world = world().await;
     for (submitted, says) in [
         (r#"{"domain": "co.uk"}"#, "public suffix"),

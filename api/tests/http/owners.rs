@@ -17,7 +17,7 @@ async fn post(world: &World, path: &str, body: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn a_domain_is_submitted_and_its_story_can_be_followed() {
+async fn submitted_domain_is_queued_and_shown() {
     let world = World::new().await;
     let answer = post(&world, "/sites", r#"{"domain": "newcomer.example"}"#).await;
     assert_eq!(answer.status, StatusCode::ACCEPTED, "{}", answer.text());
@@ -38,7 +38,7 @@ async fn a_domain_is_submitted_and_its_story_can_be_followed() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_visited_is_not_taken() {
+async fn refuses_submissions_that_cannot_be_visited() {
     let world = World::new().await;
     for body in [
         "",
@@ -58,7 +58,7 @@ async fn what_cannot_be_visited_is_not_taken() {
 }
 
 #[tokio::test]
-async fn one_client_submits_no_more_than_its_share() {
+async fn submissions_are_limited_per_client() {
     let limits =
         api::LimitsConfig { submissions_per_hour: 2.try_into().unwrap(), ..api::LimitsConfig::default() };
     let world = World::with(Settings { limits, ..Settings::default() }).await;
@@ -75,7 +75,7 @@ async fn one_client_submits_no_more_than_its_share() {
 }
 
 #[tokio::test]
-async fn a_site_is_visited_again_on_demand_once_in_ten_minutes() {
+async fn rechecks_are_limited_to_one_in_ten_minutes() {
     let world = World::new().await;
     let path = "/sites/newcomer.example/recheck";
     assert_eq!(post(&world, path, "").await.status, StatusCode::NOT_FOUND);
@@ -91,7 +91,7 @@ async fn a_site_is_visited_again_on_demand_once_in_ten_minutes() {
 }
 
 #[tokio::test]
-async fn a_badge_states_facts() {
+async fn badge_shows_what_is_known_of_a_site() {
     let world = World::new().await;
     for (site, fact) in [
         ("skyhop.example", "2 capabilities · awp · visited 2026-11-21"),
@@ -110,7 +110,7 @@ async fn a_badge_states_facts() {
 }
 
 #[tokio::test]
-async fn a_site_learns_where_it_stands_and_why() {
+async fn rank_shows_the_position_and_the_explanation() {
     let world = World::new().await;
     let own = world.get("/sites/skyhop.example/rank?q=book+a+flight").await.json();
     assert_eq!((&own["rank"], &own["above"]), (&json!(1), &json!([])));
@@ -124,7 +124,7 @@ async fn a_site_learns_where_it_stands_and_why() {
 }
 
 #[tokio::test]
-async fn a_stored_document_is_checked_by_its_address() {
+async fn validates_a_stored_document_by_its_url() {
     let world = World::new().await;
     let answer = post(&world, &format!("/validate?url={}", documents::WEATHER), "").await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
@@ -168,7 +168,7 @@ const ADMIN: [(&str, &str); 6] = [
 ];
 
 #[tokio::test]
-async fn nobody_administers_without_a_token() {
+async fn admin_routes_require_a_token() {
     let (world, _dir) = with_tokens().await;
     let closed = World::new().await;
     for (method, path) in ADMIN {
@@ -185,7 +185,7 @@ async fn nobody_administers_without_a_token() {
 }
 
 #[tokio::test]
-async fn a_block_takes_effect_at_once() {
+async fn block_hides_a_site_at_once() {
     let (world, _dir) = with_tokens().await;
     let capability = format!("/capabilities/{}", documents::skyhop().capabilities[0].id);
     let found = async |query: &str| world.get(&format!("/search?{query}")).await.json()["results"].clone();
@@ -218,7 +218,7 @@ async fn a_block_takes_effect_at_once() {
 }
 
 #[tokio::test]
-async fn an_operator_sees_the_queue() {
+async fn admin_queue_lists_parked_visits() {
     let (world, _dir) = with_tokens().await;
     let queue = admin(&world, "GET", "/admin/queue", TOKEN, "").await;
     assert_eq!(queue.status, StatusCode::OK, "{}", queue.text());

@@ -25,7 +25,7 @@ fn assert_harmless(path: &str, page: &str) {
 }
 
 #[tokio::test]
-async fn every_page_is_harmless_and_has_a_title_of_its_own() {
+async fn every_page_escapes_publisher_texts_and_has_its_own_title() {
     let world = World::new().await;
     let mut titles = Vec::new();
     for path in [
@@ -74,7 +74,7 @@ async fn validated(world: &World, document: &str, url: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_validator_shows_findings_beside_their_lines_and_nothing_runs() {
+async fn validator_page_shows_findings_beside_their_lines() {
     let world = World::new().await;
     let page =
         validated(&world, "{\n \"awp_version\": \"0.1\",\n \"actions\": [{\"id\": \"order\"}]\n}", "").await;
@@ -91,7 +91,7 @@ async fn the_validator_shows_findings_beside_their_lines_and_nothing_runs() {
 }
 
 #[tokio::test]
-async fn a_capability_shows_its_tool_definitions() {
+async fn capability_page_shows_tool_definitions() {
     let world = World::new().await;
     let page = world.page(&capability_path(&documents::skyhop())).await.text();
     for name in ["MCP", "OpenAI", "Anthropic", "OpenAPI"] {
@@ -101,7 +101,7 @@ async fn a_capability_shows_its_tool_definitions() {
 }
 
 #[tokio::test]
-async fn the_crawl_is_told_in_numbers_and_as_a_page() {
+async fn crawl_is_served_as_json_and_as_a_page() {
     let world = World::new().await;
     let told = world.get("/crawl").await.json();
     assert_eq!(told["hours"].as_array().unwrap().len(), 24);
@@ -110,7 +110,7 @@ async fn the_crawl_is_told_in_numbers_and_as_a_page() {
 }
 
 #[tokio::test]
-async fn the_search_page_shows_cards_facets_and_the_way_on() {
+async fn search_page_shows_cards_facets_and_the_next_link() {
     let world = World::new().await;
     let page = world.page("/search?q=book+flight").await.text();
     let first = page.split("<article").nth(1).unwrap();
@@ -135,7 +135,7 @@ async fn the_search_page_shows_cards_facets_and_the_way_on() {
 }
 
 #[tokio::test]
-async fn the_empty_state_says_so_and_offers_what_there_is() {
+async fn empty_results_page_suggests_types() {
     let world = World::new().await;
     let page = world.page("/search?q=zzzunheardof&format=awp").await.text();
     assert!(page.to_lowercase().contains("nothing") && !page.contains("<article"));
@@ -144,7 +144,7 @@ async fn the_empty_state_says_so_and_offers_what_there_is() {
 }
 
 #[tokio::test]
-async fn a_capability_page_says_how_to_call_it_and_where_that_is_declared() {
+async fn capability_page_shows_the_call_and_its_source() {
     let world = World::new().await;
     let page = world.page(&capability_path(&documents::skyhop())).await.text();
     for part in [
@@ -165,7 +165,7 @@ async fn a_capability_page_says_how_to_call_it_and_where_that_is_declared() {
 }
 
 #[tokio::test]
-async fn a_site_page_shows_what_was_asked_what_to_fix_and_how_to_opt_out() {
+async fn site_page_shows_fetches_findings_and_opt_out() {
     let world = World::new().await;
     let page = world.page("/sites/skyhop.example").await.text();
     for part in [
@@ -184,7 +184,7 @@ async fn a_site_page_shows_what_was_asked_what_to_fix_and_how_to_opt_out() {
 }
 
 #[tokio::test]
-async fn assets_are_named_after_their_content_and_kept_for_a_year() {
+async fn assets_have_fingerprints_and_are_immutable() {
     let world = World::new().await;
     let page = world.page("/").await.text();
     let mut found = 0;

@@ -35,7 +35,7 @@ fn strict() -> api::LimitsConfig {
 }
 
 #[tokio::test]
-async fn a_flood_gets_429_with_the_time_to_come_back() {
+async fn returns_429_with_retry_after_beyond_the_rate_limit() {
     let world = World::with(Settings { limits: strict(), ..Settings::default() }).await;
     for left in ["2", "1", "0"] {
         let answer = from(&world, "192.0.2.7", "/healthz", &[]).await;
@@ -60,7 +60,7 @@ async fn a_flood_gets_429_with_the_time_to_come_back() {
 }
 
 #[tokio::test]
-async fn clients_behind_a_trusted_proxy_are_told_apart() {
+async fn limits_clients_behind_a_trusted_proxy_separately() {
     let trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
     let world = World::with(Settings { limits: strict(), trusted_proxies, ..Settings::default() }).await;
     let ask =
@@ -74,7 +74,7 @@ async fn clients_behind_a_trusted_proxy_are_told_apart() {
 }
 
 #[tokio::test]
-async fn the_numbers_are_for_this_machine() {
+async fn metrics_are_for_this_machine_and_admins() {
     let public_url = Some("https://agentdex.example".parse().unwrap());
     let world = World::with(Settings { public_url, ..Settings::default() }).await;
     world.get("/search?q=flight").await;
@@ -99,7 +99,7 @@ async fn the_numbers_are_for_this_machine() {
 
 /// A page in a browser can make its own name lead to this machine (DNS rebinding): it comes from here, with that name.
 #[tokio::test]
-async fn a_name_that_is_not_ours_is_not_asked_for_by_a_program_of_this_machine() {
+async fn foreign_host_names_are_not_local() {
     let public_url = Some("https://agentdex.example".parse().unwrap());
     let world = World::with(Settings { public_url, ..Settings::default() }).await;
     let status =
@@ -116,7 +116,7 @@ async fn a_name_that_is_not_ours_is_not_asked_for_by_a_program_of_this_machine()
 }
 
 #[tokio::test]
-async fn behind_tls_browsers_are_told_to_stay_there() {
+async fn sends_hsts_behind_tls() {
     let plain = World::new().await;
     assert_eq!(plain.get("/sites").await.header("strict-transport-security"), "");
     let public_url = Some("https://agentdex.example".parse().unwrap());
@@ -125,7 +125,7 @@ async fn behind_tls_browsers_are_told_to_stay_there() {
 }
 
 #[tokio::test]
-async fn errors_vary_by_what_is_preferred() {
+async fn errors_vary_by_accept() {
     let world = World::new().await;
     for path in ["/nowhere", "/search", "/sites/unknown.example"] {
         assert!(world.get(path).await.header("vary").contains("accept"), "{path}");
@@ -134,7 +134,7 @@ async fn errors_vary_by_what_is_preferred() {
 
 /// A real listener, since a slow client shows on a connection only.
 #[tokio::test]
-async fn a_served_connection_answers_and_ends() {
+async fn serves_a_connection_until_it_stops() {
     let world = World::new().await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -167,7 +167,7 @@ fn stalled() -> Body {
 }
 
 #[tokio::test]
-async fn clients_that_send_one_byte_of_their_body_keep_nobody_from_searching() {
+async fn stalled_request_bodies_do_not_block_searches() {
     let world = World::new().await;
     let mut stalled_clients = tokio::task::JoinSet::new();
     for _ in 0..600 {
@@ -185,7 +185,7 @@ async fn clients_that_send_one_byte_of_their_body_keep_nobody_from_searching() {
 }
 
 #[tokio::test]
-async fn a_document_to_validate_has_4_mib() {
+async fn accepts_documents_up_to_4_mib() {
     const MIB_4: usize = 4 * 1024 * 1024;
     let world = World::new().await;
     let validate = async |bytes: usize| {
@@ -205,7 +205,7 @@ async fn a_document_to_validate_has_4_mib() {
 }
 
 #[tokio::test]
-async fn one_client_cannot_take_the_streams_of_others() {
+async fn one_client_cannot_take_all_streams() {
     let world = World::new().await;
     let open = async |peer: &str| {
         let mut request = Request::get("/changes/stream").body(Body::empty()).unwrap();

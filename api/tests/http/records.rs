@@ -17,7 +17,7 @@ fn manifest_path(url: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_capability_is_told_whole() {
+async fn capability_response_has_every_member() {
     let world = World::new().await;
     let answer = world.get(&format!("/capabilities/{}", first_id(&documents::skyhop()))).await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
@@ -25,7 +25,7 @@ async fn a_capability_is_told_whole() {
 }
 
 #[tokio::test]
-async fn a_site_tells_its_owner_the_whole_story() {
+async fn site_response_has_every_member() {
     let world = World::new().await;
     let answer = world.get("/sites/skyhop.example").await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
@@ -34,7 +34,7 @@ async fn a_site_tells_its_owner_the_whole_story() {
 }
 
 #[tokio::test]
-async fn a_site_of_many_hosts_tells_two_hundred_and_their_number() {
+async fn site_response_lists_at_most_200_hosts() {
     let world = World::new().await;
     let hosts = (0..300).map(|number| manifest::Host::parse(&format!("h{number}.many.example")).unwrap());
     let seeds: Vec<_> = hosts.map(store::Seed::of_host).collect();
@@ -68,7 +68,7 @@ async fn publish_another(world: &World) {
 }
 
 #[tokio::test]
-async fn whole_tables_are_read_once_for_everybody_who_asks_within_a_moment() {
+async fn stats_are_cached_across_requests() {
     let asked = ["/stats", "/semantic-types"];
     let tell = async |world: &World| {
         let mut told = Vec::new();
@@ -91,7 +91,7 @@ async fn whole_tables_are_read_once_for_everybody_who_asks_within_a_moment() {
 }
 
 #[tokio::test]
-async fn the_total_of_a_list_is_counted_once_for_everybody_who_asks_within_a_moment() {
+async fn site_totals_are_cached_across_requests() {
     let told = async |world: &World, list: &str| {
         let answer = world.get(list).await.json();
         (answer["total"].as_u64().unwrap(), answer["sites"].as_array().unwrap().len() as u64)
@@ -116,7 +116,7 @@ async fn the_total_of_a_list_is_counted_once_for_everybody_who_asks_within_a_mom
 }
 
 #[tokio::test]
-async fn a_site_that_opted_out_has_a_tombstone_and_nothing_else() {
+async fn blocked_site_shows_only_its_tombstone() {
     let world = World::new().await;
     let answer = world.get("/sites/shy.example").await.json();
     assert_eq!(answer["status"], "opted_out");
@@ -126,7 +126,7 @@ async fn a_site_that_opted_out_has_a_tombstone_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn sites_are_listed_a_page_at_a_time() {
+async fn sites_are_paginated() {
     let world = World::new().await;
     let first = world.get("/sites?limit=2").await.json();
     assert_eq!(first["total"], 5);
@@ -148,7 +148,7 @@ async fn sites_are_listed_a_page_at_a_time() {
 }
 
 #[tokio::test]
-async fn a_manifest_is_shown_as_normalised_and_as_fetched() {
+async fn manifest_is_served_normalised_and_raw() {
     let world = World::new().await;
     let path = manifest_path(documents::WEATHER);
     insta::assert_json_snapshot!("manifest", world.get(&path).await.json());
@@ -163,7 +163,7 @@ async fn a_manifest_is_shown_as_normalised_and_as_fetched() {
 }
 
 #[tokio::test]
-async fn bytes_are_not_served_against_the_publishers_will() {
+async fn raw_bytes_are_refused_where_caching_is_forbidden() {
     let world = World::new().await;
     for (url, reason) in [(documents::SECRETIVE, "policies.caching.allowed"), (documents::EVIL, "not kept")] {
         let raw = world.get(&format!("{}/raw", manifest_path(url))).await;
@@ -175,7 +175,7 @@ async fn bytes_are_not_served_against_the_publishers_will() {
 }
 
 #[tokio::test]
-async fn types_numbers_and_the_service_itself_are_told() {
+async fn serves_semantic_types_stats_and_the_service_description() {
     let world = World::new().await;
     insta::assert_json_snapshot!("semantic_types", world.get("/semantic-types").await.json());
     let mut stats = world.get("/stats").await.json();
@@ -189,7 +189,7 @@ async fn types_numbers_and_the_service_itself_are_told() {
 }
 
 #[tokio::test]
-async fn changes_replay_from_any_cursor() {
+async fn changes_can_be_replayed_from_any_cursor() {
     let world = World::new().await;
     let all = world.get("/changes").await.json();
     let changes = all["changes"].as_array().unwrap();
@@ -214,7 +214,7 @@ async fn changes_replay_from_any_cursor() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_a_404_and_what_is_no_id_a_400() {
+async fn returns_404_for_unknown_and_400_for_malformed_ids() {
     let world = World::new().await;
     for (path, status) in [
         ("/capabilities/caaaaaaaaaaaaaaaa", 404),
@@ -266,7 +266,7 @@ async fn what_is_not_there_is_a_404_and_what_is_no_id_a_400() {
 }
 
 #[tokio::test]
-async fn a_document_is_checked_without_being_kept() {
+async fn validation_stores_nothing() {
     let world = World::new().await;
     let document = "{\n  \"openapi\": \"3.1.0\",\n  \"info\": {\"title\": \"Clock\"},\n  \"paths\": {\"/now\": {\"get\": {\"operationId\": \"now\"}}}\n}";
     let ask = |query: &str, body: &str| {

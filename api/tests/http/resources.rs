@@ -12,7 +12,7 @@ fn capability(manifest: &Manifest) -> String {
 }
 
 #[tokio::test]
-async fn what_is_typed_is_completed() {
+async fn suggest_completes_the_prefix() {
     let world = World::new().await;
     let answer = world.get("/suggest?q=boo").await.json();
     assert_eq!(answer["q"], "boo");
@@ -28,7 +28,7 @@ async fn what_is_typed_is_completed() {
 }
 
 #[tokio::test]
-async fn what_is_alike_leaves_out_the_capability_itself() {
+async fn similar_excludes_the_capability_itself() {
     let world = World::new().await;
     let path = format!("{}/similar", capability(&documents::skyhop()));
     let answer = world.get(&path).await;
@@ -43,7 +43,7 @@ async fn what_is_alike_leaves_out_the_capability_itself() {
 }
 
 #[tokio::test]
-async fn a_capability_is_compiled_to_every_shape() {
+async fn tool_route_serves_every_shape() {
     let world = World::new().await;
     let path = format!("{}/tool", capability(&documents::skyhop()));
     for (shape, name) in [
@@ -81,7 +81,7 @@ fn second_version() -> Manifest {
 }
 
 #[tokio::test]
-async fn two_versions_are_compared_capability_by_capability() {
+async fn diff_compares_two_versions() {
     let world = World::new().await;
     let path = format!("/manifests/{}/diff", ManifestId::of(&documents::skyhop().url));
     let only = world.get(&path).await.json();
@@ -109,7 +109,7 @@ fn words(page: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_difference_reads_as_text_what_came_what_went_and_what_changed() {
+async fn diff_page_lists_added_removed_and_changed() {
     let world = World::new().await;
     let path = format!("/manifests/{}/diff", ManifestId::of(&documents::skyhop().url));
     let same = words(&world.page(&path).await.text());
@@ -134,7 +134,7 @@ async fn a_difference_reads_as_text_what_came_what_went_and_what_changed() {
 }
 
 #[tokio::test]
-async fn a_site_tells_its_changes_the_latest_first() {
+async fn site_changes_are_latest_first() {
     let world = World::new().await;
     world.publish(second_version()).await;
     let path = "/sites/skyhop.example/changes";

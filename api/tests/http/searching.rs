@@ -22,7 +22,7 @@ fn ids(answer: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn the_booking_comes_first_and_the_row_is_the_contract() {
+async fn search_ranks_the_best_match_first_with_all_fields() {
     let world = World::new().await;
     let answer = world.get("/search?q=book+flight&facets=format,safety").await;
     assert_eq!(answer.status, StatusCode::OK, "{}", answer.text());
@@ -36,14 +36,14 @@ async fn the_booking_comes_first_and_the_row_is_the_contract() {
 }
 
 #[tokio::test]
-async fn the_full_view_adds_what_the_store_knows() {
+async fn full_view_adds_stored_details() {
     let world = World::new().await;
     let answer = world.get("/search?q=book+a+seat&view=full&limit=1").await;
     insta::assert_json_snapshot!(steady(answer.json()));
 }
 
 #[tokio::test]
-async fn filters_narrow_and_need_no_words() {
+async fn filters_work_with_and_without_a_query() {
     let world = World::new().await;
     for (query, expected) in [
         ("format=openapi", vec!["getForecast"]),
@@ -61,7 +61,7 @@ async fn filters_narrow_and_need_no_words() {
 }
 
 #[tokio::test]
-async fn fields_leave_out_the_rest() {
+async fn fields_select_members_of_rows() {
     let world = World::new().await;
     let answer = world.get("/search?format=openapi&view=full&fields=name,parameters,text_is").await.json();
     assert_eq!(
@@ -71,7 +71,7 @@ async fn fields_leave_out_the_rest() {
 }
 
 #[tokio::test]
-async fn pages_follow_each_other_without_gap_or_repeat() {
+async fn search_pages_have_no_gaps_or_repeats() {
     let world = World::new().await;
     let mut seen = Vec::new();
     let mut path = "/search?status=fresh&sort=name&limit=2".to_owned();
@@ -88,7 +88,7 @@ async fn pages_follow_each_other_without_gap_or_repeat() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_understood_is_a_400_that_lists_what_is_known() {
+async fn returns_400_with_the_known_values() {
     let world = World::new().await;
     for (query, parameter, word) in [
         ("", Value::Null, "/search?q=book+flight"),
@@ -118,7 +118,7 @@ async fn what_cannot_be_understood_is_a_400_that_lists_what_is_known() {
 }
 
 #[tokio::test]
-async fn without_an_index_search_says_what_to_do_and_the_rest_works() {
+async fn returns_503_for_searches_without_an_index() {
     let world = World::without_index().await;
     let answer = world.get("/search?q=flight").await;
     assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);

@@ -8,7 +8,7 @@ mod ground;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use api::{Pace, Patience};
+use api::{ClientTimeouts, MinRate};
 use manifest::{Discovery, Document, ManifestUrl};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -38,7 +38,7 @@ async fn published(ground: &Ground) -> String {
         r#"{"awp_version": "0.1", "domain": "large.example", "intent": "x", "actions": [], "x": ""#,
         r#""}"#,
     );
-    // Letters that repeat nowhere soon, so that they fill memory wherever they are kept compressed, too.
+    // Letters that repeat placeholder_url soon, so that they fill memory wherever they are kept compressed, too.
     let mut state = 1_u32;
     let filler = std::iter::repeat_with(|| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -101,13 +101,13 @@ async fn warm_up(server: SocketAddr, path: &str) {
 }
 
 #[tokio::test]
-async fn answers_that_are_never_read_keep_memory_flat_and_are_cut() {
+async fn unread_responses_keep_memory_flat_and_are_cut() {
     let ground = Ground::new().await;
     let path = published(&ground).await;
     ground.build_index().await;
     let mut config = ground.config();
-    let reads = Pace { allowance: UNREAD_MAX, bytes_per_second: 4_096 };
-    config.patience = Patience { reads, ..Patience::default() };
+    let reads = MinRate { allowance: UNREAD_MAX, bytes_per_second: 4_096 };
+    config.timeouts = ClientTimeouts { reads, ..ClientTimeouts::default() };
     let (_, app) = ground.serve(config);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = listener.local_addr().unwrap();

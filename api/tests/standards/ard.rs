@@ -68,7 +68,7 @@ async fn search(world: &World, body: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_search_answers_entries_with_relevance_and_source() {
+async fn search_returns_entries_with_score_and_source() {
     let world = World::new().await;
     let answer = search(&world, &json!({"query": {"text": "book a flight"}})).await;
     let first = &answer["results"][0];
@@ -84,7 +84,7 @@ async fn a_search_answers_entries_with_relevance_and_source() {
 }
 
 #[tokio::test]
-async fn what_the_publisher_gave_is_kept() {
+async fn publisher_identifiers_are_kept() {
     let world = World::new().await;
     let answer = search(&world, &json!({"query": {"text": "translate letter"}})).await;
     let first = &answer["results"][0];
@@ -98,7 +98,7 @@ async fn what_the_publisher_gave_is_kept() {
 }
 
 #[tokio::test]
-async fn filters_are_or_inside_and_and_across() {
+async fn filters_combine_with_or_within_and_and_across_fields() {
     let world = World::new().await;
     let of = |filter: Value| json!({"query": {"text": "weather forecast tools", "filter": filter}, "pageSize": 50});
     let types = |answer: &Value| -> HashSet<String> {
@@ -116,7 +116,7 @@ async fn filters_are_or_inside_and_and_across() {
 }
 
 #[tokio::test]
-async fn pages_follow_each_other_without_repeats() {
+async fn pages_have_no_repeats() {
     let world = World::new().await;
     let mut seen = Vec::new();
     let mut body = json!({"query": {"text": "flights weather translation registry"}, "pageSize": 2});
@@ -135,7 +135,7 @@ async fn pages_follow_each_other_without_repeats() {
 }
 
 #[tokio::test]
-async fn other_registries_are_named_and_never_asked() {
+async fn referrals_name_other_registries() {
     let world = World::new().await;
     let query = |federation: &str| json!({"query": {"text": "translate"}, "federation": federation});
     let answer = search(&world, &query("referrals")).await;
@@ -147,7 +147,7 @@ async fn other_registries_are_named_and_never_asked() {
 }
 
 #[tokio::test]
-async fn an_exploration_counts_what_a_search_would_find() {
+async fn explore_counts_the_results_of_the_search() {
     let world = World::new().await;
     let bucket =
         closed(&["value", "count"], &json!({"value": {"type": "string"}, "count": {"type": "integer"}}));
@@ -179,7 +179,7 @@ async fn an_exploration_counts_what_a_search_would_find() {
 }
 
 #[tokio::test]
-async fn entries_are_browsed_in_a_fixed_order() {
+async fn agents_are_listed_in_a_fixed_order() {
     let world = World::new().await;
     let schema = closed(
         &["items"],
@@ -218,7 +218,7 @@ async fn entries_are_browsed_in_a_fixed_order() {
 }
 
 #[tokio::test]
-async fn manifests_are_entries_too() {
+async fn manifests_are_listed_as_entries() {
     let world = World::new().await;
     let mut seen = HashSet::new();
     let filter = "filter=metadata.entry%20%3D%20'manifest'&pageSize=2";
@@ -237,7 +237,7 @@ async fn manifests_are_entries_too() {
 }
 
 #[tokio::test]
-async fn a_site_is_a_catalog_in_both_versions() {
+async fn site_catalog_is_served_in_both_versions() {
     let world = World::new().await;
     let catalog = closed(
         &["specVersion", "entries"],
@@ -254,7 +254,7 @@ async fn a_site_is_a_catalog_in_both_versions() {
 }
 
 #[tokio::test]
-async fn wrong_requests_are_refused_in_the_standards_words() {
+async fn wrong_requests_return_the_error_codes_of_the_standard() {
     let world = World::new().await;
     for (path, body, word) in [
         ("/search", "{}", "query"),

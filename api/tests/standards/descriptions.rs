@@ -30,7 +30,7 @@ const PLACES: [(&str, &str); 17] = [
 ];
 
 #[tokio::test]
-async fn every_description_is_served_as_its_specification_asks() {
+async fn every_description_has_the_required_path_and_type() {
     let world = World::new().await;
     for (path, media_type) in PLACES {
         let answer = world.get(path).await;
@@ -49,7 +49,7 @@ async fn every_description_is_served_as_its_specification_asks() {
 }
 
 #[tokio::test]
-async fn the_catalog_leads_to_this_registry() {
+async fn catalog_names_this_registry() {
     let world = World::new().await;
     let catalog = world.get("/.well-known/ai-catalog.json").await.ok();
     let registry = catalog["entries"]
@@ -66,7 +66,7 @@ async fn the_catalog_leads_to_this_registry() {
 }
 
 #[tokio::test]
-async fn the_agent_of_the_card_answers_in_words_and_data() {
+async fn a2a_agent_answers_with_text_and_data() {
     let world = World::new().await;
     let card = world.get("/.well-known/agent-card.json").await.ok();
     assert_eq!(card["url"], format!("{PUBLIC_URL}/a2a"));
@@ -91,7 +91,7 @@ async fn the_agent_of_the_card_answers_in_words_and_data() {
 }
 
 #[tokio::test]
-async fn the_agents_of_woa_take_their_envelope() {
+async fn woa_agents_accept_the_envelope() {
     let world = World::new().await;
     let envelope = json!({"agent": "find_capability", "input": {"query": "book a flight"}});
     let answer = world.post("/woa/find_capability", &envelope).await.ok();
@@ -104,7 +104,7 @@ async fn the_agents_of_woa_take_their_envelope() {
 }
 
 #[tokio::test]
-async fn the_security_contact_is_good_for_a_while() {
+async fn security_txt_has_not_expired() {
     let world = World::new().await;
     let text = world.get("/.well-known/security.txt").await.text();
     let expires = text.lines().find_map(|line| line.strip_prefix("Expires: ")).unwrap();

@@ -28,7 +28,7 @@ fn baits(target: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn nothing_that_a_client_says_makes_the_interface_ask_anybody() {
+async fn client_input_causes_no_outgoing_request() {
     let world = World::new().await;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();

@@ -23,7 +23,7 @@ fn list() -> Value {
 }
 
 #[tokio::test]
-async fn the_version_before_begins_with_a_handshake() {
+async fn previous_mcp_version_is_supported() {
     let world = World::new().await;
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
         "capabilities": {}, "clientInfo": {"name": "hand", "version": "1"}}});
@@ -39,7 +39,7 @@ async fn the_version_before_begins_with_a_handshake() {
 }
 
 #[tokio::test]
-async fn only_our_own_names_are_answered() {
+async fn mcp_refuses_foreign_hosts_and_origins() {
     let world = World::new().await;
     for host in ["localhost:8080", "127.0.0.1:8080", "[::1]:8080", "dex.example", "dex.example:443"] {
         assert_eq!(post(&world, &[("host", host)], &list()).await.status, StatusCode::OK, "{host}");
@@ -64,7 +64,7 @@ async fn only_our_own_names_are_answered() {
 }
 
 #[tokio::test]
-async fn an_unknown_tool_is_an_error_and_a_refusal_is_an_answer() {
+async fn unknown_tool_is_a_protocol_error_and_a_refusal_is_a_result() {
     let world = World::new().await;
     let call = |name: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
     let headers = [("host", "localhost"), ("mcp-protocol-version", "2025-11-25")];
@@ -78,7 +78,7 @@ async fn an_unknown_tool_is_an_error_and_a_refusal_is_an_answer() {
 }
 
 #[tokio::test]
-async fn nonsense_is_refused() {
+async fn malformed_messages_are_refused() {
     let world = World::new().await;
     let get = world.get("/mcp").await;
     assert!(get.status.is_client_error(), "{}", get.status);
@@ -93,7 +93,7 @@ async fn nonsense_is_refused() {
 }
 
 #[tokio::test]
-async fn a_message_of_too_many_values_is_refused_before_it_is_parsed() {
+async fn messages_beyond_the_value_budget_are_refused() {
     let world = World::new().await;
     let wide = format!("[{}0]", "0,".repeat(300_000));
     let deep = "[".repeat(1_000);

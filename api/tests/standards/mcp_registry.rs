@@ -89,7 +89,7 @@ async fn world() -> World {
 }
 
 #[tokio::test]
-async fn every_server_is_as_the_registry_allows() {
+async fn server_names_and_versions_follow_the_registry_rules() {
     let world = world().await;
     let all = list(&world, "/v0.1/servers").await;
     let named = |part: &str| {
@@ -115,7 +115,7 @@ async fn every_server_is_as_the_registry_allows() {
 }
 
 #[tokio::test]
-async fn pages_searches_times_and_versions_are_asked_for_as_there() {
+async fn supports_the_query_parameters_of_the_registry() {
     let world = world().await;
     let all = list(&world, "/v0.1/servers").await["servers"].as_array().unwrap().clone();
     let mut paged = Vec::new();

@@ -9,7 +9,7 @@ use crate::world::World;
 const ANSWER_BYTES_MAX: usize = 18_000;
 
 #[tokio::test]
-async fn every_answer_fits_the_schema_it_was_announced_with() {
+async fn every_tool_result_matches_its_output_schema() {
     let world = World::new().await;
     let document = world.get("/tools/openapi.json").await.ok();
     let found =
@@ -63,7 +63,7 @@ fn assert_valid(schema: &Value, answer: &Value, what: &str) {
 }
 
 #[tokio::test]
-async fn nothing_good_is_said_with_advice() {
+async fn poor_matches_come_with_advice() {
     let world = World::new().await;
     let answer = world.get("/tools/find_capability?query=photosynthesis+of+seaweed").await.ok();
     assert_eq!((&answer["nothing_good"], &answer["results"]), (&json!(true), &json!([])));
@@ -72,7 +72,7 @@ async fn nothing_good_is_said_with_advice() {
 }
 
 #[tokio::test]
-async fn a_long_declaration_is_cut_and_says_so() {
+async fn long_declarations_are_truncated_and_marked() {
     let world = World::new().await;
     let actions: Vec<Value> = (0..400)
         .map(|index| json!({"id": format!("a{index}"), "description": "d".repeat(300), "auth_required": false, "inputs": {},
@@ -87,7 +87,7 @@ async fn a_long_declaration_is_cut_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_site_may_be_submitted_once_in_ten_minutes_and_an_opted_out_one_never() {
+async fn submit_tool_limits_visits_and_refuses_blocked_sites() {
     let world = World::new().await;
     let submit = |domain: &'static str| {
         let world = &world;
@@ -106,7 +106,7 @@ async fn a_site_may_be_submitted_once_in_ten_minutes_and_an_opted_out_one_never(
 }
 
 #[tokio::test]
-async fn one_client_may_not_flood_the_queue() {
+async fn submit_tool_is_limited_per_client() {
     let world = World::new().await;
     let mut refused = 0;
     for index in 0..70 {
@@ -118,7 +118,7 @@ async fn one_client_may_not_flood_the_queue() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_refused_in_words() {
+async fn wrong_arguments_are_refused_with_an_explanation() {
     let world = World::new().await;
     for (path, word) in [
         ("/tools/find_capability", "query"),

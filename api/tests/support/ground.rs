@@ -62,7 +62,7 @@ impl Ground {
             feedback: false,
             counts_kept_for: std::time::Duration::ZERO,
             runtime_health: runtime::RuntimeHealth::default(),
-            patience: api::Patience::default(),
+            timeouts: api::ClientTimeouts::default(),
         }
     }
 

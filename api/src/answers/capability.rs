@@ -1,0 +1,71 @@
+//! One capability with everything that its declaration says.
+
+use indexer::Hit;
+use manifest::{Capability, CapabilityId};
+use serde_json::{Map, Value};
+use store::StoredManifest;
+
+use super::record;
+use super::search::{object_of, search_problem};
+use crate::client::Client;
+use crate::index::IndexHandle;
+use crate::manifests::{ManifestReader, Permitted};
+use crate::problem::Problem;
+
+/// A capability with the manifest that declares it.
+pub(crate) struct FoundCapability {
+    id: CapabilityId,
+    pub(crate) stored: Permitted<StoredManifest>,
+}
+
+impl FoundCapability {
+    pub(crate) fn capability(&self) -> Result<&Capability, Problem> {
+        record::capability_in(&self.stored, &self.id).ok_or_else(|| unknown(&self.id))
+    }
+
+    /// The row of the index without the members of a search result.
+    pub(crate) fn row(&self) -> Result<Map<String, Value>, Problem> {
+        let mut row = object_of(&Hit::of(&self.stored, self.capability()?))?;
+        row.retain(|name, _| name != "score" && name != "snippet");
+        Ok(row)
+    }
+
+    /// The details that only the store has.
+    pub(crate) fn details(&self) -> Result<Map<String, Value>, Problem> {
+        object_of(&record::detail(&self.stored, self.capability()?))
+    }
+}
+
+pub(crate) async fn find(
+    manifests: ManifestReader<'_>,
+    id: CapabilityId,
+) -> Result<FoundCapability, Problem> {
+    let stored = manifests.of_capability(&id).await?.ok_or_else(|| unknown(&id))?;
+    Ok(FoundCapability { id, stored })
+}
+
+/// Capabilities with a similar description; `None` if the index does not have this one.
+pub(crate) async fn similar(
+    index: &IndexHandle,
+    client: Client,
+    id: &CapabilityId,
+    max: usize,
+) -> Result<Option<Vec<Hit>>, Problem> {
+    let wanted = id.clone();
+    let found = index.run(client, move |searcher| searcher.similar(&wanted, max)).await?;
+    let mut hits = found.map_err(|error| search_problem(&error))?;
+    if let Some(hits) = &mut hits {
+        hits.retain(|hit| !index.suppressed().has(&hit.site));
+    }
+    Ok(hits)
+}
+
+pub(crate) fn parse_id(text: &str) -> Result<CapabilityId, Problem> {
+    CapabilityId::parse(text).map_err(|_| {
+        Problem::bad_request("the id of a capability is \"c\" and 16 characters, as in id of a result")
+    })
+}
+
+fn unknown(id: &CapabilityId) -> Problem {
+    Problem::not_found(format!("there is no capability {id}; it may have left the index"))
+}

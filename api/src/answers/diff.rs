@@ -1,0 +1,278 @@
+//! What changed between two versions of a manifest, capability by capability, and whether that breaks a caller.
+//!
+//! Pure. A change breaks a caller that was right before: something it may call is gone or elsewhere, something it must
+//! give is new, something it may give is no longer taken, or it needs more caution. By semantic
+//! versioning such a change raises the major version; a document that breaks callers without doing so is flagged.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use manifest::model::Tristate;
+use manifest::{Capability, CapabilityId, Confirmation, Manifest, SafetyClass};
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+/// The difference, as answered.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Difference {
+    pub(crate) added: Vec<Named>,
+    pub(crate) removed: Vec<Named>,
+    pub(crate) changed: Vec<Changed>,
+    /// Whether a caller of the earlier version may fail with the later one.
+    pub(crate) breaking: bool,
+    /// What breaks, in words.
+    pub(crate) breaking_changes: Vec<String>,
+    /// Whether the document's own version rose in its first number; null where either version has none.
+    pub(crate) major_version_raised: Option<bool>,
+    /// Breaking, and the document's version does not say so.
+    pub(crate) breaking_without_major_version: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct Named {
+    #[schema(value_type = String)]
+    pub(crate) id: CapabilityId,
+    pub(crate) native_id: String,
+    pub(crate) name: String,
+}
+
+impl Named {
+    fn of(capability: &Capability) -> Self {
+        Self {
+            id: capability.id.clone(),
+            native_id: capability.native_id.clone(),
+            name: capability.title.clone().unwrap_or_else(|| capability.name.clone()),
+        }
+    }
+}
+
+/// A capability of both versions that is not the same in both.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Changed {
+    #[serde(flatten)]
+    pub(crate) capability: Named,
+    pub(crate) fields: Vec<FieldChange>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct FieldChange {
+    /// `method`, `parameters.date`, `safety`…
+    pub(crate) field: String,
+    pub(crate) from: Value,
+    pub(crate) to: Value,
+    /// Why this breaks a caller; null where it does not.
+    pub(crate) breaks: Option<String>,
+}
+
+/// Compares two versions.
+pub(crate) fn difference(from: &Manifest, to: &Manifest) -> Difference {
+    let before: BTreeMap<&CapabilityId, &Capability> = by_id(from);
+    let after: BTreeMap<&CapabilityId, &Capability> = by_id(to);
+    let only = |of: &Manifest, other: &BTreeMap<&CapabilityId, &Capability>| -> Vec<Named> {
+        let missing = of.capabilities.iter().filter(|capability| !other.contains_key(&capability.id));
+        missing.map(Named::of).collect()
+    };
+    let (added, removed) = (only(to, &before), only(from, &after));
+    let changed: Vec<Changed> = to
+        .capabilities
+        .iter()
+        .filter_map(|capability| {
+            let fields = fields(before.get(&capability.id)?, capability);
+            (!fields.is_empty()).then(|| Changed { capability: Named::of(capability), fields })
+        })
+        .collect();
+    let gone = removed.iter().map(|named| format!("{} is gone", named.native_id));
+    let altered = changed.iter().flat_map(|changed| {
+        let broken = changed.fields.iter().filter_map(|field| field.breaks.as_ref());
+        broken.map(|why| format!("{}: {why}", changed.capability.native_id))
+    });
+    let breaking_changes: Vec<String> = gone.chain(altered).collect();
+    let breaking = !breaking_changes.is_empty();
+    let major_version_raised = major_raised(from, to);
+    Difference {
+        added,
+        removed,
+        changed,
+        breaking,
+        breaking_changes,
+        major_version_raised,
+        breaking_without_major_version: breaking && major_version_raised != Some(true),
+    }
+}
+
+fn by_id(manifest: &Manifest) -> BTreeMap<&CapabilityId, &Capability> {
+    manifest.capabilities.iter().map(|capability| (&capability.id, capability)).collect()
+}
+
+fn major_raised(from: &Manifest, to: &Manifest) -> Option<bool> {
+    let major = |manifest: &Manifest| -> Option<u64> {
+        let version = manifest.document_version.as_deref()?.trim_start_matches(['v', 'V']);
+        version.split('.').next()?.parse().ok()
+    };
+    Some(major(to)? > major(from)?)
+}
+
+fn fields(from: &Capability, to: &Capability) -> Vec<FieldChange> {
+    let mut changes = Vec::new();
+    let mut compare = |field: &str, from: Value, to: Value, breaks: Option<&str>| {
+        if from != to {
+            let breaks = breaks.map(ToOwned::to_owned);
+            changes.push(FieldChange { field: field.to_owned(), from, to, breaks });
+        }
+    };
+    compare("name", json!(from.name), json!(to.name), None);
+    compare("title", json!(from.title), json!(to.title), None);
+    compare("description", json!(from.description), json!(to.description), None);
+    compare("semantic_types", json!(from.semantic_types), json!(to.semantic_types), None);
+    let (was, is) = (&from.invocation, &to.invocation);
+    compare("protocol", json!(was.protocol), json!(is.protocol), Some("it is called over another protocol"));
+    compare("method", json!(was.method), json!(is.method), Some("it is called with another method"));
+    compare("endpoint", json!(was.endpoint()), json!(is.endpoint()), Some("it is called at another address"));
+    compare("native", json!(was.native), json!(is.native), Some("it has another name at its endpoint"));
+    compare("safety", json!(from.safety.class), json!(to.safety.class), more_dangerous(from, to));
+    let confirmation = (to.safety.confirmation > from.safety.confirmation
+        && to.safety.confirmation == Confirmation::Required)
+        .then_some("a person has to confirm now");
+    compare("confirmation", json!(from.safety.confirmation), json!(to.safety.confirmation), confirmation);
+    let locked = (to.auth.required == Tristate::Yes && from.auth.required != Tristate::Yes)
+        .then_some("it needs authentication now");
+    compare("auth_required", json!(from.auth.required), json!(to.auth.required), locked);
+    let schemes = (!from.auth.schemes.is_empty()
+        && !to.auth.schemes.is_empty()
+        && !from.auth.schemes.iter().any(|scheme| to.auth.schemes.contains(scheme)))
+    .then_some("none of the ways to authenticate is left");
+    compare("auth", json!(from.auth.schemes), json!(to.auth.schemes), schemes);
+    let scopes = to
+        .auth
+        .scopes
+        .iter()
+        .any(|scope| !from.auth.scopes.contains(scope))
+        .then_some("it needs another scope");
+    compare("scopes", json!(from.auth.scopes), json!(to.auth.scopes), scopes);
+    compare("deprecated", json!(from.deprecated), json!(to.deprecated), None);
+    changes.extend(parameters(from.parameters.as_ref(), to.parameters.as_ref()));
+    changes.extend(response(from.response.as_ref(), to.response.as_ref()));
+    changes
+}
+
+/// The vocabulary is ordered by danger, except for the unknown class.
+fn more_dangerous(from: &Capability, to: &Capability) -> Option<&'static str> {
+    let (was, is) = (from.safety.class, to.safety.class);
+    let is_known = was != SafetyClass::Unknown && is != SafetyClass::Unknown;
+    (is_known && is > was).then_some("it does more to the world than it said")
+}
+
+fn properties(schema: Option<&Value>) -> BTreeMap<&str, &Value> {
+    let members = schema.and_then(|schema| schema.get("properties")?.as_object());
+    members.map(|map| map.iter().map(|(name, value)| (name.as_str(), value)).collect()).unwrap_or_default()
+}
+
+fn required(schema: Option<&Value>) -> BTreeSet<&str> {
+    let names = schema.and_then(|schema| schema.get("required")?.as_array());
+    names.map(|names| names.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
+}
+
+fn parameters(from: Option<&Value>, to: Option<&Value>) -> Vec<FieldChange> {
+    let (was, is) = (properties(from), properties(to));
+    let (was_required, is_required) = (required(from), required(to));
+    let mut changes = Vec::new();
+    let names: BTreeSet<&str> = was.keys().chain(is.keys()).copied().collect();
+    for name in names {
+        let field = format!("parameters.{name}");
+        let breaks = match (was.get(name), is.get(name)) {
+            (None, Some(_)) if is_required.contains(name) => Some(format!("\"{name}\" has to be given now")),
+            (Some(_), None) => Some(format!("\"{name}\" is not taken any more")),
+            (Some(before), Some(after)) => narrowed(name, before, after),
+            _ => None,
+        };
+        if was.get(name) != is.get(name) {
+            let value = |of: Option<&&Value>| of.map_or(Value::Null, |value| (*value).clone());
+            changes.push(FieldChange { field, from: value(was.get(name)), to: value(is.get(name)), breaks });
+        }
+        let demanded = was.contains_key(name) && is.contains_key(name);
+        let (before, after) = (was_required.contains(name), is_required.contains(name));
+        if demanded && before != after {
+            changes.push(FieldChange {
+                field: format!("parameters.{name}.required"),
+                from: Value::Bool(before),
+                to: Value::Bool(after),
+                breaks: after.then(|| format!("\"{name}\" has to be given now")),
+            });
+        }
+    }
+    changes
+}
+
+/// Why a value that was right before may be wrong now.
+fn narrowed(name: &str, before: &Value, after: &Value) -> Option<String> {
+    let kinds = |schema: &Value| -> BTreeSet<String> {
+        match schema.get("type") {
+            Some(Value::String(one)) => BTreeSet::from([one.clone()]),
+            Some(Value::Array(several)) => {
+                several.iter().filter_map(Value::as_str).map(ToOwned::to_owned).collect()
+            }
+            _ => BTreeSet::new(),
+        }
+    };
+    let (was, is) = (kinds(before), kinds(after));
+    let widened = |kind: &String| is.contains(kind) || (kind == "integer" && is.contains("number"));
+    if !is.is_empty() && (was.is_empty() || !was.iter().all(widened)) {
+        return Some(format!("\"{name}\" takes another type"));
+    }
+    if before.get("x-in") != after.get("x-in") {
+        return Some(format!("\"{name}\" travels elsewhere"));
+    }
+    let values = |schema: &Value| schema.get("enum").and_then(Value::as_array).cloned();
+    let is_fewer = match (values(before), values(after)) {
+        (None, Some(_)) => true,
+        (Some(before), Some(after)) => before.iter().any(|value| !after.contains(value)),
+        _ => false,
+    };
+    if is_fewer {
+        return Some(format!("\"{name}\" takes fewer values"));
+    }
+    let is_tighter = |key: &str, tightens: fn(f64, f64) -> bool| {
+        let bound = |schema: &Value| schema.get(key).and_then(Value::as_f64);
+        match (bound(before), bound(after)) {
+            (None, Some(_)) => true,
+            (Some(before), Some(after)) => tightens(before, after),
+            _ => false,
+        }
+    };
+    let lower = ["minimum", "exclusiveMinimum", "minLength", "minItems"];
+    let upper = ["maximum", "exclusiveMaximum", "maxLength", "maxItems"];
+    let tighter = lower.iter().any(|key| is_tighter(key, |was, is| is > was))
+        || upper.iter().any(|key| is_tighter(key, |was, is| is < was));
+    tighter.then(|| format!("the bounds of \"{name}\" are tighter"))
+}
+
+fn response(from: Option<&Value>, to: Option<&Value>) -> Vec<FieldChange> {
+    let (was, is) = (properties(from), properties(to));
+    let mut changes = Vec::new();
+    for name in was.keys().chain(is.keys()).copied().collect::<BTreeSet<&str>>() {
+        let (before, after) = (was.get(name), is.get(name));
+        if before == after {
+            continue;
+        }
+        let kind = |of: Option<&&Value>| of.and_then(|schema| schema.get("type").cloned());
+        let breaks = match after {
+            None => Some(format!("\"{name}\" is not answered any more")),
+            Some(_) if before.is_some() && kind(before) != kind(after) => {
+                Some(format!("\"{name}\" is answered as another type"))
+            }
+            Some(_) => None,
+        };
+        let value = |of: Option<&&Value>| of.map_or(Value::Null, |value| (*value).clone());
+        changes.push(FieldChange {
+            field: format!("response.{name}"),
+            from: value(before),
+            to: value(after),
+            breaks,
+        });
+    }
+    changes
+}
+
+#[cfg(test)]
+#[path = "diff_tests.rs"]
+mod tests;

@@ -1,0 +1,22 @@
+//! The query layer: types of answers, and how each is read from the store and the index.
+//!
+//! It does not depend on HTTP requests, routes or pages. `routes`, `ard`, `tools` and `mcp` translate parameters into calls
+//! of this layer; `dashboard` renders its answers.
+
+pub(crate) mod capability;
+pub(crate) mod crawl;
+pub(crate) mod diff;
+pub(crate) mod record;
+pub(crate) mod search;
+pub(crate) mod search_parameters;
+pub(crate) mod search_query;
+pub(crate) mod semantic_types;
+pub(crate) mod site;
+pub(crate) mod sites;
+pub(crate) mod stats;
+pub(crate) mod submit;
+pub(crate) mod validate;
+pub(crate) mod version_diff;
+
+/// Marks every text of a publisher, so that no reader takes it for a statement of this server.
+pub(crate) const TEXT_IS: &str = "publisher-supplied, untrusted";

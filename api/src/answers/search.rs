@@ -1,0 +1,214 @@
+//! Searches: results of the index, with details from the store.
+
+use std::collections::{BTreeMap, HashMap};
+
+use axum::http::StatusCode;
+use indexer::{
+    CursorProblem, ExploreRequest, FacetBuckets, FacetCount, FacetKey, Hit, IndexError, SearchAnswer,
+    SearchError, SearchRequest,
+};
+use manifest::{Capability, CapabilityId, ManifestId};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use store::StoredManifest;
+use tokio::time::Instant;
+use utoipa::ToSchema;
+
+use super::search_parameters::{SearchParameters, View};
+use super::{TEXT_IS, record};
+use crate::client::Client;
+use crate::index::IndexHandle;
+use crate::manifests::ManifestReader;
+use crate::parameters::unknown_value;
+use crate::problem::Problem;
+
+/// Bytes of details of one page, as JSON; the first row has its details whatever their size.
+const DETAILS_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// The answer, names and order as documented.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SearchPage {
+    #[schema(value_type = Vec<crate::openapi::schemas::CapabilityRow>)]
+    pub(crate) results: Vec<Map<String, Value>>,
+    total: u64,
+    /// Always true: every match is counted.
+    total_is_exact: bool,
+    coverage: f32,
+    nothing_good: bool,
+    did_you_mean: Option<String>,
+    #[schema(value_type = std::collections::HashMap<String, Vec<crate::openapi::schemas::FacetValue>>)]
+    facets: BTreeMap<FacetKey, Vec<FacetCount>>,
+    next_cursor: Option<String>,
+    took_ms: f64,
+}
+
+/// What a search found, and how long that took.
+pub(crate) struct SearchResults {
+    pub(crate) answer: SearchAnswer,
+    pub(crate) took_ms: f64,
+}
+
+/// Searches on the blocking pool.
+pub(crate) async fn search(
+    index: &IndexHandle,
+    client: Client,
+    request: SearchRequest,
+) -> Result<SearchResults, Problem> {
+    let started = Instant::now();
+    let mut answer = index
+        .run(client, move |searcher| searcher.search(&request))
+        .await?
+        .map_err(|e| search_problem(&e))?;
+    let found = answer.hits.len();
+    answer.hits.retain(|hit| !index.suppressed().has(&hit.site));
+    answer.total = answer.total.saturating_sub((found - answer.hits.len()) as u64);
+    let took_ms = (started.elapsed().as_secs_f64() * 1e5).round() / 1e2;
+    Ok(SearchResults { answer, took_ms })
+}
+
+/// Counts on the blocking pool.
+pub(crate) async fn explore(
+    index: &IndexHandle,
+    client: Client,
+    mut request: ExploreRequest,
+) -> Result<Vec<FacetBuckets>, Problem> {
+    request.filters.without_sites = index.suppressed().names();
+    let counted = index.run(client, move |searcher| searcher.explore(&request)).await?;
+    counted.map_err(|error| search_problem(&error))
+}
+
+pub(crate) fn search_problem(error: &SearchError) -> Problem {
+    let refused = |parameter: &str| Problem::bad_request(error.to_string()).with_parameter(parameter);
+    match error {
+        SearchError::Cursor(CursorProblem::Gone) => Problem::new(StatusCode::GONE, error.to_string()),
+        SearchError::Cursor(_) => refused("cursor"),
+        SearchError::QueryTooLong { .. } | SearchError::TooManyPhrasings { .. } => refused("q"),
+        SearchError::TooManyValues { .. } => Problem::bad_request(error.to_string()),
+        SearchError::OutOfTime { .. } => Problem::unavailable(error.to_string()),
+        SearchError::UnknownValue(unknown) => unknown_value("q", unknown),
+        SearchError::Index(error) => index_problem(error),
+    }
+}
+
+/// 503 for a missing index, with what to do; 500 for one that fails.
+pub(crate) fn index_problem(error: &IndexError) -> Problem {
+    match error {
+        IndexError::Engine { .. } | IndexError::Row(_) => Problem::internal(error),
+        _ => Problem::unavailable(error.to_string()),
+    }
+}
+
+/// The page of results as it is answered.
+pub(crate) async fn page(
+    manifests: ManifestReader<'_>,
+    found: SearchResults,
+    parameters: &SearchParameters,
+) -> Result<SearchPage, Problem> {
+    let SearchResults { answer, took_ms } = found;
+    let mut details = match parameters.view {
+        View::Compact => HashMap::new(),
+        View::Full => details_of(manifests, &answer.hits).await?,
+    };
+    let rows = answer.hits.iter().map(|hit| row(hit, details.remove(&hit.id), &parameters.fields));
+    Ok(SearchPage {
+        results: rows.collect::<Result<_, _>>()?,
+        total: answer.total,
+        total_is_exact: true,
+        coverage: answer.coverage,
+        nothing_good: answer.nothing_good,
+        did_you_mean: answer.did_you_mean,
+        facets: answer.facets,
+        next_cursor: answer.next_cursor,
+        took_ms,
+    })
+}
+
+/// Visits each result of a page that the store still has, with its manifest. The manifests come in the order of the results and
+/// are held a few at a time.
+pub(crate) async fn for_each_stored<'h>(
+    manifests: ManifestReader<'_>,
+    hits: &'h [Hit],
+    mut visit: impl FnMut(&StoredManifest, &Capability, &'h Hit),
+) -> Result<(), Problem> {
+    let mut by_manifest: HashMap<&ManifestId, Vec<&'h Hit>> = HashMap::new();
+    let mut ids: Vec<ManifestId> = Vec::new();
+    for hit in hits {
+        let of_manifest = by_manifest.entry(&hit.manifest_id).or_default();
+        if of_manifest.is_empty() {
+            ids.push(hit.manifest_id.clone());
+        }
+        of_manifest.push(hit);
+    }
+    let each = |stored: StoredManifest| {
+        for hit in by_manifest.get(&stored.manifest.id).into_iter().flatten() {
+            if let Some(capability) = record::capability_in(&stored, &hit.id) {
+                visit(&stored, capability, hit);
+            }
+        }
+    };
+    manifests.each_of(&ids, each).await
+}
+
+/// What `view=full` adds to a row.
+pub(crate) enum Details {
+    Whole(Map<String, Value>),
+    /// The rows before have used up the bytes of the page.
+    LeftOut,
+}
+
+/// The details of the results of a page, up to a number of bytes.
+async fn details_of(
+    manifests: ManifestReader<'_>,
+    hits: &[Hit],
+) -> Result<HashMap<CapabilityId, Details>, Problem> {
+    let mut details = HashMap::new();
+    let mut bytes = 0;
+    let mut failed = None;
+    for_each_stored(manifests, hits, |stored, capability, hit| {
+        let of_hit = if bytes < DETAILS_BYTES_MAX {
+            match serde_json::to_vec(&record::detail(stored, capability)) {
+                Ok(json) if bytes == 0 || bytes + json.len() <= DETAILS_BYTES_MAX => {
+                    bytes += json.len();
+                    object_of(&record::detail(stored, capability)).map(Details::Whole)
+                }
+                Ok(_) => Ok(Details::LeftOut),
+                Err(error) => Err(Problem::internal(&error)),
+            }
+        } else {
+            Ok(Details::LeftOut)
+        };
+        match of_hit {
+            Ok(of_hit) => drop(details.insert(hit.id.clone(), of_hit)),
+            Err(problem) => failed = Some(problem),
+        }
+    })
+    .await?;
+    failed.map_or(Ok(details), Err)
+}
+
+/// One result: the row of the index, the details from the store, and only the members in `fields` (all if empty).
+pub(crate) fn row(
+    hit: &Hit,
+    details: Option<Details>,
+    fields: &[String],
+) -> Result<Map<String, Value>, Problem> {
+    let mut row = object_of(hit)?;
+    row.insert("text_is".to_owned(), Value::from(TEXT_IS));
+    match details {
+        Some(Details::Whole(details)) => row.extend(details),
+        Some(Details::LeftOut) => drop(row.insert("details_left_out".to_owned(), Value::from(true))),
+        None => {}
+    }
+    if !fields.is_empty() {
+        row.retain(|name, _| fields.contains(name));
+    }
+    Ok(row)
+}
+
+pub(crate) fn object_of<T: Serialize>(value: &T) -> Result<Map<String, Value>, Problem> {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(other) => Ok(Map::from_iter([("value".to_owned(), other)])),
+        Err(error) => Err(Problem::internal(&error)),
+    }
+}

@@ -1,0 +1,85 @@
+//! The parameters of a search, as the OpenAPI document describes them.
+
+use indexer::FacetKey;
+use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn, ParameterStyle};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::{Array, Required};
+
+use super::search_parameters::{View, filter_keys};
+use crate::openapi::schemas::{FacetWords, SortWord, vocabulary};
+
+vocabulary! {
+    ViewWord = View,
+}
+
+/// What is searched for. Repeats and commas mean OR within a key, keys mean AND.
+pub(crate) struct SearchQuery;
+
+/// The words of a search.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes search_parameters")]
+struct WordsQuery {
+    /// Words; may be left out when a filter is given. Knows "phrases", -word, site:, type:, format: and method:.
+    /// Repeats are phrasings of one query.
+    #[param(max_length = 1024)]
+    q: Option<String>,
+}
+
+/// The parameters of a search after its filters.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes search_parameters")]
+struct OrderQuery {
+    /// A date or a time.
+    updated_since: Option<String>,
+    #[param(inline)]
+    sort: Option<SortWord>,
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+}
+
+impl IntoParams for SearchQuery {
+    fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let filters = filter_keys().map(filter_parameter);
+        let words = WordsQuery::into_params(&parameter_in).into_iter();
+        words.chain(filters).chain(OrderQuery::into_params(&parameter_in)).collect()
+    }
+}
+
+/// The parameter of a filter: a list of any strings, or of the words of its vocabulary.
+fn filter_parameter(key: FacetKey) -> Parameter {
+    let filter = key.filter();
+    let words = filter.vocabulary.map(|words| words());
+    let value = ObjectBuilder::new().schema_type(Type::String).enum_values(words);
+    ParameterBuilder::new()
+        .name(key.as_str())
+        .parameter_in(ParameterIn::Query)
+        .description(filter.parameter.filter(|text| !text.is_empty()))
+        .required(Required::False)
+        .schema(Some(Array::new(value)))
+        .style(Some(ParameterStyle::Form))
+        .explode(Some(false))
+        .build()
+}
+
+/// The format of the results: parameters of a search that a search feed does not have.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "describes search_parameters")]
+pub(crate) struct ResultsQuery {
+    /// `next_cursor` of the page before.
+    #[param(max_length = 1024)]
+    cursor: Option<String>,
+    /// Members of the rows that are wanted; all unless given.
+    #[param(style = Form, explode = false)]
+    fields: Option<Vec<String>>,
+    /// What to count the results by.
+    #[param(style = Form, explode = false, inline)]
+    facets: Option<FacetWords>,
+    #[param(inline)]
+    view: Option<ViewWord>,
+    /// Whether each result explains its score.
+    explain: Option<bool>,
+}

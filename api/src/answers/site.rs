@@ -1,0 +1,274 @@
+//! Everything that is known of a site, for its owner: what was fetched and why, what was found, which rule of which
+//! specification it breaks, and when it is visited next.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use manifest::model::Conformance;
+use manifest::{ContentHash, Detection, Discovery, Finding, Format, Host, ManifestId, ManifestUrl, SiteName};
+use policy::{FetchOutcome, RobotsKind, Status};
+use serde::Serialize;
+use store::{
+    BlockRecord, FetchStory, HostState, NextVisit, ResourceState, RobotsRecord, SiteStory, StoredManifest,
+    VisitStory,
+};
+use utoipa::ToSchema;
+
+use super::TEXT_IS;
+use super::sites::SiteLine;
+use crate::fair_permits::Permit;
+use crate::manifests::ManifestReader;
+use crate::problem::Problem;
+use crate::text::is_hidden;
+
+/// Visits that are listed: enough to see a rhythm, few enough for one page.
+const VISITS_MAX: u32 = 20;
+/// Listed hosts: the host named like the site first, then those with requests.
+const HOSTS_MAX: u32 = 200;
+/// Longest robots.txt that is shown, in bytes; the rule that decided is shown in full beside each path.
+const ROBOTS_SHOWN_BYTES_MAX: usize = 16 * 1024;
+
+/// How a site's owner opts out.
+pub(crate) const OPT_OUT: &str = "Disallow the user agent \"agentdex\" in robots.txt: it is read before anything \
+     else on every visit, and what was indexed leaves the index. To be removed at once and not visited at all, ask \
+     the operator of this instance to block the site.";
+
+/// Everything that is known of a site.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SiteAnswer {
+    #[serde(flatten)]
+    pub(crate) line: SiteLine,
+    pub(crate) visits_total: u32,
+    pub(crate) changes_total: u32,
+    pub(crate) failures_in_row: u32,
+    /// The site asked for a delay (Retry-After).
+    pub(crate) not_before: Option<DateTime<Utc>>,
+    /// A visit that continues later, and why it waits.
+    #[schema(value_type = Option<crate::openapi::schemas::Planned>)]
+    pub(crate) parked: Option<NextVisit>,
+    #[schema(value_type = Option<crate::openapi::schemas::Tombstone>)]
+    pub(crate) blocked: Option<BlockRecord>,
+    /// At most 200 of the hosts: the one named like the site, then those with requests.
+    pub(crate) hosts: Vec<HostLine>,
+    /// How many hosts there are.
+    pub(crate) hosts_total: u64,
+    pub(crate) resources: Vec<ResourceLine>,
+    #[schema(value_type = Vec<Object>)]
+    pub(crate) visits: Vec<VisitStory>,
+    pub(crate) opt_out: &'static str,
+    pub(crate) text_is: &'static str,
+}
+
+/// A host with what its robots.txt came to.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct HostLine {
+    #[schema(value_type = String)]
+    pub(crate) host: Host,
+    pub(crate) seeded: bool,
+    pub(crate) requests_today: u32,
+    pub(crate) next_request_not_before: Option<DateTime<Utc>>,
+    pub(crate) robots: Option<RobotsLine>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RobotsLine {
+    #[schema(value_type = String)]
+    pub(crate) kind: RobotsKind,
+    pub(crate) cause: Option<String>,
+    pub(crate) http_status: Option<u16>,
+    pub(crate) fetched_at: DateTime<Utc>,
+    pub(crate) expires_at: DateTime<Utc>,
+    pub(crate) failures_in_row: u32,
+    /// The file as read, its beginning where it is long.
+    pub(crate) text: Option<String>,
+}
+
+/// One URL that is polled: the last fetch, and the manifest that it brought.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ResourceLine {
+    #[schema(value_type = String)]
+    pub(crate) url: ManifestUrl,
+    #[schema(inline, value_type = crate::openapi::schemas::OutcomeWord)]
+    pub(crate) outcome: FetchOutcome,
+    pub(crate) reason: Option<String>,
+    pub(crate) http_status: Option<u16>,
+    #[schema(value_type = Vec<Vec<String>>)]
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) robots_rule: Option<String>,
+    #[schema(inline, value_type = crate::openapi::schemas::DiscoveryWord)]
+    pub(crate) discovery: Discovery,
+    #[schema(value_type = Option<String>)]
+    pub(crate) linked_from: Option<ManifestUrl>,
+    pub(crate) fetched_at: DateTime<Utc>,
+    pub(crate) fresh_until: Option<DateTime<Utc>>,
+    pub(crate) changed_at: Option<DateTime<Utc>>,
+    pub(crate) misses_in_row: u32,
+    #[schema(value_type = Option<String>)]
+    pub(crate) content_hash: Option<ContentHash>,
+    pub(crate) manifest: Option<ManifestLine>,
+}
+
+/// A manifest in short, with everything that is wrong with it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ManifestLine {
+    #[schema(value_type = String)]
+    pub(crate) id: ManifestId,
+    pub(crate) name: Option<String>,
+    #[schema(inline, value_type = crate::openapi::schemas::FormatWord)]
+    pub(crate) format: Format,
+    #[schema(value_type = Object)]
+    pub(crate) detection: Detection,
+    #[schema(value_type = Vec<Object>)]
+    pub(crate) conformance: Vec<Conformance>,
+    #[schema(inline, value_type = crate::openapi::schemas::StatusWord)]
+    pub(crate) status: Status,
+    pub(crate) versions: u32,
+    pub(crate) first_seen_at: DateTime<Utc>,
+    pub(crate) last_seen_at: DateTime<Utc>,
+    pub(crate) changed_at: DateTime<Utc>,
+    pub(crate) body_kept: bool,
+    pub(crate) capabilities: Vec<CapabilityLine>,
+    #[schema(value_type = Vec<crate::openapi::schemas::Finding>)]
+    pub(crate) findings: Vec<Finding>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CapabilityLine {
+    #[schema(value_type = String)]
+    pub(crate) id: manifest::CapabilityId,
+    pub(crate) native_id: String,
+    pub(crate) name: String,
+    #[schema(inline, value_type = crate::openapi::schemas::SafetyWord)]
+    pub(crate) safety: manifest::SafetyClass,
+}
+
+/// The site of a name from a path.
+pub(crate) fn site_of(domain: &str) -> Result<SiteName, Problem> {
+    SiteName::parse(domain).map_err(|error| Problem::bad_request(error.to_string()))
+}
+
+pub(crate) fn unknown(site: &SiteName) -> Problem {
+    Problem::not_found(format!("{site} is not known here: no seed names it and no manifest links to it"))
+}
+
+/// What is known of a site, with the permit for the memory of its manifests.
+pub(crate) async fn site(
+    manifests: ManifestReader<'_>,
+    site: &SiteName,
+) -> Result<(SiteAnswer, Permit), Problem> {
+    let mut lines = HashMap::new();
+    let add = |stored: StoredManifest| {
+        lines.insert(stored.manifest.id.clone(), manifest_line(stored));
+    };
+    let story = manifests.site(site, VISITS_MAX, HOSTS_MAX, add).await?;
+    let (story, permit) = story.ok_or_else(|| unknown(site))?.into_parts();
+    Ok((answer(story, lines), permit))
+}
+
+fn answer(story: SiteStory, mut manifests: HashMap<ManifestId, ManifestLine>) -> SiteAnswer {
+    let SiteStory { summary, state, hosts_total, blocked, visits } = story;
+    let last = last_fetches(&visits);
+    let resources = state.resources.into_iter().map(|resource| {
+        let manifest = resource.manifest_id.as_ref().and_then(|id| manifests.remove(id));
+        let fetch = last.get(&resource.url).copied();
+        resource_line(resource, fetch, manifest)
+    });
+    SiteAnswer {
+        line: summary.into(),
+        visits_total: state.visits,
+        changes_total: state.changes,
+        failures_in_row: state.failures_in_row,
+        not_before: state.not_before,
+        parked: state.parked.map(|parked| NextVisit { at: parked.resume_at, reason: parked.reason }),
+        blocked,
+        hosts: state.hosts.into_iter().map(host_line).collect(),
+        hosts_total,
+        resources: resources.collect(),
+        visits,
+        opt_out: OPT_OUT,
+        text_is: TEXT_IS,
+    }
+}
+
+/// The latest fetch of each URL in the listed visits, which come latest first.
+fn last_fetches(visits: &[VisitStory]) -> HashMap<ManifestUrl, &FetchStory> {
+    let mut last = HashMap::new();
+    for fetch in visits.iter().flat_map(|visit| &visit.fetches) {
+        last.entry(fetch.url.clone()).or_insert(fetch);
+    }
+    last
+}
+
+fn resource_line(
+    resource: ResourceState,
+    fetch: Option<&FetchStory>,
+    manifest: Option<ManifestLine>,
+) -> ResourceLine {
+    ResourceLine {
+        url: resource.url,
+        outcome: resource.outcome,
+        reason: fetch.and_then(|fetch| fetch.reason.clone()),
+        http_status: resource.status,
+        headers: fetch.map(|fetch| fetch.headers.clone()).unwrap_or_default(),
+        robots_rule: fetch.and_then(|fetch| fetch.robots_rule.clone()),
+        discovery: resource.discovery,
+        linked_from: resource.linked_from,
+        fetched_at: resource.fetched_at,
+        fresh_until: resource.fresh_until,
+        changed_at: resource.changed_at,
+        misses_in_row: resource.misses_in_row,
+        content_hash: resource.content_hash,
+        manifest,
+    }
+}
+
+fn manifest_line(stored: StoredManifest) -> ManifestLine {
+    let manifest = stored.manifest;
+    let capabilities = manifest.capabilities.into_iter().map(|capability| CapabilityLine {
+        id: capability.id,
+        native_id: capability.native_id,
+        name: capability.title.unwrap_or(capability.name),
+        safety: capability.safety.class,
+    });
+    ManifestLine {
+        id: manifest.id,
+        name: manifest.title.or(manifest.name),
+        format: manifest.detection.format,
+        detection: manifest.detection,
+        conformance: manifest.conformance,
+        status: stored.status,
+        versions: stored.versions,
+        first_seen_at: stored.first_seen_at,
+        last_seen_at: stored.last_seen_at,
+        changed_at: stored.changed_at,
+        body_kept: stored.body_kept,
+        capabilities: capabilities.collect(),
+        findings: manifest.findings,
+    }
+}
+
+fn host_line(host: HostState) -> HostLine {
+    HostLine {
+        host: host.host,
+        seeded: host.seeded,
+        requests_today: host.requests_today,
+        next_request_not_before: host.next_ok_at,
+        robots: host.robots.map(robots_line),
+    }
+}
+
+fn robots_line(robots: RobotsRecord) -> RobotsLine {
+    let text = robots.body.as_deref().map(|body| {
+        let shown = body.get(..ROBOTS_SHOWN_BYTES_MAX).unwrap_or(body);
+        String::from_utf8_lossy(shown).chars().filter(|c| !is_hidden(*c)).collect()
+    });
+    RobotsLine {
+        kind: robots.kind,
+        cause: robots.cause,
+        http_status: robots.status,
+        fetched_at: robots.fetched_at,
+        expires_at: robots.expires_at,
+        failures_in_row: robots.failures_in_row,
+        text,
+    }
+}

@@ -1,0 +1,141 @@
+//! Submitted sites: what is put into the crawler's queue on request, and under which limits.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use manifest::{Host, ManifestUrl, SiteName, SiteScope};
+use serde::Serialize;
+use store::{Seed, SeedOrigin, Store};
+use utoipa::ToSchema;
+
+use super::site::unknown;
+use crate::client::Client;
+use crate::clock;
+use crate::limits::{Exhausted, Limits};
+use crate::manifests::ManifestReader;
+use crate::problem::Problem;
+use crate::quota::RemainingQuota;
+
+/// Hosts of a site that are put into the queue again, visited ones first; one visit covers fewer.
+const HOSTS_MAX: u32 = 50;
+/// Shortest time between a visit and the next requested one.
+const RECHECK_EVERY: TimeDelta = TimeDelta::minutes(10);
+
+/// The result of a submission.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SubmissionAnswer {
+    #[schema(value_type = String)]
+    site: SiteName,
+    /// `added` where it was not known before, else `known`.
+    outcome: &'static str,
+    /// Where the record of the site is served.
+    pub(crate) status_url: String,
+    message: String,
+}
+
+/// Puts sites into the queue for one client.
+pub(crate) struct Submissions<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) limits: &'a Limits,
+    pub(crate) base_url: String,
+    pub(crate) client: Client,
+}
+
+impl Submissions<'_> {
+    pub(crate) async fn submit(
+        &self,
+        host: Host,
+        url: Option<ManifestUrl>,
+    ) -> Result<(SubmissionAnswer, RemainingQuota), Problem> {
+        let checked = match &url {
+            Some(url) => SiteScope::Public.check_url(url).map_err(|error| (error, "url")),
+            None => SiteScope::Public.check_host(&host).map_err(|error| (error, "domain")),
+        };
+        checked.map_err(|(error, parameter)| {
+            Problem::bad_request(error.to_string()).with_parameter(parameter)
+        })?;
+        let site = host.site();
+        let quota = self.limits.submission(self.client).map_err(|exhausted| {
+            exhausted.problem("this address has submitted as many domains as it may for now")
+        })?;
+        self.refuse_blocked(&site).await?;
+        self.limits.visit(&site).map_err(|exhausted| just_asked(&site, exhausted))?;
+        let has_url = url.is_some();
+        let seed = Seed { host, url, rank: None, origin: SeedOrigin::Submitted, revisit_now: false };
+        let added = self.store.seeds_add(&[seed], clock::now()).await?;
+        if added.refused > 0 {
+            let detail =
+                format!("{site} has as many hosts or URLs that wait for a visit as one site may have");
+            return Err(Problem::bad_request(detail).with_parameter(if has_url { "url" } else { "domain" }));
+        }
+        let (outcome, message) = if added.added > 0 {
+            ("added", format!("{site} is in the queue and will be visited soon"))
+        } else {
+            ("known", format!("{site} was known already; its record says when it is visited next"))
+        };
+        Ok((self.answer(site, outcome, message), quota))
+    }
+
+    /// Requests a visit of a known site before it is due.
+    pub(crate) async fn recheck(
+        &self,
+        manifests: ManifestReader<'_>,
+        site: SiteName,
+    ) -> Result<(SubmissionAnswer, RemainingQuota), Problem> {
+        let story = manifests.history(&site, 0, HOSTS_MAX).await?;
+        let (story, _permit) = story.ok_or_else(|| unknown(&site))?.into_parts();
+        self.refuse_blocked(&site).await?;
+        let now = clock::now();
+        if let Some(wait_s) = wait_after(story.summary.last_visit_at, now) {
+            let detail = format!("{site} was visited less than ten minutes ago; try again in {wait_s} s");
+            return Err(Problem::too_many(detail, wait_s));
+        }
+        let quota = self.limits.submission(self.client).map_err(|exhausted| {
+            exhausted.problem("this address has asked for as many visits as it may for now")
+        })?;
+        self.limits.visit(&site).map_err(|exhausted| just_asked(&site, exhausted))?;
+        let hosts = story.state.hosts.into_iter().filter(|host| host.seeded).map(|host| host.host);
+        let mut hosts: Vec<Host> = hosts.collect();
+        if hosts.is_empty() {
+            hosts.push(site.apex());
+        }
+        let again = |host| Seed { origin: SeedOrigin::Submitted, revisit_now: true, ..Seed::of_host(host) };
+        let seeds: Vec<Seed> = hosts.into_iter().map(again).collect();
+        self.store.seeds_add(&seeds, now).await?;
+        let message = format!("{site} is visited as soon as its robots.txt and its crawl delay allow");
+        Ok((self.answer(site, "known", message), quota))
+    }
+
+    async fn refuse_blocked(&self, site: &SiteName) -> Result<(), Problem> {
+        if self.store.blocked_among(std::slice::from_ref(site)).await?.is_empty() {
+            return Ok(());
+        }
+        Err(Problem::forbidden(format!("the owner of {site} opted out; it is not visited")))
+    }
+
+    fn answer(&self, site: SiteName, outcome: &'static str, message: String) -> SubmissionAnswer {
+        let status_url = format!("{}/sites/{site}", self.base_url);
+        SubmissionAnswer { site, outcome, status_url, message }
+    }
+}
+
+fn just_asked(site: &SiteName, exhausted: Exhausted) -> Problem {
+    exhausted.problem(&format!("a visit to {site} was asked for less than ten minutes ago"))
+}
+
+/// Seconds to wait after a visit that has just been.
+fn wait_after(last_visit_at: Option<DateTime<Utc>>, now: DateTime<Utc>) -> Option<u32> {
+    let wait = last_visit_at? + RECHECK_EVERY - now;
+    u32::try_from(wait.num_seconds()).ok().filter(|seconds| *seconds > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recheck_waits_ten_minutes_after_the_last_visit() {
+        let now = DateTime::UNIX_EPOCH + TimeDelta::days(1);
+        assert_eq!(wait_after(None, now), None);
+        assert_eq!(wait_after(Some(now - TimeDelta::minutes(4)), now), Some(360));
+        assert_eq!(wait_after(Some(now - TimeDelta::minutes(10)), now), None);
+    }
+}

@@ -1,0 +1,125 @@
+//! Validation of a document: its dialect, its findings with line numbers, and what would be indexed. Nothing is stored or
+//! fetched.
+
+use manifest::model::{Conformance, ConformanceLevel};
+use manifest::{
+    Detection, Discovery, Document, Finding, Format, Manifest, ManifestId, ManifestUrl, NameError,
+};
+use runtime::Share;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::TEXT_IS;
+use crate::manifests::{ManifestReader, not_kept};
+use crate::problem::Problem;
+
+/// The URL of a document that is sent without one; the name is reserved and cannot be visited (RFC 6761 §6.4).
+const PLACEHOLDER_URL: &str = "https://document.invalid/";
+/// Findings that get their line and column: each costs a scan of the document.
+const PLACED_MAX: usize = 100;
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ValidateAnswer {
+    #[schema(inline, value_type = crate::openapi::schemas::FormatWord)]
+    pub(crate) format: Format,
+    #[schema(value_type = String)]
+    pub(crate) level: ConformanceLevel,
+    pub(crate) indexed: Indexed,
+    #[schema(value_type = Object)]
+    pub(crate) detection: Detection,
+    #[schema(value_type = Vec<Object>)]
+    pub(crate) conformance: Vec<Conformance>,
+    pub(crate) findings: Vec<PlacedFinding>,
+    text_is: &'static str,
+    #[schema(value_type = Object)]
+    pub(crate) manifest: Manifest,
+}
+
+/// What a search would find of it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Indexed {
+    pub(crate) capabilities: usize,
+    pub(crate) invocable: usize,
+}
+
+/// A finding with the line and column that its pointer leads to.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PlacedFinding {
+    #[serde(flatten)]
+    #[schema(value_type = crate::openapi::schemas::Finding)]
+    pub(crate) finding: Finding,
+    pub(crate) line: Option<usize>,
+    column: Option<usize>,
+}
+
+/// The URL of a document that is sent without one.
+pub(crate) fn placeholder_url() -> Result<ManifestUrl, NameError> {
+    ManifestUrl::parse(PLACEHOLDER_URL)
+}
+
+/// The manifest of an address with its bytes, which count for the client as long as this lives.
+pub(crate) struct Stored {
+    pub(crate) manifest: Manifest,
+    pub(crate) body: Vec<u8>,
+    pub(crate) _share: Share,
+}
+
+pub(crate) async fn stored(manifests: ManifestReader<'_>, url: &ManifestUrl) -> Result<Stored, Problem> {
+    let found = manifests.find(&ManifestId::of(url)).await?;
+    let found = found.ok_or_else(|| {
+        Problem::not_found(format!("no document of {url} is stored; send it in the body, or submit its site"))
+    })?;
+    // The permit ends here: how many documents are read or wait for that is bounded by the pool that reads them.
+    let (found, _permit) = found.into_parts();
+    if !found.body_kept {
+        return Err(not_kept());
+    }
+    let (body, share) = manifests.document(&found.manifest).await?.ok_or_else(not_kept)?;
+    Ok(Stored { manifest: found.manifest, body, _share: share })
+}
+
+pub(crate) fn read(bytes: &[u8], url: &ManifestUrl, force: Option<Format>) -> ValidateAnswer {
+    let document = Document {
+        bytes,
+        url,
+        final_url: None,
+        discovery: Discovery::Submitted,
+        served: None,
+        linked: &[],
+        force,
+    };
+    answer(manifest::read(&document), Some(bytes))
+}
+
+/// What a manifest came to; with the bytes of its document, each finding has its line.
+pub(crate) fn answer(mut manifest: Manifest, bytes: Option<&[u8]>) -> ValidateAnswer {
+    let is_indexable = manifest.format().is_indexable();
+    let invocable = manifest.capabilities.iter().filter(|capability| capability.is_invocable()).count();
+    ValidateAnswer {
+        format: manifest.format(),
+        level: manifest.level(),
+        indexed: Indexed {
+            capabilities: if is_indexable { manifest.capabilities.len() } else { 0 },
+            invocable: if is_indexable { invocable } else { 0 },
+        },
+        detection: manifest.detection.clone(),
+        conformance: manifest.conformance.clone(),
+        findings: placed(bytes, std::mem::take(&mut manifest.findings)),
+        text_is: TEXT_IS,
+        manifest,
+    }
+}
+
+/// The worst first, each with its place.
+fn placed(bytes: Option<&[u8]>, mut findings: Vec<Finding>) -> Vec<PlacedFinding> {
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let first = findings.get(..findings.len().min(PLACED_MAX)).unwrap_or_default();
+    let mut places = bytes.map(|bytes| manifest::places(bytes, first)).unwrap_or_default();
+    places.resize(findings.len(), None);
+    let place = |(finding, found): (Finding, Option<(usize, usize)>)| PlacedFinding {
+        finding,
+        line: found.map(|(line, _)| line),
+        column: found.map(|(_, column)| column),
+    };
+    findings.into_iter().zip(places).map(place).collect()
+}

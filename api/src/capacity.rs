@@ -1,0 +1,51 @@
+//! How much this process does at once for all clients, and how much of that for one.
+
+use std::sync::Arc;
+
+use runtime::Shares;
+
+use crate::buffers::BUFFERED_BYTES_MAX;
+use crate::limits::{LimitsConfig, at_once};
+
+/// Connections at once: at 50 kB each, a hundred megabytes at most. Further ones wait in the kernel's queue.
+pub(crate) const CONNECTIONS_MAX: usize = 2_000;
+/// Requests under way at once. A search takes milliseconds and a few run at a time, so that the last in this queue
+/// still waits less than a second.
+pub(crate) const REQUESTS_MAX: usize = 512;
+/// Streams of events at once: each costs a connection and a statement a second.
+const STREAMS_MAX: usize = 100;
+/// Of these, streams of one client.
+const STREAMS_OF_CLIENT_MAX: usize = 25;
+/// Exports at once: each reads the whole database.
+const EXPORTS_MAX: usize = 4;
+/// Of these, exports of one client.
+const EXPORTS_OF_CLIENT_MAX: usize = 2;
+
+/// What clients occupy at the moment.
+pub(crate) struct Capacity {
+    pub(crate) connections: Arc<Shares>,
+    pub(crate) requests: Arc<Shares>,
+    /// Bytes kept in memory for clients.
+    pub(crate) buffered_bytes: Arc<Shares>,
+    pub(crate) streams: Arc<Shares>,
+    pub(crate) exports: Arc<Shares>,
+}
+
+impl Capacity {
+    pub(crate) fn new(limits: &LimitsConfig) -> Self {
+        Self {
+            connections: Shares::new(CONNECTIONS_MAX, at_once(limits.connections_per_client)),
+            requests: Shares::new(REQUESTS_MAX, at_once(limits.requests_per_client)),
+            buffered_bytes: Shares::new(BUFFERED_BYTES_MAX, limits.buffered_bytes_per_client()),
+            streams: Shares::new(STREAMS_MAX, STREAMS_OF_CLIENT_MAX),
+            exports: Shares::new(EXPORTS_MAX, EXPORTS_OF_CLIENT_MAX),
+        }
+    }
+
+    /// Other limits for one client, from the next request on.
+    pub(crate) fn set_limits(&self, limits: &LimitsConfig) {
+        self.connections.set_client_max(at_once(limits.connections_per_client));
+        self.requests.set_client_max(at_once(limits.requests_per_client));
+        self.buffered_bytes.set_client_max(limits.buffered_bytes_per_client());
+    }
+}

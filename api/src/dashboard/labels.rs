@@ -1,0 +1,271 @@
+//! The English labels of closed vocabularies.
+
+use manifest::model::{AuthScheme, Confirmation, Discovery, Protocol, SourceKind};
+use manifest::{Format, SafetyClass, Strength};
+use policy::{FetchOutcome, RobotsKind, Status, VisitEnd};
+
+/// A dialect's name from its slug; the slug itself where it is not one.
+pub(crate) fn format_of_slug(slug: &str) -> String {
+    slug.parse::<Format>().map_or_else(|_| slug.to_owned(), |known| known.label().to_owned())
+}
+
+/// What a call may do, in a few words.
+pub(crate) const fn safety(class: SafetyClass) -> &'static str {
+    match class {
+        SafetyClass::Read => "only reads",
+        SafetyClass::Write => "writes",
+        SafetyClass::Destructive => "destructive",
+        SafetyClass::Irreversible => "irreversible",
+        SafetyClass::Unknown => "effect unknown",
+    }
+}
+
+/// The confirmation that a call needs.
+pub(crate) const fn confirmation(confirmation: Confirmation) -> Option<&'static str> {
+    match confirmation {
+        Confirmation::None => None,
+        Confirmation::Recommended => Some("better ask first"),
+        Confirmation::Required => Some("ask a person first"),
+    }
+}
+
+pub(crate) const fn auth(scheme: AuthScheme) -> &'static str {
+    match scheme {
+        AuthScheme::None => "no authentication",
+        AuthScheme::ApiKey => "API key",
+        AuthScheme::Bearer => "bearer token",
+        AuthScheme::OAuth2 => "OAuth 2",
+        AuthScheme::OpenId => "OpenID Connect",
+        AuthScheme::Mtls => "client certificate",
+        AuthScheme::HttpSignature => "signed request",
+        AuthScheme::Session => "session",
+        AuthScheme::Payment => "payment",
+        AuthScheme::AgentIdentity => "agent identity",
+        AuthScheme::Delegated => "delegated user",
+        AuthScheme::Cookie => "cookie",
+        AuthScheme::Other => "its own scheme",
+        AuthScheme::Unknown => "authentication unknown",
+    }
+}
+
+/// What a caller needs, from the schemes and from whether any is needed.
+pub(crate) fn auth_needed(schemes: &[AuthScheme], required: Option<bool>) -> String {
+    let named: Vec<&str> = schemes.iter().filter(|s| **s != AuthScheme::Unknown).map(|s| auth(*s)).collect();
+    match (named.is_empty(), required) {
+        (false, Some(false)) if schemes != [AuthScheme::None] => format!("{}, optional", named.join(" or ")),
+        (false, _) => named.join(" or "),
+        (true, Some(true)) => "authentication needed".to_owned(),
+        (true, Some(false)) => "no authentication".to_owned(),
+        (true, None) => "authentication not stated".to_owned(),
+    }
+}
+
+pub(crate) const fn status(status: Status) -> &'static str {
+    match status {
+        Status::Pending => "not visited yet",
+        Status::Fresh => "fresh",
+        Status::Stale => "not confirmed lately",
+        Status::Unreachable => "unreachable",
+        Status::Gone => "gone",
+        Status::Denied => "reading is not allowed",
+        Status::OptedOut => "opted out",
+        Status::Invalid => "unreadable",
+        Status::CatchAll => "answers every path alike",
+    }
+}
+
+pub(crate) const fn source(kind: SourceKind) -> Option<&'static str> {
+    match kind {
+        SourceKind::Native => None,
+        SourceKind::Synthetic => Some("written by a third party"),
+        SourceKind::Derived => Some("derived"),
+        SourceKind::CopySuspected => Some("likely a copy of another site's"),
+    }
+}
+
+pub(crate) const fn protocol(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Http => "HTTP",
+        Protocol::Mcp => "MCP",
+        Protocol::A2a => "A2A",
+        Protocol::GraphQl => "GraphQL",
+        Protocol::Grpc => "gRPC",
+        Protocol::WebSocket => "WebSocket",
+        Protocol::Woa => "WoA",
+        Protocol::X402 => "x402",
+        Protocol::Ucp => "UCP",
+        Protocol::Acp => "ACP",
+        Protocol::Other => "its own protocol",
+    }
+}
+
+pub(crate) const fn outcome(outcome: FetchOutcome) -> &'static str {
+    match outcome {
+        FetchOutcome::Found => "manifest read",
+        FetchOutcome::NotModified => "unchanged",
+        FetchOutcome::Fresh => "still fresh",
+        FetchOutcome::NotFound => "not there",
+        FetchOutcome::Gone => "gone",
+        FetchOutcome::Blocked => "blocked",
+        FetchOutcome::RateLimited => "rate limited",
+        FetchOutcome::ServerError => "server error",
+        FetchOutcome::ClientError => "refused",
+        FetchOutcome::Html => "a web page",
+        FetchOutcome::NotAManifest => "not a manifest",
+        FetchOutcome::TooLarge => "too large",
+        FetchOutcome::RedirectedAway => "another site",
+        FetchOutcome::RedirectRefused => "redirect refused",
+        FetchOutcome::RedirectLoop => "redirect loop",
+        FetchOutcome::RobotsDenied => "robots.txt forbids",
+        FetchOutcome::RobotsUnreachable => "robots.txt unreadable",
+        FetchOutcome::DnsFailed => "name not resolved",
+        FetchOutcome::ConnectFailed => "no connection",
+        FetchOutcome::TlsFailed => "TLS failed",
+        FetchOutcome::Timeout => "timed out",
+        FetchOutcome::AddressRefused => "address refused",
+        FetchOutcome::ProtocolError => "broken HTTP",
+        FetchOutcome::BadEncoding => "bad encoding",
+        FetchOutcome::Quarantined => "quarantined",
+        FetchOutcome::OverBudget => "budget used up",
+        FetchOutcome::NotReached => "not reached",
+    }
+}
+
+/// How an outcome is coloured: found, fine, or an error.
+pub(crate) const fn outcome_class(outcome: FetchOutcome) -> &'static str {
+    if outcome.is_present() {
+        "found"
+    } else if outcome.is_transport_error() || matches!(outcome, FetchOutcome::ServerError) {
+        "error"
+    } else if matches!(
+        outcome,
+        FetchOutcome::RobotsDenied | FetchOutcome::RobotsUnreachable | FetchOutcome::Blocked
+    ) {
+        "denied"
+    } else {
+        "plain"
+    }
+}
+
+pub(crate) const fn visit_end(end: VisitEnd) -> &'static str {
+    match end {
+        VisitEnd::Completed => "all planned paths were fetched",
+        VisitEnd::NothingNew => "nothing was fetched, since all known resources are fresh",
+        VisitEnd::DnsDead => "the name does not exist",
+        VisitEnd::DnsFailed => "the name servers did not answer",
+        VisitEnd::Unreachable => "no connection",
+        VisitEnd::TlsFailed => "the TLS handshake failed or the certificate is not valid",
+        VisitEnd::RobotsDenied => "robots.txt disallows all planned paths",
+        VisitEnd::RobotsUnreachable => "robots.txt could not be read, so nothing was fetched",
+        VisitEnd::RateLimited => "the site asked for a delay",
+        VisitEnd::Blocked => "the site refused several requests",
+        VisitEnd::ServerErrors => "the server failed twice",
+        VisitEnd::TransportErrors => "the connection failed twice",
+        VisitEnd::CatchAll => "the host answers every path with a page",
+        VisitEnd::OutOfTime => "the visit used up its time",
+        VisitEnd::OverBudget => "the budget of requests for today is used up",
+        VisitEnd::Parked => "waiting for the delay that the site asks for",
+        VisitEnd::Interrupted => "the crawler was stopped",
+        VisitEnd::OptedOut => "the owner opted out",
+        VisitEnd::LeaseLost => "another worker took over",
+        VisitEnd::AddressRefused => "the name resolves to addresses that are refused",
+    }
+}
+
+pub(crate) const fn robots(kind: RobotsKind) -> &'static str {
+    match kind {
+        RobotsKind::Rules => "Its rules apply",
+        RobotsKind::NoFile => "There is none, so everything is allowed",
+        RobotsKind::Denied => "Access to it is denied, so nothing is fetched",
+        RobotsKind::Unreachable => "It could not be read, so nothing is fetched",
+    }
+}
+
+pub(crate) const fn discovery(discovery: Discovery) -> &'static str {
+    match discovery {
+        Discovery::WellKnown => "well-known path",
+        Discovery::Root => "path at the root",
+        Discovery::LinkHeader => "Link header",
+        Discovery::HtmlLink => "link in a page",
+        Discovery::Agentmap => "Agentmap line in robots.txt",
+        Discovery::CatalogEntry => "entry of a catalog",
+        Discovery::Pointer => "pointer in another document",
+        Discovery::Dns => "DNS record",
+        Discovery::Submitted => "seeded or submitted",
+    }
+}
+
+pub(crate) const fn strength(strength: Strength) -> &'static str {
+    match strength {
+        Strength::Strong => "beyond doubt",
+        Strength::Medium => "by its place and shape",
+        Strength::Weak => "by its shape only",
+    }
+}
+
+/// The label of a facet value.
+pub(crate) fn facet_value(key: indexer::FacetKey, value: &str) -> String {
+    use indexer::FacetKey;
+    let known = match key {
+        FacetKey::Format => return format_of_slug(value),
+        // with room to break a line: `scheduling: appointment create`
+        FacetKey::SemanticType => return value.replacen(':', ": ", 1).replace('-', " "),
+        FacetKey::Safety => value.parse().map(safety).ok(),
+        FacetKey::Auth => value.parse().map(auth).ok(),
+        FacetKey::Status => value.parse().map(status).ok(),
+        _ => None,
+    };
+    known.map_or_else(|| value.replace('_', " "), ToOwned::to_owned)
+}
+
+/// `1 site`, `2 sites`.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { many })
+}
+
+/// `12,345`.
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// `1.5 MB`.
+pub(crate) fn bytes(count: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
+    let count_f = count as f64;
+    match count {
+        0..1_000 => format!("{count} B"),
+        1_000..1_000_000 => format!("{:.1} kB", count_f / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", count_f / 1e6),
+        _ => format!("{:.1} GB", count_f / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(counted(1, "site", "sites"), "1 site");
+        assert_eq!(bytes(1_500_000), "1.5 MB");
+    }
+
+    #[test]
+    fn auth_words_distinguish_required_optional_and_unknown() {
+        assert_eq!(auth_needed(&[], None), "authentication not stated");
+        assert_eq!(auth_needed(&[AuthScheme::OAuth2, AuthScheme::ApiKey], Some(true)), "OAuth 2 or API key");
+        assert_eq!(auth_needed(&[AuthScheme::ApiKey], Some(false)), "API key, optional");
+        assert_eq!(auth_needed(&[AuthScheme::None], Some(false)), "no authentication");
+    }
+}

@@ -1,0 +1,63 @@
+//! Threads that read the documents of clients, so that a slow document delays other documents but never a search. Each client
+//! may occupy a share of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use runtime::{ReadError, ReaderLimits, ReaderPool};
+
+use crate::client::Client;
+use crate::overload::no_room;
+use crate::problem::Problem;
+use runtime::Shares;
+
+/// Documents read at the same time: one for every second core, so that searches keep the others.
+const CORES_PER_DOCUMENT: usize = 2;
+/// Documents that wait for a thread.
+const QUEUE_MAX: usize = 16;
+/// Documents of one client that are read or wait.
+const CLIENT_DOCUMENTS_MAX: usize = 4;
+/// Longest wait for a thread and longest time for one document: together below the deadline of a request.
+const QUEUE_WAIT: Duration = Duration::from_secs(3);
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// The threads that read the documents of clients. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct DocumentReaders {
+    pool: ReaderPool,
+    shares: Arc<Shares>,
+}
+
+impl DocumentReaders {
+    pub(crate) fn for_this_machine() -> Self {
+        let threads = (ReaderLimits::threads_of_this_machine() / CORES_PER_DOCUMENT).max(1);
+        let limits = ReaderLimits { threads, queue: QUEUE_MAX, queue_wait: QUEUE_WAIT, deadline: DEADLINE };
+        // The pool has the limit for all.
+        let shares = Shares::new(usize::MAX, CLIENT_DOCUMENTS_MAX);
+        Self { pool: ReaderPool::new("api-validation", limits), shares }
+    }
+
+    /// Reads one document, off the threads that answer requests. It counts for its client until it was read, or is given up
+    /// before that begins.
+    pub(crate) async fn run<T, F>(&self, client: Client, read: F) -> Result<T, Problem>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        let share = self.shares.take(client.address, 1).map_err(|full| no_room("documents", full))?;
+        let counted = move || {
+            let answer = read();
+            drop(share);
+            answer
+        };
+        self.pool.read(counted).await.map_err(|error| match error {
+            ReadError::Busy => {
+                Problem::unavailable("too many documents wait to be read; try again in a moment")
+            }
+            ReadError::TimedOut { .. } => Problem::unavailable(
+                "reading this document took longer than its deadline; nothing of it is kept",
+            ),
+            ReadError::Panicked { .. } => Problem::internal(&error),
+        })
+    }
+}

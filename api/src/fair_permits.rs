@@ -1,0 +1,201 @@
+//! A fair semaphore: waiting clients get permits in turn, so a client with many waiting requests delays each other client by
+//! one of its requests, not by all of them.
+//!
+//! Each client has a queue of its own. A permit that becomes free goes to the next client in a fixed round. A request for more
+//! than is free waits until that much is free, and those behind it in the round wait with it, so that it is served in the end.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::RecvError;
+
+/// A number of permits, shared by all clients.
+#[derive(Debug, Clone)]
+pub(crate) struct FairPermits(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    total: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    /// The clients that wait, each once, in the order of the round.
+    round: VecDeque<IpAddr>,
+    waiting: HashMap<IpAddr, VecDeque<Waiter>>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    amount: usize,
+    granted: oneshot::Sender<Permit>,
+}
+
+/// An amount of permits, returned on drop.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    of: Arc<Shared>,
+    amount: usize,
+}
+
+impl FairPermits {
+    pub(crate) fn new(total: usize) -> Self {
+        let state = State { free: total, round: VecDeque::new(), waiting: HashMap::new() };
+        Self(Arc::new(Shared { total, state: Mutex::new(state) }))
+    }
+
+    /// Waits for so many permits; more than there are count as all of them. A request that is dropped waits no longer.
+    pub(crate) async fn acquire(&self, client: IpAddr, amount: usize) -> Result<Permit, RecvError> {
+        let (granted, permit) = oneshot::channel();
+        let waiter = Waiter { amount: amount.clamp(1, self.0.total), granted };
+        {
+            let mut state = self.0.state();
+            let queue = state.waiting.entry(client).or_default();
+            queue.retain(|waiter| !waiter.granted.is_closed());
+            queue.push_back(waiter);
+            if !state.round.contains(&client) {
+                state.round.push_back(client);
+            }
+        }
+        self.0.grant();
+        permit.await
+    }
+
+    pub(crate) fn free(&self) -> usize {
+        self.0.state().free
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives free permits to those who wait.
+    fn grant(self: &Arc<Self>) {
+        let mut state = self.state();
+        let mut abandoned = Vec::new();
+        while let Some(waiter) = state.next() {
+            let permit = Permit { of: Arc::clone(self), amount: waiter.amount };
+            if let Err(permit) = waiter.granted.send(permit) {
+                abandoned.push(permit);
+            }
+        }
+        drop(state);
+        // Their permits are given back here, after the lock was released.
+        drop(abandoned);
+    }
+}
+
+impl State {
+    /// The next in the round, if what it waits for is free; its client goes to the end of the round.
+    fn next(&mut self) -> Option<Waiter> {
+        loop {
+            let client = *self.round.front()?;
+            let queue = self.waiting.entry(client).or_default();
+            queue.retain(|waiter| !waiter.granted.is_closed());
+            let waiter = match queue.front().map(|waiter| waiter.amount) {
+                Some(amount) if amount > self.free => return None,
+                Some(_) => queue.pop_front(),
+                None => None,
+            };
+            let waits_on = !queue.is_empty();
+            self.round.pop_front();
+            if waits_on {
+                self.round.push_back(client);
+            } else {
+                self.waiting.remove(&client);
+            }
+            if let Some(waiter) = waiter {
+                self.free -= waiter.amount;
+                return Some(waiter);
+            }
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.of.state().free += self.amount;
+        self.of.grant();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+
+    use super::*;
+
+    type Waiting<'a> = Pin<Box<dyn Future<Output = Result<Permit, RecvError>> + 'a>>;
+
+    fn client(number: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, number])
+    }
+
+    /// A request that waits already.
+    async fn wait(permits: &FairPermits, number: u8, amount: usize) -> Waiting<'_> {
+        let mut waiting: Waiting<'_> = Box::pin(permits.acquire(client(number), amount));
+        assert!(futures::poll!(waiting.as_mut()).is_pending());
+        waiting
+    }
+
+    #[tokio::test]
+    async fn client_with_many_waiting_requests_delays_another_by_one() {
+        let permits = FairPermits::new(1);
+        let held = permits.acquire(client(1), 1).await.unwrap();
+        let mut greedy = VecDeque::new();
+        for _ in 0..100 {
+            greedy.push_back(wait(&permits, 1, 1).await);
+        }
+        let modest = wait(&permits, 2, 1).await;
+        let last = wait(&permits, 3, 1).await;
+        drop(held);
+        let first_of_greedy = greedy.pop_front().unwrap().await.unwrap();
+        drop(first_of_greedy);
+        drop(modest.await.unwrap());
+        drop(last.await.unwrap());
+        for waiting in greedy {
+            drop(waiting.await.unwrap());
+        }
+        assert_eq!(permits.free(), 1);
+        assert!(permits.0.state().waiting.is_empty(), "clients that do not wait are forgotten");
+    }
+
+    #[tokio::test]
+    async fn never_grants_more_permits_than_exist() {
+        let permits = FairPermits::new(10);
+        let six = permits.acquire(client(1), 6).await.unwrap();
+        let large = wait(&permits, 2, 5).await;
+        let small = wait(&permits, 3, 1).await;
+        assert_eq!(permits.free(), 4, "the small request does not overtake the large one for ever");
+        drop(six);
+        let (large, small) = (large.await.unwrap(), small.await.unwrap());
+        assert_eq!(permits.free(), 4);
+        let all = wait(&permits, 1, 1_000).await;
+        drop((large, small));
+        let all = all.await.unwrap();
+        assert_eq!(permits.free(), 0, "more than there are count as all of them");
+        drop(all);
+        assert_eq!(permits.free(), 10);
+    }
+
+    #[tokio::test]
+    async fn dropped_requests_take_no_permit() {
+        let permits = FairPermits::new(1);
+        let held = permits.acquire(client(1), 1).await.unwrap();
+        let given_up = wait(&permits, 2, 1).await;
+        let granted_and_given_up = wait(&permits, 3, 1).await;
+        let last = wait(&permits, 1, 1).await;
+        drop(given_up);
+        drop(held);
+        assert_eq!(permits.free(), 0, "the permit is on its way to the third client");
+        drop(granted_and_given_up);
+        drop(last.await.unwrap());
+        assert_eq!(permits.free(), 1);
+    }
+}

@@ -1,0 +1,139 @@
+//! Rate limits and capacity: how often a client may send requests, and how many are handled at once.
+//!
+//! A client beyond its limits gets a 429, any request beyond what this process can do a 503, both at once and with the time
+//! to come back. The body of a request is read before the request takes a place: a place is for work, and a client that
+//! sends slowly holds none. What an answer occupies in memory is counted, too (see `buffers`).
+
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use hyper::body::Body as _;
+use manifest::budget;
+use tokio::time::Instant;
+
+use crate::buffers::{self, BODY_BYTES_MAX, BodyError};
+use crate::client::Client;
+use crate::metrics;
+use crate::overload::{ALWAYS_ANSWERED, METRICS, Refused, no_room};
+use crate::problem::Problem;
+use crate::state::App;
+use runtime::Share;
+
+/// Answered even beyond the rate limit.
+const NEVER_LIMITED: &str = "/healthz";
+/// Parsed by the library of the protocol, without a budget; the bodies of other routes are parsed within one.
+const READ_BY_A_LIBRARY: &str = "/mcp";
+
+pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let method = request.method().clone();
+    let client = Client::of(&request, &app.config.trusted_proxies, &app.names);
+    request.extensions_mut().insert(client);
+    let response = match request.extensions_mut().remove::<Refused>() {
+        Some(Refused(problem)) => problem.into_response(),
+        None if route.as_deref() == Some(NEVER_LIMITED) => next.run(request).await,
+        None => guarded(&app, client, route.as_deref(), request, next).await.unwrap_or_else(refused),
+    };
+    metrics::answered(route.as_deref(), &method, response.status(), started.elapsed());
+    response
+}
+
+async fn guarded(
+    app: &App,
+    client: Client,
+    route: Option<&str>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let quota = app.limits.read(client).map_err(|exhausted| {
+        metrics::rejected("rate");
+        exhausted.problem("too many requests from this address")
+    })?;
+    let (request, body_share) = with_body(app, client, route, request).await?;
+    let is_watching = match route {
+        Some(METRICS) => app.admin_tokens.allow_metrics(client, request.headers()).await,
+        route => route.is_some_and(|route| ALWAYS_ANSWERED.contains(&route)),
+    };
+    let place = if is_watching { None } else { Some(place(app, client)?) };
+    let under_way = (!is_watching).then(|| app.load.begin());
+    let response = next.run(request).await;
+    drop((under_way, place, body_share));
+    let mut response = if is_watching {
+        response
+    } else {
+        let counted = buffers::counted(response, &app.capacity.buffered_bytes, client.address);
+        counted.map_err(|full| no_room("bytes", full))?
+    };
+    metrics::buffered(app.capacity.buffered_bytes.taken());
+    // A route with a bucket of its own has written the headers of that one.
+    if !response.headers().contains_key("ratelimit-limit") {
+        quota.write_headers(response.headers_mut());
+    }
+    Ok(response)
+}
+
+/// A place for one request under way.
+fn place(app: &App, client: Client) -> Result<Share, Problem> {
+    let place = app.capacity.requests.take(client.address, 1).map_err(|full| no_room("requests", full))?;
+    metrics::under_way(app.capacity.requests.taken());
+    Ok(place)
+}
+
+/// The request with its body at hand, and what that occupies.
+async fn with_body(
+    app: &App,
+    client: Client,
+    route: Option<&str>,
+    request: Request,
+) -> Result<(Request, Option<Share>), Problem> {
+    let announced = request.body().size_hint().lower().max(announced_bytes(&request));
+    if announced > u64::try_from(BODY_BYTES_MAX).unwrap_or(u64::MAX) {
+        return Err(unread(BodyError::TooLarge));
+    }
+    if request.body().is_end_stream() {
+        return Ok((request, None));
+    }
+    let (parts, body) = request.into_parts();
+    let pace = app.config.timeouts.sends;
+    let read = buffers::read(body, BODY_BYTES_MAX, pace, &app.capacity.buffered_bytes, client.address).await;
+    let (bytes, share) = read.map_err(unread)?;
+    if route == Some(READ_BY_A_LIBRARY) {
+        budget::check(&bytes, &budget::BODY).map_err(|over| Problem::bad_request(over.to_string()))?;
+    }
+    Ok((Request::from_parts(parts, Body::from(bytes)), share))
+}
+
+fn announced_bytes(request: &Request) -> u64 {
+    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    length.and_then(|length| length.parse().ok()).unwrap_or(0)
+}
+
+fn unread(why: BodyError) -> Problem {
+    match why {
+        BodyError::TooLarge => Problem::of_status(StatusCode::PAYLOAD_TOO_LARGE),
+        BodyError::TooSlow => {
+            metrics::cut("slow_body");
+            Problem::new(StatusCode::REQUEST_TIMEOUT, "the body of the request did not arrive in time")
+        }
+        BodyError::Broken => Problem::bad_request("the body of the request broke off"),
+        BodyError::NoRoom(full) => no_room("bytes", full),
+    }
+}
+
+/// A client whose body was not read cannot send another request on its connection.
+fn refused(problem: Problem) -> Response {
+    let is_last =
+        matches!(problem.body().status, StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE);
+    let mut response = problem.into_response();
+    if is_last {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+#[cfg(test)]
+#[path = "guard_tests.rs"]
+mod tests;

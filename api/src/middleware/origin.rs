@@ -1,0 +1,118 @@
+//! Protection against cross-site request forgery: only pages of this server may send requests that change something.
+//!
+//! Browsers name the page that a request comes from (`Origin`, `Sec-Fetch-Site`). Programs send neither header and pass.
+//! Reads are open to every page (CORS).
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use url::{Host, Url};
+
+use crate::config::ApiConfig;
+use crate::problem::Problem;
+use crate::server_names::{LOOPBACK, authority};
+use crate::state::App;
+use crate::tools::Tool;
+
+/// Requests with a body that change nothing. `/mcp` checks hosts and origins itself.
+const READS: [&str; 5] = ["/search", "/explore", "/validate", "/mcp", "/a2a"];
+/// Requests that change something or not, by the tool in their last segment.
+const TOOLS: [&str; 2] = ["/tools/{name}", "/woa/{agent}"];
+/// Browsers send it even with requests that have no `Origin`.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// Characters of a foreign origin that are repeated.
+const SHOWN_CHARS_MAX: usize = 100;
+
+/// Refuses changes by pages of other origins.
+pub(crate) async fn check_origin_of_changes(
+    State(app): State<App>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    if may_change_state(request.method(), route, request.uri().path())
+        && let Err(problem) = check(&app.config, request.headers())
+    {
+        return problem.into_response();
+    }
+    next.run(request).await
+}
+
+fn may_change_state(method: &Method, route: Option<&str>, path: &str) -> bool {
+    if method.is_safe() {
+        return false;
+    }
+    match route {
+        Some(route) if READS.contains(&route) => false,
+        Some(route) if TOOLS.contains(&route) => {
+            let tool = path.rsplit('/').next().and_then(|name| name.parse::<Tool>().ok());
+            !tool.is_some_and(Tool::is_read_only)
+        }
+        _ => true,
+    }
+}
+
+/// Whether a request comes from a program or from a page of this server.
+fn check(config: &ApiConfig, headers: &HeaderMap) -> Result<(), Problem> {
+    if let Some(origin) = headers.get(header::ORIGIN) {
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let origin = origin.to_str().unwrap_or_default();
+        return if is_own(config, origin, host) { Ok(()) } else { Err(refused(config, origin)) };
+    }
+    match headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes) {
+        None | Some(b"same-origin" | b"none") => Ok(()),
+        Some(_) => Err(refused(config, "")),
+    }
+}
+
+fn refused(config: &ApiConfig, origin: &str) -> Problem {
+    let origin: String = origin.chars().take(SHOWN_CHARS_MAX).collect();
+    let from = if origin.is_empty() { "another site".to_owned() } else { format!("\"{origin}\"") };
+    let own = config.own_origins().pop().unwrap_or_default();
+    Problem::forbidden(format!(
+        "this request was sent by a page of {from}, and only pages of {own} may change something here: send it from there, or \
+         from a program; the operator names the public address with --public-url"
+    ))
+}
+
+/// Whether an origin is of this server. An IP address or a loopback name equal to the `Host` cannot result from DNS
+/// rebinding, so it is accepted whatever the listen address.
+fn is_own(config: &ApiConfig, origin: &str, asked_host: Option<&str>) -> bool {
+    let Ok(origin) = Url::parse(origin) else { return false };
+    let is_listed = config
+        .own_origins()
+        .iter()
+        .any(|own| Url::parse(own).is_ok_and(|own| own.origin() == origin.origin()));
+    let is_fixed = match origin.host() {
+        Some(Host::Ipv4(_) | Host::Ipv6(_)) => true,
+        Some(Host::Domain(name)) => LOOPBACK.contains(&name),
+        None => false,
+    };
+    let is_asked = authority(&origin)
+        .zip(asked_host)
+        .is_some_and(|(authority, asked)| authority.eq_ignore_ascii_case(asked));
+    matches!(origin.scheme(), "http" | "https") && (is_listed || (is_fixed && is_asked))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_but_known_reads_counts_as_a_change() {
+        let changes = |method: Method, route, path| may_change_state(&method, Some(route), path);
+        assert!(!changes(Method::GET, "/sites", "/sites"));
+        assert!(!changes(Method::HEAD, "/sites", "/sites"));
+        assert!(changes(Method::POST, "/sites", "/sites"));
+        assert!(changes(Method::DELETE, "/admin/feedback", "/admin/feedback"));
+        assert!(!changes(Method::POST, "/search", "/search"));
+        assert!(!changes(Method::POST, "/a2a", "/a2a"), "its agent only finds");
+        assert!(!changes(Method::POST, "/tools/{name}", "/tools/find_capability"));
+        for path in ["/tools/submit_site", "/tools/submit%5Fsite", "/tools/another"] {
+            assert!(changes(Method::POST, "/tools/{name}", path), "{path}");
+        }
+        assert!(changes(Method::POST, "/woa/{agent}", "/woa/submit_site"));
+        assert!(may_change_state(&Method::POST, None, "/new"), "what nobody thought of is guarded");
+    }
+}

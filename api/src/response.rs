@@ -1,0 +1,183 @@
+//! Successful responses: JSON or a page, with validators and freshness (RFC 9110 §8.8, §13; RFC 9111).
+//!
+//! Adds the strong ETag, `Cache-Control` and `Vary`, and answers conditional requests with 304.
+
+use std::convert::Infallible;
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use data_encoding::BASE64URL_NOPAD;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::negotiate::Representation;
+use crate::problem::Problem;
+
+/// Bytes of the hash that an ETag keeps: 96 bits, beyond any chance of two bodies sharing one.
+const ETAG_HASH_BYTES: usize = 12;
+
+pub(crate) type HttpResult = Result<Response, Problem>;
+
+/// How long an answer may be reused.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Caching {
+    /// Follows the index: a moment, and a little longer while a new one is fetched.
+    Search,
+    /// One record of the store.
+    Record,
+    /// The self-description: changes with a new version or another public address.
+    Description,
+    /// The address carries the hash of the content.
+    Immutable,
+    /// The state of this very moment.
+    Never,
+}
+
+impl Caching {
+    const fn header(self) -> &'static str {
+        match self {
+            Self::Search => "public, max-age=5, stale-while-revalidate=30",
+            Self::Record => "public, max-age=30, stale-while-revalidate=300",
+            Self::Description => "public, max-age=3600, stale-while-revalidate=86400",
+            Self::Immutable => "public, max-age=31536000, immutable",
+            Self::Never => "no-store",
+        }
+    }
+}
+
+/// A strong validator, quoted as it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EntityTag(String);
+
+impl EntityTag {
+    pub(crate) fn of(parts: &[&[u8]]) -> Self {
+        let mut hasher = Sha256::new();
+        for part in parts {
+            hasher.update(part.len().to_le_bytes());
+            hasher.update(part);
+        }
+        let digest = hasher.finalize();
+        Self(format!("\"{}\"", BASE64URL_NOPAD.encode(digest.get(..ETAG_HASH_BYTES).unwrap_or_default())))
+    }
+
+    /// A tag that also depends on `more`.
+    pub(crate) fn and(&self, more: &[u8]) -> Self {
+        Self::of(&[self.0.as_bytes(), more])
+    }
+
+    /// Whether `If-None-Match` names this tag. A tag that went out with a compressed body carries the name of the
+    /// coding (see `middleware`), and names the same content.
+    fn is_named_by(&self, if_none_match: &str) -> bool {
+        let plain = self.0.trim_matches('"');
+        if_none_match.split(',').map(str::trim).any(|candidate| {
+            let opaque = candidate.trim_start_matches("W/").trim_matches('"');
+            candidate == "*"
+                || opaque == plain
+                || opaque.strip_prefix(plain).is_some_and(|rest| rest == "-gzip" || rest == "-zstd")
+        })
+    }
+}
+
+/// What decides the format of the response to a request.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestContext {
+    pub(crate) representation: Representation,
+    pub(crate) uri: Uri,
+    if_none_match: Option<String>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for RequestContext {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self {
+            representation: Representation::preferred(&parts.headers),
+            uri: parts.uri.clone(),
+            if_none_match: text_of(&parts.headers, header::IF_NONE_MATCH),
+        })
+    }
+}
+
+fn text_of(headers: &HeaderMap, name: header::HeaderName) -> Option<String> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(ToOwned::to_owned)
+}
+
+impl RequestContext {
+    pub(crate) fn wants_page(&self) -> bool {
+        self.representation == Representation::Html
+    }
+
+    /// A 304 where the client already holds what `tag` names.
+    pub(crate) fn unchanged(&self, tag: &EntityTag, caching: Caching) -> Option<Response> {
+        let named = self.if_none_match.as_deref().is_some_and(|names| tag.is_named_by(names));
+        named.then(|| decorated(StatusCode::NOT_MODIFIED.into_response(), tag, caching))
+    }
+
+    /// JSON, with the tag of its body.
+    pub(crate) fn json<T: Serialize>(&self, value: &T, caching: Caching) -> HttpResult {
+        let body = serde_json::to_vec(value).map_err(|error| Problem::internal(&error))?;
+        Ok(self.bytes(body, "application/json", caching))
+    }
+
+    /// A page, with the tag of its body.
+    pub(crate) fn page<T: Template>(&self, page: &T, caching: Caching) -> HttpResult {
+        let body = page.render().map_err(|error| Problem::internal(&error))?;
+        Ok(self.bytes(body.into_bytes(), "text/html; charset=utf-8", caching))
+    }
+
+    /// Any body, with the tag of its bytes.
+    pub(crate) fn bytes(&self, body: Vec<u8>, content_type: &'static str, caching: Caching) -> Response {
+        let tag = EntityTag::of(&[content_type.as_bytes(), &body]);
+        self.unchanged(&tag, caching).unwrap_or_else(|| tagged(body, content_type, &tag, caching))
+    }
+}
+
+/// A body with a tag that was computed before the body.
+pub(crate) fn tagged(
+    body: Vec<u8>,
+    content_type: &'static str,
+    tag: &EntityTag,
+    caching: Caching,
+) -> Response {
+    let mut response = Response::new(Body::from(body));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    decorated(response, tag, caching)
+}
+
+pub(crate) fn decorated(mut response: Response, tag: &EntityTag, caching: Caching) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching.header()));
+    headers.insert(header::VARY, HeaderValue::from_static("accept"));
+    if let Ok(value) = HeaderValue::from_str(&tag.0) {
+        headers.insert(header::ETAG, value);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn if_none_match_recognises_every_spelling_of_a_tag() {
+        let tag = EntityTag::of(&[b"body"]);
+        let sent = tag.0.trim_matches('"').to_owned();
+        for names in
+            [format!("\"{sent}\""), format!("W/\"{sent}\""), format!("\"x\", \"{sent}-gzip\""), "*".into()]
+        {
+            assert!(tag.is_named_by(&names), "{names}");
+        }
+        for names in [format!("\"{sent}x\""), "\"\"".into(), String::new()] {
+            assert!(!tag.is_named_by(&names), "{names}");
+        }
+    }
+
+    #[test]
+    fn tags_depend_on_the_bounds_of_their_parts() {
+        assert_ne!(EntityTag::of(&[b"ab", b"c"]), EntityTag::of(&[b"a", b"bc"]));
+    }
+}

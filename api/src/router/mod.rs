@@ -1,0 +1,93 @@
+//! Every address with its handler, and the OpenAPI document that describes them.
+
+mod docs;
+
+use std::sync::LazyLock;
+
+use axum::Router;
+use axum::routing::get;
+use serde_json::Value;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::problem::Problem;
+use crate::routes::{
+    admin, admin_feedback, assets, badge, bot_keys, capability, changes, changes_stream, crawl, crawl_stream,
+    export, feedback, feeds, health, home, manifest, manifest_diff, mcp_servers, metrics, rank, raw, search,
+    semantic_types, similar, site, site_changes, sites, stats, submit, suggest, tool, validate, validator,
+};
+use crate::state::App;
+use crate::{middleware, openapi};
+
+/// The OpenAPI document as it is served.
+static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi::finish(documented().into_openapi()));
+
+/// Every route inside the middleware.
+pub fn router(app: &App) -> Router {
+    middleware::wrapped(all(app).with_state(app.clone()), app)
+}
+
+/// The routes that the OpenAPI document describes.
+fn documented() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(openapi::preamble())
+        .routes(routes!(home::show))
+        .routes(routes!(search::show))
+        .routes(routes!(suggest::show))
+        .routes(routes!(feedback::submit))
+        .routes(routes!(capability::show))
+        .routes(routes!(similar::show))
+        .routes(routes!(tool::show))
+        .routes(routes!(sites::list, submit::submit))
+        .routes(routes!(submit::recheck))
+        .routes(routes!(rank::show))
+        .routes(routes!(badge::show))
+        .routes(routes!(feeds::site_changes))
+        .routes(routes!(site::show))
+        .routes(routes!(site_changes::list))
+        .routes(routes!(manifest::show))
+        .routes(routes!(raw::show))
+        .routes(routes!(manifest::versions))
+        .routes(routes!(manifest_diff::show))
+        .routes(routes!(semantic_types::list))
+        .routes(routes!(stats::show))
+        .routes(routes!(crawl::show))
+        .routes(routes!(crawl_stream::stream))
+        .routes(routes!(validator::show, validate::check))
+        .routes(routes!(changes::list))
+        .routes(routes!(changes_stream::stream))
+        .routes(routes!(feeds::changes))
+        .routes(routes!(feeds::search))
+        .routes(routes!(export::stream))
+        .routes(routes!(mcp_servers::list))
+        .routes(routes!(admin::block))
+        .routes(routes!(admin::unblock))
+        .routes(routes!(admin::reindex))
+        .routes(routes!(admin::queue))
+        .routes(routes!(admin_feedback::list, admin_feedback::remove))
+        .routes(routes!(metrics::show))
+        .routes(routes!(health::alive))
+        .routes(routes!(health::ready))
+        .routes(routes!(docs::openapi))
+        .merge(crate::ard::routes())
+        .merge(crate::tools::routes())
+        .merge(crate::mcp::described())
+}
+
+/// Every route, including those for browsers only.
+fn all(app: &App) -> Router<App> {
+    let (documented, _) = documented().split_for_parts();
+    documented
+        .route("/docs", get(docs::index))
+        .route("/docs/", get(docs::index))
+        .route("/docs/{file}", get(docs::file))
+        .route("/assets/{name}", get(assets::show))
+        .route("/favicon.ico", get(assets::icon))
+        .route("/.well-known/http-message-signatures-directory", get(bot_keys::show))
+        .merge(crate::mcp::routes(app))
+        .merge(crate::self_description::routes())
+        .fallback(unknown)
+}
+
+async fn unknown() -> Problem {
+    Problem::not_found("there is nothing at this address; / lists where to begin")
+}

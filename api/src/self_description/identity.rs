@@ -1,0 +1,30 @@
+//! Name, description and address of this server, as every dialect declares them.
+
+use url::Url;
+
+pub(super) const NAME: &str = "agentdex";
+pub(super) const DESCRIPTION: &str = "Searches what web sites declare that agents can do: capabilities from every manifest dialect, crawled \
+     politely, normalised into one model, with how to call them and how safe that is.";
+/// The version of the descriptions: that of the program.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(super) const TAGS: [&str; 4] = ["registry", "discovery", "search", "agents"];
+
+/// The public address of this server.
+#[derive(Debug, Clone)]
+pub(super) struct Identity {
+    /// Without a slash at the end.
+    pub(super) base: String,
+    /// The name alone.
+    pub(super) host: String,
+}
+
+impl Identity {
+    pub(super) fn at(base: &str) -> Self {
+        let host = Url::parse(base).ok().and_then(|url| url.host_str().map(ToOwned::to_owned));
+        Self { base: base.to_owned(), host: host.unwrap_or_default() }
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+}

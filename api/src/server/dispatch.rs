@@ -1,0 +1,108 @@
+//! Checks of a request before it is routed: is it well-formed, and is there capacity for it?
+//!
+//! Rejections must be cheap, or an overloaded process spends its time on them. So they happen before routing, logging and
+//! compression, with a response that is rendered once. The connection stays open, and the response is delayed, since clients
+//! that retry at once are the usual cause of overload.
+//!
+//! Under overload, clients with their fair share of requests under way are rejected; a client with none is served while
+//! there is capacity.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode, Version, header};
+use axum::response::Response;
+use hyper::body::{Body as _, Incoming};
+use tokio::time::Instant;
+use tower::ServiceExt as _;
+
+use super::AdmissionControl;
+use super::stream::MayStillSend;
+use crate::client::Client;
+use crate::metrics;
+use crate::middleware::name_turned_away;
+use crate::overload::{ALWAYS_ANSWERED, METRICS, RETRY_AFTER_S, Refused, RejectionResponse, spread};
+use crate::problem::Problem;
+use crate::server_names::host;
+
+/// Minimum and maximum delay of a rejection.
+const REJECTION_DELAY_MS: (u64, u64) = (200, 600);
+/// Passes requests to the router, or rejects them.
+#[derive(Clone)]
+pub(super) struct Dispatcher(Arc<Parts>);
+
+struct Parts {
+    router: Router,
+    admission: AdmissionControl,
+    rejected: AtomicU64,
+}
+
+impl Dispatcher {
+    pub(super) fn new(router: Router, admission: AdmissionControl) -> Self {
+        Self(Arc::new(Parts { router, admission, rejected: AtomicU64::new(0) }))
+    }
+
+    pub(super) async fn answer(
+        self,
+        request: Request<Incoming>,
+        peer: SocketAddr,
+        may_still_send: MayStillSend,
+    ) -> Result<Response, Infallible> {
+        let has_body = !request.body().is_end_stream();
+        let response = if self.has_capacity_for(&request, peer).await {
+            let mut request = request.map(Body::new);
+            if let Some(problem) = malformed(request.version(), request.headers()) {
+                request.extensions_mut().insert(Refused(problem));
+            }
+            request.extensions_mut().insert(ConnectInfo(peer));
+            self.0.router.clone().oneshot(request).await?
+        } else {
+            self.reject(request.headers()).await
+        };
+        // The bodies of the requests before were read, or this one could not have been.
+        may_still_send
+            .set(has_body && (response.status().is_client_error() || response.status().is_server_error()));
+        Ok(response)
+    }
+
+    async fn has_capacity_for(&self, request: &Request<Incoming>, peer: SocketAddr) -> bool {
+        let (admission, uri, headers) = (&self.0.admission, request.uri(), request.headers());
+        let is_overload = admission.load.is_overload(Instant::now());
+        if !(is_overload || admission.requests.is_used_up()) || ALWAYS_ANSWERED.contains(&uri.path()) {
+            return true;
+        }
+        let client = Client::connected(peer.ip(), uri, headers, &admission.trusted_proxies, &admission.names);
+        if uri.path() == METRICS && admission.admin_tokens.allow_metrics(client, headers).await {
+            return true;
+        }
+        !admission.requests.is_used_up() && !admission.requests.has_fair_part(client.address)
+    }
+
+    async fn reject(&self, asked: &HeaderMap) -> Response {
+        metrics::rejected("load");
+        let number = self.0.rejected.fetch_add(1, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_millis(spread(number, REJECTION_DELAY_MS))).await;
+        let RejectionResponse { headers, body } = &self.0.admission.rejected;
+        let mut response = Response::new(Body::from(body.clone()));
+        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        response.headers_mut().clone_from(headers);
+        name_turned_away(response.headers_mut(), asked, number);
+        let seconds = spread(number, RETRY_AFTER_S);
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        response
+    }
+}
+
+/// HTTP/1.1 requires exactly one `Host` (RFC 9112 §3.2). HTTP/1.0, which health checks may use, has none.
+fn malformed(version: Version, headers: &HeaderMap) -> Option<Problem> {
+    let may_be_missing = version < Version::HTTP_11 && !headers.contains_key(header::HOST);
+    let is_well_formed = may_be_missing || host(headers).is_some();
+    (!is_well_formed)
+        .then(|| Problem::bad_request("a request names its host once, as in Host: agentdex.example"))
+}

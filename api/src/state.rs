@@ -1,0 +1,206 @@
+//! What the handlers share: configuration, store, index, caches and limits.
+
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use indexer::snapshot::SnapshotError;
+use runtime::Share;
+use store::{Store, StoreError};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::admin::{Admin, AdminTokens};
+use crate::answers::crawl::{self, CrawlAnswer};
+use crate::answers::semantic_types::{self, SemanticTypesAnswer};
+use crate::answers::stats::{self, StatsAnswer};
+use crate::answers::submit::Submissions;
+use crate::capacity::Capacity;
+use crate::client::Client;
+use crate::concurrency::ConcurrencyLimit;
+use crate::config::ApiConfig;
+use crate::count_cache::CountCache;
+use crate::document_readers::DocumentReaders;
+use crate::index::IndexHandle;
+use crate::limits::{Limits, LimitsConfig};
+use crate::load::Load;
+use crate::manifests::{ManifestPermits, ManifestReader};
+use crate::problem::Problem;
+use crate::replica::Replica;
+use crate::server_names::ServerNames;
+use crate::ttl_cache::TtlCache;
+use crate::{clock, metrics};
+
+/// Longest time from the first signal to the exit of the process: open requests finish, and streams are closed.
+pub const STOP_MAX: Duration = Duration::from_secs(12);
+
+/// Why the API cannot start or run; the text says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    #[error("the database {url} cannot be used: {source}")]
+    Store { url: String, source: StoreError },
+    #[error(
+        "cannot listen on {address}: {source}; choose another with --listen, or stop the program that uses it"
+    )]
+    Listen { address: std::net::SocketAddr, source: std::io::Error },
+    #[error(transparent)]
+    Snapshots(#[from] SnapshotError),
+}
+
+/// The state of the API. Cheap to clone.
+#[derive(Clone)]
+pub struct App(Arc<State>);
+
+impl Deref for App {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+/// What [`App`] points to.
+pub struct State {
+    pub(crate) config: ApiConfig,
+    pub(crate) store: Store,
+    pub(crate) index: Arc<IndexHandle>,
+    pub(crate) replica: Arc<Replica>,
+    /// Where the readiness check searches, however many clients wait.
+    pub(crate) readiness_limit: ConcurrencyLimit,
+    pub(crate) limits: Limits,
+    pub(crate) capacity: Capacity,
+    pub(crate) load: Load,
+    pub(crate) admin_tokens: AdminTokens,
+    pub(crate) crawl: TtlCache<CrawlAnswer>,
+    pub(crate) stats: TtlCache<StatsAnswer>,
+    pub(crate) semantic_types: TtlCache<SemanticTypesAnswer>,
+    pub(crate) totals: CountCache,
+    /// Whether a search could run lately, or why not.
+    pub(crate) searchable: TtlCache<Result<(), String>>,
+    /// Work that outlives its request: exports.
+    pub(crate) tasks: TaskTracker,
+    /// Set when the process stops, so that streams end.
+    pub(crate) closing: CancellationToken,
+    pub(crate) names: ServerNames,
+    pub(crate) document_readers: DocumentReaders,
+    pub(crate) manifest_permits: ManifestPermits,
+}
+
+impl App {
+    /// Opens the database, and waits for it while it is away; the index may come later.
+    pub async fn open(config: ApiConfig) -> Result<Self, ApiError> {
+        let opened = Store::open_when_available(&config.database).await;
+        let store =
+            opened.map_err(|source| ApiError::Store { url: config.database.url.to_string(), source })?;
+        Ok(Self::with_store(config, store))
+    }
+
+    /// On a database that is open already, as where all three programs share one process.
+    pub fn with_store(config: ApiConfig, store: Store) -> Self {
+        metrics::start();
+        let searches = ConcurrencyLimit::for_this_machine();
+        Self(Arc::new(State {
+            index: Arc::new(IndexHandle::new(config.index_dir.clone(), config.embedder.clone(), searches)),
+            replica: Arc::default(),
+            readiness_limit: ConcurrencyLimit::new(1),
+            limits: Limits::new(config.limits),
+            capacity: Capacity::new(&config.limits),
+            load: Load::new(Instant::now()),
+            admin_tokens: AdminTokens::in_file(config.admin_tokens.clone()),
+            crawl: TtlCache::default(),
+            stats: TtlCache::default(),
+            semantic_types: TtlCache::default(),
+            totals: CountCache::default(),
+            searchable: TtlCache::default(),
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            names: ServerNames::new(config.listen.ip(), config.public_url.as_ref()),
+            document_readers: DocumentReaders::for_this_machine(),
+            manifest_permits: ManifestPermits::for_this_machine(),
+            config,
+            store,
+        }))
+    }
+
+    /// A file that another program of this installation leaves in the data directory.
+    pub(crate) fn beside_the_index(&self, name: &str) -> PathBuf {
+        self.config.index_dir.with_file_name(name)
+    }
+
+    /// Opens the index, or makes its newest commit visible, at once. Blocking; `serve` does this every second.
+    pub fn refresh_index(&self) {
+        self.index.refresh();
+    }
+
+    /// Other limits for clients from the next request on, as after SIGHUP.
+    pub fn set_limits(&self, limits: LimitsConfig) {
+        if self.limits.set(limits) {
+            self.capacity.set_limits(&limits);
+            tracing::warn!(?limits, "the limits of clients are set");
+        }
+    }
+
+    pub(crate) fn base_url(&self) -> String {
+        self.config.base_url()
+    }
+
+    /// Reads stored manifests for a client.
+    pub(crate) fn manifests(&self, client: Client) -> ManifestReader<'_> {
+        let State { store, manifest_permits, capacity, .. } = &**self;
+        ManifestReader { store, permits: manifest_permits, buffered: &capacity.buffered_bytes, client }
+    }
+
+    /// Puts sites into the queue for a client.
+    pub(crate) fn submissions(&self, client: Client) -> Submissions<'_> {
+        Submissions { store: &self.store, limits: &self.limits, base_url: self.base_url(), client }
+    }
+
+    pub(crate) fn stream_share(&self, client: Client) -> Option<Share> {
+        self.capacity.streams.take(client.address, 1).ok()
+    }
+
+    pub(crate) fn export_share(&self, client: Client) -> Option<Share> {
+        self.capacity.exports.take(client.address, 1).ok()
+    }
+
+    /// The health of the crawl, at most a second old.
+    pub(crate) async fn crawl(&self) -> Result<Arc<CrawlAnswer>, Problem> {
+        self.0.crawl.get(crawl::KEPT_FOR, crawl::crawl(&self.store, clock::now())).await
+    }
+
+    /// The store in numbers, a few seconds old at most.
+    pub(crate) async fn stats(&self) -> Result<Arc<StatsAnswer>, Problem> {
+        let read = Box::pin(stats::stats(&self.store, &self.index, clock::now()));
+        self.0.stats.get(self.config.counts_kept_for, read).await
+    }
+
+    /// The tree of semantic types, a few seconds old at most.
+    pub(crate) async fn semantic_types(&self) -> Result<Arc<SemanticTypesAnswer>, Problem> {
+        let read = Box::pin(semantic_types::semantic_types(&self.store));
+        self.0.semantic_types.get(self.config.counts_kept_for, read).await
+    }
+
+    /// Clears the caches of answers, because a site is to disappear from them at once.
+    pub(crate) async fn clear_caches(&self) {
+        self.crawl.clear().await;
+        self.stats.clear().await;
+        self.semantic_types.clear().await;
+        self.totals.clear();
+    }
+
+    pub(crate) fn closing(&self) -> CancellationToken {
+        self.closing.clone()
+    }
+}
+
+impl FromRequestParts<App> for Admin {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        app.admin_tokens.admit_request(&parts.headers).await
+    }
+}

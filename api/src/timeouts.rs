@@ -1,0 +1,109 @@
+//! Timeouts for slow clients: an allowance of time that waiting for the client spends and its bytes refill.
+//!
+//! One rule serves request bodies, answers and endless streams: only the time counts for which this process has to wait
+//! for the client, so that a stream with nothing to send costs its client nothing. A client that stops is cut after the
+//! allowance, and one that is slower than the least rate is cut in the end, so that the longest time grows with the size.
+
+use std::time::Duration;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MinRate {
+    /// How long a transfer may stall.
+    pub allowance: Duration,
+    /// Bytes that give back one second of the allowance, which never exceeds its beginning.
+    pub bytes_per_second: u32,
+}
+
+/// Timeouts of connections and minimum rates of transfers.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientTimeouts {
+    /// Until the headers of the next request are complete.
+    pub headers: Duration,
+    /// Minimum rate at which a client sends a request body.
+    pub sends: MinRate,
+    /// Minimum rate at which a client reads a response.
+    pub reads: MinRate,
+    /// Minimum rate at which a client reads an export: few run at once, and each reads the whole database.
+    pub exports: MinRate,
+    /// How long a closed connection still reads, so that a client that is sending receives the response.
+    pub linger: Duration,
+    /// How long open requests may take after the signal to stop.
+    pub drain: Duration,
+}
+
+/// Long enough for slow connections, short enough to limit attacks by slow clients.
+impl Default for ClientTimeouts {
+    fn default() -> Self {
+        Self {
+            headers: Duration::from_secs(10),
+            sends: MinRate { allowance: Duration::from_secs(10), bytes_per_second: 4 * 1024 },
+            // The kernel takes the next bytes when a third of its buffer is free, which is up to 43 KiB: twice that rate.
+            reads: MinRate { allowance: Duration::from_secs(20), bytes_per_second: 4 * 1024 },
+            // A gigabyte takes at most two and a half hours.
+            exports: MinRate { allowance: Duration::from_secs(30), bytes_per_second: 128 * 1024 },
+            linger: Duration::from_secs(5),
+            drain: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What is left to one client.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    pace: MinRate,
+    left: Duration,
+}
+
+impl Allowance {
+    pub(crate) const fn new(pace: MinRate) -> Self {
+        Self { pace, left: pace.allowance }
+    }
+
+    /// How long the next wait may be.
+    pub(crate) const fn left(&self) -> Duration {
+        self.left
+    }
+
+    /// The client kept this process waiting for so long, and then moved so many bytes.
+    pub(crate) fn moved(&mut self, bytes: usize, waited: Duration) {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let refill = Duration::from_secs_f64(f64::from(bytes) / f64::from(self.pace.bytes_per_second.max(1)));
+        self.left = self.left.saturating_sub(waited).saturating_add(refill).min(self.pace.allowance);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACE: MinRate = MinRate { allowance: Duration::from_secs(10), bytes_per_second: 1_000 };
+
+    #[test]
+    fn waiting_spends_the_allowance_and_bytes_refill_it() {
+        let mut allowance = Allowance::new(PACE);
+        allowance.moved(0, Duration::from_secs(4));
+        assert_eq!(allowance.left(), Duration::from_secs(6));
+        allowance.moved(2_000, Duration::ZERO);
+        assert_eq!(allowance.left(), Duration::from_secs(8));
+        allowance.moved(1_000_000, Duration::ZERO);
+        assert_eq!(allowance.left(), PACE.allowance, "a fast start is no credit for later");
+    }
+
+    #[test]
+    fn client_below_the_minimum_rate_runs_out_of_allowance() {
+        let steps = |bytes_a_second: usize| {
+            let mut allowance = Allowance::new(PACE);
+            (0..10_000)
+                .take_while(|_| {
+                    let waits = Duration::from_secs(1);
+                    let goes_on = waits <= allowance.left();
+                    allowance.moved(bytes_a_second, waits);
+                    goes_on
+                })
+                .count()
+        };
+        assert_eq!(steps(0), 10);
+        assert_eq!(steps(500), 19);
+        assert_eq!(steps(1_000), 10_000);
+    }
+}

@@ -1,0 +1,175 @@
+//! Compiles a capability into a tool definition that a model's runtime takes as it is.
+//!
+//! Pure: the declaration alone decides, so that the same declaration always gives the same bytes. What the declaration
+//! does not say is not made up; what it says about danger is carried over: as annotations where the shape has them, in
+//! words everywhere. A capability that cannot be called from its declaration is refused with the reason.
+
+mod name;
+mod openapi;
+mod references;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use manifest::{Capability, Confirmation, Manifest, SafetyClass};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+manifest::closed! {
+    /// The shape of a tool definition.
+    ToolShape, "tool shape" {
+        /// A tool of the Model Context Protocol, 2025-11-25.
+        Mcp = "mcp",
+        /// A function of OpenAI's chat completions.
+        OpenAi = "openai",
+        /// A tool of Anthropic's messages.
+        Anthropic = "anthropic",
+        /// A whole OpenAPI 3.1 document with one operation.
+        OpenApi = "openapi",
+    }
+}
+
+/// A definition with its hash.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tool {
+    pub(crate) definition: Value,
+    /// SHA-256 of everything that was compiled, in hexadecimal.
+    pub(crate) hash: String,
+}
+
+/// Why there is no definition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("the declaration gives no absolute address to call, so nothing can be compiled from it alone")]
+    NoAddress,
+    #[error(
+        "the declaration gives an address and neither an HTTP method nor the name of a tool there, so nothing can be \
+         compiled from it alone"
+    )]
+    NoMethod,
+    #[error(
+        "it is called over {protocol}, which an OpenAPI document cannot say; ask for as=mcp, openai or anthropic"
+    )]
+    NotHttp { protocol: String },
+    #[error("its address cannot be written in an OpenAPI document: {reason}")]
+    Address { reason: &'static str },
+}
+
+/// The parts that all shapes share.
+struct Parts<'a> {
+    manifest: &'a Manifest,
+    capability: &'a Capability,
+    name: String,
+    /// As declared, with local references replaced.
+    parameters: Option<Value>,
+    response: Option<Value>,
+    input: Value,
+}
+
+/// Compiles one capability of a manifest.
+pub(crate) fn compile(
+    manifest: &Manifest,
+    capability: &Capability,
+    shape: ToolShape,
+) -> Result<Tool, Refused> {
+    if capability.invocation.endpoint().is_none() {
+        return Err(Refused::NoAddress);
+    }
+    if !capability.is_invocable() {
+        return Err(Refused::NoMethod);
+    }
+    let parameters = capability.parameters.as_ref().map(references::inlined);
+    let parts = Parts {
+        manifest,
+        capability,
+        name: name::of(capability),
+        input: schema::input(parameters.as_ref()),
+        response: capability.response.as_ref().map(references::inlined),
+        parameters,
+    };
+    let unstamped = parts.definition(shape, None)?;
+    let hash = hash_of(&unstamped);
+    let definition = parts.definition(shape, Some(&hash))?;
+    Ok(Tool { definition, hash })
+}
+
+fn hash_of(definition: &Value) -> String {
+    data_encoding::HEXLOWER.encode(&Sha256::digest(definition.to_string().as_bytes()))
+}
+
+impl Parts<'_> {
+    /// The definition, with its stamp once that is known.
+    fn definition(&self, shape: ToolShape, hash: Option<&str>) -> Result<Value, Refused> {
+        let description = text::description(self.manifest, self.capability, hash);
+        Ok(match shape {
+            ToolShape::Mcp => self.mcp(&description, hash),
+            ToolShape::OpenAi => json!({
+                "type": "function",
+                "function": {"name": self.name, "description": description, "parameters": self.input},
+            }),
+            ToolShape::Anthropic => {
+                json!({"name": self.name, "description": description, "input_schema": self.input})
+            }
+            ToolShape::OpenApi => openapi::document(self, &description, hash)?,
+        })
+    }
+
+    fn mcp(&self, description: &str, hash: Option<&str>) -> Value {
+        let title = text::title(self.capability);
+        let mut annotations = Map::from_iter([("title".to_owned(), Value::from(title.clone()))]);
+        annotations.extend(self.hints());
+        let mut tool = json!({
+            "name": self.name, "title": title, "description": description, "inputSchema": self.input,
+        });
+        if let Some(output) = schema::output(self.response.as_ref()) {
+            tool["outputSchema"] = output;
+        }
+        tool["annotations"] = Value::Object(annotations);
+        tool["_meta"] = json!({"agentdex": self.origin(hash)});
+        tool
+    }
+
+    /// The hints of MCP: absent where nothing is declared, so that clients assume the worst.
+    fn hints(&self) -> Map<String, Value> {
+        let safety = &self.capability.safety;
+        let mut hints = Map::new();
+        let mut hint = |name: &str, value: bool| hints.insert(name.to_owned(), Value::from(value));
+        match safety.class {
+            SafetyClass::Read => hint("readOnlyHint", true),
+            SafetyClass::Write => hint("destructiveHint", false),
+            SafetyClass::Destructive | SafetyClass::Irreversible => hint("destructiveHint", true),
+            SafetyClass::Unknown => None,
+        };
+        if safety.class != SafetyClass::Read && self.capability.idempotency.supported == Some(true) {
+            hint("idempotentHint", true);
+        }
+        hint("openWorldHint", true);
+        hints
+    }
+
+    /// Where it comes from, how it is called, and what it may do: for machines, beside the words.
+    fn origin(&self, hash: Option<&str>) -> Value {
+        let (capability, safety) = (self.capability, &self.capability.safety);
+        let mut origin = json!({
+            "capability": capability.id,
+            "manifest": self.manifest.url,
+            "content_hash": self.manifest.content_hash,
+            "safety": safety.class,
+            "safety_source": safety.source,
+            "confirmation": safety.confirmation,
+            "handoff": safety.handoff,
+            "auth": capability.auth.schemes,
+            "scopes": capability.auth.scopes,
+            "invocation": capability.invocation,
+        });
+        if let Some(hash) = hash {
+            origin["hash"] = Value::from(format!("sha256:{hash}"));
+        }
+        origin
+    }
+
+    fn needs_person(&self) -> bool {
+        self.capability.safety.confirmation == Confirmation::Required
+    }
+}

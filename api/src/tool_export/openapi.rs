@@ -1,0 +1,308 @@
+//! One operation as a whole OpenAPI 3.1 document.
+
+use manifest::AuthScheme;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::{Parts, Refused, schema, text};
+
+/// Verbs that a path item knows (OpenAPI 3.1 §4.8.9).
+const VERBS: [&str; 8] = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
+/// Methods whose parameters are in the URL unless declared otherwise.
+const BODILESS: [&str; 5] = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"];
+/// Headers that OpenAPI reserves for itself (§4.8.12.2).
+const RESERVED_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
+
+/// Where a parameter is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ParameterLocation {
+    Path,
+    Query,
+    Header,
+    Cookie,
+    Body,
+}
+
+/// An address in the pieces that a document has places for.
+struct Address {
+    server: String,
+    path: String,
+    /// Names and values of the query as published; a value may be a variable.
+    query: Vec<(String, String)>,
+}
+
+pub(super) fn document(parts: &Parts<'_>, description: &str, hash: Option<&str>) -> Result<Value, Refused> {
+    let invocation = &parts.capability.invocation;
+    let verb = invocation.method.as_deref().filter(|verb| VERBS.contains(verb));
+    let (Some(verb), Some(endpoint)) = (verb, invocation.endpoint()) else {
+        let protocol = invocation.protocol.map_or("an unnamed protocol", |protocol| protocol.as_str());
+        return Err(Refused::NotHttp { protocol: protocol.to_owned() });
+    };
+    let address = address(endpoint)?;
+    let title = text::title(parts.capability);
+    let version: String = parts.manifest.content_hash.as_str().chars().rev().take(12).collect();
+    let mut document = json!({
+        "openapi": "3.1.0",
+        "info": {"title": title, "version": parts.manifest.document_version.clone().unwrap_or(version),
+                 "x-agentdex": parts.origin(hash)},
+        "servers": [{"url": address.server}],
+    });
+    let (schemes, security) = security(parts);
+    let operation = operation(parts, description, verb, &address, security);
+    let item = Map::from_iter([(verb.to_ascii_lowercase(), operation)]);
+    document["paths"] = Value::Object(Map::from_iter([(address.path, Value::Object(item))]));
+    if !schemes.is_empty() {
+        document["components"] = json!({"securitySchemes": schemes});
+    }
+    Ok(document)
+}
+
+/// Splits an address; variables may be in the path or be a whole query value, nowhere else.
+fn address(endpoint: &str) -> Result<Address, Refused> {
+    let (before, query) = endpoint.split_once('?').unwrap_or((endpoint, ""));
+    let before = before.split('#').next().unwrap_or_default();
+    let malformed = Refused::Address { reason: "it is not an absolute http or https address" };
+    let (scheme, rest) = before.split_once("://").ok_or_else(|| malformed.clone())?;
+    let (host, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
+    if host.contains(['{', '}']) {
+        return Err(Refused::Address { reason: "its host is variable" });
+    }
+    let server = format!("{scheme}://{host}");
+    let is_web = Url::parse(&server).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+    if !is_web {
+        return Err(malformed);
+    }
+    if variables(path).is_none() {
+        return Err(Refused::Address { reason: "the braces in its path do not match" });
+    }
+    let pairs = query.split('#').next().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
+    let query = pairs.map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (name.to_owned(), value.to_owned())
+    });
+    Ok(Address { server, path: path.to_owned(), query: query.collect() })
+}
+
+/// The variables of a template; `None` where braces do not match.
+fn variables(template: &str) -> Option<Vec<&str>> {
+    let mut names = Vec::new();
+    let mut rest = template;
+    while let Some(at) = rest.find(['{', '}']) {
+        let inside = rest.get(at..)?.strip_prefix('{')?;
+        let (name, after) = inside.split_once('}')?;
+        if name.is_empty() || name.contains('{') {
+            return None;
+        }
+        if !names.contains(&name) {
+            names.push(name);
+        }
+        rest = after;
+    }
+    Some(names)
+}
+
+fn operation(
+    parts: &Parts<'_>,
+    description: &str,
+    verb: &str,
+    address: &Address,
+    security: Option<Value>,
+) -> Value {
+    let safety = &parts.capability.safety;
+    let mut operation = json!({
+        "operationId": parts.name,
+        "summary": text::title(parts.capability),
+        "description": description,
+        "x-safety": safety.class,
+        "x-confirmation": safety.confirmation,
+        "x-openai-isConsequential": parts.needs_person(),
+    });
+    if parts.capability.deprecated {
+        operation["deprecated"] = Value::Bool(true);
+    }
+    let mut split = Split::of(parts, verb, address);
+    let parameters = std::mem::take(&mut split.parameters);
+    if !parameters.is_empty() {
+        operation["parameters"] = Value::Array(parameters);
+    }
+    if let Some(body) = split.body(parts.capability.invocation.envelope.as_ref()) {
+        operation["requestBody"] = body;
+    }
+    let mut answer = json!({"description": "The answer of the site; its words are untrusted."});
+    if let Some(response) = &parts.response {
+        answer["content"] = json!({"application/json": {"schema": schema::inner(response)}});
+    }
+    operation["responses"] = json!({"default": answer});
+    if let Some(security) = security {
+        operation["security"] = security;
+    }
+    operation
+}
+
+/// Parameters by location.
+#[derive(Default)]
+struct Split {
+    parameters: Vec<Value>,
+    properties: Map<String, Value>,
+    required: Vec<Value>,
+}
+
+impl Split {
+    fn of(parts: &Parts<'_>, verb: &str, address: &Address) -> Self {
+        let mut split = Self::default();
+        let published = parts.parameters.as_ref();
+        let empty = Map::new();
+        let properties = published.and_then(|schema| schema.get("properties")?.as_object()).unwrap_or(&empty);
+        let required: Vec<&str> = published
+            .and_then(|schema| schema.get("required")?.as_array())
+            .map(|names| names.iter().filter_map(Value::as_str).collect())
+            .unwrap_or_default();
+        let in_path = variables(&address.path).unwrap_or_default();
+        let in_query: Vec<(&str, &str)> = address
+            .query
+            .iter()
+            .filter_map(|(name, value)| Some((name.as_str(), variable(value)?)))
+            .collect();
+        for (name, property) in properties {
+            let is_required = required.contains(&name.as_str());
+            if in_path.contains(&name.as_str()) || in_query.iter().any(|(_, variable)| variable == name) {
+                continue;
+            }
+            split.add(name, property, is_required, place(property, verb));
+        }
+        for name in in_path {
+            let schema = properties.get(name).map_or_else(|| json!({"type": "string"}), schema::inner);
+            split.parameters.push(json!({"name": name, "in": "path", "required": true, "schema": schema}));
+        }
+        for (name, variable) in &in_query {
+            let schema = properties.get(*variable).map_or_else(|| json!({"type": "string"}), schema::inner);
+            let is_required = required.contains(variable);
+            split.parameter(name, "query", is_required, &schema);
+        }
+        for (name, value) in address.query.iter().filter(|(_, value)| variable(value).is_none()) {
+            split.parameter(name, "query", true, &json!({"type": "string", "const": value}));
+        }
+        split
+    }
+
+    fn add(&mut self, name: &str, property: &Value, is_required: bool, place: ParameterLocation) {
+        let schema = schema::inner(property);
+        match place {
+            ParameterLocation::Header if RESERVED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) => {}
+            ParameterLocation::Header => self.parameter(name, "header", is_required, &schema),
+            ParameterLocation::Cookie => self.parameter(name, "cookie", is_required, &schema),
+            // A path parameter that the path does not name can only be a mistake for one of the query.
+            ParameterLocation::Query | ParameterLocation::Path => {
+                self.parameter(name, "query", is_required, &schema)
+            }
+            ParameterLocation::Body => {
+                self.properties.insert(name.to_owned(), schema);
+                if is_required {
+                    self.required.push(Value::from(name));
+                }
+            }
+        }
+    }
+
+    /// The pair of name and place is unique in an operation (§4.8.10).
+    fn parameter(&mut self, name: &str, place: &str, is_required: bool, schema: &Value) {
+        let is_known = |known: &Value| known["name"] == name && known["in"] == place;
+        if self.parameters.iter().any(is_known) {
+            return;
+        }
+        self.parameters.push(json!({"name": name, "in": place, "required": is_required, "schema": schema}));
+    }
+
+    /// The body: the parameters that travel in it, inside the envelope where the dialect has one.
+    fn body(self, envelope: Option<&Value>) -> Option<Value> {
+        let mut input = json!({"type": "object", "properties": self.properties});
+        if !self.required.is_empty() {
+            input["required"] = Value::Array(self.required.clone());
+        }
+        let schema = match envelope {
+            Some(Value::Object(members)) => enveloped(members, &input),
+            _ if self.properties.is_empty() => return None,
+            _ => input,
+        };
+        let is_required = !self.required.is_empty() || envelope.is_some();
+        Some(json!({"required": is_required, "content": {"application/json": {"schema": schema}}}))
+    }
+}
+
+/// The envelope as a schema: what is fixed as constants, the parameters in their place.
+fn enveloped(members: &Map<String, Value>, input: &Value) -> Value {
+    let properties: Map<String, Value> = members
+        .iter()
+        .map(|(name, value)| {
+            let is_place = value.as_str() == Some("{parameters}");
+            (name.clone(), if is_place { input.clone() } else { json!({"const": value}) })
+        })
+        .collect();
+    let names: Vec<&String> = members.keys().collect();
+    json!({"type": "object", "required": names, "properties": properties})
+}
+
+/// The variable that a query value is, if it is one.
+fn variable(value: &str) -> Option<&str> {
+    value.strip_prefix('{')?.strip_suffix('}').filter(|name| !name.contains(['{', '}']))
+}
+
+fn place(property: &Value, verb: &str) -> ParameterLocation {
+    match property.get("x-in").and_then(Value::as_str) {
+        Some("path") => ParameterLocation::Path,
+        Some("query") => ParameterLocation::Query,
+        Some("header") => ParameterLocation::Header,
+        Some("cookie") => ParameterLocation::Cookie,
+        _ if BODILESS.contains(&verb) => ParameterLocation::Query,
+        _ => ParameterLocation::Body,
+    }
+}
+
+/// The security schemes that OpenAPI can express, and those of the operation; `None` where nothing is declared.
+fn security(parts: &Parts<'_>) -> (Map<String, Value>, Option<Value>) {
+    let mut schemes = Map::new();
+    let mut security = Vec::new();
+    for scheme in &parts.capability.auth.schemes {
+        if *scheme == AuthScheme::None {
+            security.push(json!({}));
+            continue;
+        }
+        let Some(object) = scheme_object(parts, *scheme) else { continue };
+        schemes.insert(scheme.as_str().to_owned(), object);
+        let scopes: &[String] =
+            if *scheme == AuthScheme::OAuth2 { &parts.capability.auth.scopes } else { &[] };
+        security.push(Value::Object(Map::from_iter([(scheme.as_str().to_owned(), json!(scopes))])));
+    }
+    (schemes, (!security.is_empty()).then_some(Value::Array(security)))
+}
+
+fn scheme_object(parts: &Parts<'_>, scheme: AuthScheme) -> Option<Value> {
+    let declared = parts.manifest.auth.iter().find(|auth| auth.scheme == scheme);
+    Some(match scheme {
+        AuthScheme::ApiKey => {
+            let place = declared.and_then(|auth| auth.location.as_deref()).unwrap_or("header");
+            let place = if matches!(place, "header" | "query" | "cookie") { place } else { "header" };
+            let name = declared.and_then(|auth| auth.name.as_deref())?;
+            json!({"type": "apiKey", "in": place, "name": name})
+        }
+        AuthScheme::Bearer => json!({"type": "http", "scheme": "bearer"}),
+        AuthScheme::Mtls => json!({"type": "mutualTLS"}),
+        AuthScheme::OAuth2 => {
+            let mut scopes: Map<String, Value> =
+                parts.capability.auth.scopes.iter().map(|scope| (scope.clone(), Value::from(""))).collect();
+            if let Some(auth) = declared {
+                scopes.extend(auth.scopes.iter().map(|(name, text)| (name.clone(), text.clone().into())));
+            }
+            let authorize = declared.and_then(|auth| auth.authorize_url.as_deref());
+            let token = declared.and_then(|auth| auth.token_url.as_deref());
+            match (authorize, token) {
+                (Some(authorize), Some(token)) => json!({"type": "oauth2", "flows": {"authorizationCode":
+                    {"authorizationUrl": authorize, "tokenUrl": token, "scopes": scopes}}}),
+                (None, Some(token)) => json!({"type": "oauth2", "flows": {"clientCredentials":
+                    {"tokenUrl": token, "scopes": scopes}}}),
+                _ => json!({"type": "http", "scheme": "bearer", "description": "An OAuth 2 access token."}),
+            }
+        }
+        _ => return None,
+    })
+}

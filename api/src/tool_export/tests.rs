@@ -1,0 +1,242 @@
+//! Definitions hold against the rules of the runtimes that read them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use manifest::{Capability, Discovery, Document, Manifest, ManifestUrl};
+use serde_json::{Value, json};
+
+use super::{Refused, Tool, ToolShape, compile};
+
+fn manifest_of(capability: &Value) -> Manifest {
+    let mut whole = json!({"id": "caaaaaaaaaaaaaaaa", "key": "k", "native_id": "book_seat", "name": "Book seat", "kind": "action"});
+    whole.as_object_mut().unwrap().extend(capability.as_object().unwrap().clone());
+    let url = ManifestUrl::parse("https://skyhop.example/agent.json").unwrap();
+    serde_json::from_value(json!({
+        "id": manifest::ManifestId::of(&url), "url": url, "origin": url.origin(), "discovery": "root",
+        "content_hash": manifest::ContentHash::of(b"x"), "document_version": "1.2.0",
+        "detection": {"format": "awp", "strength": "strong", "evidence": []},
+        "auth": [{"scheme": "api_key", "in": "header", "name": "X-Key"}, {"scheme": "oauth2", "token_url": "https://skyhop.example/token"}],
+        "capabilities": [whole],
+    }))
+    .unwrap()
+}
+
+fn booking() -> Manifest {
+    manifest_of(&json!({
+        "description": "Book a flight:\n a seat.",
+        "invocation": {"protocol": "http", "method": "POST", "url_template": "https://skyhop.example/v1/{flight}/seats?lang={lang}&v=2"},
+        "parameters": {"type": "object", "required": ["flight", "seat"], "properties": {
+            "flight": {"type": "string", "x-in": "path"},
+            "seat": {"type": "string", "pattern": "^[0-9]+[A-F]$", "x-in": "body"},
+            "filter[cabin]": {"type": "string", "enum": ["first"], "x-in": "body"},
+            "lang": {"type": "string", "x-in": "query"},
+            "trace": {"type": "string", "x-in": "header"},
+            "Authorization": {"type": "string", "x-in": "header"}}},
+        "response": {"type": "object", "properties": {"booking": {"type": "string"}}},
+        "auth": {"required": "yes", "schemes": ["oauth2", "api_key"], "scopes": ["book"]},
+        "safety": {"class": "irreversible", "source": "declared", "confirmation": "required"},
+    }))
+}
+
+fn compiled(manifest: &Manifest, shape: ToolShape) -> Result<Tool, Refused> {
+    compile(manifest, &manifest.capabilities[0], shape)
+}
+
+#[test]
+fn compiles_one_capability_to_every_shape() {
+    let manifest = booking();
+    for shape in ToolShape::ALL {
+        let tool = compiled(&manifest, *shape).unwrap();
+        insta::assert_json_snapshot!(shape.as_str(), tool.definition);
+        assert_eq!(compiled(&manifest, *shape).unwrap(), tool, "the same every time");
+    }
+}
+
+#[test]
+fn hash_changes_with_the_declaration() {
+    let manifest = booking();
+    let mut other = manifest.clone();
+    other.capabilities[0].safety.confirmation = manifest::Confirmation::None;
+    for shape in ToolShape::ALL {
+        let (one, two) = (compiled(&manifest, *shape).unwrap(), compiled(&other, *shape).unwrap());
+        assert_ne!(one.hash, two.hash, "{shape}");
+        assert!(one.definition.to_string().contains(one.hash.get(..12).unwrap()), "{shape}");
+    }
+}
+
+#[test]
+fn refuses_capabilities_that_cannot_be_called() {
+    let placeholder_url = manifest_of(&json!({}));
+    assert_eq!(compiled(&placeholder_url, ToolShape::Mcp), Err(Refused::NoAddress));
+    let wordless =
+        manifest_of(&json!({"invocation": {"protocol": "http", "url": "https://skyhop.example/"}}));
+    assert_eq!(compiled(&wordless, ToolShape::OpenAi), Err(Refused::NoMethod));
+    let mcp = manifest_of(
+        &json!({"invocation": {"protocol": "mcp", "url": "https://skyhop.example/mcp", "native": "book"}}),
+    );
+    assert!(compiled(&mcp, ToolShape::Mcp).is_ok());
+    assert_eq!(compiled(&mcp, ToolShape::OpenApi), Err(Refused::NotHttp { protocol: "mcp".into() }));
+    for address in
+        ["https://{tenant}.example/", "javascript:alert(1)", "https://a.example/{x", "https://a.example/{}"]
+    {
+        let odd = manifest_of(
+            &json!({"invocation": {"protocol": "http", "method": "GET", "url_template": address}}),
+        );
+        assert!(matches!(compiled(&odd, ToolShape::OpenApi), Err(Refused::Address { .. })), "{address}");
+    }
+}
+
+#[test]
+fn parameters_are_wrapped_in_their_envelope() {
+    let manifest = manifest_of(&json!({
+        "invocation": {"protocol": "http", "method": "POST", "url": "https://skyhop.example/woa",
+                       "envelope": {"agent": "seats", "operation": "book", "input": "{parameters}"}},
+        "parameters": {"type": "object", "properties": {"seat": {"type": "string"}}},
+    }));
+    let tool = compiled(&manifest, ToolShape::OpenApi).unwrap();
+    let body =
+        &tool.definition["paths"]["/woa"]["post"]["requestBody"]["content"]["application/json"]["schema"];
+    assert_eq!(body["properties"]["agent"], json!({"const": "seats"}));
+    assert_eq!(body["properties"]["input"]["properties"]["seat"]["type"], "string");
+}
+
+#[test]
+fn invalid_schemas_are_repaired() {
+    let manifest = manifest_of(&json!({
+        "invocation": {"protocol": "http", "method": "GET", "url": "https://skyhop.example/"},
+        "parameters": {"type": ["object", "nonsense"], "oneOf": [], "required": [1, "a", "b"], "properties": {
+            "a": {"type": "date", "enum": [], "minimum": "low", "minLength": -1, "items": 7, "nullable": true},
+            "b": {"type": "array"}, "c": "free text", "d": {"$ref": "#/nowhere", "description": "near"},
+            "e": {"type": "integer", "minimum": 3, "exclusiveMinimum": true, "nullable": true}, "": true,
+            "ü[x]": {"type": "string"}, "ü{x}": {"type": "string"}}},
+    }));
+    let tool = compiled(&manifest, ToolShape::Anthropic).unwrap();
+    let input = &tool.definition["input_schema"];
+    jsonschema::meta::validate(input).unwrap();
+    insta::assert_json_snapshot!("mended", input);
+}
+
+#[test]
+fn no_shape_contains_references() {
+    let money = json!({"type": "object", "properties": {"unit": {"enum": ["EUR"]}, "change": {"$ref": "#/$defs/Money"}}});
+    let manifest = manifest_of(&json!({
+        "invocation": {"protocol": "http", "method": "POST", "url": "https://skyhop.example/"},
+        "parameters": {"type": "object", "properties": {"fare": {"$ref": "#/$defs/Money"}}, "$defs": {"Money": money}},
+        "response": {"type": "object", "properties": {"fare": {"$ref": "#/definitions/Money"}}, "definitions": {"Money": money}},
+    }));
+    for shape in ToolShape::ALL {
+        let definition = compiled(&manifest, *shape).unwrap().definition.to_string();
+        assert!(!definition.contains("\"$ref\"") && definition.contains("\"EUR\""), "{definition}");
+        assert!(definition.contains("Money, which contains itself"), "{definition}");
+    }
+}
+
+/// Names and schemas as OpenAI and Anthropic document them, the strictest of each.
+fn rules(shape: ToolShape) -> Value {
+    let name = json!({"type": "string", "pattern": "^[a-zA-Z0-9_-]{1,64}$"});
+    let description = json!({"type": "string", "minLength": 1, "maxLength": 1024});
+    let input = json!({
+        "type": "object", "required": ["type", "properties"], "propertyNames": {"not": {"enum": ["oneOf", "anyOf", "allOf", "$ref"]}},
+        "properties": {"type": {"const": "object"}, "properties": {"propertyNames": {"pattern": "^[a-zA-Z0-9_.-]{1,64}$"}}},
+    });
+    let closed = |required: Value, properties: Value| json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false});
+    match shape {
+        ToolShape::OpenAi => closed(
+            json!(["type", "function"]),
+            json!({"type": {"const": "function"}, "function": closed(
+                json!(["name", "description", "parameters"]),
+                json!({"name": name, "description": description, "parameters": input}))}),
+        ),
+        ToolShape::Anthropic => closed(
+            json!(["name", "description", "input_schema"]),
+            json!({"name": name, "description": description, "input_schema": input}),
+        ),
+        ToolShape::Mcp => closed(
+            json!(["name", "inputSchema"]),
+            json!({"name": name, "title": {"type": "string"}, "description": description, "inputSchema": input,
+                   "outputSchema": {"type": "object", "properties": {"type": {"const": "object"}}, "required": ["type"]},
+                   "annotations": closed(json!([]), json!({
+                       "title": {"type": "string"}, "readOnlyHint": {"type": "boolean"}, "destructiveHint": {"type": "boolean"},
+                       "idempotentHint": {"type": "boolean"}, "openWorldHint": {"type": "boolean"}})),
+                   "_meta": {"type": "object"}}),
+        ),
+        ToolShape::OpenApi => json!({
+            "type": "object", "required": ["openapi", "info", "paths"],
+            "properties": {"openapi": {"const": "3.1.0"}, "info": {"required": ["title", "version"]},
+                           "paths": {"propertyNames": {"pattern": "^/[^?#]*$"}, "minProperties": 1}},
+        }),
+    }
+}
+
+/// Every schema inside a definition.
+fn schemas(definition: &Value) -> Vec<&Value> {
+    let mut found = Vec::new();
+    let mut todo = vec![definition];
+    while let Some(value) = todo.pop() {
+        let members = value.as_object().into_iter().flatten();
+        for (name, member) in members {
+            if matches!(name.as_str(), "schema" | "inputSchema" | "outputSchema" | "input_schema") {
+                found.push(member);
+            } else {
+                todo.push(member);
+            }
+        }
+        todo.extend(value.as_array().into_iter().flatten());
+    }
+    found
+}
+
+fn assert_sound(manifest: &Manifest, capability: &Capability, names: &mut BTreeSet<String>) -> usize {
+    let mut sound = 0;
+    for shape in ToolShape::ALL {
+        let Ok(tool) = compile(manifest, capability, *shape) else { continue };
+        let definition = &tool.definition;
+        let validator = jsonschema::validator_for(&rules(*shape)).unwrap();
+        let wrong: Vec<String> = validator.iter_errors(definition).map(|error| error.to_string()).collect();
+        assert!(wrong.is_empty(), "{} as {shape}: {wrong:?}\n{definition}", capability.key);
+        for schema in schemas(definition) {
+            jsonschema::meta::validate(schema)
+                .unwrap_or_else(|error| panic!("{} as {shape}: {error}: {schema}", capability.key));
+        }
+        if *shape == ToolShape::Anthropic {
+            assert!(names.insert(definition["name"].to_string()), "{} is not unique", definition["name"]);
+        }
+        sound += 1;
+    }
+    sound
+}
+
+/// Documents as they are published, with what is wrong with them.
+#[test]
+fn every_fixture_compiles_to_valid_definitions() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/manifest/fixtures");
+    let mut sound = 0;
+    let mut names = BTreeSet::new();
+    let mut folders = vec![fixtures];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let bytes = std::fs::read(&path).unwrap();
+            let place = path.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-");
+            let url = ManifestUrl::parse(&format!("https://fixture.example/{place}")).unwrap();
+            let manifest = manifest::read(&Document {
+                bytes: &bytes,
+                url: &url,
+                final_url: None,
+                discovery: Discovery::Submitted,
+                served: None,
+                linked: &[],
+                force: None,
+            });
+            for capability in &manifest.capabilities {
+                sound += assert_sound(&manifest, capability, &mut names);
+            }
+        }
+    }
+    assert!(sound > 300, "only {sound} definitions: were the fixtures found?");
+}

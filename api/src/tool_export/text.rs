@@ -1,0 +1,65 @@
+//! What a model reads: the publisher's text, then ours about danger, in the room that every runtime gives.
+
+use manifest::{Capability, Confirmation, Manifest, SafetyClass};
+
+use crate::text::one_line;
+
+/// Longest description that OpenAI takes.
+const DESCRIPTION_CHARS_MAX: usize = 1_024;
+const TITLE_CHARS_MAX: usize = 120;
+/// Characters of the hash that the description shows: enough to distinguish two compilations.
+const HASH_SHOWN: usize = 12;
+
+pub(super) fn title(capability: &Capability) -> String {
+    let title = capability.title.as_deref().unwrap_or(&capability.name);
+    let title = one_line(title, TITLE_CHARS_MAX);
+    if title.is_empty() { capability.id.as_str().to_owned() } else { title }
+}
+
+/// The publisher's words are cut to make room for ours, never the other way round.
+pub(super) fn description(manifest: &Manifest, capability: &Capability, hash: Option<&str>) -> String {
+    let mut ours = cautions(capability);
+    let site = manifest.url.site();
+    let stamp = hash.and_then(|hash| hash.get(..HASH_SHOWN)).map_or(String::new(), |hash| format!(" {hash}"));
+    ours.push(format!("[declared by {site}; agentdex {}{stamp}]", capability.id));
+    let ours = ours.join(" ");
+    let room = DESCRIPTION_CHARS_MAX.saturating_sub(ours.chars().count() + 1);
+    let said = capability.description.as_deref().filter(|text| !text.trim().is_empty());
+    let theirs = said.map_or_else(|| title(capability), |text| one_line(text, room));
+    format!("{theirs} {ours}")
+}
+
+fn cautions(capability: &Capability) -> Vec<String> {
+    let safety = &capability.safety;
+    let mut cautions = Vec::new();
+    let class = match safety.class {
+        SafetyClass::Read => "Safety: only reads.",
+        SafetyClass::Write => "Safety: changes data.",
+        SafetyClass::Destructive => "Safety: destructive.",
+        SafetyClass::Irreversible => "Safety: irreversible.",
+        SafetyClass::Unknown => "Safety: not declared, assume that it changes something.",
+    };
+    cautions.push(class.to_owned());
+    match safety.confirmation {
+        Confirmation::Required => cautions.push("Ask the person for confirmation before calling.".to_owned()),
+        Confirmation::Recommended => cautions.push("Asking the person before calling is advised.".to_owned()),
+        Confirmation::None => {}
+    }
+    if safety.handoff {
+        cautions.push("The answer is an address where a person finishes.".to_owned());
+    }
+    let schemes: Vec<&str> = capability
+        .auth
+        .schemes
+        .iter()
+        .map(|scheme| scheme.as_str())
+        .filter(|scheme| *scheme != "none")
+        .collect();
+    if !schemes.is_empty() {
+        cautions.push(format!("Needs authentication: {}.", schemes.join(", ")));
+    }
+    if capability.deprecated {
+        cautions.push("Deprecated by its publisher.".to_owned());
+    }
+    cautions
+}

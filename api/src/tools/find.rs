@@ -1,0 +1,221 @@
+//! `find_capability`: search results in compact rows, with schemas on request.
+
+use std::collections::{BTreeMap, HashMap};
+
+use indexer::{FacetKey, Filters, Hit, SearchRequest};
+use manifest::CapabilityId;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::size_limit::{ANSWER_BYTES_MAX, drop_members, keep_fitting, size};
+use super::{Definition, UNTRUSTED, object, short, words};
+use crate::answers::search::{SearchResults, for_each_stored, search};
+use crate::client::Client;
+use crate::parameters::unknown_value;
+use crate::problem::Problem;
+use crate::state::App;
+
+/// Rows by default: a model chooses well between a handful.
+const RESULTS_DEFAULT: u32 = 6;
+const RESULTS_MAX: u32 = 20;
+/// Characters of a description in a row.
+const DESCRIPTION_CHARS: usize = 240;
+/// Bytes of one row with its schemas: beyond, the schemas are left to `get_capability`.
+const ROW_BYTES_MAX: usize = 4_000;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Arguments {
+    #[serde(default)]
+    query: String,
+    max_results: Option<u32>,
+    #[serde(default)]
+    invocable_only: bool,
+    #[serde(default)]
+    include_schemas: bool,
+    cursor: Option<String>,
+    /// The filters, by key; other names are refused.
+    #[serde(flatten)]
+    filters: BTreeMap<String, Value>,
+}
+
+/// The filters that are arguments of the tool.
+pub(super) fn filter_keys() -> impl Iterator<Item = FacetKey> {
+    FacetKey::ALL.iter().copied().filter(|key| key.filter().tool_argument.is_some())
+}
+
+pub(super) fn definition() -> Definition {
+    let mut properties = Map::new();
+    let mut add = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
+    add(
+        "query",
+        json!({"type": "string", "maxLength": 1000, "description": "What is wanted, in plain words, like \"book a table for two\"; may be left out when a filter is given."}),
+    );
+    add(
+        "max_results",
+        json!({"type": "integer", "minimum": 1, "maximum": RESULTS_MAX, "default": RESULTS_DEFAULT, "description": "Rows to answer at most."}),
+    );
+    for key in filter_keys() {
+        add(key.as_str(), filter_schema(key));
+    }
+    add(
+        "invocable_only",
+        json!({"type": "boolean", "default": false, "description": "Only capabilities whose declaration says how to call them."}),
+    );
+    add(
+        "include_schemas",
+        json!({"type": "boolean", "default": false, "description": "Add parameters and response as JSON Schema to each row."}),
+    );
+    add(
+        "cursor",
+        json!({"type": "string", "description": "next_cursor of the answer before, with the same arguments."}),
+    );
+    let input = object(&[], &Value::Object(properties));
+    let row = json!({"type": "object", "required": ["id", "name", "description", "site", "format", "safety", "confirmation", "invocable"], "properties": {
+        "id": {"type": "string", "description": "For get_capability."}, "name": {"type": "string"},
+        "description": {"type": ["string", "null"]}, "site": {"type": "string"}, "format": {"type": "string"},
+        "semantic_type": {"type": ["string", "null"]}, "method": {"type": ["string", "null"]}, "endpoint": {"type": ["string", "null"]},
+        "invocable": {"type": "boolean"}, "safety": {"type": "string"}, "confirmation": {"type": "string"},
+        "auth": {"type": "array", "items": {"type": "string"}}, "auth_required": {"type": ["boolean", "null"]},
+        "deprecated": {"type": "boolean"}, "status": {"type": "string"}, "score": {"type": "number"},
+        "parameters": {"type": ["object", "null"]}, "response": {"type": ["object", "boolean", "null"]}}});
+    let output = json!({"type": "object", "required": ["results", "total", "nothing_good", "text_is"], "properties": {
+        "results": {"type": "array", "items": row}, "total": {"type": "integer"}, "total_is_exact": {"type": "boolean"},
+        "nothing_good": {"type": "boolean", "description": "Nothing in the index speaks of what was asked."},
+        "coverage": {"type": "number", "description": "How much of what was asked the best result speaks of, 0 to 1."},
+        "advice": {"type": ["string", "null"]}, "did_you_mean": {"type": ["string", "null"]},
+        "next_cursor": {"type": ["string", "null"]}, "truncated": {"type": "boolean", "description": "Rows or schemas were left out to keep the answer short."},
+        "text_is": {"type": "string"}}});
+    Definition {
+        title: "Find a capability",
+        description: "Search what web sites declare that agents can do. Give the wish in plain words; answers compact rows, best first. \
+                      Says so when nothing good was found. Ask get_capability for one row's whole declaration before calling it.",
+        semantic_type: "data:query",
+        examples: &[
+            "find a site that books flights",
+            "which API forecasts the weather",
+            "where can I file an insurance claim",
+        ],
+        input,
+        output,
+    }
+}
+
+pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
+    let include_schemas = arguments.include_schemas;
+    let found = search(&app.index, client, request(arguments)?).await?;
+    let mut rows: Vec<Value> = found.answer.hits.iter().map(row).collect();
+    let mut is_cut = false;
+    if include_schemas {
+        is_cut = add_schemas(app, client, &found.answer.hits, &mut rows).await?;
+    }
+    is_cut |= keep_fitting(&mut rows, ANSWER_BYTES_MAX);
+    Ok(answer(found, &rows, is_cut))
+}
+
+/// A list of the words of a filter, or of any strings.
+fn filter_schema(key: FacetKey) -> Value {
+    let description = key.filter().tool_argument.unwrap_or_default();
+    match key.filter().vocabulary {
+        Some(vocabulary) => words(description, vocabulary()),
+        None => {
+            json!({"type": "array", "items": {"type": "string"}, "maxItems": 20, "description": description})
+        }
+    }
+}
+
+fn filters(arguments: &Arguments) -> Result<Filters, Problem> {
+    let mut filters = Filters { invocable: arguments.invocable_only.then_some(true), ..Filters::default() };
+    for (name, values) in &arguments.filters {
+        let Some(key) = filter_keys().find(|key| key.as_str() == name) else {
+            return Err(Problem::bad_request(format!("unknown field `{name}`")));
+        };
+        let values = Vec::<String>::deserialize(values)
+            .map_err(|error| Problem::bad_request(format!("`{name}` is not a list of strings: {error}")))?;
+        for value in values {
+            filters.add(key, &value).map_err(|error| unknown_value(name, &error))?;
+        }
+    }
+    Ok(filters)
+}
+
+fn request(arguments: Arguments) -> Result<SearchRequest, Problem> {
+    let limit = arguments.max_results.unwrap_or(RESULTS_DEFAULT);
+    if !(1..=RESULTS_MAX).contains(&limit) {
+        return Err(Problem::bad_request(format!("max_results is a whole number from 1 to {RESULTS_MAX}")));
+    }
+    let filters = filters(&arguments)?;
+    let query = arguments.query.trim();
+    if query.is_empty() && filters.is_empty() {
+        return Err(Problem::bad_request("give query, the wish in plain words, or at least one filter"));
+    }
+    let phrasings = if query.is_empty() { Vec::new() } else { vec![query.to_owned()] };
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    Ok(SearchRequest { phrasings, filters, limit, cursor: arguments.cursor, ..SearchRequest::default() })
+}
+
+fn row(hit: &Hit) -> Value {
+    json!({
+        "id": hit.id, "name": short(&hit.name, DESCRIPTION_CHARS),
+        "description": hit.description.as_deref().map(|text| short(text, DESCRIPTION_CHARS)),
+        "site": hit.site, "format": hit.format,
+        "semantic_type": hit.semantic_types.first().map(|of| of.name.as_str()),
+        "method": hit.method, "endpoint": hit.endpoint, "invocable": hit.invocable,
+        "safety": hit.safety, "confirmation": hit.confirmation,
+        "auth": hit.auth, "auth_required": hit.auth_required,
+        "deprecated": hit.deprecated, "status": hit.status,
+        "score": (f64::from(hit.score) * 100.0).round() / 100.0,
+    })
+}
+
+/// True when the schemas of some row were too large for it.
+async fn add_schemas(app: &App, client: Client, hits: &[Hit], rows: &mut [Value]) -> Result<bool, Problem> {
+    let mut by_id: HashMap<&CapabilityId, &mut Value> = hits.iter().map(|hit| &hit.id).zip(rows).collect();
+    for row in by_id.values_mut().filter_map(|row| row.as_object_mut()) {
+        for name in ["parameters", "response"] {
+            row.insert(name.to_owned(), Value::Null);
+        }
+    }
+    let mut is_cut = false;
+    for_each_stored(app.manifests(client), hits, |_, capability, hit| {
+        let Some(row) = by_id.get_mut(&hit.id) else { return };
+        for (name, schema) in [("parameters", &capability.parameters), ("response", &capability.response)] {
+            let schema = schema.as_ref().unwrap_or(&Value::Null);
+            // One that cannot fit is not copied.
+            if size(schema) > ROW_BYTES_MAX {
+                is_cut = true;
+            } else if let Some(row) = row.as_object_mut() {
+                row.insert(name.to_owned(), schema.clone());
+            }
+        }
+        is_cut |= size(row) > ROW_BYTES_MAX
+            && !drop_members(row, &["response", "parameters"], ROW_BYTES_MAX).is_empty();
+    })
+    .await?;
+    Ok(is_cut)
+}
+
+fn answer(found: SearchResults, rows: &[Value], is_cut: bool) -> Value {
+    let found = found.answer;
+    let advice = if found.nothing_good {
+        Some(
+            "Nothing in the index speaks of this. Say it in other words, drop filters, or look at what there is with explore.",
+        )
+    } else if rows.is_empty() {
+        Some("The filters leave nothing. Drop one, or look at what there is with explore.")
+    } else if found.coverage < COVERAGE_WEAK {
+        Some("No result speaks of all that was asked; look closely before using one.")
+    } else {
+        None
+    };
+    json!({
+        "results": rows, "total": found.total, "total_is_exact": true,
+        "nothing_good": found.nothing_good, "coverage": (f64::from(found.coverage) * 100.0).round() / 100.0,
+        "advice": advice, "did_you_mean": found.did_you_mean,
+        // A cursor leads behind the rows that were found, also behind those that were cut.
+        "next_cursor": if is_cut { None } else { found.next_cursor },
+        "truncated": is_cut, "text_is": UNTRUSTED,
+    })
+}
+
+/// Below this coverage, the best result matches less than half of the query.
+const COVERAGE_WEAK: f32 = 0.5;

@@ -1,0 +1,91 @@
+//! `get_site`: what is known of a site, and how well its declarations are made.
+
+use std::collections::BTreeMap;
+
+use manifest::{Severity, SiteName};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use store::StoredManifest;
+
+use super::size_limit::{ANSWER_BYTES_MAX, keep_fitting};
+use super::{Definition, UNTRUSTED, address, object, short};
+use crate::client::Client;
+use crate::problem::Problem;
+use crate::state::App;
+
+/// Visits that are read: the last.
+const VISITS: u32 = 1;
+/// Names of capabilities that are listed for each manifest.
+const NAMES_MAX: usize = 10;
+const NAME_CHARS: usize = 80;
+/// Bytes that stay free for everything beside the manifests.
+const HEAD_BYTES: usize = 2_000;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    domain: String,
+}
+
+pub(super) fn definition() -> Definition {
+    let nullable = |kind: &str| json!({"type": [kind, "null"]});
+    let capability = json!({"type": "object", "required": ["id", "name"], "properties": {"id": {"type": "string"}, "name": {"type": "string"}}});
+    let manifest = json!({"type": "object", "required": ["id", "url", "format", "conformance", "capabilities"], "properties": {
+        "id": {"type": "string"}, "url": {"type": "string"}, "format": {"type": "string"}, "status": {"type": "string"},
+        "conformance": {"type": "string"}, "findings": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "capabilities": {"type": "integer"}, "first_capabilities": {"type": "array", "items": capability}}});
+    Definition {
+        title: "Get a site",
+        description: "What is known of one domain: its status, its manifests with dialect and conformance, their first capabilities, \
+                      the last visit and when the next one is planned.",
+        semantic_type: "data:query",
+        examples: &["what does this domain offer to agents", "when is my site crawled next"],
+        input: object(
+            &["domain"],
+            &json!({"domain": {"type": "string", "maxLength": 253, "description": "A domain, like skyhop.example."}}),
+        ),
+        output: json!({"type": "object", "required": ["site", "status", "manifests", "url", "text_is"], "properties": {
+            "site": {"type": "string"}, "status": {"type": "string"}, "opted_out": {"type": "boolean"},
+            "last_visit_at": nullable("string"), "last_visit_ended": nullable("string"),
+            "next_visit_at": nullable("string"), "next_visit_reason": nullable("string"),
+            "manifests": {"type": "array", "items": manifest}, "truncated": {"type": "boolean"},
+            "url": {"type": "string", "description": "Where the whole story is told."}, "text_is": {"type": "string"}}}),
+    }
+}
+
+pub(super) async fn call(app: &App, client: Client, arguments: Arguments) -> Result<Value, Problem> {
+    let site = SiteName::parse(&arguments.domain).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let mut rows: Vec<Value> = Vec::new();
+    let story = app.manifests(client).site(&site, VISITS, 0, |stored| rows.push(row(&stored))).await?;
+    let story = story.ok_or_else(|| {
+        Problem::not_found(format!(
+            "{site} is not known here: no seed names it and no manifest links to it; submit_site asks for a visit"
+        ))
+    })?;
+    let is_cut = !rows.is_empty() && keep_fitting(&mut rows, ANSWER_BYTES_MAX - HEAD_BYTES);
+    let summary = &story.summary;
+    Ok(json!({
+        "site": site, "status": summary.status, "opted_out": story.blocked.is_some(),
+        "last_visit_at": summary.last_visit_at, "last_visit_ended": summary.last_end,
+        "next_visit_at": summary.next_visit_at, "next_visit_reason": summary.next_visit_reason,
+        "manifests": rows, "truncated": is_cut,
+        "url": address(app, &format!("/sites/{site}")), "text_is": UNTRUSTED,
+    }))
+}
+
+fn row(stored: &StoredManifest) -> Value {
+    let manifest = &stored.manifest;
+    let mut findings: BTreeMap<&str, usize> = BTreeMap::new();
+    for finding in &manifest.findings {
+        *findings.entry(Severity::as_str(finding.severity)).or_default() += 1;
+    }
+    let first = manifest.capabilities.iter().take(NAMES_MAX);
+    let first: Vec<Value> = first
+        .map(|capability| json!({"id": capability.id, "name": short(&capability.name, NAME_CHARS)}))
+        .collect();
+    json!({
+        "id": manifest.id, "url": manifest.url, "format": manifest.format(), "status": stored.status,
+        "conformance": manifest.level(), "findings": findings,
+        "capabilities": manifest.capabilities.len(), "first_capabilities": first,
+    })
+}
