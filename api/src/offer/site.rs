@@ -55,7 +55,7 @@ pub(super) fn definition() -> Definition {
 
 pub(super) async fn call(app: &App, arguments: Arguments) -> Result<Value, Problem> {
     let site = SiteName::parse(&arguments.domain).map_err(|error| Problem::bad_request(error.to_string()))?;
-    let Some(story) = app.store().site_story(&site, VISITS).await? else {
+    let Some(story) = app.store().site_report(&site, VISITS).await? else {
         let detail = format!(
             "{site} is not known here: nobody has named it and no manifest links to it; submit_site asks for a visit"
         );

@@ -46,7 +46,7 @@ pub(crate) async fn show(
         Problem::not_found("a badge is called after its domain, as in /badge/skyhop.example.svg")
     })?;
     let site = site_of(domain)?;
-    let story = app.store().site_story(&site, 0).await?;
+    let story = app.store().site_report(&site, 0).await?;
     let facts = story.map_or_else(|| "not known here".to_owned(), |story| facts(&story.summary));
     let badge = Badge { label: LABEL, label_width: width(LABEL), facts_width: width(&facts), facts };
     let body = badge.render().map_err(|error| Problem::internal(&error))?;

@@ -54,7 +54,7 @@ pub(crate) async fn site_changes(
     query.only(&[])?;
     let site = site_of(&domain)?;
     let changes = app.store().feed_of_site(&site, FeedPosition::END, ENTRIES_MAX).await?;
-    if changes.is_empty() && app.store().site_story(&site, 0).await?.is_none() {
+    if changes.is_empty() && app.store().site_report(&site, 0).await?.is_none() {
         return Err(unknown(&site));
     }
     let feed_id = app.store().feed_id().await?;

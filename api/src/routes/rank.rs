@@ -77,7 +77,7 @@ pub(crate) async fn show(
             format!("give \"q\", what somebody may search for, as in /sites/{site}/rank?q=book+flight");
         return Err(Problem::bad_request(detail).with_parameter("q"));
     };
-    if app.store().site_story(&site, 0).await?.is_none() {
+    if app.store().site_report(&site, 0).await?.is_none() {
         return Err(unknown(&site));
     }
     let request = SearchRequest {

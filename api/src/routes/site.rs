@@ -12,8 +12,8 @@ use manifest::{ContentHash, Detection, Discovery, Finding, Format, Host, Manifes
 use policy::{FetchOutcome, RobotsKind, Status};
 use serde::Serialize;
 use store::{
-    BlockRecord, FetchStory, HostState, NextVisit, ResourceState, RobotsRecord, SiteStory, StoredManifest,
-    VisitStory,
+    BlockRecord, FetchReport, HostState, NextVisit, ResourceState, RobotsRecord, SiteReport, StoredManifest,
+    VisitReport,
 };
 use utoipa::ToSchema;
 
@@ -55,7 +55,7 @@ pub(crate) struct SiteAnswer {
     pub(crate) hosts: Vec<HostLine>,
     pub(crate) resources: Vec<ResourceLine>,
     #[schema(value_type = Vec<Object>)]
-    pub(crate) visits: Vec<VisitStory>,
+    pub(crate) visits: Vec<VisitReport>,
     pub(crate) opt_out: &'static str,
     pub(crate) text_is: &'static str,
 }
@@ -170,7 +170,7 @@ pub(crate) async fn show(
     query.only(&[])?;
     let site = site_of(&domain)?;
     let _making = app.large_answer(client).await?;
-    let Some(story) = app.store().site_story(&site, VISITS_MAX).await? else { return Err(unknown(&site)) };
+    let Some(story) = app.store().site_report(&site, VISITS_MAX).await? else { return Err(unknown(&site)) };
     let manifests = app.store().manifests_of_site(&site).await?;
     let answer = answer(story, manifests);
     if asked.wants_page() {
@@ -179,8 +179,8 @@ pub(crate) async fn show(
     asked.json(&answer, Caching::Record)
 }
 
-fn answer(story: SiteStory, manifests: Vec<StoredManifest>) -> SiteAnswer {
-    let SiteStory { summary, state, blocked, visits } = story;
+fn answer(story: SiteReport, manifests: Vec<StoredManifest>) -> SiteAnswer {
+    let SiteReport { summary, state, blocked, visits } = story;
     let mut by_id: HashMap<ManifestId, ManifestLine> =
         manifests.into_iter().map(|stored| (stored.manifest.id.clone(), manifest_line(stored))).collect();
     let last = last_fetches(&visits);
@@ -206,7 +206,7 @@ fn answer(story: SiteStory, manifests: Vec<StoredManifest>) -> SiteAnswer {
 }
 
 /// The latest fetch of each URL in the visits that are told, which come latest first.
-fn last_fetches(visits: &[VisitStory]) -> HashMap<ManifestUrl, &FetchStory> {
+fn last_fetches(visits: &[VisitReport]) -> HashMap<ManifestUrl, &FetchReport> {
     let mut last = HashMap::new();
     for fetch in visits.iter().flat_map(|visit| &visit.fetches) {
         last.entry(fetch.url.clone()).or_insert(fetch);
@@ -216,7 +216,7 @@ fn last_fetches(visits: &[VisitStory]) -> HashMap<ManifestUrl, &FetchStory> {
 
 fn resource_line(
     resource: ResourceState,
-    fetch: Option<&FetchStory>,
+    fetch: Option<&FetchReport>,
     manifest: Option<ManifestLine>,
 ) -> ResourceLine {
     ResourceLine {

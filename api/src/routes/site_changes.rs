@@ -54,7 +54,7 @@ pub(crate) async fn list(
     let before = query.one("cursor")?.map_or(Ok(FeedPosition::END), |text| position(&listing, text))?;
     let limit = query.limit(LIMIT_DEFAULT, LIMIT_MAX)?;
     let changes = app.store().feed_of_site(&site, before, limit).await?;
-    if changes.is_empty() && app.store().site_story(&site, 0).await?.is_none() {
+    if changes.is_empty() && app.store().site_report(&site, 0).await?.is_none() {
         return Err(super::site::unknown(&site));
     }
     let is_full = u32::try_from(changes.len()).is_ok_and(|found| found == limit);

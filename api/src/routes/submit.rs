@@ -120,7 +120,7 @@ pub(crate) async fn recheck(
 ) -> Result<Response, Problem> {
     query.only(&[])?;
     let site = site_of(&domain)?;
-    let Some(story) = app.store().site_story(&site, 0).await? else { return Err(unknown(&site)) };
+    let Some(story) = app.store().site_report(&site, 0).await? else { return Err(unknown(&site)) };
     refuse_blocked(&app, &site).await?;
     let now = clock::now();
     if let Some(wait_s) = wait_after(story.summary.last_visit_at, now) {

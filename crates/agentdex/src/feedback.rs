@@ -186,7 +186,7 @@ mod tests {
                 place: 1,
                 client: client.into(),
             };
-            assert_eq!(store.feedback_save(&said, caps).await.unwrap(), FeedbackOutcome::Kept);
+            assert_eq!(store.feedback_save(&said, caps).await.unwrap(), FeedbackOutcome::Saved);
         }
         let told = async |command| {
             let mut out = Vec::new();

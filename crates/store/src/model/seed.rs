@@ -1,20 +1,17 @@
-//! Seeds: what the operator, a visitor or another site's manifest asks to be visited.
+//! Seeds: hosts and URLs that the operator, a client or another site's manifest names.
 
 use manifest::{Host, ManifestUrl};
 use serde::{Deserialize, Serialize};
 
-/// Something to visit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seed {
-    /// The host to visit.
     pub host: Host,
-    /// One URL on it to fetch too, beside the usual paths.
+    /// A URL to fetch in addition to the usual paths.
     pub url: Option<ManifestUrl>,
-    /// Position in a popularity list, 1 the most popular.
+    /// Position in a popularity list, from 1.
     pub rank: Option<u32>,
-    /// Who asked.
     pub origin: SeedOrigin,
-    /// Visit even where the schedule says later. Retry-After and robots.txt still hold.
+    /// Makes the site due now, whatever its schedule. Retry-After and robots.txt still apply.
     pub revisit_now: bool,
 }
 
@@ -36,46 +33,42 @@ impl Seed {
     }
 }
 
-/// Who asked for a visit.
+/// Where a seed comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum SeedOrigin {
     /// A seed file of the operator.
     File,
-    /// A visitor, through the interface.
+    /// A client of the API.
     Submitted,
     /// A manifest of another site.
-    Linked {
-        /// That manifest.
-        from: ManifestUrl,
-    },
+    Linked { from: ManifestUrl },
 }
 
-/// What became of a batch of seeds; the three add up to its size.
+/// Result of adding seeds; the three counts add up to the number of seeds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeedsAdded {
-    /// Brought a host or a URL that was not known.
+    /// With a new host or URL.
     pub added: u64,
-    /// Brought nothing new.
     pub known: u64,
-    /// Belong to a site whose owner opted out.
+    /// Of blocked sites.
     pub blocked: u64,
 }
 
-/// First class of the lease order for sites that a list names; below it are those that somebody asked for or linked to.
+/// First priority of sites that only a list names; lower ones are of submitted and linked sites.
 pub(crate) const PRIORITY_LISTED: i32 = 2;
 
-/// What a seed's rank does to the place of a known site in the lease order.
+/// How a seed changes the priority of a known site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ranking {
-    /// A site only moves forward.
+    /// The priority only rises.
     Raise,
-    /// A listed site goes where its list puts it.
+    /// A listed site gets the priority of its rank.
     Follow,
 }
 
 impl Ranking {
-    /// Class from which on a site follows its list.
+    /// The first priority that may be lowered.
     pub(crate) const fn follows_from(self) -> i32 {
         match self {
             Self::Raise => i32::MAX,
@@ -84,12 +77,12 @@ impl Ranking {
     }
 }
 
-/// A site as a batch asks for it.
-pub(crate) struct AskedSite<'a> {
+/// A row of `site`. Only the priority of a known site is updated.
+#[derive(Serialize)]
+pub(crate) struct NewSiteRow<'a> {
     pub(crate) name: &'a str,
     pub(crate) priority: i32,
-    /// When the first visit of a site is due that nobody knew before.
     pub(crate) next_visit_at_ms: i64,
-    /// What a site is that nobody knew before.
-    pub(crate) packed: Vec<u8>,
+    /// The compacted site, in hexadecimal.
+    pub(crate) packed: String,
 }

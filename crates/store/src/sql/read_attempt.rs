@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 
 use super::Connection;
+use crate::convert::{RowRef, json, millis, names, text};
 use crate::fault::Outcome;
 use crate::model::read_attempt::REASON_CHARS_MAX;
 use crate::model::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};
-use crate::pack::{Place, json, millis, names, text};
 
 /// A row as it is read back: hash, site, begin, quarantine, reason.
 type EarlierRow = (String, String, i64, Option<i64>, Option<String>);
@@ -140,10 +140,10 @@ async fn earlier(
     .await?;
     let mut earlier = HashMap::with_capacity(rows.len());
     for (hash, site, began_at_ms, quarantined_at_ms, reason) in rows {
-        let place = Place::new("read_attempt", &hash);
+        let at = RowRef::new("read_attempt", &hash);
         let attempt = EarlierAttempt {
-            site: place.parse("site", &site)?,
-            began_at: place.time("began_at_ms", began_at_ms)?,
+            site: at.parse("site", &site)?,
+            began_at: at.time("began_at_ms", began_at_ms)?,
             quarantined: quarantined_at_ms.map(|_| reason.unwrap_or_default()),
         };
         earlier.insert(hash, attempt);

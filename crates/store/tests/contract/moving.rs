@@ -50,7 +50,7 @@ async fn fill(store: &Store) -> Result<()> {
         client: "a".into(),
     };
     let caps = FeedbackCaps { of_client: 9, of_client_for_site: 9, of_site: 9, of_all: 9 };
-    assert_eq!(store.feedback_save(&said, caps).await?, FeedbackOutcome::Kept);
+    assert_eq!(store.feedback_save(&said, caps).await?, FeedbackOutcome::Saved);
     Ok(())
 }
 

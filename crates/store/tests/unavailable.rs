@@ -1,0 +1,69 @@
+//! Which refusals of a PostgreSQL server are waited for, by a server that answers every connection with one error.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+use std::time::Duration;
+
+use store::{DatabaseUrl, Store, StoreConfig, StoreError};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+/// Answers the startup message of every connection with an error of this SQLSTATE.
+async fn refusing(listener: TcpListener, code: &'static str) {
+    while let Ok((mut stream, _)) = listener.accept().await {
+        let mut startup = [0; 1_024];
+        if stream.read(&mut startup).await.is_err() {
+            continue;
+        }
+        let fields = format!("SFATAL\0VFATAL\0C{code}\0Mrefused for the test\0\0");
+        let length = u32::try_from(fields.len() + 4).unwrap().to_be_bytes();
+        let answer = [b"E".as_slice(), &length, fields.as_bytes()].concat();
+        // a client that has hung up has heard enough
+        drop(stream.write_all(&answer).await);
+    }
+}
+
+async fn opened(code: &'static str) -> (StoreConfig, JoinSet<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut servers = JoinSet::new();
+    servers.spawn(refusing(listener, code));
+    let url = format!("postgres://me:secret@127.0.0.1:{port}/agentdex?sslmode=disable");
+    (StoreConfig::new(DatabaseUrl::parse(&url).unwrap()), servers)
+}
+
+#[tokio::test]
+async fn a_server_that_is_starting_or_full_is_waited_for() {
+    for code in ["57P03", "57P01", "53300"] {
+        let (config, _server) = opened(code).await;
+        let error = Store::open(&config).await.err().unwrap();
+        assert!(matches!(error, StoreError::Unreachable { .. }) && error.is_transient(), "{code}: {error}");
+        let waiting = Store::open_when_available(&config);
+        let waited = tokio::time::timeout(Duration::from_secs(1), waiting).await;
+        assert!(waited.is_err(), "{code} was not waited for");
+    }
+}
+
+#[tokio::test]
+async fn what_waiting_cannot_mend_is_reported_at_once() {
+    for code in ["28P01", "28000", "3D000"] {
+        let (config, _server) = opened(code).await;
+        let opening = Store::open_when_available(&config);
+        let opened = tokio::time::timeout(Duration::from_secs(30), opening).await.unwrap();
+        let error = opened.err().unwrap();
+        assert!(matches!(error, StoreError::Rejected { .. }), "{code}: {error:?}");
+        let text = error.to_string();
+        assert!(text.contains("refused for the test") && text.contains("--database-url"), "{text}");
+        assert!(!text.contains("secret") && !error.is_transient(), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_port_that_nobody_listens_on_and_an_unknown_name_are_waited_for() {
+    for url in ["postgres://me@127.0.0.1:1/agentdex", "postgres://me@database.invalid/agentdex"] {
+        let config = StoreConfig::new(DatabaseUrl::parse(url).unwrap());
+        let waiting = Store::open_when_available(&config);
+        assert!(tokio::time::timeout(Duration::from_secs(1), waiting).await.is_err(), "{url}");
+    }
+}
