@@ -121,7 +121,7 @@ $$ SELECT number % 97 || 'r' || number || '.example' $$;
 CREATE FUNCTION pg_temp.hash(number int) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT lpad(number::text, 64, '0') $$;
 
-INSERT INTO site (name, priority, next_visit_at_ms, packed, visits_compacted, compacted_status, compacted_failures,
+INSERT INTO site (name, priority, next_visit_at_ms, packed, visits_at_rest, compacted_status, compacted_failures,
                   compacted_last_visit_at_ms)
 SELECT pg_temp.compacted(n), n % 6,
        NOW_MS + CASE WHEN n % DUE_ONE_IN = 0 THEN -n ELSE n * 1000 END,
