@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
-use store::{ManifestBatch, SiteStory, StoredManifest};
+use store::{ManifestBatch, SiteReport, StoredManifest};
 
 use crate::app::App;
 use crate::client::Client;
@@ -143,9 +143,9 @@ impl<'a> Manifests<'a> {
         site: &SiteName,
         visits_max: u32,
         hosts_max: u32,
-    ) -> Result<Option<Permitted<SiteStory>>, Problem> {
+    ) -> Result<Option<Permitted<SiteReport>>, Problem> {
         let permit = self.permit(STORY_BYTES).await?;
-        let story = self.app.store().site_story_brief(site, visits_max, hosts_max).await?;
+        let story = self.app.store().site_report_brief(site, visits_max, hosts_max).await?;
         Ok(story.map(|value| Permitted { value, permit }))
     }
 
@@ -157,11 +157,11 @@ impl<'a> Manifests<'a> {
         visits_max: u32,
         hosts_max: u32,
         mut visit: impl FnMut(StoredManifest),
-    ) -> Result<Option<Permitted<SiteStory>>, Problem> {
+    ) -> Result<Option<Permitted<SiteReport>>, Problem> {
         let batches = self.app.store().manifest_batches_of_site(site).await?;
         let largest = batches.iter().map(|batch| batch.bytes).max().unwrap_or(0);
         let permit = self.permit(STORY_BYTES.saturating_add(largest)).await?;
-        let Some(value) = self.app.store().site_story_brief(site, visits_max, hosts_max).await? else {
+        let Some(value) = self.app.store().site_report_brief(site, visits_max, hosts_max).await? else {
             return Ok(None);
         };
         for batch in batches {

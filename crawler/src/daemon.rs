@@ -119,8 +119,8 @@ async fn perform(
                 "{} clocks of addresses and {} broken-off visits forgotten, {} sites with nothing put to rest, \
                  paths ranked by {sites} sites with manifests, {}",
                 kept.address_clocks,
-                kept.broken_off,
-                kept.sites_rested,
+                kept.interrupted_visits,
+                kept.sites_compacted,
                 told(&retained)
             ))
         }

@@ -184,7 +184,7 @@ async fn a_second_run_finds_nothing_due() {
 async fn what_was_just_visited_is_planned_for_later() {
     let crawl = Crawl::of([shop(), Host::new("empty.example")]).await;
     crawl.pass().await;
-    let days = |story: store::SiteStory| (story.summary.next_visit_at.unwrap() - now()).num_hours() / 24;
+    let days = |story: store::SiteReport| (story.summary.next_visit_at.unwrap() - now()).num_hours() / 24;
     assert!(days(crawl.story("shop.example").await) < 2);
     assert!(days(crawl.story("empty.example").await) >= 11);
 }

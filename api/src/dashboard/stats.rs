@@ -2,7 +2,7 @@
 
 use askama::Template;
 use chrono::{DateTime, Utc};
-use store::{Adoption, NewSite};
+use store::{DialectUsage, NewSite};
 
 use super::frame::{Frame, Section};
 use super::search::{Bar, bars};
@@ -76,7 +76,7 @@ pub(crate) fn newest(sites: &[NewSite], now: DateTime<Utc>) -> Vec<New> {
 }
 
 /// A bar for each dialect: its manifests without a fault, with small ones, with grave ones.
-fn conformance_chart(adoption: &[Adoption]) -> Option<String> {
+fn conformance_chart(adoption: &[DialectUsage]) -> Option<String> {
     let bars: Vec<(String, [u64; 3])> = adoption
         .iter()
         .take(DIALECTS_DRAWN)
@@ -85,7 +85,7 @@ fn conformance_chart(adoption: &[Adoption]) -> Option<String> {
     chart::stacked(&bars)
 }
 
-fn kept(dialect: &Adoption) -> Kept {
+fn kept(dialect: &DialectUsage) -> Kept {
     Kept {
         dialect: dialect.format.label(),
         href: links::search([("format", dialect.format.as_str())]),

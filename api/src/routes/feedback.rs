@@ -89,8 +89,8 @@ pub(crate) async fn tell(
         .map_err(|exhausted| exhausted.problem("this address has told as much as it may for now"))?;
     let said = place(&app, client, query, capability).await?;
     let kept = match app.store().feedback_save(&said, CAPS).await? {
-        FeedbackOutcome::Kept => true,
-        FeedbackOutcome::SaidBefore => false,
+        FeedbackOutcome::Saved => true,
+        FeedbackOutcome::Duplicate => false,
         FeedbackOutcome::Full(cap) => return Err(full(cap, &said)),
     };
     let answer = FeedbackAnswer { kept, place: said.place };

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use store::{Adoption, NewSite, Stats};
+use store::{DialectUsage, NewSite, Stats};
 use utoipa::ToSchema;
 
 use crate::answer::{Asked, Caching};
@@ -33,7 +33,7 @@ pub(crate) struct StatsAnswer {
     pub(crate) manifests_by_format: Vec<Count>,
     /// How widely and how well each dialect is used, the most widely used first.
     #[schema(value_type = Vec<crate::openapi::schemas::Adoption>)]
-    pub(crate) adoption: Vec<Adoption>,
+    pub(crate) adoption: Vec<DialectUsage>,
     /// Sites that came into the index last, the newest first.
     #[schema(value_type = Vec<crate::openapi::schemas::NewSite>)]
     pub(crate) sites_newest: Vec<NewSite>,
@@ -82,7 +82,7 @@ pub(crate) async fn current(app: &App) -> Result<Arc<StatsAnswer>, Problem> {
 async fn gather(app: &App, now: DateTime<Utc>) -> Result<StatsAnswer, Problem> {
     let stats = app.store().stats(now).await?;
     let index_position = app.index().searcher().ok().map(|searcher| searcher.generation().position.0);
-    let adoption = app.store().adoption().await?;
+    let adoption = app.store().dialect_usage().await?;
     let sites_newest = app.store().sites_newest(NEWEST_MAX).await?;
     Ok(StatsAnswer { adoption, sites_newest, ..answer(stats, index_position) })
 }

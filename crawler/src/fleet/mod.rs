@@ -338,7 +338,7 @@ impl<P: Fn(Progress<'_>)> Fleet<'_, P> {
     }
 
     fn start(&self, work: &mut Work, leased: LeasedSite) {
-        let goes_on = leased.site.parked.is_some() || leased.site.broken_off.is_some();
+        let goes_on = leased.site.parked.is_some() || leased.site.interrupted.is_some();
         self.tools.events.tell(Event::VisitBegan { site: &leased.token.site, goes_on });
         work.parked.remove(&leased.token.site);
         let lost = work.held.add(&leased.token);

@@ -1,6 +1,6 @@
 //! Turns at a suffix and at an address together, over a store of its own.
 
-use store::{TurnAnswer, TurnRequest};
+use store::{SuffixPermitOutcome, SuffixPermitRequest};
 use tokio_util::task::TaskTracker;
 
 use super::*;
@@ -28,8 +28,11 @@ impl Desk {
         let now = clock::now();
         let (open_max, life) = (4, Duration::from_mins(1));
         let (suffix, latest) = ("github.io".to_owned(), later(now, TAKEN));
-        let request = TurnRequest { suffix, from: now, latest, gap: TAKEN, open_max, life };
-        assert!(matches!(self.store.suffix_turn_take(&request).await.unwrap(), TurnAnswer::Taken(_)));
+        let request = SuffixPermitRequest { suffix, from: now, latest, gap: TAKEN, open_max, life };
+        assert!(matches!(
+            self.store.suffix_permit_take(&request).await.unwrap(),
+            SuffixPermitOutcome::Taken(_)
+        ));
     }
 
     async fn turn(&self, name: &str) -> Turn {

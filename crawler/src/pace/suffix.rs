@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use policy::delay::{Pace as Decision, Scope, ScopeState};
-use store::{Store, StoreError, TurnAnswer, TurnRequest};
+use store::{Store, StoreError, SuffixPermitOutcome, SuffixPermitRequest};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -73,7 +73,7 @@ impl Suffixes {
         let limits = Scope::PublicSuffix.limits();
         loop {
             let answer = patiently("a turn at a suffix", || {
-                let request = TurnRequest {
+                let request = SuffixPermitRequest {
                     suffix: suffix.to_owned(),
                     from: later(clock::now(), lead),
                     latest,
@@ -82,16 +82,16 @@ impl Suffixes {
                     open_max: limits.in_flight_max,
                     life: LIFE,
                 };
-                async move { self.store.suffix_turn_take(&request).await }
+                async move { self.store.suffix_permit_take(&request).await }
             });
             match answer.await? {
-                TurnAnswer::Taken(turn) => {
+                SuffixPermitOutcome::Taken(turn) => {
                     let (suffix, ended) = (suffix.to_owned(), self.ended.clone());
                     let turn = SuffixTurn { suffix, at: turn.at, number: turn.number, ended };
                     return Ok(Offer::Turn(turn));
                 }
-                TurnAnswer::Late { until } => return Ok(Offer::Crowded { until }),
-                TurnAnswer::Full => tokio::time::sleep(LOOK_AGAIN).await,
+                SuffixPermitOutcome::Late { until } => return Ok(Offer::Crowded { until }),
+                SuffixPermitOutcome::Full => tokio::time::sleep(LOOK_AGAIN).await,
             }
         }
     }
@@ -195,7 +195,7 @@ impl Drop for SuffixTurn {
 async fn end_all(store: Store, mut ended: mpsc::UnboundedReceiver<i64>) {
     let mut numbers = Vec::new();
     while ended.recv_many(&mut numbers, ENDED_MAX).await > 0 {
-        if let Err(error) = store.suffix_turns_end(&numbers).await {
+        if let Err(error) = store.suffix_permits_release(&numbers).await {
             tracing::debug!(%error, turns = numbers.len(), "turns end by themselves");
         }
         numbers.clear();

@@ -125,7 +125,7 @@ impl Progress {
     /// What a visit left that was parked or broken off; `None` when there is none, or one of another version.
     pub(crate) fn resume(site: &SiteState, now: DateTime<Utc>) -> Option<Self> {
         let parked = site.parked.as_ref().map(|parked| &parked.progress).filter(|state| !state.is_null());
-        let state = parked.or(site.broken_off.as_ref())?;
+        let state = parked.or(site.interrupted.as_ref())?;
         let mut progress: Self = serde_json::from_value(state.clone())
             .inspect_err(|error| tracing::debug!(site.name = %site.name, %error, "the visit begins anew"))
             .ok()?;
