@@ -123,7 +123,7 @@ const TRANSIENT_SQLSTATES: [&str; 5] = ["08", "40", "53", "57", POSTGRES_READ_ON
 /// Primary result codes of SQLite: busy, locked, input or output error.
 const TRANSIENT_SQLITE_CODES: [i32; 3] = [5, 6, 10];
 const SQLITE_FULL: i32 = 13;
-/// read_only_sql_transaction
+/// `read_only_sql_transaction`
 pub(crate) const POSTGRES_READ_ONLY: &str = "25006";
 const POSTGRES_DISK_FULL: &str = "53100";
 

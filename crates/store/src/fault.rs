@@ -29,7 +29,7 @@ impl From<StoreError> for Fault {
 /// SQLSTATEs after which the transaction is retried at once: a serialisation failure, a deadlock, and a foreign key to a
 /// document that another transaction deleted.
 const CONFLICT_SQLSTATES: [&str; 3] = ["40001", "40P01", "23503"];
-/// SQLITE_CONSTRAINT_FOREIGNKEY.
+/// `SQLITE_CONSTRAINT_FOREIGNKEY`.
 const CONFLICT_SQLITE: &str = "787";
 
 impl Fault {

@@ -104,11 +104,7 @@ const UNUSED: [(&str, &[&str], &str); 2] = [
         ],
         "an example prints the catalogue for docs/FORMATS.md; the others are used in the crate",
     ),
-    (
-        "crates/store",
-        &["due_now"],
-        "the tests of several crates and the benchmark of the store call it",
-    ),
+    ("crates/store", &["due_now"], "the tests of several crates and the benchmark of the store call it"),
 ];
 
 fn root() -> &'static Path {

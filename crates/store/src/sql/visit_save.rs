@@ -38,7 +38,7 @@ impl HeldVisit<'_> {
         let before = self.compacted.as_ref().map(|site| site.state.clone());
         let uncounted = if before.is_some() { 0 } else { INDEX_UNCHANGED };
         let counts = self.index_counts.clone();
-        let counts = counts.unwrap_or(IndexCounts { manifests: uncounted, ..IndexCounts::default() });
+        let counts = counts.unwrap_or_else(|| IndexCounts { manifests: uncounted, ..IndexCounts::default() });
         let before = before.unwrap_or_default();
         let ended_at_ms = millis(visit.ended_at);
         StateRow {
