@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
-use store::{ManifestBatch, SiteStory, Store, StoredManifest};
+use store::{ManifestBatch, SiteReport, Store, StoredManifest};
 
 use crate::client::Client;
 use crate::fair_permits::{FairPermits, Permit};
@@ -143,9 +143,9 @@ impl ManifestReader<'_> {
         site: &SiteName,
         visits_max: u32,
         hosts_max: u32,
-    ) -> Result<Option<Permitted<SiteStory>>, Problem> {
+    ) -> Result<Option<Permitted<SiteReport>>, Problem> {
         let permit = self.permit(HISTORY_BYTES).await?;
-        let story = self.store.site_story_brief(site, visits_max, hosts_max).await?;
+        let story = self.store.site_report_brief(site, visits_max, hosts_max).await?;
         Ok(story.map(|value| Permitted { value, permit }))
     }
 
@@ -157,11 +157,11 @@ impl ManifestReader<'_> {
         visits_max: u32,
         hosts_max: u32,
         mut visit: impl FnMut(StoredManifest),
-    ) -> Result<Option<Permitted<SiteStory>>, Problem> {
+    ) -> Result<Option<Permitted<SiteReport>>, Problem> {
         let batches = self.store.manifest_batches_of_site(site).await?;
         let largest = batches.iter().map(|batch| batch.bytes).max().unwrap_or(0);
         let permit = self.permit(HISTORY_BYTES.saturating_add(largest)).await?;
-        let Some(value) = self.store.site_story_brief(site, visits_max, hosts_max).await? else {
+        let Some(value) = self.store.site_report_brief(site, visits_max, hosts_max).await? else {
             return Ok(None);
         };
         for batch in batches {

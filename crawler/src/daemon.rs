@@ -72,8 +72,8 @@ async fn perform(
                 "{} clocks of addresses and {} interrupted visits deleted, {} sites without manifests compacted, \
                  paths ranked by {sites} sites with manifests, {}",
                 kept.address_clocks,
-                kept.broken_off,
-                kept.sites_rested,
+                kept.interrupted_visits,
+                kept.sites_compacted,
                 retention_text(&retained)
             ))
         }

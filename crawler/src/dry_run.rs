@@ -107,7 +107,7 @@ async fn plan_site(
     priors: &Priors,
     now: DateTime<Utc>,
 ) -> Result<DrySite, CrawlError> {
-    let known = store.site_story(&name, 0).await?;
+    let known = store.site_report(&name, 0).await?;
     let waits = known.as_ref().and_then(|story| {
         let later = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M:%S UTC").to_string();
         let parked = story.state.parked.as_ref().filter(|parked| parked.resume_at > now);
@@ -184,7 +184,7 @@ pub(crate) fn unknown(name: SiteName) -> SiteState {
         negatives_in_row: 0,
         paths_checked: PathSlots::default(),
         parked: None,
-        broken_off: None,
+        interrupted: None,
         hints: Vec::new(),
         not_before: None,
     }

@@ -184,7 +184,7 @@ async fn finds_nothing_due_in_a_second_run() {
 async fn plans_the_next_visit_after_a_visit() {
     let crawl = Crawl::of([shop(), Host::new("empty.example")]).await;
     crawl.pass().await;
-    let days = |story: store::SiteStory| (story.summary.next_visit_at.unwrap() - now()).num_hours() / 24;
+    let days = |story: store::SiteReport| (story.summary.next_visit_at.unwrap() - now()).num_hours() / 24;
     assert!(days(crawl.story("shop.example").await) < 2);
     assert!(days(crawl.story("empty.example").await) >= 11);
 }

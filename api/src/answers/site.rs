@@ -9,8 +9,8 @@ use manifest::{ContentHash, Detection, Discovery, Finding, Format, Host, Manifes
 use policy::{FetchOutcome, RobotsKind, Status};
 use serde::Serialize;
 use store::{
-    BlockRecord, FetchStory, HostState, NextVisit, ResourceState, RobotsRecord, SiteStory, StoredManifest,
-    VisitStory,
+    BlockRecord, FetchReport, HostState, NextVisit, ResourceState, RobotsRecord, SiteReport, StoredManifest,
+    VisitReport,
 };
 use utoipa::ToSchema;
 
@@ -54,7 +54,7 @@ pub(crate) struct SiteAnswer {
     pub(crate) hosts_total: u64,
     pub(crate) resources: Vec<ResourceLine>,
     #[schema(value_type = Vec<Object>)]
-    pub(crate) visits: Vec<VisitStory>,
+    pub(crate) visits: Vec<VisitReport>,
     pub(crate) opt_out: &'static str,
     pub(crate) text_is: &'static str,
 }
@@ -165,8 +165,8 @@ pub(crate) async fn site(
     Ok((answer(story, lines), permit))
 }
 
-fn answer(story: SiteStory, mut manifests: HashMap<ManifestId, ManifestLine>) -> SiteAnswer {
-    let SiteStory { summary, state, hosts_total, blocked, visits } = story;
+fn answer(story: SiteReport, mut manifests: HashMap<ManifestId, ManifestLine>) -> SiteAnswer {
+    let SiteReport { summary, state, hosts_total, blocked, visits } = story;
     let last = last_fetches(&visits);
     let resources = state.resources.into_iter().map(|resource| {
         let manifest = resource.manifest_id.as_ref().and_then(|id| manifests.remove(id));
@@ -191,7 +191,7 @@ fn answer(story: SiteStory, mut manifests: HashMap<ManifestId, ManifestLine>) ->
 }
 
 /// The latest fetch of each URL in the listed visits, which come latest first.
-fn last_fetches(visits: &[VisitStory]) -> HashMap<ManifestUrl, &FetchStory> {
+fn last_fetches(visits: &[VisitReport]) -> HashMap<ManifestUrl, &FetchReport> {
     let mut last = HashMap::new();
     for fetch in visits.iter().flat_map(|visit| &visit.fetches) {
         last.entry(fetch.url.clone()).or_insert(fetch);
@@ -201,7 +201,7 @@ fn last_fetches(visits: &[VisitStory]) -> HashMap<ManifestUrl, &FetchStory> {
 
 fn resource_line(
     resource: ResourceState,
-    fetch: Option<&FetchStory>,
+    fetch: Option<&FetchReport>,
     manifest: Option<ManifestLine>,
 ) -> ResourceLine {
     ResourceLine {

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use store::{Adoption, NewSite, Stats, Store};
+use store::{DialectUsage, NewSite, Stats, Store};
 use utoipa::ToSchema;
 
 use crate::index::IndexHandle;
@@ -26,7 +26,7 @@ pub(crate) struct StatsAnswer {
     pub(crate) manifests_by_format: Vec<Count>,
     /// How widely and how well each dialect is used, the most widely used first.
     #[schema(value_type = Vec<crate::openapi::schemas::Adoption>)]
-    pub(crate) adoption: Vec<Adoption>,
+    pub(crate) adoption: Vec<DialectUsage>,
     /// Sites that came into the index last, the newest first.
     #[schema(value_type = Vec<crate::openapi::schemas::NewSite>)]
     pub(crate) sites_newest: Vec<NewSite>,

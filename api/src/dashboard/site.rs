@@ -2,7 +2,7 @@
 
 use askama::Template;
 use chrono::{DateTime, Utc};
-use store::{FetchStory, NextVisit, VisitStory};
+use store::{FetchReport, NextVisit, VisitReport};
 
 use super::capability::FindingView;
 use super::frame::{Frame, Section};
@@ -206,7 +206,7 @@ fn host_view(line: &HostLine, now: DateTime<Utc>) -> HostView {
     HostView { host: line.host.to_string(), robots }
 }
 
-fn visit_view(visit: &VisitStory, now: DateTime<Utc>) -> Visit {
+fn visit_view(visit: &VisitReport, now: DateTime<Utc>) -> Visit {
     let seconds = (visit.ended_at - visit.started_at).num_milliseconds().max(0);
     #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
     let seconds = seconds as f64 / 1e3;
@@ -219,7 +219,7 @@ fn visit_view(visit: &VisitStory, now: DateTime<Utc>) -> Visit {
     }
 }
 
-fn fetch_view(fetch: &FetchStory) -> Fetch {
+fn fetch_view(fetch: &FetchReport) -> Fetch {
     let mut why: Vec<String> = Vec::new();
     why.extend(fetch.status.map(|status| format!("HTTP {status}")));
     if fetch.outcome.is_answer() {

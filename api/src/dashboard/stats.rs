@@ -2,7 +2,7 @@
 
 use askama::Template;
 use chrono::{DateTime, Utc};
-use store::{Adoption, NewSite};
+use store::{DialectUsage, NewSite};
 
 use super::bars::{Bar, Number, bars, number};
 use super::frame::{Frame, Section};
@@ -70,7 +70,7 @@ pub(crate) fn newest(sites: &[NewSite], now: DateTime<Utc>) -> Vec<NewSiteRow> {
 }
 
 /// A bar for each dialect: its manifests without a fault, with small ones, with grave ones.
-fn conformance_chart(adoption: &[Adoption]) -> Option<String> {
+fn conformance_chart(adoption: &[DialectUsage]) -> Option<String> {
     let bars: Vec<(String, [u64; 3])> = adoption
         .iter()
         .take(DIALECTS_DRAWN)

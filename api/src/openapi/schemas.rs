@@ -243,7 +243,7 @@ pub(crate) struct SemanticTypeCount {
 
 /// How widely and how well a dialect is used.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes store::Adoption")]
+#[expect(dead_code, reason = "describes store::DialectUsage")]
 pub(crate) struct Adoption {
     format: String,
     /// Sites that publish it.

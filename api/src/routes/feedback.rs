@@ -82,8 +82,8 @@ pub(crate) async fn submit(Request { app, client, query, .. }: Request, body: By
         .map_err(|exhausted| exhausted.problem("this address has sent as much feedback as it may for now"))?;
     let feedback = place(&app, client, query, capability).await?;
     let kept = match app.store.feedback_save(&feedback, CAPS).await? {
-        FeedbackOutcome::Kept => true,
-        FeedbackOutcome::SaidBefore => false,
+        FeedbackOutcome::Saved => true,
+        FeedbackOutcome::Duplicate => false,
         FeedbackOutcome::Full(cap) => return Err(full(cap, &feedback)),
     };
     let answer = FeedbackAnswer { kept, place: feedback.place };

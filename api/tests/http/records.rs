@@ -207,7 +207,7 @@ async fn changes_can_be_replayed_from_any_cursor() {
 
     let site = manifest::SiteName::parse("weather.example").unwrap();
     world.store.site_block(&site, "asked", crate::world::fetched_at()).await.unwrap();
-    world.store.feed_sequence().await.unwrap();
+    world.store.feed_head().await.unwrap();
     let after = world.get(&format!("/changes?{}", cursor.trim_start_matches('&'))).await.json();
     assert_eq!(after["changes"][0]["change"], "removed");
     assert_eq!(after["changes"][0]["site"], "weather.example");

@@ -62,7 +62,7 @@ impl World {
         }
         let store = ground.store.clone();
         opt_out(&store, "shy.example").await;
-        store.feed_sequence().await.unwrap();
+        store.feed_head().await.unwrap();
         if matches!(index, Index::Built) {
             ground.build_index().await;
         }
@@ -81,7 +81,7 @@ impl World {
     /// Lets a site publish another version, an hour after the first.
     pub(crate) async fn publish(&self, manifest: Manifest) {
         visit(&self.ground, manifest, true, fetched_at() + TimeDelta::hours(1)).await;
-        self.store.feed_sequence().await.unwrap();
+        self.store.feed_head().await.unwrap();
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {

@@ -36,7 +36,7 @@ impl World {
             visit(&ground, url, &body).await;
         }
         let store = ground.store.clone();
-        store.feed_sequence().await.unwrap();
+        store.feed_head().await.unwrap();
         ground.build_index().await;
         let mut config = ground.config();
         config.public_url = Some(PUBLIC_URL.parse().unwrap());
@@ -52,7 +52,7 @@ impl World {
     /// Lets a site publish a document that nobody has seen yet.
     pub(crate) async fn publish(&self, url: &str, body: &Value) {
         visit(&self.ground, url, body).await;
-        self.store.feed_sequence().await.unwrap();
+        self.store.feed_head().await.unwrap();
     }
 
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {

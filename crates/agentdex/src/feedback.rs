@@ -186,7 +186,7 @@ mod tests {
                 place: 1,
                 client: client.into(),
             };
-            assert_eq!(store.feedback_save(&feedback, caps).await.unwrap(), FeedbackOutcome::Kept);
+            assert_eq!(store.feedback_save(&feedback, caps).await.unwrap(), FeedbackOutcome::Saved);
         }
         let output_of = async |command| {
             let mut out = Vec::new();

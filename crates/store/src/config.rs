@@ -8,17 +8,15 @@ use std::time::Duration;
 
 use crate::StoreError;
 
-/// Name of the embedded database below the data directory.
+/// Below the data directory.
 const SQLITE_FILE: &str = "agentdex.db";
-/// Connections of one process by default: a crawler needs one for each of its batched statements in flight, not one a
-/// visit, and a small PostgreSQL accepts 100 in all.
+/// A crawler needs one for each batched statement in flight, not one for each visit, and a small PostgreSQL accepts 100 in all.
 const CONNECTIONS_DEFAULT: u32 = 8;
-/// Statements that a connection keeps prepared: a batch of each length is one of its own.
+/// Prepared statements of a connection. Each length of a batch is one.
 pub(crate) const STATEMENTS_PREPARED: usize = 300;
-/// How long a statement may take by default before the log names it: everything but the statistics takes milliseconds.
+/// Slower statements are logged. All but the statistics take milliseconds.
 pub const SLOW_STATEMENT_DEFAULT: Duration = Duration::from_secs(1);
 
-/// Which database serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Backend {
     /// A PostgreSQL server, shared by a fleet.
@@ -28,7 +26,6 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// The name as shown to people.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Postgres => "PostgreSQL",
@@ -46,9 +43,9 @@ impl fmt::Display for Backend {
 /// Where the database is.
 #[derive(Clone, PartialEq, Eq)]
 pub enum DatabaseUrl {
-    /// A URL as libpq writes it: `postgres://user:password@host:5432/database`.
+    /// `postgres://user:password@host:5432/database`.
     Postgres(String),
-    /// A file; it is created when it is missing.
+    /// A file, which is created when it is missing.
     Sqlite(PathBuf),
 }
 
@@ -76,7 +73,7 @@ impl DatabaseUrl {
         Self::Sqlite(dir.join(SQLITE_FILE))
     }
 
-    /// Refuses an embedded database that nobody has made yet, for whoever only reads and would make an empty one.
+    /// Refuses a missing SQLite file, for programs that only read and would create an empty database.
     ///
     /// # Errors
     ///
@@ -88,7 +85,6 @@ impl DatabaseUrl {
         }
     }
 
-    /// Which database it names.
     pub const fn backend(&self) -> Backend {
         match self {
             Self::Postgres(_) => Backend::Postgres,
@@ -139,16 +135,14 @@ impl fmt::Debug for DatabaseUrl {
 /// How to open the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreConfig {
-    /// Where the database is.
     pub url: DatabaseUrl,
-    /// Connections that this process may hold.
     pub connections_max: u32,
-    /// A statement that takes this long is named in the log, as a warning.
+    /// Slower statements are logged as a warning.
     pub slow_statement: Duration,
 }
 
 impl StoreConfig {
-    /// The default number of connections.
+    /// A database with default settings.
     pub const fn new(url: DatabaseUrl) -> Self {
         Self { url, connections_max: CONNECTIONS_DEFAULT, slow_statement: SLOW_STATEMENT_DEFAULT }
     }
@@ -159,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn passwords_are_never_shown() {
+    fn redacts_passwords() {
         for (url, shown) in [
             ("postgres://me:secret@db.example:5432/agentdex", "postgres://me:***@db.example:5432/agentdex"),
             ("postgres://me:p@ss:word@db.example/x", "postgres://me:***@db.example/x"),
@@ -177,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_name_their_backend() {
+    fn parses_urls_of_both_backends() {
         assert_eq!(DatabaseUrl::parse("sqlite:a/b.db").unwrap(), DatabaseUrl::Sqlite("a/b.db".into()));
         assert_eq!(DatabaseUrl::parse("sqlite:///a/b.db").unwrap(), DatabaseUrl::Sqlite("/a/b.db".into()));
         assert_eq!(DatabaseUrl::in_data_dir(Path::new("d")).backend(), Backend::Sqlite);

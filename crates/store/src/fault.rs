@@ -1,7 +1,7 @@
-//! Errors inside the store, before the operation's name is known.
+//! Errors of the SQL functions, which do not know the name of the operation.
 //!
-//! SQL functions return a [`Fault`] so that `?` serves both the driver and our own checks; the method that was called
-//! turns it into a [`StoreError`].
+//! With [`Fault`], `?` serves both the driver's errors and those of the store; the methods of `Store` turn it into a
+//! [`StoreError`].
 
 use crate::StoreError;
 use crate::error::POSTGRES_READ_ONLY;
@@ -11,7 +11,7 @@ pub(crate) type Outcome<T> = Result<T, Fault>;
 #[derive(Debug)]
 pub(crate) enum Fault {
     Driver(sqlx::Error),
-    Ours(StoreError),
+    Store(StoreError),
 }
 
 impl From<sqlx::Error> for Fault {
@@ -22,23 +22,23 @@ impl From<sqlx::Error> for Fault {
 
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
-        Self::Ours(error)
+        Self::Store(error)
     }
 }
 
-/// SQLSTATEs after which the whole transaction is worth another try at once: a serialisation failure, a deadlock, and
-/// a document that was purged between our looking and our referring to it (foreign key).
+/// SQLSTATEs after which the transaction is retried at once: a serialisation failure, a deadlock, and a foreign key to a
+/// document that another transaction deleted.
 const CONFLICT_SQLSTATES: [&str; 3] = ["40001", "40P01", "23503"];
-/// SQLite's extended code for a foreign key (787).
+/// `SQLITE_CONSTRAINT_FOREIGNKEY`.
 const CONFLICT_SQLITE: &str = "787";
 
 impl Fault {
-    /// Whether two transactions got into each other's way.
+    /// Whether two transactions conflicted.
     pub(crate) fn is_conflict(&self) -> bool {
         self.code().is_some_and(|code| CONFLICT_SQLSTATES.contains(&code.as_str()) || code == CONFLICT_SQLITE)
     }
 
-    /// Whether the server takes no writes on this connection: a replica.
+    /// Whether the server is a read-only replica.
     pub(crate) fn is_read_only(&self) -> bool {
         self.code().as_deref() == Some(POSTGRES_READ_ONLY)
     }
@@ -53,7 +53,7 @@ impl Fault {
     pub(crate) fn during(self, operation: &'static str) -> StoreError {
         match self {
             Self::Driver(error) => StoreError::of_driver(operation, error),
-            Self::Ours(error) => error,
+            Self::Store(error) => error,
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Decides what a visit changes, before any of it is written.
+//! Plans what a visit changes, before anything is written.
 //!
-//! Pure: takes what was known and what the visit found. The rules: only an answer removes a manifest. 410 and a
-//! robots.txt that forbids remove at once; an answer without a manifest removes at the second visit in a row; an error
-//! of the network or the server never does, it only changes how the manifest stands.
+//! A pure function of what was known and what the visit found. Only an answer removes a manifest: 410 and a robots.txt that
+//! forbids the URL remove it at once, an answer without a manifest at the second visit in a row. An error of the network or
+//! the server only changes its status.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,7 +16,7 @@ use crate::model::{FeedChange, FetchRecord, ResourceState, VisitRecord};
 /// Visits in a row that must not find a manifest before it leaves the index.
 const MISSES_TO_REMOVE: u32 = 2;
 
-/// A manifest as it is kept before the visit.
+/// A manifest before the visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KnownManifest {
     pub(crate) hash: ContentHash,
@@ -25,7 +25,7 @@ pub(crate) struct KnownManifest {
     pub(crate) in_index: bool,
 }
 
-/// What is known of a site before the visit is saved, by id of the URL.
+/// What is known of a site before the visit, by id of the URL.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(crate) resources: HashMap<ManifestId, ResourceState>,
@@ -34,7 +34,7 @@ pub(crate) struct Known {
     pub(crate) manifests: BTreeMap<ManifestId, KnownManifest>,
 }
 
-/// One row of the feed to be.
+/// A change for the feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) what: FeedChange,
@@ -43,7 +43,6 @@ pub(crate) struct Change {
     pub(crate) reason: Option<String>,
 }
 
-/// A version to be written.
 #[derive(Debug)]
 pub(crate) struct NewVersion<'a> {
     pub(crate) manifest: &'a Manifest,
@@ -52,26 +51,26 @@ pub(crate) struct NewVersion<'a> {
     pub(crate) status: Status,
 }
 
-/// A manifest whose content is as it was.
+/// A manifest with unchanged content.
 #[derive(Debug)]
 pub(crate) struct Touch<'a> {
     pub(crate) id: ManifestId,
     pub(crate) version: i32,
     pub(crate) status: Status,
-    /// When the content was confirmed, if it was.
+    /// When the content was confirmed.
     pub(crate) seen_at: Option<DateTime<Utc>>,
-    /// Read anew, so that what the publisher says about keeping the document is known again.
+    /// The fetch that read it, which says whether the document may be stored.
     pub(crate) reread: Option<&'a FetchRecord>,
-    /// It had left the index and is back with the content it had.
+    /// The manifest, where it had left the index and returned.
     pub(crate) returned: Option<&'a Manifest>,
 }
 
-/// A document read for the sake of a manifest elsewhere: an OpenAPI document, a list of tools.
+/// A document that completes a manifest at another URL: an OpenAPI document, a list of tools.
 #[derive(Debug)]
 pub(crate) struct Part<'a> {
     pub(crate) id: ManifestId,
     pub(crate) fetch: &'a FetchRecord,
-    /// Hash of what was read before, if it is another.
+    /// Hash of the document that it replaces.
     pub(crate) replaces: Option<ContentHash>,
 }
 
@@ -87,19 +86,17 @@ pub(crate) struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// How many rows of the feed say this.
     pub(crate) fn count(&self, change: FeedChange) -> u32 {
         let count = self.changes.iter().filter(|row| row.what == change).count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 }
 
-/// What is known of one manifest after the visit.
+/// What a visit says about one manifest.
 enum Verdict {
     Confirmed,
-    /// Nothing was learned.
-    Untold,
-    Standing(Status),
+    Unknown,
+    StatusOnly(Status),
     Missed(Status),
     Removed(Status),
 }
@@ -136,15 +133,15 @@ pub(crate) fn plan<'a>(visit: &'a VisitRecord, known: &Known) -> Result<Plan<'a>
     Ok(plan)
 }
 
-/// A document without a manifest of its own is kept as a part, so that the whole can be read again without it.
+/// A document without a manifest of its own is stored as a part.
 fn plan_part<'a>(
     plan: &mut Plan<'a>,
     id: &ManifestId,
     fetch: &'a FetchRecord,
     before: Option<&ResourceState>,
 ) {
-    let is_told = fetch.body.is_some() || !fetch.store_body;
-    if fetch.outcome == FetchOutcome::Found && fetch.content_hash.is_some() && is_told {
+    let has_body_or_no_permission = fetch.body.is_some() || !fetch.store_body;
+    if fetch.outcome == FetchOutcome::Found && fetch.content_hash.is_some() && has_body_or_no_permission {
         let hash_before = before.and_then(|before| before.content_hash.clone());
         let replaces =
             hash_before.filter(|hash| !fetch.store_body || fetch.content_hash.as_ref() != Some(hash));
@@ -152,7 +149,7 @@ fn plan_part<'a>(
     }
 }
 
-/// A manifest was read: a new one, a new version, one that is back, or the same.
+/// A manifest was read: it is new, has a new version, returned, or is unchanged.
 fn plan_read<'a>(
     plan: &mut Plan<'a>,
     id: &ManifestId,
@@ -161,7 +158,7 @@ fn plan_read<'a>(
     known: &Known,
 ) -> Result<(), StoreError> {
     if manifest.id != *id {
-        let reason = format!("it is called {}, and its URL {} makes {id}", manifest.id, fetch.url);
+        let reason = format!("its id is {}, but that of its URL {} is {id}", manifest.id, fetch.url);
         return Err(StoreError::Unstorable { what: "manifest", reason });
     }
     let status = if manifest.format() == Format::Malformed { Status::Invalid } else { Status::Fresh };
@@ -211,16 +208,16 @@ fn plan_verdict(
         });
     };
     let (status, seen_at) = match *verdict {
-        Verdict::Untold => return,
+        Verdict::Unknown => return,
         Verdict::Removed(status) => {
             change(FeedChange::Removed);
             plan.removals.push((id.clone(), status));
             return;
         }
-        // An unreadable document that is confirmed is still unreadable.
+        // An invalid document that is confirmed is still invalid.
         Verdict::Confirmed if before.status == Status::Invalid => (Status::Invalid, Some(at)),
         Verdict::Confirmed => (Status::Fresh, Some(at)),
-        Verdict::Standing(status) | Verdict::Missed(status) => (status, None),
+        Verdict::StatusOnly(status) | Verdict::Missed(status) => (status, None),
     };
     if status == before.status && seen_at.is_none() {
         return;
@@ -232,7 +229,7 @@ fn plan_verdict(
     plan.touches.push(Touch { id: id.clone(), version, status, seen_at, reread: None, returned: None });
 }
 
-/// Answers that say there is no manifest here, or that it is not for us.
+/// Answers without a manifest, and denials.
 const fn is_miss(outcome: FetchOutcome) -> bool {
     outcome.is_absent()
         || matches!(
@@ -244,7 +241,7 @@ const fn is_miss(outcome: FetchOutcome) -> bool {
         )
 }
 
-/// Errors neither add to the row of misses nor end it.
+/// Errors neither add to the misses in a row nor reset them.
 fn misses(outcome: FetchOutcome, before: Option<&ResourceState>) -> u32 {
     let so_far = before.map_or(0, |resource| resource.misses_in_row);
     match outcome {
@@ -264,7 +261,7 @@ fn verdict_of_fetch(outcome: FetchOutcome, misses_in_row: u32) -> Verdict {
     };
     match outcome {
         FetchOutcome::Found | FetchOutcome::NotModified => Verdict::Confirmed,
-        FetchOutcome::Fresh | FetchOutcome::OverBudget | FetchOutcome::NotReached => Verdict::Untold,
+        FetchOutcome::Fresh | FetchOutcome::OverBudget | FetchOutcome::NotReached => Verdict::Unknown,
         FetchOutcome::Gone => Verdict::Removed(Status::Gone),
         FetchOutcome::RobotsDenied => Verdict::Removed(Status::Denied),
         FetchOutcome::Blocked => missed(Status::Denied),
@@ -273,16 +270,16 @@ fn verdict_of_fetch(outcome: FetchOutcome, misses_in_row: u32) -> Verdict {
         | FetchOutcome::ServerError
         | FetchOutcome::TooLarge
         | FetchOutcome::BadEncoding
-        | FetchOutcome::Quarantined => Verdict::Standing(Status::Stale),
+        | FetchOutcome::Quarantined => Verdict::StatusOnly(Status::Stale),
         FetchOutcome::RobotsUnreachable | FetchOutcome::AddressRefused => {
-            Verdict::Standing(Status::Unreachable)
+            Verdict::StatusOnly(Status::Unreachable)
         }
-        outcome if outcome.is_transport_error() => Verdict::Standing(Status::Unreachable),
+        outcome if outcome.is_transport_error() => Verdict::StatusOnly(Status::Unreachable),
         _ => missed(Status::Gone),
     }
 }
 
-/// What the end of a visit means for manifests that were not fetched in it.
+/// What the end of a visit says about manifests that it did not fetch.
 const fn verdict_of_end(end: VisitEnd, site: Status) -> Verdict {
     match (end, site) {
         (VisitEnd::RobotsDenied, _) => Verdict::Removed(Status::Denied),
@@ -297,27 +294,27 @@ const fn verdict_of_end(end: VisitEnd, site: Status) -> Verdict {
             | VisitEnd::RobotsUnreachable
             | VisitEnd::AddressRefused,
             _,
-        ) => Verdict::Standing(Status::Unreachable),
+        ) => Verdict::StatusOnly(Status::Unreachable),
         (VisitEnd::ServerErrors | VisitEnd::RateLimited | VisitEnd::Blocked, _) => {
-            Verdict::Standing(Status::Stale)
+            Verdict::StatusOnly(Status::Stale)
         }
-        _ => Verdict::Untold,
+        _ => Verdict::Unknown,
     }
 }
 
-/// The resource after the fetch. A body that was read brings its validators; any other answer keeps those there were.
+/// The resource after the fetch. A body that was read replaces the validators; any other answer keeps them.
 fn resource_after(fetch: &FetchRecord, before: Option<&ResourceState>, misses_in_row: u32) -> ResourceState {
     let is_new_body = fetch.outcome == FetchOutcome::Found;
     let hash_before = before.and_then(|before| before.content_hash.as_ref());
-    let reads_otherwise = fetch.outcome.is_present()
+    let content_changed = fetch.outcome.is_present()
         && fetch.content_hash.as_ref().is_some_and(|hash| Some(hash) != hash_before);
     let changed_at =
-        if reads_otherwise { Some(fetch.at) } else { before.and_then(|before| before.changed_at) };
-    // What was not requested stays as it was, but for a manifest whose parts changed.
+        if content_changed { Some(fetch.at) } else { before.and_then(|before| before.changed_at) };
+    // What was not requested is unchanged, except for a manifest whose parts changed.
     if let (FetchOutcome::Fresh | FetchOutcome::NotReached | FetchOutcome::OverBudget, Some(before)) =
         (fetch.outcome, before)
     {
-        let content_hash = if reads_otherwise { &fetch.content_hash } else { &before.content_hash };
+        let content_hash = if content_changed { &fetch.content_hash } else { &before.content_hash };
         return ResourceState { content_hash: content_hash.clone(), changed_at, ..before.clone() };
     }
     let (etag, last_modified, cache, hash) = before

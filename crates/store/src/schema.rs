@@ -1,5 +1,5 @@
-//! Brings a database to the schema of this program, and tells one that is newer: programs of the version before go on with
-//! it as long as it was only expanded, so that an upgrade can be taken back.
+//! Migrates a database to the schema of this program. A newer schema is accepted as long as it was only expanded, so that an
+//! upgrade can be rolled back.
 
 use sqlx::migrate::{Migrate, MigrateError, Migration, Migrator};
 
@@ -10,8 +10,8 @@ use crate::model::SchemaState;
 /// How the schema of a database compares with this program's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Schema {
-    Ours,
-    /// It has everything that this program knows, and more.
+    Current,
+    /// It has every migration of this program, and more.
     Newer {
         found: i64,
         known: i64,
@@ -19,30 +19,30 @@ pub(crate) enum Schema {
 }
 
 impl Schema {
-    /// Whether this program can go on, by the number of migrations beyond its own that took something away.
-    pub(crate) fn serves(self, contractions: i64) -> Result<(), StoreError> {
+    /// Checks whether this program can use the schema. `contractions` counts the newer migrations that removed something.
+    pub(crate) fn check(self, contractions: i64) -> Result<(), StoreError> {
         match self {
             Self::Newer { found, known } if contractions > 0 => Err(StoreError::SchemaNewer { found, known }),
             Self::Newer { found, known } => {
                 tracing::warn!(
                     schema.found = found,
                     schema.known = known,
-                    "the database was upgraded: going on"
+                    "the database has a newer schema that this program can use"
                 );
                 Ok(())
             }
-            Self::Ours => Ok(()),
+            Self::Current => Ok(()),
         }
     }
 }
 
-/// Migrates under the driver's lock. A database that is up to date is not written to at all, so that a replica serves.
+/// Migrates under the driver's lock. A database that is up to date is not written to, so a replica can be opened.
 pub(crate) async fn migrate<C: Migrate>(
     connection: &mut C,
     migrations: &Migrator,
 ) -> Result<Schema, StoreError> {
     let known = known(migrations);
-    // An empty database has no table of migrations to list.
+    // An empty database has no table of migrations.
     let applied = connection.list_applied_migrations(&migrations.table_name).await.unwrap_or_default();
     let found = applied.iter().map(|migration| migration.version).max().unwrap_or_default();
     let is_applied = |ours: &Migration| {
@@ -50,32 +50,32 @@ pub(crate) async fn migrate<C: Migrate>(
     };
     let has_all = migrations.iter().all(is_applied);
     if found == known && has_all {
-        return Ok(Schema::Ours);
+        return Ok(Schema::Current);
     }
     if found > known {
         let newer = Schema::Newer { found, known };
         return if has_all { Ok(newer) } else { Err(StoreError::SchemaNewer { found, known }) };
     }
     match migrations.run_direct(None, connection, false).await {
-        Ok(()) => Ok(Schema::Ours),
+        Ok(()) => Ok(Schema::Current),
         Err(MigrateError::VersionMissing(found)) => Err(StoreError::SchemaNewer { found, known }),
-        Err(error) => Err(refused(error, found, known)),
+        Err(error) => Err(migration_error(error, found, known)),
     }
 }
 
-/// Number of the last migration that this program brings.
+/// Number of the last migration of this program.
 pub(crate) fn known(migrations: &Migrator) -> i64 {
     migrations.iter().map(|migration| migration.version).max().unwrap_or_default()
 }
 
-/// What a database has beside what this program brings. An empty database has no table of migrations to list.
+/// Compares the migrations of a database with those of this program.
 pub(crate) async fn state<C: Migrate>(connection: &mut C, migrations: &Migrator) -> SchemaState {
     let applied = connection.list_applied_migrations(&migrations.table_name).await.unwrap_or_default();
     let found = applied.iter().map(|migration| migration.version).max().unwrap_or_default();
     SchemaState { found, known: known(migrations) }
 }
 
-fn refused(error: MigrateError, found: i64, needed: i64) -> StoreError {
+fn migration_error(error: MigrateError, found: i64, needed: i64) -> StoreError {
     let driver = match error {
         MigrateError::Execute(driver) | MigrateError::ExecuteMigration(driver, _) => driver,
         other => return StoreError::Migration { source: Box::new(other) },

@@ -1,8 +1,8 @@
 //! SQLite: the store of one machine.
 //!
-//! One connection writes, in transactions that take the write lock at once (`BEGIN IMMEDIATE`), so that a writer waits
-//! for its turn instead of failing half way; a few others read beside it (write-ahead log). Other processes on the same
-//! file take turns in the same way.
+//! One connection writes. Its transactions take the write lock when they begin (`BEGIN IMMEDIATE`), so a writer waits for
+//! the lock instead of failing in the middle; other processes on the same file do the same. A few connections read in
+//! parallel (write-ahead log).
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,24 +17,27 @@ use sqlx::{ConnectOptions, Connection as _, Sqlite, Transaction};
 
 use crate::StoreError;
 use crate::config::StoreConfig;
+use crate::convert::to_u64;
 use crate::fault::Outcome;
 use crate::model::{SchemaState, Space};
-use crate::pack::sized;
 use crate::schema::Schema;
 
 #[expect(clippy::duplicate_mod, reason = "the statements are written once and compiled for each back end")]
 #[path = "sql/mod.rs"]
 pub(crate) mod sql;
 
+/// One writer needs no faster way than a JSON batch.
+pub(crate) use sql::seed::sites_put_json as sites_put;
+
 pub(crate) type Connection = sqlx::SqliteConnection;
 
-/// There is one writer at a time, so the order of commits is the order of writing.
+/// There is one writer at a time, so changes commit in the order in which they are written.
 pub(crate) const SEQUENCED_BY_WRITER: bool = true;
 
 /// The write lock suffices.
 pub(crate) const SEQUENCER_LOCK: Option<&str> = None;
 
-/// One writer at a time: nothing to pass over.
+/// There is one writer at a time, so no row is locked.
 macro_rules! skip_locked {
     () => {
         ""
@@ -42,7 +45,7 @@ macro_rules! skip_locked {
 }
 pub(crate) use skip_locked;
 
-/// The write lock is held.
+/// The transaction holds the write lock.
 macro_rules! for_update {
     () => {
         ""
@@ -50,7 +53,19 @@ macro_rules! for_update {
 }
 pub(crate) use for_update;
 
-/// Bytes out of a batch of JSON.
+/// The rows of `$1`, a JSON array of objects, as a table of the named columns: `batch!(name TEXT, fence BIGINT)`. Values
+/// keep the type that they have in JSON.
+macro_rules! batch {
+    ($column:ident $kind:ident $(, $more:ident $kinds:ident)* $(,)?) => {
+        concat!(
+            "(SELECT value ->> '", stringify!($column), "' AS ", stringify!($column),
+            $(", value ->> '", stringify!($more), "' AS ", stringify!($more),)* " FROM json_each($1)) AS batch"
+        )
+    };
+}
+pub(crate) use batch;
+
+/// Bytes from hexadecimal digits in a batch.
 macro_rules! unhex {
     ($digits:literal) => {
         concat!("unhex(", $digits, ")")
@@ -58,27 +73,23 @@ macro_rules! unhex {
 }
 pub(crate) use unhex;
 
-/// The same where the statement is put together.
+/// As `unhex!`, for statements that are built at run time.
 pub(crate) fn unhex_of(digits: &str) -> String {
     format!("unhex({digits})")
 }
 
-/// The database counts on by itself.
+/// SQLite takes the next number from the largest.
 pub(crate) const AFTER_IMPORT: &[&str] = &[];
-
-/// New sites and what they are asked with; one writer needs no faster way than a batch of JSON.
-pub(crate) use sql::seed::sites_put_json as sites_put;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/sqlite");
 
-/// How long a writer waits for another process; a visit's transaction takes milliseconds, a purge of a large site seconds.
+/// How long a writer waits for the lock. Saving a visit takes milliseconds, purging a large site seconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
-/// The writer's cache in KiB: with less it writes pages out in the middle of a batch.
+/// With less, the writer spills pages in the middle of a batch.
 const WRITER_CACHE_KIB: u32 = 32 * 1024;
-/// Pages of 4 KiB in the log before it is copied into the file. Clocks write the same pages again and again, and a page is
-/// copied once however often it is in the log.
+/// Pages of 4 KiB in the log before a checkpoint. Clocks write the same pages repeatedly, and a checkpoint copies each once.
 const LOG_PAGES: u32 = 8_000;
-/// Readers beside the writer: reads are short, and more than the cores of a small machine gain nothing.
+/// Reads are short; more connections than cores of a small machine gain nothing.
 const READERS_MAX: u32 = 4;
 
 #[derive(Debug)]
@@ -102,8 +113,8 @@ impl Pool {
         let writer = SqlitePoolOptions::new()
             .max_connections(1)
             .acquire_timeout(BUSY_TIMEOUT)
-            // A full disk ends a transaction by itself, which the driver does not notice: its ROLLBACK fails, and it
-            // would refuse to begin another one for ever. Such a connection is replaced.
+            // A full disk ends a transaction without the driver's knowledge: its ROLLBACK fails, and it never begins
+            // another one. Such a connection is replaced.
             .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
             .connect_lazy_with(
                 options
@@ -118,8 +129,8 @@ impl Pool {
         Ok(Self { writer, readers })
     }
 
-    /// Creates and migrates the file. Processes that start together take turns by a lock on a file beside it: switching
-    /// a new database to the write-ahead log does not wait for others by itself.
+    /// Creates and migrates the file, under a lock on a second file: switching a new database to the write-ahead log does
+    /// not wait for other processes that start at the same time.
     async fn prepare(path: &Path, options: &SqliteConnectOptions) -> Result<(), StoreError> {
         let locked = {
             let path = path.to_owned();
@@ -130,14 +141,14 @@ impl Pool {
         let schema = crate::schema::migrate(&mut connection, &MIGRATIONS).await?;
         if let Schema::Newer { known, .. } = schema {
             let contractions = sql::server::contractions_after(&mut connection, known).await;
-            schema.serves(contractions.map_err(|fault| fault.during("contractions_after"))?)?;
+            schema.check(contractions.map_err(|fault| fault.during("contractions_after"))?)?;
         }
         connection.close().await.map_err(|error| not_writable(path, &error))?;
         drop(lock);
         Ok(())
     }
 
-    /// The schema of a database, which stays as it is; a file that is not there has none.
+    /// Reads the schema without migrating it; a missing file has none.
     pub(crate) async fn schema(path: &Path) -> Result<SchemaState, StoreError> {
         let options = SqliteConnectOptions::new().filename(path).busy_timeout(BUSY_TIMEOUT);
         let known = crate::schema::known(&MIGRATIONS);
@@ -156,7 +167,7 @@ impl Pool {
         Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
     }
 
-    /// A transaction that sees the database as it stands now.
+    /// A transaction that reads from one snapshot.
     pub(crate) async fn snapshot(&self) -> Outcome<Transaction<'static, Sqlite>> {
         Ok(self.readers.begin().await?)
     }
@@ -167,18 +178,18 @@ impl Pool {
     }
 }
 
-/// The whole file: how large it is, and what of it nothing takes.
+/// Size and free space of the file.
 pub(crate) async fn space(connection: &mut Connection) -> Outcome<Vec<Space>> {
-    let (pages, free, bytes_a_page): (i64, i64, i64) =
+    let (pages, free, page_bytes): (i64, i64, i64) =
         sqlx::query_as("SELECT page_count, freelist_count, page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size")
             .fetch_one(&mut *connection)
             .await?;
     Ok(vec![Space {
         name: "file".to_owned(),
-        bytes: sized(pages * bytes_a_page),
+        bytes: to_u64(pages * page_bytes),
         rows: None,
         dead_rows: None,
-        free_bytes: Some(sized(free * bytes_a_page)),
+        free_bytes: Some(to_u64(free * page_bytes)),
         vacuumed_at: None,
     }])
 }
@@ -187,7 +198,7 @@ fn not_writable(path: &Path, reason: &impl ToString) -> StoreError {
     StoreError::NotWritable { path: path.to_owned(), reason: reason.to_string() }
 }
 
-/// The lock ends when the file is closed, also when the process is killed.
+/// The lock ends when the file is closed or the process ends.
 fn lock_beside(path: &Path) -> Result<File, StoreError> {
     if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir).map_err(|error| not_writable(path, &error))?;

@@ -29,7 +29,7 @@ pub(super) async fn check(settings: Settings, store: Store, domain: &str) -> any
         let value = serde_json::json!({ "site": site, "visit": summary, "manifests": manifests });
         return Ok(output::json(&value)?);
     }
-    let known = store.site_story(&site, 1).await?;
+    let known = store.site_report(&site, 1).await?;
     let visit = known.as_ref().and_then(|known| known.visits.first());
     let ended = match (summary.parked.first(), visit) {
         (Some(parked), _) => format!("the visit waits: {}", parked.reason),

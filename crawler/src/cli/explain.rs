@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use policy::FetchOutcome;
 use policy::delay::{Scope, day_of};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsFile};
-use store::{FetchStory, HostState, RobotsRecord, SiteGroup, SiteStory, Store, VisitStory};
+use store::{FetchReport, HostState, RobotsRecord, SiteGroup, SiteReport, Store, VisitReport};
 
 use super::duration;
 use crate::output::{self, OutputFormat};
@@ -22,7 +22,7 @@ pub(super) async fn run(
     format: OutputFormat,
 ) -> anyhow::Result<()> {
     let site = site_of(domain).map_err(|error| UsageError(error.to_string()))?;
-    let known = store.site_story(&site, visits).await?;
+    let known = store.site_report(&site, visits).await?;
     if format == OutputFormat::Json {
         output::json(&known)?;
     }
@@ -44,7 +44,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-fn lines(story: &SiteStory) -> Vec<String> {
+fn lines(story: &SiteReport) -> Vec<String> {
     let summary = &story.summary;
     let mut lines = vec![format!(
         "{}: {}, {} manifests with {} capabilities",
@@ -68,7 +68,7 @@ fn lines(story: &SiteStory) -> Vec<String> {
     lines
 }
 
-fn next_visit(story: &SiteStory) -> String {
+fn next_visit(story: &SiteReport) -> String {
     if let Some(parked) = &story.state.parked {
         return format!("A visit is parked until {}: {}", time(parked.resume_at), parked.reason);
     }
@@ -139,7 +139,7 @@ fn robots_in_words(record: &RobotsRecord) -> String {
     format!("{kind}{cause}; read {}, {used}", time(record.fetched_at))
 }
 
-fn visit_lines(visit: &VisitStory) -> Vec<String> {
+fn visit_lines(visit: &VisitReport) -> Vec<String> {
     let took = (visit.ended_at - visit.started_at).to_std().unwrap_or_default();
     let phases = &visit.phases;
     let mut lines = vec![
@@ -161,7 +161,7 @@ fn visit_lines(visit: &VisitStory) -> Vec<String> {
     lines
 }
 
-fn fetch_lines(fetch: &FetchStory) -> Vec<String> {
+fn fetch_lines(fetch: &FetchReport) -> Vec<String> {
     let status = fetch.status.map(|status| format!(" {status}")).unwrap_or_default();
     let format = fetch.format.map(|format| format!(" as {format}")).unwrap_or_default();
     let reason = fetch.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -191,7 +191,7 @@ fn fetch_lines(fetch: &FetchStory) -> Vec<String> {
 }
 
 /// What the crawler made of an answer.
-fn decision(fetch: &FetchStory) -> String {
+fn decision(fetch: &FetchReport) -> String {
     use FetchOutcome as Outcome;
     match fetch.outcome {
         Outcome::Fresh => "not requested, since its copy is fresh".to_owned(),

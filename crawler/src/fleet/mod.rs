@@ -361,7 +361,7 @@ impl<'a, P: Fn(Progress<'_>)> Fleet<'a, P> {
     }
 
     fn start(&self, work: &mut Work, leased: LeasedSite) {
-        let goes_on = leased.site.parked.is_some() || leased.site.broken_off.is_some();
+        let goes_on = leased.site.parked.is_some() || leased.site.interrupted.is_some();
         self.tools.events.write(Event::VisitBegan { site: &leased.token.site, goes_on });
         work.parked.remove(&leased.token.site);
         let lost = work.held.add(&leased.token);

@@ -1,6 +1,6 @@
 //! Permits at a suffix and at an address together, with a store.
 
-use store::{TurnAnswer, TurnRequest};
+use store::{SuffixPermitOutcome, SuffixPermitRequest};
 use tokio_util::task::TaskTracker;
 
 use super::*;
@@ -28,8 +28,8 @@ impl Fixture {
         let now = clock::now();
         let (open_max, life) = (4, Duration::from_mins(1));
         let (suffix, latest) = ("github.io".to_owned(), later(now, RESERVED));
-        let request = TurnRequest { suffix, from: now, latest, gap: RESERVED, open_max, life };
-        assert!(matches!(self.store.suffix_turn_take(&request).await.unwrap(), TurnAnswer::Taken(_)));
+        let request = SuffixPermitRequest { suffix, from: now, latest, gap: RESERVED, open_max, life };
+        assert!(matches!(self.store.suffix_permit_take(&request).await.unwrap(), SuffixPermitOutcome::Taken(_)));
     }
 
     async fn permit(&self, name: &str) -> Permit {

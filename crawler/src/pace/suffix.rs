@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use policy::delay::{Pace as Decision, Scope, ScopeState};
-use store::{Store, StoreError, TurnAnswer, TurnRequest};
+use store::{Store, StoreError, SuffixPermitOutcome, SuffixPermitRequest};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
@@ -132,7 +132,7 @@ impl SuffixPermits {
         let limits = Scope::PublicSuffix.limits();
         loop {
             let answer = retry_while_unavailable("reserve suffix permit", || {
-                let request = TurnRequest {
+                let request = SuffixPermitRequest {
                     suffix: suffix.to_owned(),
                     from: later(clock::now(), lead),
                     latest,
@@ -141,16 +141,16 @@ impl SuffixPermits {
                     open_max: limits.in_flight_max,
                     life: LIFE,
                 };
-                async move { self.store.suffix_turn_take(&request).await }
+                async move { self.store.suffix_permit_take(&request).await }
             });
             match answer.await? {
-                TurnAnswer::Taken(turn) => {
+                SuffixPermitOutcome::Taken(turn) => {
                     let (suffix, released) = (suffix.to_owned(), self.released.clone());
                     let (at, number) = (turn.at, turn.number);
                     return Ok(ReservationAnswer::Reserved(Reservation { suffix, at, number, released }));
                 }
-                TurnAnswer::Late { until } => return Ok(ReservationAnswer::Crowded { until }),
-                TurnAnswer::Full => tokio::time::sleep(POLL_INTERVAL).await,
+                SuffixPermitOutcome::Late { until } => return Ok(ReservationAnswer::Crowded { until }),
+                SuffixPermitOutcome::Full => tokio::time::sleep(POLL_INTERVAL).await,
             }
         }
     }
@@ -160,7 +160,7 @@ impl SuffixPermits {
 async fn release_all(store: Store, mut released: mpsc::UnboundedReceiver<i64>) {
     let mut numbers = Vec::new();
     while released.recv_many(&mut numbers, RELEASED_MAX).await > 0 {
-        if let Err(error) = store.suffix_turns_end(&numbers).await {
+        if let Err(error) = store.suffix_permits_release(&numbers).await {
             tracing::debug!(%error, permits = numbers.len(), "suffix permits are left to expire");
         }
         numbers.clear();

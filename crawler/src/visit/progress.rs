@@ -57,7 +57,7 @@ impl Progress {
     /// The progress of a parked or interrupted visit; `None` if there is none, or another version wrote it.
     pub(crate) fn resume(site: &SiteState, now: DateTime<Utc>) -> Option<Self> {
         let parked = site.parked.as_ref().map(|parked| &parked.progress).filter(|state| !state.is_null());
-        let state = parked.or(site.broken_off.as_ref())?;
+        let state = parked.or(site.interrupted.as_ref())?;
         let mut progress: Self = serde_json::from_value(state.clone())
             .inspect_err(|error| tracing::debug!(site.name = %site.name, %error, "the visit starts over"))
             .ok()?;
@@ -157,9 +157,9 @@ mod tests {
         }
     }
 
-    fn site(broken_off: Option<serde_json::Value>) -> SiteState {
+    fn site(interrupted: Option<serde_json::Value>) -> SiteState {
         let name = manifest::SiteName::parse("a.example").unwrap();
-        SiteState { broken_off, ..crate::dry_run::unknown(name) }
+        SiteState { interrupted, ..crate::dry_run::unknown(name) }
     }
 
     #[test]

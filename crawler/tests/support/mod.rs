@@ -7,7 +7,7 @@ use crawler::egress::{Contact, EgressSettings, HostsFile, Identity, OwnRules};
 use crawler::{Cancel, Schedules, Summary};
 use manifest::SiteName;
 use policy::{FetchOutcome, OwnNetworks};
-use store::{FetchStory, Retention, SiteStory, Store, WorkerId};
+use store::{FetchReport, Retention, SiteReport, Store, WorkerId};
 use testweb::{Hit, Host, Web};
 
 /// An AWP manifest with one action.
@@ -78,13 +78,13 @@ impl Crawl {
         self.pass().await
     }
 
-    pub(crate) async fn story(&self, site: &str) -> SiteStory {
+    pub(crate) async fn story(&self, site: &str) -> SiteReport {
         let site = SiteName::parse(site).unwrap();
-        self.store.site_story(&site, 10).await.unwrap().expect("a known site")
+        self.store.site_report(&site, 10).await.unwrap().expect("a known site")
     }
 
     /// The last visit's fetch of a path.
-    pub(crate) async fn fetch(&self, host: &str, path: &str) -> FetchStory {
+    pub(crate) async fn fetch(&self, host: &str, path: &str) -> FetchReport {
         let url = format!("https://{host}{path}");
         let story = self.story(host).await;
         let visit = story.visits.first().expect("a visit");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use manifest::{Discovery, Document, Format, Manifest, ManifestUrl};
 use policy::FetchOutcome;
 use serde_json::Value;
-use store::{FetchStory, Store};
+use store::{FetchReport, Store};
 use testweb::{Host, Web};
 
 use crate::world::{Backend, World};
@@ -126,8 +126,8 @@ fn read_here(file: &File, discovery: Discovery, served: Option<&manifest::model:
 
 /// A file that holds no manifest was asked for, and the reader agrees that it holds none.
 async fn why_not(store: &Store, file: &File) -> String {
-    let known = store.site_story(&file.url.site(), 1).await.unwrap().unwrap();
-    let fetches: &[FetchStory] = &known.visits.first().unwrap().fetches;
+    let known = store.site_report(&file.url.site(), 1).await.unwrap().unwrap();
+    let fetches: &[FetchReport] = &known.visits.first().unwrap().fetches;
     let fetch = fetches.iter().find(|fetch| fetch.url == file.url);
     let fetch = fetch.unwrap_or_else(|| panic!("{} was not asked for: {fetches:?}", file.url));
     let here = read_here(file, Discovery::Submitted, None).format();

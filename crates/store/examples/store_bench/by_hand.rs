@@ -19,7 +19,8 @@ const ALWAYS: [&str; 3] = [
     "INSERT INTO host (host, site, seeded, requests_today, requests_day) VALUES ($1, $1, 1, 0, 0)",
     "INSERT INTO robots (host, site, kind, status, fetched_at_ms, expires_at_ms, failures_in_row)
      VALUES ($1, $1, 'no_file', 404, $2, $2 + 86400000, 0)",
-    "UPDATE site SET lease_owner = NULL, lease_until_ms = 0, next_visit_at_ms = $2, packed = NULL, visits_at_rest = NULL
+    "UPDATE site SET lease_owner = NULL, lease_until_ms = 0, next_visit_at_ms = $2, packed = NULL, visits_at_rest = NULL,
+            compacted_status = NULL, compacted_failures = NULL, compacted_last_visit_at_ms = NULL
      WHERE name = $1 AND lease_owner = $3 AND fence = $4",
 ];
 

@@ -22,7 +22,7 @@ use chrono::TimeDelta;
 use manifest::Host;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
-use store::{DatabaseUrl, LeaseRequest, Seed, Store, StoreConfig, WorkerId};
+use store::{DatabaseUrl, HandOver, LeaseRequest, Seed, Store, StoreConfig, WorkerId};
 
 use by_hand::Hand;
 use saving::Rates;
@@ -87,9 +87,9 @@ async fn lease(store: &Store) -> u64 {
                 if leased.is_empty() {
                     break;
                 }
-                let ends: Vec<_> =
-                    leased.into_iter().map(|leased| (leased.token, Some(next_visit_at()))).collect();
-                let ended = store.leases_end(&ends).await.unwrap();
+                let hand_over = || HandOver { due_at: next_visit_at(), progress: None };
+                let ends: Vec<_> = leased.into_iter().map(|leased| (leased.token, hand_over())).collect();
+                let ended = store.visits_hand_over(&ends).await.unwrap();
                 assert_eq!(ended.len(), ends.len());
                 done += ended.len() as u64;
             }
@@ -123,13 +123,13 @@ async fn bytes(store: &Store) -> u64 {
     store.space().await.unwrap().iter().map(|space| space.bytes).sum()
 }
 
-/// Bytes of a site that was visited, had nothing, and was put to rest. The store does that to one site; the others get what it
-/// left in its row.
+/// Bytes of a site that was visited, had nothing, and was compacted. The store does that to one site; the others get a copy
+/// of its columns.
 async fn bytes_in_vain(store: &Store, hand: &mut Hand, sites: usize) -> u64 {
     let leased = store.sites_lease(&request(0, 1), start()).await.unwrap();
     let site = &leased[0].token.site;
     store.visit_save(&leased[0].token, &visit(site, Finding::Nothing)).await.unwrap();
-    assert_eq!(store.housekeeping(start() + TimeDelta::days(3)).await.unwrap().sites_rested, 1);
+    assert_eq!(store.housekeeping(start() + TimeDelta::days(3)).await.unwrap().sites_compacted, 1);
     let slice = sites.div_ceil(SLICES);
     let mut after = String::new();
     loop {
@@ -140,9 +140,11 @@ async fn bytes_in_vain(store: &Store, hand: &mut Hand, sites: usize) -> u64 {
         let upper = hand.lines(upper).await.pop();
         let to = upper.as_deref().unwrap_or("z");
         hand.run(format!(
-            "UPDATE site SET packed = rested.packed, visits_at_rest = 1, fence = 1,
+            "UPDATE site SET packed = compacted.packed, visits_at_rest = 1, fence = 1,
+                    compacted_status = compacted.compacted_status,
+                    compacted_last_visit_at_ms = compacted.compacted_last_visit_at_ms,
                     next_visit_at_ms = site.next_visit_at_ms + 1209600000
-             FROM (SELECT packed FROM site WHERE name = '{site}') AS rested
+             FROM (SELECT packed, compacted_status, compacted_last_visit_at_ms FROM site WHERE name = '{site}') AS compacted
              WHERE site.name > '{after}' AND site.name <= '{to}' AND site.name <> '{site}'",
         ))
         .await;

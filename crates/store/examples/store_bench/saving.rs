@@ -32,6 +32,9 @@ const ROWS: [(&str, &str, &[&str]); 11] = [
             "lease_owner",
             "length(packed)",
             "address_group",
+            "compacted_status",
+            "compacted_failures",
+            "compacted_last_visit_at_ms",
         ],
     ),
     (

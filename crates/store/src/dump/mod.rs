@@ -1,26 +1,77 @@
-//! A database as lines of JSON: the way from an embedded database to a server and back, feed positions included.
+//! Dumps: a database as lines of JSON, to move it from SQLite to a server and back, including feed positions.
 //!
-//! The first line says what follows; every other line is one row: the table's name and the values of its columns in the
-//! order of [`TABLES`], bytes as hexadecimal digits. What belongs to running processes is left out: leases, workers, clocks of
-//! addresses and the groups of these. The reader takes a dump into an empty database only, in one transaction.
+//! The first line is the header. Every other line is a row: the name of the table and the values of its columns in the order
+//! of [`TABLES`], bytes in hexadecimal. State of running processes is left out: leases, workers, clocks of addresses and
+//! address groups. A dump is imported into an empty database, in one transaction. Dumps of schema 10 and later can be
+//! imported; before schema 12, the header does not name it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The form of the lines. A reader refuses any other.
+use crate::compaction::{CompactedColumns, legacy};
+
+/// Version of the format. Other versions are refused.
 pub(crate) const FORM: u32 = 1;
-/// Rows of one statement when a dump is read.
+/// Rows of one INSERT.
 pub(crate) const BATCH_ROWS: usize = 500;
-/// Bytes of one statement when a dump is read; a document has some megabytes at the most.
+/// Bytes of one INSERT, but for its last row.
 pub(crate) const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
-/// The first line.
+/// The first line of a dump.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Header {
     pub(crate) agentdex_dump: u32,
+    /// Number of the last migration. Absent before 12.
+    pub(crate) schema: Option<i64>,
 }
 
-/// What a column holds.
+impl Header {
+    /// Parses the first line; `known` is the schema of this program.
+    pub(crate) fn parse(line: Option<&str>, known: i64) -> Result<Self, String> {
+        let header: Option<Self> = line.and_then(|line| serde_json::from_str(line).ok());
+        match header {
+            Some(Self { schema: Some(found), .. }) if found > known => Err(format!(
+                "the dump has schema {found} and this program has schema {known}: use the newer program"
+            )),
+            Some(header) if header.agentdex_dump == FORM => Ok(header),
+            _ => Err("it is not the header of a dump that this program can read".to_owned()),
+        }
+    }
+
+    /// Parses another line.
+    pub(crate) fn row(&self, line: &str) -> Result<(&'static Table, Vec<Value>), String> {
+        let (name, mut values): (String, Vec<Value>) =
+            serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let table = Table::find(&name).ok_or_else(|| format!("unknown table {name}"))?;
+        if self.schema.is_none() && table.name == "site" {
+            values.extend(compacted_columns(table, &values).into_iter().flatten());
+        }
+        if table.fits(&values) {
+            return Ok((table, values));
+        }
+        let mismatch = format!("its values do not match the columns of table {name}");
+        Err(match self.schema {
+            Some(_) => mismatch,
+            None => format!(
+                "{mismatch}; if the schema of the dump is earlier than 10, import it with the version that wrote it, \
+                 and open that database with this version"
+            ),
+        })
+    }
+}
+
+/// The columns that migration 12 adds to a row of `site`; `None` where they cannot be told.
+fn compacted_columns(site: &Table, values: &[Value]) -> Option<[Value; 3]> {
+    let packed = site.columns.iter().zip(values).find(|((name, _), _)| *name == "packed")?.1;
+    let columns = match packed.as_str() {
+        Some(packed) => legacy::columns(&data_encoding::HEXLOWER.decode(packed.as_bytes()).ok()?)?,
+        None => CompactedColumns::default(),
+    };
+    let (failures, last_visit) = (columns.compacted_failures, columns.compacted_last_visit_at_ms);
+    Some([columns.compacted_status.into(), failures.into(), last_visit.into()])
+}
+
+/// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -29,254 +80,87 @@ pub(crate) enum Kind {
     Bytes,
 }
 
-/// A table as it is dumped.
+/// A dumped table.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
-    /// Columns of the primary key, in whose order rows are written.
+    /// Columns of the primary key; rows are sorted by it.
     pub(crate) key: &'static str,
     pub(crate) columns: &'static [(&'static str, Kind)],
 }
 
 use Kind::{BigInt, Bytes, Integer, Text};
 
-/// Every table that is dumped. A table comes after those that it refers to.
-pub(crate) const TABLES: [Table; 17] = [
-    Table {
-        name: "feed_state",
-        key: "id",
-        columns: &[("id", Integer), ("feed_id", Text), ("last_position", BigInt), ("first_position", BigInt)],
-    },
-    Table {
-        name: "site",
-        key: "name",
-        columns: &[
-            ("name", Text),
-            ("priority", Integer),
-            ("next_visit_at_ms", BigInt),
-            ("fence", BigInt),
-            ("packed", Bytes),
-            ("visits_at_rest", Integer),
-        ],
-    },
-    Table {
-        name: "site_state",
-        key: "name",
-        columns: &[
-            ("name", Text),
-            ("status", Text),
-            ("first_seen_at_ms", BigInt),
-            ("visits", Integer),
-            ("changes", Integer),
-            ("first_visit_at_ms", BigInt),
-            ("last_visit_at_ms", BigInt),
-            ("last_end", Text),
-            ("next_visit_reason", Text),
-            ("failures_in_row", Integer),
-            ("negatives_in_row", Integer),
-            ("paths_checked", Bytes),
-            ("hinted_at_ms", BigInt),
-            ("parked_until_ms", BigInt),
-            ("parked_reason", Text),
-            ("parked_progress", Text),
-            ("manifests", Integer),
-            ("capabilities", Integer),
-            ("formats", Text),
-        ],
-    },
-    Table {
-        name: "host",
-        key: "host",
-        columns: &[
-            ("host", Text),
-            ("site", Text),
-            ("seeded", Integer),
-            ("next_ok_at_ms", BigInt),
-            ("not_before_ms", BigInt),
-            ("requests_today", Integer),
-            ("requests_day", Integer),
-        ],
-    },
-    Table {
-        name: "robots",
-        key: "host",
-        columns: &[
-            ("host", Text),
-            ("site", Text),
-            ("kind", Text),
-            ("cause", Text),
-            ("status", Integer),
-            ("body", Bytes),
-            ("fetched_at_ms", BigInt),
-            ("expires_at_ms", BigInt),
-            ("failures_in_row", Integer),
-            ("etag", Text),
-            ("last_modified", Text),
-        ],
-    },
-    Table {
-        name: "document",
-        key: "hash",
-        columns: &[
-            ("hash", Text),
-            ("body", Bytes),
-            ("bytes", BigInt),
-            ("first_seen_at_ms", BigInt),
-            ("body_hash", Text),
-        ],
-    },
-    Table {
-        name: "resource",
-        key: "id",
-        columns: &[
-            ("id", Text),
-            ("site", Text),
-            ("url", Text),
-            ("discovery", Text),
-            ("linked_from", Text),
-            ("outcome", Text),
-            ("status", Integer),
-            ("etag", Text),
-            ("last_modified", Text),
-            ("cache", Text),
-            ("fresh_until_ms", BigInt),
-            ("content_hash", Text),
-            ("fetched_at_ms", BigInt),
-            ("changed_at_ms", BigInt),
-            ("misses_in_row", Integer),
-            ("document_hash", Text),
-        ],
-    },
-    Table {
-        name: "manifest",
-        key: "id",
-        columns: &[
-            ("id", Text),
-            ("site", Text),
-            ("url", Text),
-            ("format", Text),
-            ("status", Text),
-            ("version", Integer),
-            ("content_hash", Text),
-            ("capabilities", Integer),
-            ("first_seen_at_ms", BigInt),
-            ("last_seen_at_ms", BigInt),
-            ("changed_at_ms", BigInt),
-            ("removed_at_ms", BigInt),
-            ("conformance", Text),
-        ],
-    },
-    Table {
-        name: "manifest_version",
-        key: "manifest_id, version",
-        columns: &[
-            ("manifest_id", Text),
-            ("version", Integer),
-            ("content_hash", Text),
-            ("document_hash", Text),
-            ("model", Bytes),
-            ("capabilities", Integer),
-            ("findings", Integer),
-            ("first_seen_at_ms", BigInt),
-            ("last_seen_at_ms", BigInt),
-        ],
-    },
-    Table {
-        name: "capability",
-        key: "id",
-        columns: &[
-            ("id", Text),
-            ("manifest_id", Text),
-            ("site", Text),
-            ("native_id", Text),
-            ("name", Text),
-            ("kind", Text),
-        ],
-    },
-    Table {
-        name: "capability_type",
-        key: "name, capability_id",
-        columns: &[
-            ("name", Text),
-            ("capability_id", Text),
-            ("manifest_id", Text),
-            ("site", Text),
-            ("declared", Integer),
-        ],
-    },
-    Table {
-        name: "visit",
-        key: "id",
-        columns: &[
-            ("id", BigInt),
-            ("site", Text),
-            ("started_at_ms", BigInt),
-            ("ended_at_ms", BigInt),
-            ("visit_end", Text),
-            ("status", Text),
-            ("next_visit_at_ms", BigInt),
-            ("next_visit_reason", Text),
-            ("requests", Integer),
-            ("bytes_in", BigInt),
-            ("dns_ms", Integer),
-            ("connect_ms", Integer),
-            ("tls_ms", Integer),
-            ("ttfb_ms", Integer),
-            ("body_ms", Integer),
-            ("outcomes", Text),
-            ("crawler_version", Text),
-            ("fetches", Bytes),
-        ],
-    },
-    Table {
-        name: "block",
-        key: "site",
-        columns: &[("site", Text), ("reason", Text), ("blocked_at_ms", BigInt)],
-    },
-    Table {
-        name: "feed_reader",
-        key: "name",
-        columns: &[("name", Text), ("position", BigInt), ("seen_at_ms", BigInt)],
-    },
-    Table {
-        name: "feed",
-        key: "position",
-        columns: &[
-            ("position", BigInt),
-            ("at_ms", BigInt),
-            ("change", Text),
-            ("site", Text),
-            ("manifest_id", Text),
-            ("reason", Text),
-        ],
-    },
-    Table {
-        name: "feedback",
-        key: "id",
-        columns: &[
-            ("id", BigInt),
-            ("at_ms", BigInt),
-            ("query", Text),
-            ("capability_id", Text),
-            ("site", Text),
-            ("place", Integer),
-            ("client", Text),
-        ],
-    },
-    Table {
-        name: "site_link",
-        key: "site",
-        columns: &[("site", Text), ("linked_by", Text), ("is_open", Integer)],
-    },
-];
+macro_rules! tables {
+    ($($name:ident by $key:literal: $($column:ident $kind:ident),+;)+) => {
+        &[$(Table {
+            name: stringify!($name),
+            key: $key,
+            columns: &[$((stringify!($column), $kind)),+],
+        }),+]
+    };
+}
+
+/// Every dumped table, after those that it refers to. A new column goes to the end of its table.
+pub(crate) const TABLES: &[Table] = tables! {
+    feed_state by "id":
+        id Integer, feed_id Text, last_position BigInt, first_position BigInt;
+    site by "name":
+        name Text, priority Integer, next_visit_at_ms BigInt, fence BigInt, packed Bytes,
+        visits_at_rest Integer, compacted_status Text, compacted_failures Integer,
+        compacted_last_visit_at_ms BigInt;
+    site_state by "name":
+        name Text, status Text, first_seen_at_ms BigInt, visits Integer, changes Integer,
+        first_visit_at_ms BigInt, last_visit_at_ms BigInt, last_end Text, next_visit_reason Text,
+        failures_in_row Integer, negatives_in_row Integer, paths_checked Bytes, hinted_at_ms BigInt,
+        parked_until_ms BigInt, parked_reason Text, parked_progress Text, manifests Integer,
+        capabilities Integer, formats Text;
+    host by "host":
+        host Text, site Text, seeded Integer, next_ok_at_ms BigInt, not_before_ms BigInt,
+        requests_today Integer, requests_day Integer;
+    robots by "host":
+        host Text, site Text, kind Text, cause Text, status Integer, body Bytes, fetched_at_ms BigInt,
+        expires_at_ms BigInt, failures_in_row Integer, etag Text, last_modified Text;
+    document by "hash":
+        hash Text, body Bytes, bytes BigInt, first_seen_at_ms BigInt, body_hash Text;
+    resource by "id":
+        id Text, site Text, url Text, discovery Text, linked_from Text, outcome Text, status Integer,
+        etag Text, last_modified Text, cache Text, fresh_until_ms BigInt, content_hash Text,
+        fetched_at_ms BigInt, changed_at_ms BigInt, misses_in_row Integer, document_hash Text;
+    manifest by "id":
+        id Text, site Text, url Text, format Text, status Text, version Integer, content_hash Text,
+        capabilities Integer, first_seen_at_ms BigInt, last_seen_at_ms BigInt, changed_at_ms BigInt,
+        removed_at_ms BigInt, conformance Text;
+    manifest_version by "manifest_id, version":
+        manifest_id Text, version Integer, content_hash Text, document_hash Text, model Bytes,
+        capabilities Integer, findings Integer, first_seen_at_ms BigInt, last_seen_at_ms BigInt;
+    capability by "id":
+        id Text, manifest_id Text, site Text, native_id Text, name Text, kind Text;
+    capability_type by "name, capability_id":
+        name Text, capability_id Text, manifest_id Text, site Text, declared Integer;
+    visit by "id":
+        id BigInt, site Text, started_at_ms BigInt, ended_at_ms BigInt, visit_end Text, status Text,
+        next_visit_at_ms BigInt, next_visit_reason Text, requests Integer, bytes_in BigInt, dns_ms Integer,
+        connect_ms Integer, tls_ms Integer, ttfb_ms Integer, body_ms Integer, outcomes Text,
+        crawler_version Text, fetches Bytes;
+    block by "site":
+        site Text, reason Text, blocked_at_ms BigInt;
+    feed_reader by "name":
+        name Text, position BigInt, seen_at_ms BigInt;
+    feed by "position":
+        position BigInt, at_ms BigInt, change Text, site Text, manifest_id Text, reason Text;
+    feedback by "id":
+        id BigInt, at_ms BigInt, query Text, capability_id Text, site Text, place Integer, client Text;
+    site_link by "site":
+        site Text, linked_by Text, is_open Integer;
+};
 
 impl Table {
-    /// The table of a name.
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
         TABLES.iter().find(|table| table.name == name)
     }
 
-    /// Reads every row in the order of its key; numbers come as 64 bits.
+    /// A SELECT of every row. Numbers are BIGINT.
     pub(crate) fn select(&self) -> String {
         let column = |(name, kind): &(&str, Kind)| match kind {
             Integer | BigInt => format!("CAST({name} AS BIGINT) AS {name}"),
@@ -286,7 +170,7 @@ impl Table {
         format!("SELECT {} FROM {} ORDER BY {}", columns.join(", "), self.name, self.key)
     }
 
-    /// Writes rows that come as one JSON array of arrays. `unhex` turns digits into bytes.
+    /// An INSERT of rows from a JSON array of arrays. `unhex` decodes hexadecimal digits.
     pub(crate) fn insert(&self, unhex: impl Fn(&str) -> String) -> String {
         let names: Vec<&str> = self.columns.iter().map(|(name, _)| *name).collect();
         let value = |(at, (_, kind)): (usize, &(&str, Kind))| match kind {
@@ -303,22 +187,16 @@ impl Table {
             values.join(", ")
         )
     }
-}
 
-/// A row of a dump, or why a line is none.
-pub(crate) fn row_of(line: &str) -> Result<(&'static Table, Vec<Value>), String> {
-    let (name, values): (String, Vec<Value>) =
-        serde_json::from_str(line).map_err(|error| error.to_string())?;
-    let table = Table::find(&name).ok_or_else(|| format!("there is no table {name}"))?;
-    let fits = |(value, (_, kind)): (&Value, &(&str, Kind))| {
-        value.is_null()
-            || match kind {
-                Text | Bytes => value.is_string(),
-                Integer | BigInt => value.is_i64(),
-            }
-    };
-    if values.len() != table.columns.len() || !values.iter().zip(table.columns).all(fits) {
-        return Err(format!("its values are not those of the table {name}"));
+    /// Whether the values have the types of the columns.
+    fn fits(&self, values: &[Value]) -> bool {
+        let fits = |(value, (_, kind)): (&Value, &(&str, Kind))| {
+            value.is_null()
+                || match kind {
+                    Text | Bytes => value.is_string(),
+                    Integer | BigInt => value.is_i64(),
+                }
+        };
+        values.len() == self.columns.len() && values.iter().zip(self.columns).all(fits)
     }
-    Ok((table, values))
 }

@@ -1,4 +1,4 @@
-//! Which worker of a fleet speaks to which addresses: workers, and the address groups that they own.
+//! Workers of a fleet, and the address groups that they own: only the owner of a group sends requests to its addresses.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use policy::address::ADDRESS_GROUPS;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::WorkerId;
+use super::worker::WorkerId;
 
-/// One run of a worker in the fleet. A worker that was given up for dead and comes back gets another.
+/// One run of a worker in the fleet. A worker whose membership expired gets another when it returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MemberId(pub i64);
@@ -21,30 +21,26 @@ impl fmt::Display for MemberId {
     }
 }
 
-/// Under which membership a request is sent; its clock renews it.
+/// The membership under which a request is sent. Its clock renews it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Membership {
-    /// Which.
     pub member: MemberId,
-    /// Until when the others leave its groups to it from now on.
+    /// Until when the other workers leave its groups to it.
     pub alive_until: DateTime<Utc>,
 }
 
 /// Whether a worker takes its share of the address groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Share {
-    /// As every worker that visits what is due.
+    /// A worker that visits what is due.
     Full,
-    /// None: it came for a single site, and takes only a group that nobody else should have.
+    /// A worker for a single site, which takes only groups without an owner.
     None,
 }
 
-/// A member of the fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Which run.
     pub id: MemberId,
-    /// Of which worker.
     pub name: WorkerId,
 }
 
@@ -53,32 +49,29 @@ pub struct Member {
 pub struct GroupSet(Arc<[u8]>);
 
 impl GroupSet {
-    /// Every group: for whoever has the database alone, and for single sites.
+    /// Every group: for a worker without a fleet, and for single sites.
     pub fn all() -> Self {
         Self::of(|_| true)
     }
 
-    /// The groups of which `holds` is true.
+    /// The groups for which `holds` is true.
     pub fn of(holds: impl Fn(u16) -> bool) -> Self {
         Self((0..ADDRESS_GROUPS).map(|group| u8::from(holds(group))).collect())
     }
 
-    /// Whether a group is in the set.
     pub fn contains(&self, group: u16) -> bool {
         self.0.get(usize::from(group)).is_some_and(|held| *held != 0)
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.0.iter().filter(|held| **held != 0).count()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// One octet for each group, as the statements take it.
+    /// One byte for each group, as the statements take it.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -90,20 +83,18 @@ impl fmt::Debug for GroupSet {
     }
 }
 
-/// A visit that another worker goes on with, since its next address is that one's.
+/// A visit that another worker resumes, since it owns the next address.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HandOver {
-    /// When the visit was due; it still is.
+    /// When the other worker may lease the site.
     pub due_at: DateTime<Utc>,
-    /// What the visit has done, where that is worth keeping; the crawler's own serialised state.
+    /// The crawler's serialised progress, if any.
     pub progress: Option<Value>,
 }
 
-/// The group of a site's address, and who owns it.
+/// The group of a site's address, and its owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteGroup {
-    /// Its number.
     pub group: u16,
-    /// Whose it is; none while nobody owns it.
     pub owner: Option<WorkerId>,
 }

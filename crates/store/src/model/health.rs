@@ -1,58 +1,50 @@
-//! What the crawl has been doing lately.
+//! Recent visits, the load of workers, and what is in the index.
 
 use chrono::{DateTime, Utc};
 use manifest::{Format, SiteName};
 use policy::VisitEnd;
 use serde::{Deserialize, Serialize};
 
-use super::WorkerId;
+use super::worker::WorkerId;
 
-/// Visits that ended in the same way within the same hour.
+/// Visits by hour and end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VisitsOfHour {
-    /// When the hour began.
+    /// Start of the hour.
     pub hour: DateTime<Utc>,
-    /// How they ended.
     pub end: VisitEnd,
-    /// How many.
     pub count: u64,
 }
 
-/// A worker and what it is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerLoad {
-    /// The worker.
     pub worker: WorkerId,
-    /// Sites that it holds.
+    /// Leased sites.
     pub sites: u64,
-    /// Address groups that it owns.
+    /// Owned address groups.
     pub groups: u64,
 }
 
-/// How a dialect is used by those in the index: how widely, and how well.
+/// How many sites in the index publish a dialect, and how well they conform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Adoption {
-    /// The dialect.
+pub struct DialectUsage {
     pub format: Format,
-    /// Sites that publish it.
     pub sites: u64,
-    /// Manifests in it.
     pub manifests: u64,
-    /// Of these, those without a finding above `may`.
+    /// Manifests without a finding above `may`.
     pub conforms: u64,
-    /// Those that break a `should`.
+    /// Manifests that violate a `should`.
     pub minor: u64,
-    /// Those that break a `must`.
+    /// Manifests that violate a `must`.
     pub major: u64,
 }
 
-/// A site that has come into the index.
+/// A site that is new in the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewSite {
-    /// The site.
     pub site: SiteName,
-    /// When the first manifest of it was read that is in the index.
+    /// When the first of its manifests in the index was read.
     pub since: DateTime<Utc>,
-    /// Capabilities that it has in the index.
+    /// Capabilities in the index.
     pub capabilities: u64,
 }

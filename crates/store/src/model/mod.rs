@@ -1,42 +1,45 @@
-//! The words of the store's contract: plain values, without SQL.
+//! The types of the store's methods: plain values, without SQL.
 
-pub(crate) mod care;
 pub(crate) mod feed;
 pub(crate) mod feedback;
 pub(crate) mod groups;
 pub(crate) mod health;
 pub(crate) mod lease;
+pub(crate) mod maintenance;
+pub(crate) mod paths;
 pub(crate) mod read_attempt;
 pub(crate) mod retention;
+pub(crate) mod robots;
 pub(crate) mod seed;
 pub(crate) mod site;
-pub(crate) mod slots;
 pub(crate) mod stored;
 pub(crate) mod suffix;
 pub(crate) mod visit;
+pub(crate) mod worker;
 
-pub use care::{SchemaState, Space};
 pub use feed::{FeedChange, FeedEntry, FeedPosition};
 pub use feedback::{
     Feedback, FeedbackCap, FeedbackCaps, FeedbackFilter, FeedbackLine, FeedbackOutcome, FeedbackPair,
 };
 pub use groups::{GroupSet, HandOver, Member, MemberId, Membership, Share, SiteGroup};
-pub use health::{Adoption, NewSite, VisitsOfHour, WorkerLoad};
-pub use lease::{LEASE_DURATION_DEFAULT, LeaseRequest, LeaseToken, LeasedSite, WorkerId};
+pub use health::{DialectUsage, NewSite, VisitsOfHour, WorkerLoad};
+pub use lease::{LEASE_DURATION_DEFAULT, LeaseRequest, LeaseToken, LeasedSite};
+pub use maintenance::{Housekeeping, SchemaState, Space};
+pub use paths::{PathCheck, PathSlots};
 pub use read_attempt::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};
-pub(crate) use retention::FeedTrimmed;
 pub use retention::{FeedReader, Retained, Retention};
+pub use robots::RobotsRecord;
 pub use seed::{LINK_BYTES_MAX, Seed, SeedOrigin, SeedsAdded};
 pub use site::{
-    BlockOutcome, BlockRecord, FailingSite, Hint, HostState, ResourceState, RobotsRecord, SiteState,
-    SiteStory, SiteSummary, SitesRequest, SlowSite,
+    BlockOutcome, BlockRecord, FailingSite, Hint, HostState, ResourceState, SiteReport, SiteState,
+    SiteSummary, SitesRequest, SlowSite,
 };
-pub use slots::{PathCheck, PathSlots};
 pub use stored::{
     ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, Stats, StoredManifest, VersionRecord,
 };
-pub use suffix::{SuffixTurn, TurnAnswer, TurnRequest};
+pub use suffix::{SuffixPermit, SuffixPermitOutcome, SuffixPermitRequest};
 pub use visit::{
-    ClockWrite, FetchRecord, FetchStory, Housekeeping, NextVisit, ParkedVisit, Phases, VisitProgress,
-    VisitRecord, VisitSaved, VisitStory,
+    ClockWrite, FetchRecord, FetchReport, NextVisit, ParkedVisit, Phases, VisitProgress, VisitRecord,
+    VisitReport, VisitSaved,
 };
+pub use worker::WorkerId;

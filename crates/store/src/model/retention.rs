@@ -1,13 +1,13 @@
-//! What is removed by age, and for whom it is kept.
+//! Deletion by age, and the feed readers that it waits for.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::FeedPosition;
+use super::feed::FeedPosition;
 
-/// How long things are kept; what has no time is kept for good.
+/// How long data is kept; `None` means for ever.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retention {
     /// Entries of the change feed.
@@ -16,29 +16,28 @@ pub struct Retention {
     pub versions: Option<Duration>,
 }
 
-/// What retention removed.
+/// What was deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Retained {
     /// Entries of the change feed.
     pub feed_entries: u64,
-    /// The reader that has not read older entries yet, so that they were kept.
+    /// The reader because of which older entries were kept.
     pub feed_held_back_by: Option<String>,
     /// Versions of manifests.
     pub versions: u64,
 }
 
-/// A reader that the change feed is kept for.
+/// A registered reader, for which feed entries are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FeedReader {
-    /// Its name.
     pub name: String,
-    /// The last entry that it has taken for good.
+    /// The last entry that it has processed.
     pub position: FeedPosition,
-    /// When it last said so.
+    /// When it last reported its position.
     pub seen_at: DateTime<Utc>,
 }
 
-/// What one cut of the feed did.
+/// What one batch of trimming the feed deleted.
 #[derive(Debug)]
 pub(crate) struct FeedTrimmed {
     pub(crate) entries: u64,

@@ -1,26 +1,23 @@
-//! Seeds: what the operator, a visitor or another site's manifest asks to be visited.
+//! Seeds: hosts and URLs that the operator, a client or another site's manifest names.
 
 use std::sync::Arc;
 
 use manifest::{Host, ManifestUrl};
 use serde::{Deserialize, Serialize};
 
-/// Longest URL that becomes a seed by a link, and that is kept as the source of one, in bytes. Published URLs of manifests have
-/// some hundred; a catalog repeats its own with every link.
+/// Bytes of the longest URL that becomes a seed by a link, or is stored as the source of one. URLs of published manifests have
+/// some hundred, and a catalog's own is stored with each of its links.
 pub const LINK_BYTES_MAX: usize = 2_048;
 
-/// Something to visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seed {
-    /// The host to visit.
     pub host: Host,
-    /// One URL on it to fetch too, beside the usual paths.
+    /// A URL to fetch in addition to the usual paths.
     pub url: Option<ManifestUrl>,
-    /// Position in a popularity list, 1 the most popular.
+    /// Position in a popularity list, from 1.
     pub rank: Option<u32>,
-    /// Who asked.
     pub origin: SeedOrigin,
-    /// Visit even where the schedule says later. Retry-After and robots.txt still hold.
+    /// Makes the site due now, whatever its schedule. Retry-After and robots.txt still apply.
     pub revisit_now: bool,
 }
 
@@ -30,7 +27,7 @@ impl Seed {
         Self { host, url: None, rank: None, origin: SeedOrigin::File, revisit_now: false }
     }
 
-    /// A host that something of another site leads to, without saying that there is a manifest.
+    /// A host that a document of another site leads to, without the URL of a manifest.
     pub fn linked_host(host: Host, from: impl Into<Arc<ManifestUrl>>) -> Self {
         let origin = SeedOrigin::Linked { from: from.into() };
         Self { host, url: None, rank: None, origin, revisit_now: false }
@@ -46,10 +43,8 @@ impl Seed {
             revisit_now: false,
         }
     }
-}
 
-impl Seed {
-    /// Whether a link is too long to be kept.
+    /// Whether a URL of a link is longer than [`LINK_BYTES_MAX`].
     pub(crate) fn is_too_long(&self) -> bool {
         let is_long = |url: &ManifestUrl| url.as_str().len() > LINK_BYTES_MAX;
         self.origin.source().is_some_and(|from| is_long(from) || self.url.as_ref().is_some_and(is_long))
@@ -57,7 +52,7 @@ impl Seed {
 }
 
 impl SeedOrigin {
-    /// The manifest whose link it is; `None` of other seeds.
+    /// The manifest that links to the seed.
     pub fn source(&self) -> Option<&Arc<ManifestUrl>> {
         match self {
             Self::Linked { from } => Some(from),
@@ -66,55 +61,54 @@ impl SeedOrigin {
     }
 }
 
-/// Who asked for a visit.
+/// Where a seed comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeedOrigin {
     /// A seed file of the operator.
     File,
-    /// A visitor, through the interface.
+    /// A client of the API.
     Submitted,
     /// A manifest of another site.
     Linked {
-        /// That manifest, shared by all of its links.
+        /// Shared by all links of the manifest.
         from: Arc<ManifestUrl>,
     },
 }
 
-/// The manifest that a link comes from, where its URL is short enough to be kept with each of its links.
+/// The source of a link, unless its URL is longer than [`LINK_BYTES_MAX`].
 pub(crate) fn kept_source(from: Option<&ManifestUrl>) -> Option<&ManifestUrl> {
     from.filter(|from| from.as_str().len() <= LINK_BYTES_MAX)
 }
 
-/// What became of a batch of seeds; the four add up to its size.
+/// Result of adding seeds; the four counts add up to the number of seeds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeedsAdded {
-    /// Brought a host or a URL that was not known.
+    /// With a new host or URL.
     pub added: u64,
-    /// Brought nothing new.
     pub known: u64,
-    /// Belong to a site whose owner opted out.
+    /// Of blocked sites.
     pub blocked: u64,
-    /// Not added, since a limit of what links may cost is reached.
+    /// Not added, because a limit on links, hosts or URLs is reached.
     pub refused: u64,
 }
 
-/// Class of sites that only others link to, the last one: anybody can make any number of them. Sites of which no visit is
-/// planned are in it too.
+/// Priority of sites that only other sites link to, and of sites without a planned visit. They are leased last, since any site
+/// can link to any number of names.
 pub(crate) const PRIORITY_LINKED: i32 = 1;
-/// First class of the lease order for sites that a list names, whether others link to them or not.
+/// First priority of sites that a list names, whether others link to them or not.
 pub(crate) const PRIORITY_LISTED: i32 = 2;
 
-/// What a seed's rank does to the place of a known site in the lease order.
+/// How a seed changes the priority of a known site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ranking {
-    /// A site only moves forward.
+    /// The priority only rises.
     Raise,
-    /// A listed site goes where its list puts it.
+    /// A listed site gets the priority of its rank.
     Follow,
 }
 
 impl Ranking {
-    /// Class from which on a site follows its list.
+    /// The first priority that may be lowered.
     pub(crate) const fn follows_from(self) -> i32 {
         match self {
             Self::Raise => i32::MAX,
@@ -123,12 +117,12 @@ impl Ranking {
     }
 }
 
-/// A site as a batch asks for it.
-pub(crate) struct AskedSite<'a> {
+/// A row of `site`. Only the priority of a known site is updated.
+#[derive(Serialize)]
+pub(crate) struct NewSiteRow<'a> {
     pub(crate) name: &'a str,
     pub(crate) priority: i32,
-    /// When the first visit of a site is due that nobody knew before.
     pub(crate) next_visit_at_ms: i64,
-    /// What a site is that nobody knew before.
-    pub(crate) packed: Vec<u8>,
+    /// The compacted site, in hexadecimal.
+    pub(crate) packed: String,
 }

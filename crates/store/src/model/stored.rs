@@ -1,4 +1,4 @@
-//! Manifests as they are kept, their versions, and the store in numbers.
+//! Stored manifests and their versions, and statistics of the store.
 
 use chrono::{DateTime, Utc};
 use manifest::{ContentHash, Format, Manifest, ManifestId};
@@ -10,9 +10,7 @@ use super::feed::FeedPosition;
 /// The current version of a manifest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredManifest {
-    /// As normalised, capabilities inside.
     pub manifest: Manifest,
-    /// How it stands.
     pub status: Status,
     /// When any version was first seen.
     pub first_seen_at: DateTime<Utc>,
@@ -22,14 +20,13 @@ pub struct StoredManifest {
     pub changed_at: DateTime<Utc>,
     /// Versions seen so far.
     pub versions: u32,
-    /// The document's bytes are kept.
+    /// The document is stored.
     pub body_kept: bool,
 }
 
-/// What a manifest comes to in memory, known before it is read.
+/// The size of a manifest, known before it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestSize {
-    /// The manifest.
     pub id: ManifestId,
     /// Bytes of the normalised manifest as JSON, before compression.
     pub bytes: u64,
@@ -38,14 +35,14 @@ pub struct ManifestSize {
 /// Manifests that are read together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestBatch {
-    /// The manifests, in the order in which they were given.
+    /// In the given order.
     pub ids: Vec<ManifestId>,
     /// Bytes of all of them.
     pub bytes: u64,
 }
 
 impl ManifestBatch {
-    /// Divides manifests into batches of at most so many bytes. One that is larger is a batch of its own.
+    /// Splits manifests into batches of at most `bytes_max`. A larger manifest is a batch of its own.
     pub fn split(sizes: impl IntoIterator<Item = ManifestSize>, bytes_max: u64) -> Vec<Self> {
         let mut batches: Vec<Self> = Vec::new();
         for size in sizes {
@@ -70,39 +67,34 @@ pub struct VersionRecord {
     pub first_seen_at: DateTime<Utc>,
     /// When it was last confirmed.
     pub last_seen_at: DateTime<Utc>,
-    /// Capabilities in it.
     pub capabilities: u32,
-    /// Findings about it.
     pub findings: u32,
 }
 
-/// A semantic type in numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SemanticTypeCount {
     /// `namespace:type`.
     pub name: String,
     /// What is before the colon.
     pub namespace: String,
-    /// Capabilities of this type.
     pub capabilities: u64,
     /// Of those, declared by the publisher.
     pub declared: u64,
-    /// Sites that have one.
+    /// Sites with such a capability.
     pub sites: u64,
 }
 
-/// A namespace of semantic types in numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamespaceCount {
     /// What is before the colon.
     pub namespace: String,
     /// Capabilities of any of its types, each counted once.
     pub capabilities: u64,
-    /// Sites that have one.
+    /// Sites with such a capability.
     pub sites: u64,
 }
 
-/// The store in numbers.
+/// Statistics of the store.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
     /// Sites known, blocked ones included.
@@ -111,31 +103,31 @@ pub struct Stats {
     pub sites_due: u64,
     /// Sites under a live lease.
     pub sites_leased: u64,
-    /// Sites with a visit to go on with.
+    /// Sites with a parked visit.
     pub sites_parked: u64,
     /// Sites whose owner opted out.
     pub sites_blocked: u64,
-    /// Visits saved since the beginning.
+    /// Visits ever saved.
     pub visits: u64,
     /// Manifests in the index.
     pub manifests: u64,
     /// Capabilities in the index.
     pub capabilities: u64,
-    /// Documents kept.
+    /// Stored documents.
     pub documents: u64,
-    /// Their bytes before compression.
+    /// Their size before compression.
     pub document_bytes: u64,
-    /// The last place of the feed.
+    /// The last position of the feed.
     pub feed_head: FeedPosition,
     /// Manifests in the index by format, most first.
     pub manifests_by_format: Vec<(Format, u64)>,
-    /// Sites by how they stand, most first.
+    /// Most first.
     pub sites_by_status: Vec<(Status, u64)>,
     /// Ends of the visits of the last 24 hours, most first.
     pub ends_last_day: Vec<(VisitEnd, u64)>,
     /// Outcomes of the fetches of the last 24 hours, most first.
     pub outcomes_last_day: Vec<(FetchOutcome, u64)>,
-    /// When the longest-waiting due site became due.
+    /// When the site became due that is due longest.
     pub oldest_due_at: Option<DateTime<Utc>>,
     /// When the last visit ended.
     pub last_visit_at: Option<DateTime<Utc>>,

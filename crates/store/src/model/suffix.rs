@@ -1,45 +1,40 @@
-//! Turns at suffixes below which strangers live (`github.io`): one clock for every worker.
+//! Rate limits for public suffixes such as `github.io`, shared by all workers.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-/// What is asked for before a request to a host below such a suffix.
+/// A request for a permit to send one HTTP request to a host below a suffix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TurnRequest {
-    /// The suffix, in ASCII.
+pub struct SuffixPermitRequest {
+    /// In ASCII.
     pub suffix: String,
-    /// The request leaves no sooner.
+    /// The earliest time to send.
     pub from: DateTime<Utc>,
-    /// A turn later than this is not taken.
+    /// No permit is taken for a later time.
     pub latest: DateTime<Utc>,
-    /// From one turn to the next.
+    /// Between two permits.
     pub gap: Duration,
-    /// Turns that may be taken and not ended.
+    /// Permits that may be open at once.
     pub open_max: u32,
-    /// How long after its time a turn counts as ended where nobody said so: longer than any request takes.
+    /// A permit that is not released expires so long after its time. Longer than any request takes.
     pub life: Duration,
 }
 
-/// The right to send one request at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SuffixTurn {
-    /// By which it is ended.
+pub struct SuffixPermit {
+    /// Names the permit when it is released.
     pub number: i64,
-    /// When the request leaves.
+    /// When the request may be sent.
     pub at: DateTime<Utc>,
 }
 
-/// What asking for a turn came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TurnAnswer {
-    /// It is written down, whatever becomes of who asked.
-    Taken(SuffixTurn),
-    /// As many as may be are open.
+pub enum SuffixPermitOutcome {
+    /// The permit is stored, also if the worker is killed.
+    Taken(SuffixPermit),
+    /// `open_max` permits are open.
     Full,
-    /// The next one would be later than asked for.
-    Late {
-        /// When it would be.
-        until: DateTime<Utc>,
-    },
+    /// The next permit would be later than `latest`.
+    Late { until: DateTime<Utc> },
 }

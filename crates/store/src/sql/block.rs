@@ -1,4 +1,4 @@
-//! Opt-out: a tombstone that outlives the content, so that no seed brings a site back.
+//! Opt-out: a block stays when the content is purged, so that no seed adds the site again.
 
 use std::collections::HashSet;
 
@@ -6,16 +6,17 @@ use chrono::{DateTime, Utc};
 use manifest::SiteName;
 use policy::Status;
 
-use super::{Connection, document, feed, rest, version};
+use super::compaction::sites_expand;
+use super::{Connection, document, feed, version};
+use crate::convert::{NEVER_MS, RowRef, millis, names, text};
 use crate::fault::Outcome;
 use crate::model::{BlockOutcome, BlockRecord, FeedChange};
-use crate::pack::{NEVER_MS, Place, millis, names, text};
 use crate::plan::Change;
 
-/// Why the feed says that a manifest of a blocked site left the index.
+/// Reason of the feed entries.
 const REASON: &str = "opted_out";
 
-/// Everything of a site that is content or could become a request again; clocks stay.
+/// Everything of a site that is content or could cause a request; clocks stay.
 const PURGES: [&str; 10] = [
     "DELETE FROM capability_type WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
     "DELETE FROM capability WHERE manifest_id IN (SELECT id FROM manifest WHERE site = $1)",
@@ -29,7 +30,7 @@ const PURGES: [&str; 10] = [
     "UPDATE site_link SET is_open = 0 WHERE site = $1",
 ];
 
-/// Blocks a site: takes it from whoever holds it, takes its manifests out of the index, purges its content.
+/// Blocks a site: ends its lease, removes its manifests from the index, purges its content.
 pub(crate) async fn site_block(
     connection: &mut Connection,
     site: &SiteName,
@@ -47,9 +48,9 @@ pub(crate) async fn site_block(
     if inserted.rows_affected() == 0 {
         return Ok(BlockOutcome::AlreadyBlocked);
     }
-    rest::sites_wake(connection, &names([site.as_str()])?).await?;
+    sites_expand(connection, &names([site.as_str()])?).await?;
     site_close(connection, site, now).await?;
-    let manifests_removed = removal_tell(connection, site, REASON, now).await?;
+    let manifests_removed = feed_removal(connection, site, REASON, now).await?;
     let documents = version::documents_of_site(connection, site).await?;
     content_purge(connection, site).await?;
     let listed = names(documents.iter().map(String::as_str))?;
@@ -60,8 +61,8 @@ pub(crate) async fn site_block(
     })
 }
 
-/// Tells the feed that everything of a site left the index; returns how many manifests that were.
-pub(crate) async fn removal_tell(
+/// Adds the removal of every manifest of a site to the feed; returns how many there were.
+pub(crate) async fn feed_removal(
     connection: &mut Connection,
     site: &SiteName,
     reason: &str,
@@ -82,7 +83,7 @@ pub(crate) async fn removal_tell(
     Ok(u32::try_from(removed.len()).unwrap_or(u32::MAX))
 }
 
-/// Removes everything of a site that is content or could become a request again.
+/// Deletes everything of a site that is content or could cause a request.
 pub(crate) async fn content_purge(connection: &mut Connection, site: &SiteName) -> Outcome<()> {
     for purge in PURGES {
         sqlx::query(purge).bind(site.as_str()).execute(&mut *connection).await?;
@@ -90,7 +91,7 @@ pub(crate) async fn content_purge(connection: &mut Connection, site: &SiteName) 
     Ok(())
 }
 
-/// No visit any more, and a higher fence for whoever is on the way. A site that was never seen is remembered too.
+/// Plans no visit, and raises the fence so that a visit under way is not saved. Adds the site if it is not known.
 async fn site_close(connection: &mut Connection, site: &SiteName, now: DateTime<Utc>) -> Outcome<()> {
     sqlx::query(
         "INSERT INTO site (name, priority, next_visit_at_ms) VALUES ($1, 2, $2)
@@ -116,7 +117,7 @@ async fn site_close(connection: &mut Connection, site: &SiteName, now: DateTime<
     Ok(())
 }
 
-/// Lifts a block: the site is due at once. False where there was none.
+/// Lifts a block; the site is due at once. False where there was none.
 pub(crate) async fn site_unblock(connection: &mut Connection, site: &SiteName, now_ms: i64) -> Outcome<bool> {
     let lifted = sqlx::query("DELETE FROM block WHERE site = $1")
         .bind(site.as_str())
@@ -140,15 +141,14 @@ pub(crate) async fn site_unblock(connection: &mut Connection, site: &SiteName, n
 
 /// Those of the listed sites that are blocked.
 pub(crate) async fn blocked_among(connection: &mut Connection, sites: &str) -> Outcome<HashSet<String>> {
-    let blocked =
-        sqlx::query_scalar("SELECT site FROM block WHERE site IN (SELECT value ->> 0 FROM json_each($1))")
-            .bind(sites)
-            .fetch_all(&mut *connection)
-            .await?;
+    let blocked = sqlx::query_scalar(concat!("SELECT site FROM block WHERE site IN ", list!()))
+        .bind(sites)
+        .fetch_all(&mut *connection)
+        .await?;
     Ok(blocked.into_iter().collect())
 }
 
-/// The tombstone of a site.
+/// The block of a site.
 pub(crate) async fn block_find(connection: &mut Connection, site: &str) -> Outcome<Option<BlockRecord>> {
     let row: Option<(String, i64)> =
         sqlx::query_as("SELECT reason, blocked_at_ms FROM block WHERE site = $1")
@@ -156,6 +156,6 @@ pub(crate) async fn block_find(connection: &mut Connection, site: &str) -> Outco
             .fetch_optional(&mut *connection)
             .await?;
     let Some((reason, blocked_at_ms)) = row else { return Ok(None) };
-    let at = Place::new("block", site).time("blocked_at_ms", blocked_at_ms)?;
+    let at = RowRef::new("block", site).time("blocked_at_ms", blocked_at_ms)?;
     Ok(Some(BlockRecord { reason, at }))
 }

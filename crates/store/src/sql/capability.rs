@@ -1,14 +1,17 @@
-//! Capabilities in the index: which manifest declares them, and their semantic types for the counts.
+//! Capabilities in the index and their semantic types.
 
 use manifest::ManifestId;
 
-use super::Connection;
+use super::{Connection, batch};
+use crate::convert::{names, to_u64};
 use crate::fault::Outcome;
 use crate::model::{NamespaceCount, SemanticTypeCount};
-use crate::pack::{names, sized};
-use crate::packed::CapabilityBatch;
+use crate::prepare::CapabilityBatch;
 
-/// Puts a manifest's capabilities into the index, where it has none.
+/// Types of one answer: publishers invent names freely.
+const TYPES_MAX: i64 = 5_000;
+
+/// Adds a manifest's capabilities to the index.
 pub(crate) async fn capabilities_add(
     connection: &mut Connection,
     manifest: &ManifestId,
@@ -17,15 +20,21 @@ pub(crate) async fn capabilities_add(
 ) -> Outcome<()> {
     for (statement, rows) in [
         (
-            "INSERT INTO capability (id, manifest_id, site, native_id, name, kind)
-             SELECT value ->> 0, $2, $3, value ->> 1, value ->> 2, value ->> 3 FROM json_each($1) WHERE true
-             ON CONFLICT (id) DO NOTHING",
+            concat!(
+                "INSERT INTO capability (id, manifest_id, site, native_id, name, kind)
+                 SELECT id, $2, $3, native_id, name, kind FROM ",
+                batch!(id TEXT, native_id TEXT, name TEXT, kind TEXT),
+                " WHERE true ON CONFLICT (id) DO NOTHING"
+            ),
             &batch.capabilities,
         ),
         (
-            "INSERT INTO capability_type (name, capability_id, manifest_id, site, declared)
-             SELECT value ->> 0, value ->> 1, $2, $3, CAST(value ->> 2 AS INTEGER) FROM json_each($1) WHERE true
-             ON CONFLICT (name, capability_id) DO NOTHING",
+            concat!(
+                "INSERT INTO capability_type (name, capability_id, manifest_id, site, declared)
+                 SELECT name, capability_id, $2, $3, declared FROM ",
+                batch!(name TEXT, capability_id TEXT, declared INTEGER),
+                " WHERE true ON CONFLICT (name, capability_id) DO NOTHING"
+            ),
             &batch.types,
         ),
     ] {
@@ -41,7 +50,7 @@ pub(crate) async fn capabilities_add(
     Ok(())
 }
 
-/// Takes a manifest's capabilities out of the index.
+/// Removes a manifest's capabilities from the index.
 pub(crate) async fn capabilities_remove(connection: &mut Connection, manifest: &ManifestId) -> Outcome<()> {
     for statement in [
         "DELETE FROM capability_type WHERE manifest_id = $1",
@@ -51,9 +60,6 @@ pub(crate) async fn capabilities_remove(connection: &mut Connection, manifest: &
     }
     Ok(())
 }
-
-/// Types told of: publishers invent names freely, and an answer has to end somewhere.
-const TYPES_MAX: i64 = 5_000;
 
 /// The semantic types in the index, most frequent first.
 pub(crate) async fn semantic_types(connection: &mut Connection) -> Outcome<Vec<SemanticTypeCount>> {
@@ -67,32 +73,32 @@ pub(crate) async fn semantic_types(connection: &mut Connection) -> Outcome<Vec<S
     let counts = rows.into_iter().map(|(name, capabilities, declared, sites)| SemanticTypeCount {
         namespace: name.split(':').next().unwrap_or_default().to_owned(),
         name,
-        capabilities: sized(capabilities),
-        declared: sized(declared),
-        sites: sized(sites),
+        capabilities: to_u64(capabilities),
+        declared: to_u64(declared),
+        sites: to_u64(sites),
     });
     Ok(counts.collect())
 }
 
-/// Namespaces with their capabilities and sites, each counted once however many of its types they have.
+/// Namespaces with their capabilities and sites; each counts once however many of its types it has.
 pub(crate) async fn semantic_namespaces(
     connection: &mut Connection,
     namespaces: &[&str],
 ) -> Outcome<Vec<NamespaceCount>> {
-    // Between `travel:` and `travel;`, the next character, are all names of the namespace, so an index serves.
+    // All names of a namespace lie between `travel:` and `travel;`, the next character, so an index serves.
     let rows: Vec<(String, i64, i64)> = sqlx::query_as(
-        "SELECT asked.value ->> 0, COUNT(DISTINCT capability_id), COUNT(DISTINCT site)
-         FROM json_each($1) asked
-         JOIN capability_type ON name >= (asked.value ->> 0) || ':' AND name < (asked.value ->> 0) || ';'
-         GROUP BY asked.value ->> 0 ORDER BY COUNT(DISTINCT capability_id) DESC, asked.value ->> 0",
+        "SELECT namespace, COUNT(DISTINCT capability_id), COUNT(DISTINCT site)
+         FROM (SELECT value ->> 0 AS namespace FROM json_each($1)) AS wanted
+         JOIN capability_type ON name >= namespace || ':' AND name < namespace || ';'
+         GROUP BY namespace ORDER BY COUNT(DISTINCT capability_id) DESC, namespace",
     )
     .bind(names(namespaces.iter().copied())?)
     .fetch_all(&mut *connection)
     .await?;
     let counts = rows.into_iter().map(|(namespace, capabilities, sites)| NamespaceCount {
         namespace,
-        capabilities: sized(capabilities),
-        sites: sized(sites),
+        capabilities: to_u64(capabilities),
+        sites: to_u64(sites),
     });
     Ok(counts.collect())
 }

@@ -4,23 +4,25 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 use sqlx::QueryBuilder;
 
-use super::{Connection, Database, batches, group, rest};
+use super::compaction::sites_expand;
+use super::{Connection, Database, batch, batches, convert, group};
+use crate::convert::{RowRef, json, millis, millis_of, names, to_i32};
 use crate::fault::Outcome;
-use crate::model::{ClockWrite, Housekeeping, MemberId};
-use crate::pack::{Place, count, json, millis, millis_of, names};
+use crate::model::{ClockWrite, Housekeeping, MemberId, VisitProgress};
 
-/// A clock of an address is milliseconds ahead at most; a day covers any clock that was wrong.
+/// Clocks are at most milliseconds ahead; a day covers wrong clocks of workers.
 const CLOCK_KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
 /// A document that ended its reader is read again within a visit's retries, or was not seen since.
 const ATTEMPT_KEPT_MS: i64 = 90 * 24 * 60 * 60 * 1_000;
-/// A visit that was broken off two days ago begins anew anyway.
+/// A visit that was interrupted two days ago starts again anyway.
 const PROGRESS_KEPT_MS: i64 = 2 * 24 * 60 * 60 * 1_000;
 
-/// Writes of one batch to the same host, as one row: the latest times, the sum of the requests of the latest day.
+/// The writes of a batch to one host: the latest times, and the sum of the requests of the latest day.
 #[derive(Default)]
-struct HostClock {
+struct HostWrite {
     site: String,
     next_ok_at_ms: i64,
     not_before_ms: Option<i64>,
@@ -28,7 +30,7 @@ struct HostClock {
     day: i32,
 }
 
-impl HostClock {
+impl HostWrite {
     fn merge(&mut self, write: &ClockWrite) {
         write.host.site().as_str().clone_into(&mut self.site);
         self.next_ok_at_ms = self.next_ok_at_ms.max(millis(write.next_ok_at));
@@ -42,24 +44,29 @@ impl HostClock {
     }
 }
 
-/// Moves clocks forward, never back. Rows go in sorted by key, so that concurrent batches lock them in the same order.
-/// Returns the memberships that have ended, for whose clocks nothing is written.
+/// Moves clocks forward, never back. Rows are sorted by key, so concurrent batches lock them in one order. Returns the
+/// memberships that have ended; their clocks are not written.
 pub(crate) async fn clocks_save(
     connection: &mut Connection,
     writes: &[ClockWrite],
 ) -> Outcome<HashSet<MemberId>> {
     let ended = group::members_of_clocks(connection, writes).await?;
-    let is_lawful =
-        |write: &&ClockWrite| !write.member.is_some_and(|membership| ended.contains(&membership.member));
-    let writes: Vec<&ClockWrite> = writes.iter().filter(is_lawful).collect();
+    let is_member = |write: &&ClockWrite| !write.member.is_some_and(|member| ended.contains(&member.member));
+    let writes: Vec<&ClockWrite> = writes.iter().filter(is_member).collect();
     if !writes.is_empty() {
         clocks_write(connection, &writes).await?;
     }
     Ok(ended)
 }
 
+#[derive(Serialize)]
+struct AddressClock {
+    address: String,
+    next_ok_at_ms: i64,
+}
+
 async fn clocks_write(connection: &mut Connection, writes: &[&ClockWrite]) -> Outcome<()> {
-    let mut hosts: BTreeMap<&str, HostClock> = BTreeMap::new();
+    let mut hosts: BTreeMap<&str, HostWrite> = BTreeMap::new();
     let mut addresses: BTreeMap<String, i64> = BTreeMap::new();
     for write in writes {
         hosts.entry(write.host.as_str()).or_default().merge(write);
@@ -68,31 +75,33 @@ async fn clocks_write(connection: &mut Connection, writes: &[&ClockWrite]) -> Ou
             *latest = (*latest).max(millis(at));
         }
     }
-    // A clock has its place in the row of a host. A visit that has done something has woken its site with its first clock.
+    // A clock is a column of a host's row. A visit with progress has expanded its site with its first clock.
     let begins = writes.iter().filter(|write| write.progress.is_none());
     let sites: BTreeSet<&str> =
         begins.filter_map(|write| hosts.get(write.host.as_str())).map(|clock| clock.site.as_str()).collect();
     if !sites.is_empty() {
-        rest::sites_wake(connection, &names(sites)?).await?;
+        sites_expand(connection, &names(sites)?).await?;
     }
-    hosts_save(connection, &hosts).await?;
+    host_clocks_save(connection, &hosts).await?;
     progress_save(connection, writes).await?;
     if addresses.is_empty() {
         return Ok(());
     }
-    sqlx::query(
-        "INSERT INTO address_clock (address, next_ok_at_ms)
-         SELECT value ->> 0, CAST(value ->> 1 AS BIGINT) FROM json_each($1) WHERE true
+    let rows = addresses.into_iter().map(|(address, next_ok_at_ms)| AddressClock { address, next_ok_at_ms });
+    sqlx::query(concat!(
+        "INSERT INTO address_clock (address, next_ok_at_ms) SELECT address, next_ok_at_ms FROM ",
+        batch!(address TEXT, next_ok_at_ms BIGINT),
+        " WHERE true
          ON CONFLICT (address) DO UPDATE SET next_ok_at_ms = excluded.next_ok_at_ms
-         WHERE address_clock.next_ok_at_ms < excluded.next_ok_at_ms",
-    )
-    .bind(json(&addresses.iter().collect::<Vec<_>>(), "batch of address clocks")?)
+         WHERE address_clock.next_ok_at_ms < excluded.next_ok_at_ms"
+    ))
+    .bind(json(&rows.collect::<Vec<_>>(), "batch of address clocks")?)
     .execute(&mut *connection)
     .await?;
     Ok(())
 }
 
-async fn hosts_save(connection: &mut Connection, hosts: &BTreeMap<&str, HostClock>) -> Outcome<()> {
+async fn host_clocks_save(connection: &mut Connection, hosts: &BTreeMap<&str, HostWrite>) -> Outcome<()> {
     let rows: Vec<_> = hosts.iter().collect();
     for rows in batches(&rows) {
         let mut query = QueryBuilder::<Database>::new(
@@ -104,7 +113,7 @@ async fn hosts_save(connection: &mut Connection, hosts: &BTreeMap<&str, HostCloc
                 .push("0")
                 .push_bind(clock.next_ok_at_ms)
                 .push_bind(clock.not_before_ms)
-                .push_bind(count(clock.requests))
+                .push_bind(to_i32(clock.requests))
                 .push_bind(clock.day);
         });
         query.push(
@@ -126,51 +135,46 @@ async fn hosts_save(connection: &mut Connection, hosts: &BTreeMap<&str, HostCloc
     Ok(())
 }
 
-/// A site, the fence of the lease of its visit, and what the visit has done.
-type Done<'a> = (&'a str, i64, &'a str);
-
-/// Keeps what visits have done so far, of each the latest. A visit that has lost its lease writes nothing.
+/// Saves the latest progress of each visit. A visit that has lost its lease writes nothing.
 async fn progress_save(connection: &mut Connection, writes: &[&ClockWrite]) -> Outcome<()> {
-    let latest: BTreeMap<&str, Done<'_>> = writes
-        .iter()
-        .filter_map(|write| write.progress.as_ref())
-        .map(|progress| {
-            (progress.site.as_str(), (progress.site.as_str(), progress.fence, progress.state.as_str()))
-        })
-        .collect();
-    let mut rows: Vec<Done<'_>> = latest.into_values().collect();
-    let kept = progress_keep(connection, &rows).await?;
-    rows.retain(|(site, ..)| !kept.contains(*site));
+    let progress = writes.iter().filter_map(|write| write.progress.as_ref());
+    let latest: BTreeMap<&str, &VisitProgress> =
+        progress.map(|progress| (progress.site.as_str(), progress)).collect();
+    let mut rows: Vec<&VisitProgress> = latest.into_values().collect();
+    let saved = progress_write(connection, &rows).await?;
+    rows.retain(|progress| !saved.contains(progress.site.as_str()));
     if rows.is_empty() {
         return Ok(());
     }
-    rest::sites_wake(connection, &names(rows.iter().map(|(site, ..)| *site))?).await?;
-    progress_keep(connection, &rows).await.map(drop)
+    sites_expand(connection, &names(rows.iter().map(|progress| progress.site.as_str()))?).await?;
+    progress_write(connection, &rows).await.map(drop)
 }
 
 /// Returns the sites that have a row and whose lease is held.
-async fn progress_keep(connection: &mut Connection, rows: &[Done<'_>]) -> Outcome<HashSet<String>> {
-    let mut kept = HashSet::with_capacity(rows.len());
+async fn progress_write(connection: &mut Connection, rows: &[&VisitProgress]) -> Outcome<HashSet<String>> {
+    let mut saved = HashSet::with_capacity(rows.len());
     for rows in batches(rows) {
         let mut query =
             QueryBuilder::<Database>::new("UPDATE site_state SET parked_progress = column3 FROM (");
-        query.push_values(rows, |mut row, (site, fence, state)| {
-            row.push_bind(*site).push_bind(*fence).push_bind(*state);
+        query.push_values(rows, |mut row, progress| {
+            row.push_bind(progress.site.as_str())
+                .push_bind(progress.fence)
+                .push_bind(progress.state.as_str());
         });
         query.push(
-            ") AS kept WHERE name = column1
+            ") AS progress WHERE name = column1
              AND EXISTS (SELECT 1 FROM site WHERE site.name = column1 AND site.fence = column2
                          AND site.lease_owner IS NOT NULL)
              RETURNING name",
         );
         let names: Vec<String> = query.build_query_scalar().fetch_all(&mut *connection).await?;
-        kept.extend(names);
+        saved.extend(names);
     }
-    Ok(kept)
+    Ok(saved)
 }
 
-/// Removes clocks that have long passed, turns that were never ended, progress that nobody will go on with, and attempts at
-/// documents that were not seen again.
+/// Deletes clocks that passed long ago, permits that were never released, progress that no worker will resume, and
+/// attempts at documents that were not seen again.
 pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Outcome<Housekeeping> {
     let clocks = sqlx::query("DELETE FROM address_clock WHERE next_ok_at_ms < $1")
         .bind(now_ms - CLOCK_KEPT_MS)
@@ -186,7 +190,7 @@ pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Ou
     ] {
         sqlx::query(statement).bind(before).execute(&mut *connection).await?;
     }
-    let broken_off = sqlx::query(
+    let interrupted = sqlx::query(
         "UPDATE site_state SET parked_progress = NULL
          WHERE parked_progress IS NOT NULL AND parked_until_ms IS NULL
            AND name IN (SELECT name FROM site WHERE lease_owner IS NOT NULL AND lease_until_ms < $1)",
@@ -196,28 +200,27 @@ pub(crate) async fn housekeeping(connection: &mut Connection, now_ms: i64) -> Ou
     .await?;
     Ok(Housekeeping {
         address_clocks: clocks.rows_affected(),
-        broken_off: broken_off.rows_affected(),
+        interrupted_visits: interrupted.rows_affected(),
         ..Housekeeping::default()
     })
 }
 
-/// The clocks of these addresses, where there are any.
+/// The clocks of those of the addresses that have one.
 pub(crate) async fn address_clocks(
     connection: &mut Connection,
     addresses: &[IpAddr],
 ) -> Outcome<HashMap<IpAddr, DateTime<Utc>>> {
     let wanted: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
-    let rows: Vec<(String, i64)> = sqlx::query_as(
-        "SELECT address, next_ok_at_ms FROM address_clock
-         WHERE address IN (SELECT value ->> 0 FROM json_each($1))",
-    )
+    let rows: Vec<(String, i64)> = sqlx::query_as(concat!(
+        "SELECT address, next_ok_at_ms FROM address_clock WHERE address IN ",
+        list!()
+    ))
     .bind(names(wanted.iter().map(String::as_str))?)
     .fetch_all(&mut *connection)
     .await?;
-    let mut clocks = HashMap::with_capacity(rows.len());
-    for (address, next_ok_at_ms) in rows {
-        let place = Place::new("address_clock", &address);
-        clocks.insert(place.parse("address", &address)?, place.time("next_ok_at_ms", next_ok_at_ms)?);
-    }
-    Ok(clocks)
+    let clocks = convert(rows, |(address, next_ok_at_ms)| {
+        let at = RowRef::new("address_clock", &address);
+        Ok((at.parse("address", &address)?, at.time("next_ok_at_ms", next_ok_at_ms)?))
+    });
+    Ok(clocks?.into_iter().collect())
 }

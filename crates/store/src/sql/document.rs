@@ -3,18 +3,18 @@
 use manifest::ContentHash;
 
 use super::Connection;
+use crate::convert::{RowRef, to_i64};
 use crate::fault::Outcome;
-use crate::pack::{Place, size};
-use crate::packed::PackedBody;
+use crate::prepare::PreparedDocument;
 
-/// Keeps a document. Kept bytes that are others are damaged: the new bytes, which were hashed a moment ago, replace them.
+/// Stores a document. Stored bytes that differ are damaged, and replaced.
 ///
 /// The row is locked only where it is written. `ON CONFLICT DO UPDATE` would lock it in every case, and saves of other
 /// visits that keep the same document would wait for the end of this one.
 pub(crate) async fn document_keep(
     connection: &mut Connection,
     hash: &ContentHash,
-    document: &PackedBody,
+    document: &PreparedDocument,
     now_ms: i64,
 ) -> Outcome<()> {
     let inserted = sqlx::query(
@@ -23,7 +23,7 @@ pub(crate) async fn document_keep(
     )
     .bind(hash.as_str())
     .bind(document.body.as_slice())
-    .bind(size(document.bytes))
+    .bind(to_i64(document.bytes))
     .bind(now_ms)
     .bind(document.hash.as_str())
     .execute(&mut *connection)
@@ -38,7 +38,7 @@ pub(crate) async fn document_keep(
     )
     .bind(hash.as_str())
     .bind(document.body.as_slice())
-    .bind(size(document.bytes))
+    .bind(to_i64(document.bytes))
     .bind(document.hash.as_str())
     .execute(&mut *connection)
     .await?;
@@ -55,14 +55,14 @@ pub(crate) async fn document_find(
             .bind(hash.as_str())
             .fetch_optional(&mut *connection)
             .await?;
-    let place = Place::new("document", hash.as_str());
+    let at = RowRef::new("document", hash.as_str());
     let Some((body, body_hash)) = row else { return Ok(None) };
-    let body = place.bytes("body", &body)?;
+    let body = at.bytes("body", &body)?;
     if let Some(kept) = body_hash {
         let found = ContentHash::of(&body);
         if found.as_str() != kept {
             let reason = format!("its bytes have the SHA-256 {found}, those that were kept had {kept}");
-            return Err(place.damaged("body", &reason).into());
+            return Err(at.damaged("body", &reason).into());
         }
     }
     Ok(Some(body))
@@ -70,11 +70,12 @@ pub(crate) async fn document_find(
 
 /// Removes those of the listed documents that nothing refers to.
 pub(crate) async fn documents_drop_unused(connection: &mut Connection, hashes: &str) -> Outcome<u64> {
-    let dropped = sqlx::query(
-        "DELETE FROM document WHERE hash IN (SELECT value ->> 0 FROM json_each($1))
-         AND NOT EXISTS (SELECT 1 FROM manifest_version WHERE manifest_version.document_hash = document.hash)
-         AND NOT EXISTS (SELECT 1 FROM resource WHERE resource.document_hash = document.hash)",
-    )
+    let dropped = sqlx::query(concat!(
+        "DELETE FROM document WHERE hash IN ",
+        list!(),
+        " AND NOT EXISTS (SELECT 1 FROM manifest_version WHERE manifest_version.document_hash = document.hash)
+         AND NOT EXISTS (SELECT 1 FROM resource WHERE resource.document_hash = document.hash)"
+    ))
     .bind(hashes)
     .execute(&mut *connection)
     .await?;

@@ -1,23 +1,25 @@
-//! Dumping every table, and reading a dump into an empty database.
+//! Exports every table, and imports a dump into an empty database.
 
 use futures::TryStreamExt as _;
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Row as _};
 use tokio::sync::mpsc;
 
-use super::{AFTER_IMPORT, Connection, unhex_of};
+use super::{AFTER_IMPORT, Connection, MIGRATIONS, unhex_of};
 use crate::StoreError;
-use crate::dump::{BATCH_BYTES, BATCH_ROWS, FORM, Header, Kind, TABLES, Table, row_of};
+use crate::convert::{hex, json};
+use crate::dump::{BATCH_BYTES, BATCH_ROWS, FORM, Header, Kind, TABLES, Table};
 use crate::fault::Outcome;
-use crate::pack::{hex, json};
+use crate::schema::known;
 
-/// Sends every row as a line; ends early when nobody takes them any more.
+/// Sends every row as a line; ends early when the receiver is dropped.
 pub(crate) async fn export(connection: &mut Connection, lines: &mpsc::Sender<String>) -> Outcome<u64> {
     let mut rows = 0;
-    if lines.send(json(&Header { agentdex_dump: FORM }, "head of a dump")?).await.is_err() {
+    let header = Header { agentdex_dump: FORM, schema: Some(known(&MIGRATIONS)) };
+    if lines.send(json(&header, "header of a dump")?).await.is_err() {
         return Ok(rows);
     }
-    for table in &TABLES {
+    for table in TABLES {
         let mut found = sqlx::query(AssertSqlSafe(table.select())).fetch(&mut *connection);
         while let Some(row) = found.try_next().await? {
             let mut values = Vec::with_capacity(table.columns.len());
@@ -39,9 +41,9 @@ pub(crate) async fn export(connection: &mut Connection, lines: &mpsc::Sender<Str
     Ok(rows)
 }
 
-/// Takes every line of a dump; the transaction is the caller's, so all of it counts or nothing.
+/// Imports every line of a dump, in the caller's transaction.
 pub(crate) async fn import(connection: &mut Connection, lines: &mut mpsc::Receiver<String>) -> Outcome<u64> {
-    for table in &TABLES {
+    for table in TABLES {
         let is_counter = table.name == "feed_state";
         let any = format!("SELECT COUNT(*) FROM (SELECT 1 AS one FROM {} LIMIT 1) AS first", table.name);
         let rows: i64 = sqlx::query_scalar(AssertSqlSafe(any)).fetch_one(&mut *connection).await?;
@@ -50,16 +52,14 @@ pub(crate) async fn import(connection: &mut Connection, lines: &mut mpsc::Receiv
         }
     }
     sqlx::query("DELETE FROM feed_state").execute(&mut *connection).await?;
-    let head: Option<Header> = lines.recv().await.and_then(|line| serde_json::from_str(&line).ok());
-    if head.is_none_or(|head| head.agentdex_dump != FORM) {
-        return Err(bad_dump(1, "it is not the first line of a dump that this program can read".to_owned()));
-    }
+    let header = Header::parse(lines.recv().await.as_deref(), known(&MIGRATIONS));
+    let header = header.map_err(|reason| bad_dump(1, reason))?;
     let (mut number, mut rows) = (1, 0);
     let mut batch = Batch::default();
     while let Some(line) = lines.recv().await {
         number += 1;
-        let (table, values) = row_of(&line).map_err(|reason| bad_dump(number, reason))?;
-        if !batch.takes(table) {
+        let (table, values) = header.row(&line).map_err(|reason| bad_dump(number, reason))?;
+        if !batch.has_room_for(table) {
             rows += batch.write(connection).await?;
         }
         batch.push(table, values, line.len());
@@ -80,7 +80,7 @@ fn bad_dump(line: u64, reason: String) -> crate::fault::Fault {
     StoreError::BadDump { line, reason }.into()
 }
 
-/// Rows of one table that wait to be written together.
+/// Rows of one table that are inserted by one statement.
 #[derive(Default)]
 struct Batch {
     table: Option<&'static Table>,
@@ -89,7 +89,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn takes(&self, table: &Table) -> bool {
+    fn has_room_for(&self, table: &Table) -> bool {
         let is_same = self.table.is_none_or(|ours| ours.name == table.name);
         is_same && self.rows.len() < BATCH_ROWS && self.bytes < BATCH_BYTES
     }

@@ -1,33 +1,27 @@
-//! The change feed, without holes under concurrent writers.
+//! The change feed, without gaps under concurrent writers.
 //!
-//! Writers put changes into `feed_pending` inside their own transactions, without a position. One sequencer at a time
-//! moves what is committed into `feed` and gives positions from a one-row counter, so a position is never given to a
-//! row that others cannot see yet. Changes of one manifest keep their order, since the site's row is locked until the
-//! transaction that made them ends. Where transactions cannot overlap at all, the writer sequences its own changes.
+//! Writers insert changes into `feed_pending` in their own transactions, without a position. One sequencer at a time moves
+//! committed changes into `feed` and takes positions from a one-row counter, so no position belongs to a row that others
+//! cannot see yet. Changes of one manifest keep their order, since the transaction locks the site's row until it ends.
+//! Where transactions cannot overlap, the writer sequences its own changes.
+
+use std::borrow::Cow;
 
 use manifest::SiteName;
+use serde::Serialize;
 
-use super::{Connection, SEQUENCED_BY_WRITER, SEQUENCER_LOCK, retention};
+use super::{Connection, SEQUENCED_BY_WRITER, SEQUENCER_LOCK, batch, convert, retention};
 use crate::StoreError;
+use crate::convert::{RowRef, json, millis, text_of};
 use crate::fault::Outcome;
 use crate::model::{FeedEntry, FeedPosition};
-use crate::pack::{Place, json, millis, text_of};
 use crate::plan::Change;
 
-/// Rows moved at a time: enough to keep up with thousands of changes a second, small enough for a short transaction.
+/// Rows of one transaction: enough to keep up with thousands of changes a second.
 const SEQUENCE_BATCH: i64 = 5_000;
 
-#[derive(sqlx::FromRow)]
-struct PendingRow {
-    id: i64,
-    at_ms: i64,
-    change: String,
-    site: String,
-    manifest_id: String,
-    reason: Option<String>,
-}
-
-#[derive(sqlx::FromRow)]
+/// A row of `feed`, or of `feed_pending`, whose position is its id.
+#[derive(sqlx::FromRow, Serialize)]
 struct FeedRow {
     position: i64,
     at_ms: i64,
@@ -42,19 +36,38 @@ impl TryFrom<FeedRow> for FeedEntry {
 
     fn try_from(row: FeedRow) -> Result<Self, StoreError> {
         let id = row.position.to_string();
-        let place = Place::new("feed", &id);
+        let at = RowRef::new("feed", &id);
         Ok(Self {
             position: FeedPosition(row.position),
-            at: place.time("at_ms", row.at_ms)?,
-            change: place.parse("change", &row.change)?,
-            site: place.parse("site", &row.site)?,
-            manifest_id: place.parse("manifest_id", &row.manifest_id)?,
+            at: at.time("at_ms", row.at_ms)?,
+            change: at.parse("change", &row.change)?,
+            site: at.parse("site", &row.site)?,
+            manifest_id: at.parse("manifest_id", &row.manifest_id)?,
             reason: row.reason,
         })
     }
 }
 
-/// Adds changes of a site to the feed, within the writer's transaction.
+#[derive(Serialize)]
+struct ChangeRow<'a> {
+    at_ms: i64,
+    change: &'a str,
+    manifest_id: &'a str,
+    reason: Option<Cow<'a, str>>,
+}
+
+impl<'a> From<&'a Change> for ChangeRow<'a> {
+    fn from(change: &'a Change) -> Self {
+        Self {
+            at_ms: millis(change.at),
+            change: change.what.as_str(),
+            manifest_id: change.manifest_id.as_str(),
+            reason: text_of(change.reason.as_ref()),
+        }
+    }
+}
+
+/// Adds changes of a site to the feed, in the writer's transaction.
 pub(crate) async fn feed_append(
     connection: &mut Connection,
     site: &SiteName,
@@ -63,17 +76,12 @@ pub(crate) async fn feed_append(
     if changes.is_empty() {
         return Ok(());
     }
-    let rows: Vec<_> = changes
-        .iter()
-        .map(|row| {
-            (millis(row.at), row.what.as_str(), row.manifest_id.as_str(), text_of(row.reason.as_ref()))
-        })
-        .collect();
-    sqlx::query(
+    sqlx::query(concat!(
         "INSERT INTO feed_pending (at_ms, change, site, manifest_id, reason)
-         SELECT CAST(value ->> 0 AS BIGINT), value ->> 1, $2, value ->> 2, value ->> 3 FROM json_each($1)",
-    )
-    .bind(json(&rows, "batch of changes")?)
+         SELECT at_ms, change, $2, manifest_id, reason FROM ",
+        batch!(at_ms BIGINT, change TEXT, manifest_id TEXT, reason TEXT)
+    ))
+    .bind(json(&changes.iter().map(ChangeRow::from).collect::<Vec<_>>(), "batch of changes")?)
     .bind(site.as_str())
     .execute(&mut *connection)
     .await?;
@@ -91,15 +99,15 @@ pub(crate) async fn feed_waits(connection: &mut Connection) -> Outcome<bool> {
     Ok(waiting.is_some())
 }
 
-/// Gives positions to a batch of committed changes; returns how many there were. Waits for another sequencer, so that
-/// whatever was committed before the call has its position afterwards.
+/// Gives positions to a batch of committed changes; returns how many there were. Waits for other sequencers, so every change
+/// that was committed before the call has its position afterwards.
 pub(crate) async fn feed_sequence(connection: &mut Connection) -> Outcome<i64> {
     if let Some(lock) = SEQUENCER_LOCK {
         sqlx::query(lock).execute(&mut *connection).await?;
     }
-    let mut moved: Vec<PendingRow> = sqlx::query_as(
+    let mut moved: Vec<FeedRow> = sqlx::query_as(
         "DELETE FROM feed_pending WHERE id IN (SELECT id FROM feed_pending ORDER BY id LIMIT $1)
-         RETURNING id, at_ms, change, site, manifest_id, reason",
+         RETURNING id AS position, at_ms, change, site, manifest_id, reason",
     )
     .bind(SEQUENCE_BATCH)
     .fetch_all(&mut *connection)
@@ -107,7 +115,7 @@ pub(crate) async fn feed_sequence(connection: &mut Connection) -> Outcome<i64> {
     if moved.is_empty() {
         return Ok(0);
     }
-    moved.sort_unstable_by_key(|row| row.id);
+    moved.sort_unstable_by_key(|row| row.position);
     let count = i64::try_from(moved.len()).unwrap_or(SEQUENCE_BATCH);
     let last: i64 = sqlx::query_scalar(
         "UPDATE feed_state SET last_position = last_position + $1 WHERE id = 1 RETURNING last_position",
@@ -115,18 +123,17 @@ pub(crate) async fn feed_sequence(connection: &mut Connection) -> Outcome<i64> {
     .bind(count)
     .fetch_one(&mut *connection)
     .await?;
-    let rows: Vec<_> = moved
-        .iter()
-        .zip(last - count + 1..)
-        .map(|(row, position)| (position, row.at_ms, &row.change, &row.site, &row.manifest_id, &row.reason))
-        .collect();
-    sqlx::query(
+    for (row, position) in moved.iter_mut().zip(last - count + 1..) {
+        row.position = position;
+    }
+    sqlx::query(concat!(
         "INSERT INTO feed (position, at_ms, change, site, manifest_id, reason)
-         SELECT CAST(value ->> 0 AS BIGINT), CAST(value ->> 1 AS BIGINT), value ->> 2, value ->> 3, value ->> 4,
-                value ->> 5
-         FROM json_each($1)",
-    )
-    .bind(json(&rows, "batch of feed entries")?)
+         SELECT position, at_ms, change, site, manifest_id, reason FROM ",
+        batch!(
+            position BIGINT, at_ms BIGINT, change TEXT, site TEXT, manifest_id TEXT, reason TEXT
+        )
+    ))
+    .bind(json(&moved, "batch of feed entries")?)
     .execute(&mut *connection)
     .await?;
     Ok(count)
@@ -152,7 +159,7 @@ pub(crate) async fn feed_read(
             return Err(StoreError::FeedOutrun { after, first }.into());
         }
     }
-    Ok(rows.into_iter().map(FeedEntry::try_from).collect::<Result<_, _>>()?)
+    convert(rows, FeedEntry::try_from)
 }
 
 /// Entries of one site before a position, latest first.
@@ -171,7 +178,7 @@ pub(crate) async fn feed_of_site(
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    Ok(rows.into_iter().map(FeedEntry::try_from).collect::<Result<_, _>>()?)
+    convert(rows, FeedEntry::try_from)
 }
 
 /// The position before the first entry at or after a time; the last position where there is none.
@@ -183,7 +190,7 @@ pub(crate) async fn feed_position_at(connection: &mut Connection, at_ms: i64) ->
     if let Some((position, _)) = oldest.filter(|(_, oldest_ms)| *oldest_ms >= at_ms) {
         return Ok(FeedPosition(position - 1));
     }
-    // The least position as such would be sought from the oldest entry on.
+    // The expression keeps the planner from walking the index of positions from the oldest entry.
     let first: Option<i64> = sqlx::query_scalar("SELECT MIN(position + 0) FROM feed WHERE at_ms >= $1")
         .bind(at_ms)
         .fetch_one(&mut *connection)
@@ -202,7 +209,7 @@ pub(crate) async fn feed_head(connection: &mut Connection) -> Outcome<FeedPositi
     Ok(FeedPosition(head))
 }
 
-/// Random id of this feed.
+/// The random id of this feed.
 pub(crate) async fn feed_id(connection: &mut Connection) -> Outcome<String> {
     Ok(sqlx::query_scalar("SELECT feed_id FROM feed_state WHERE id = 1").fetch_one(&mut *connection).await?)
 }

@@ -1,17 +1,14 @@
-//! What people chose for a request: kept under caps, told to the operator, removed when the operator says so.
+//! Feedback: which capability a client chose for a request.
 
-use chrono::DateTime;
-use chrono::Utc;
-
-use super::{Connection, for_update};
+use super::{Connection, convert, for_update};
 use crate::StoreError;
+use crate::convert::{RowRef, millis, text, to_i32, to_u32, to_u64};
 use crate::fault::Outcome;
 use crate::model::{
     Feedback, FeedbackCap, FeedbackCaps, FeedbackFilter, FeedbackLine, FeedbackOutcome, FeedbackPair,
 };
-use crate::pack::{Place, count, counted, millis, sized, text};
 
-/// The salt of a day: the one that is there, else the candidate. Salts of earlier days are forgotten.
+/// The stored salt of a day, else the candidate. Salts of earlier days are deleted.
 pub(crate) async fn feedback_salt(connection: &mut Connection, day: i64, candidate: &str) -> Outcome<String> {
     sqlx::query("INSERT INTO feedback_salt (day, salt) VALUES ($1, $2) ON CONFLICT (day) DO NOTHING")
         .bind(day)
@@ -25,48 +22,48 @@ pub(crate) async fn feedback_salt(connection: &mut Connection, day: i64, candida
         .await?)
 }
 
-/// Keeps a line unless it was said before or a cap is reached. One writer at a time, by the lock on the rows of the salts.
+/// Saves a line unless it is a duplicate or a cap is reached. The lock on the salts serialises writers.
 pub(crate) async fn feedback_save(
     connection: &mut Connection,
-    said: &Feedback,
+    feedback: &Feedback,
     caps: FeedbackCaps,
 ) -> Outcome<FeedbackOutcome> {
     let _: Vec<i64> =
         sqlx::query_scalar(concat!("SELECT day FROM feedback_salt ORDER BY day", for_update!()))
             .fetch_all(&mut *connection)
             .await?;
-    let query = text(&said.query);
+    let query = text(&feedback.query);
     let before: i64 = sqlx::query_scalar(
         "SELECT COUNT(*) FROM feedback WHERE client = $1 AND capability_id = $2 AND query = $3",
     )
-    .bind(&said.client)
-    .bind(said.capability.as_str())
+    .bind(&feedback.client)
+    .bind(feedback.capability.as_str())
     .bind(&*query)
     .fetch_one(&mut *connection)
     .await?;
     if before > 0 {
-        return Ok(FeedbackOutcome::SaidBefore);
+        return Ok(FeedbackOutcome::Duplicate);
     }
-    if let Some(cap) = cap_reached(connection, said, caps).await? {
+    if let Some(cap) = cap_reached(connection, feedback, caps).await? {
         return Ok(FeedbackOutcome::Full(cap));
     }
     sqlx::query(
         "INSERT INTO feedback (at_ms, query, capability_id, site, place, client) VALUES ($1, $2, $3, $4, $5, $6)",
     )
-    .bind(millis(said.at))
+    .bind(millis(feedback.at))
     .bind(&*query)
-    .bind(said.capability.as_str())
-    .bind(said.site.as_str())
-    .bind(count(said.place))
-    .bind(&said.client)
+    .bind(feedback.capability.as_str())
+    .bind(feedback.site.as_str())
+    .bind(to_i32(feedback.place))
+    .bind(&feedback.client)
     .execute(&mut *connection)
     .await?;
-    Ok(FeedbackOutcome::Kept)
+    Ok(FeedbackOutcome::Saved)
 }
 
 async fn cap_reached(
     connection: &mut Connection,
-    said: &Feedback,
+    feedback: &Feedback,
     caps: FeedbackCaps,
 ) -> Outcome<Option<FeedbackCap>> {
     let (of_client, of_client_for_site, of_site, of_all): (i64, i64, i64, i64) = sqlx::query_as(
@@ -75,37 +72,66 @@ async fn cap_reached(
                 (SELECT COUNT(*) FROM feedback WHERE site = $2),
                 (SELECT COUNT(*) FROM feedback)",
     )
-    .bind(&said.client)
-    .bind(said.site.as_str())
+    .bind(&feedback.client)
+    .bind(feedback.site.as_str())
     .fetch_one(&mut *connection)
     .await?;
-    let kept = [
+    let counts = [
         (of_client, caps.of_client, FeedbackCap::Client),
         (of_client_for_site, caps.of_client_for_site, FeedbackCap::ClientForSite),
         (of_site, caps.of_site, FeedbackCap::Site),
         (of_all, caps.of_all, FeedbackCap::All),
     ];
-    Ok(kept.into_iter().find(|(kept, most, _)| *kept >= i64::from(*most)).map(|(_, _, cap)| cap))
+    Ok(counts.into_iter().find(|(count, max, _)| *count >= i64::from(*max)).map(|(.., cap)| cap))
 }
 
-/// Conditions of a filter.
-macro_rules! meant {
+/// The conditions of a [`FeedbackFilter`], bound as `$1` to `$4`.
+macro_rules! matches_filter {
     () => {
         "($1 IS NULL OR id = $1) AND ($2 IS NULL OR site = $2) AND ($3 IS NULL OR client = $3)
          AND ($4 IS NULL OR capability_id = $4) "
     };
 }
 
-/// Lines before an id, the newest first.
+#[derive(sqlx::FromRow)]
+struct LineRow {
+    id: i64,
+    at_ms: i64,
+    query: String,
+    capability_id: String,
+    site: String,
+    place: i32,
+    client: String,
+}
+
+impl TryFrom<LineRow> for FeedbackLine {
+    type Error = StoreError;
+
+    fn try_from(row: LineRow) -> Result<Self, StoreError> {
+        let id = row.id.to_string();
+        let at = RowRef::new("feedback", &id);
+        let feedback = Feedback {
+            at: at.time("at_ms", row.at_ms)?,
+            query: row.query,
+            capability: at.parse("capability_id", &row.capability_id)?,
+            site: at.parse("site", &row.site)?,
+            place: to_u32(row.place),
+            client: row.client,
+        };
+        Ok(Self { id: row.id, feedback })
+    }
+}
+
+/// Lines before an id, newest first.
 pub(crate) async fn feedback_page(
     connection: &mut Connection,
     filter: &FeedbackFilter,
     before: i64,
     max: i64,
 ) -> Outcome<Vec<FeedbackLine>> {
-    let rows: Vec<(i64, i64, String, String, String, i32, String)> = sqlx::query_as(concat!(
+    let rows: Vec<LineRow> = sqlx::query_as(concat!(
         "SELECT id, at_ms, query, capability_id, site, place, client FROM feedback WHERE ",
-        meant!(),
+        matches_filter!(),
         "AND id < $5 ORDER BY id DESC LIMIT $6"
     ))
     .bind(filter.id)
@@ -116,29 +142,12 @@ pub(crate) async fn feedback_page(
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    Ok(rows.into_iter().map(line).collect::<Result<_, _>>()?)
+    convert(rows, FeedbackLine::try_from)
 }
 
-fn line(
-    (id, at_ms, query, capability, site, place, client): (i64, i64, String, String, String, i32, String),
-) -> Result<FeedbackLine, StoreError> {
-    let name = id.to_string();
-    let row = Place::new("feedback", &name);
-    let at: DateTime<Utc> = row.time("at_ms", at_ms)?;
-    let feedback = Feedback {
-        at,
-        query,
-        capability: row.parse("capability_id", &capability)?,
-        site: row.parse("site", &site)?,
-        place: counted(place),
-        client,
-    };
-    Ok(FeedbackLine { id, feedback })
-}
-
-/// Removes lines; returns how many there were.
+/// Deletes lines; returns how many there were.
 pub(crate) async fn feedback_remove(connection: &mut Connection, filter: &FeedbackFilter) -> Outcome<u64> {
-    let gone = sqlx::query(concat!("DELETE FROM feedback WHERE ", meant!()))
+    let gone = sqlx::query(concat!("DELETE FROM feedback WHERE ", matches_filter!()))
         .bind(filter.id)
         .bind(filter.site.as_ref().map(manifest::SiteName::as_str))
         .bind(filter.client.as_deref())
@@ -148,7 +157,7 @@ pub(crate) async fn feedback_remove(connection: &mut Connection, filter: &Feedba
     Ok(gone.rows_affected())
 }
 
-/// Pairs behind a pair, in the order of requests and capabilities, that so many clients have in common.
+/// Pairs after a pair, sorted, that at least `clients_min` clients have in common.
 pub(crate) async fn feedback_pairs(
     connection: &mut Connection,
     after: (&str, &str),
@@ -166,15 +175,13 @@ pub(crate) async fn feedback_pairs(
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    let mut pairs = Vec::with_capacity(rows.len());
-    for (query, capability, site, clients) in rows {
-        let row = Place::new("feedback", &capability);
-        pairs.push(FeedbackPair {
-            capability: row.parse("capability_id", &capability)?,
-            site: row.parse("site", &site)?,
+    convert(rows, |(query, capability, site, clients)| {
+        let at = RowRef::new("feedback", &capability);
+        Ok(FeedbackPair {
+            capability: at.parse("capability_id", &capability)?,
+            site: at.parse("site", &site)?,
             query,
-            clients: sized(clients),
-        });
-    }
-    Ok(pairs)
+            clients: to_u64(clients),
+        })
+    })
 }

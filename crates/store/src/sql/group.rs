@@ -1,19 +1,22 @@
 //! Workers of a fleet and the address groups that they own.
 //!
-//! A group's row is written by the worker that takes it and removed by the worker that gives it up, or by whoever finds
-//! that worker dead. So a worker whose own row is there owns what it took, and its clocks only have to look at that one
-//! row: they renew it in the same transaction, which makes a clock and the end of a membership exclude each other.
+//! A worker inserts the row of a group that it takes, and deletes it when it gives the group up; another worker deletes it
+//! when the membership has expired. So a worker whose own row exists owns what it took. Its clocks renew that row in their
+//! transaction, which makes writing a clock and ending the membership exclude each other.
 
 use std::collections::{BTreeMap, HashSet};
 
 use manifest::SiteName;
+use serde::Serialize;
 
-use super::{Connection, for_update, rest, skip_locked};
+use super::compaction::sites_expand;
+use super::lease::LeaseRow;
+use super::{Connection, batch, convert, for_update, numbers, skip_locked};
+use crate::convert::{RowRef, json, millis, names};
 use crate::fault::Outcome;
 use crate::model::{ClockWrite, HandOver, LeaseToken, Member, MemberId, Share, SiteGroup, WorkerId};
-use crate::pack::{Place, json, millis, names};
 
-/// Makes a worker a member. What an earlier run of the same name owned is free: two workers never have one name.
+/// Adds a member. Groups of an earlier run with the same name become free: two workers never have one name.
 pub(crate) async fn worker_join(
     connection: &mut Connection,
     worker: &WorkerId,
@@ -33,7 +36,7 @@ pub(crate) async fn worker_join(
 }
 
 /// Ends every membership of a worker.
-pub(crate) async fn worker_remove(connection: &mut Connection, worker: &WorkerId) -> Outcome<()> {
+async fn worker_remove(connection: &mut Connection, worker: &WorkerId) -> Outcome<()> {
     let ended: Vec<i64> = sqlx::query_scalar("DELETE FROM worker WHERE name = $1 RETURNING id")
         .bind(worker.as_str())
         .fetch_all(&mut *connection)
@@ -45,18 +48,14 @@ async fn groups_free(connection: &mut Connection, members: &[i64]) -> Outcome<()
     if members.is_empty() {
         return Ok(());
     }
-    sqlx::query(
-        "DELETE FROM group_owner
-         WHERE worker_id IN (SELECT CAST(value ->> 0 AS BIGINT) FROM json_each($1))",
-    )
-    .bind(numbers(members)?)
-    .execute(&mut *connection)
-    .await?;
+    sqlx::query(concat!("DELETE FROM group_owner WHERE worker_id IN ", list!(BIGINT)))
+        .bind(numbers(members)?)
+        .execute(&mut *connection)
+        .await?;
     Ok(())
 }
 
-/// Renews a membership, ends those that were not renewed in time, and lists the members that take groups. `None` where
-/// the membership had ended.
+/// Renews a membership, ends expired ones, and lists the members that take groups. `None` where the membership had ended.
 pub(crate) async fn member_beat(
     connection: &mut Connection,
     member: MemberId,
@@ -66,8 +65,8 @@ pub(crate) async fn member_beat(
     if members_renew(connection, &[member.0], alive_until_ms).await?.is_empty() {
         return Ok(None);
     }
-    // a row that is locked is being renewed at this moment
-    let dead: Vec<i64> = sqlx::query_scalar(concat!(
+    // A locked row is being renewed.
+    let expired: Vec<i64> = sqlx::query_scalar(concat!(
         "DELETE FROM worker WHERE id IN (
              SELECT id FROM worker WHERE alive_until_ms < $1 ORDER BY id",
         skip_locked!(),
@@ -76,27 +75,27 @@ pub(crate) async fn member_beat(
     .bind(now_ms)
     .fetch_all(&mut *connection)
     .await?;
-    groups_free(connection, &dead).await?;
+    groups_free(connection, &expired).await?;
     let rows: Vec<(i64, String)> =
         sqlx::query_as("SELECT id, name FROM worker WHERE takes_groups = 1 ORDER BY name, id")
             .fetch_all(&mut *connection)
             .await?;
-    Ok(Some(
-        rows.into_iter().map(|(id, name)| Member { id: MemberId(id), name: WorkerId::new(&name) }).collect(),
-    ))
+    let member = |(id, name): (i64, String)| Member { id: MemberId(id), name: WorkerId::new(&name) };
+    Ok(Some(rows.into_iter().map(member).collect()))
 }
 
-/// Those of the memberships that have not ended, renewed.
+/// Renews those of the memberships that have not ended, and returns them.
 async fn members_renew(
     connection: &mut Connection,
     members: &[i64],
     alive_until_ms: i64,
 ) -> Outcome<Vec<i64>> {
-    let renewed = sqlx::query_scalar(
+    let renewed = sqlx::query_scalar(concat!(
         "UPDATE worker SET alive_until_ms = CASE WHEN alive_until_ms > $2 THEN alive_until_ms ELSE $2 END
-         WHERE id IN (SELECT CAST(value ->> 0 AS BIGINT) FROM json_each($1))
-         RETURNING id",
-    )
+         WHERE id IN ",
+        list!(BIGINT),
+        " RETURNING id"
+    ))
     .bind(numbers(members)?)
     .bind(alive_until_ms)
     .fetch_all(&mut *connection)
@@ -104,7 +103,7 @@ async fn members_renew(
     Ok(renewed)
 }
 
-/// Renews the memberships under which clocks are written; returns those that have ended.
+/// Renews the memberships of clocks; returns those that have ended.
 pub(crate) async fn members_of_clocks(
     connection: &mut Connection,
     writes: &[ClockWrite],
@@ -123,7 +122,7 @@ pub(crate) async fn members_of_clocks(
     Ok(ended)
 }
 
-/// Gives groups up and takes those of the wanted ones that nobody owns; returns all that the member owns now.
+/// Gives groups up and takes those of the wanted ones that have no owner; returns all that the member owns.
 pub(crate) async fn groups_settle(
     connection: &mut Connection,
     member: MemberId,
@@ -139,23 +138,24 @@ pub(crate) async fn groups_settle(
         return Ok(Vec::new());
     }
     if !given_up.is_empty() {
-        sqlx::query(
-            "DELETE FROM group_owner
-             WHERE worker_id = $1 AND address_group IN (SELECT CAST(value ->> 0 AS SMALLINT) FROM json_each($2))",
-        )
-        .bind(member.0)
+        sqlx::query(concat!(
+            "DELETE FROM group_owner WHERE worker_id = $2 AND address_group IN ",
+            list!(SMALLINT)
+        ))
         .bind(numbers(given_up)?)
+        .bind(member.0)
         .execute(&mut *connection)
         .await?;
     }
     if !wanted.is_empty() {
-        sqlx::query(
-            "INSERT INTO group_owner (address_group, worker_id)
-             SELECT CAST(value ->> 0 AS SMALLINT), $1 FROM json_each($2) WHERE true
-             ON CONFLICT (address_group) DO NOTHING",
-        )
+        let rows: Vec<GroupRow> = wanted.iter().map(|&address_group| GroupRow { address_group }).collect();
+        sqlx::query(concat!(
+            "INSERT INTO group_owner (address_group, worker_id) SELECT address_group, $2 FROM ",
+            batch!(address_group SMALLINT),
+            " WHERE true ON CONFLICT (address_group) DO NOTHING"
+        ))
+        .bind(json(&rows, "batch of address groups")?)
         .bind(member.0)
-        .bind(numbers(wanted)?)
         .execute(&mut *connection)
         .await?;
     }
@@ -167,66 +167,67 @@ pub(crate) async fn groups_settle(
     Ok(owned.into_iter().filter_map(|group| u16::try_from(group).ok()).collect())
 }
 
-fn numbers<T: serde::Serialize>(values: &[T]) -> Outcome<String> {
-    let rows: Vec<[&T; 1]> = values.iter().map(|value| [value]).collect();
-    Ok(json(&rows, "list of numbers")?)
+#[derive(Serialize)]
+struct GroupRow {
+    address_group: u16,
 }
 
-/// Gives leases back to whoever owns the groups that the tokens name, in one statement, and keeps with the sites what their
-/// visits have done. Returns the sites that were still held; of the others nothing is written.
+/// Ends leases so that the owners of their address groups can take them, and saves the progress of the visits. Returns the
+/// sites that were held; for the others nothing is written.
 pub(crate) async fn visits_hand_over(
     connection: &mut Connection,
     visits: &[(LeaseToken, HandOver)],
 ) -> Outcome<HashSet<SiteName>> {
-    let of_lease = |(token, hand_over): &(LeaseToken, HandOver)| {
-        let due_at_ms = millis(hand_over.due_at);
-        (token.site.clone(), token.worker.clone(), token.fence, due_at_ms, token.address_group)
-    };
-    let mut leases: Vec<_> = visits.iter().map(of_lease).collect();
-    leases.sort_unstable();
-    let held: Vec<String> = sqlx::query_scalar(
-        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0, next_visit_at_ms = due_at_ms,
-                address_group = COALESCE(found_in, address_group)
-         FROM (SELECT value ->> 0 AS held_name, value ->> 1 AS held_by, CAST(value ->> 2 AS BIGINT) AS held_fence,
-                      CAST(value ->> 3 AS BIGINT) AS due_at_ms, CAST(value ->> 4 AS SMALLINT) AS found_in
-               FROM json_each($1)) AS held
-         WHERE name = held_name AND COALESCE(lease_owner, '') = held_by AND fence = held_fence
-         RETURNING name",
-    )
-    .bind(json(&leases, "batch of leases")?)
+    let leases = visits.iter().map(|(token, hand_over)| LeaseRow::new(token, Some(hand_over.due_at)));
+    let held: Vec<String> = sqlx::query_scalar(concat!(
+        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0, next_visit_at_ms = batch.next_visit_at_ms,
+                address_group = COALESCE(batch.address_group, site.address_group)
+         FROM ",
+        batch!(
+            name TEXT, worker TEXT, fence BIGINT, next_visit_at_ms BIGINT, address_group SMALLINT
+        ),
+        " WHERE site.name = batch.name AND COALESCE(lease_owner, '') = worker AND site.fence = batch.fence
+         RETURNING site.name"
+    ))
+    .bind(LeaseRow::batch(leases.collect())?)
     .fetch_all(&mut *connection)
     .await?;
-    let held: HashSet<SiteName> =
-        held.iter().map(|name| Place::new("site", name).parse("name", name)).collect::<Result<_, _>>()?;
-    let mut done = Vec::new();
+    let held = convert(held, |name| RowRef::new("site", &name).parse("name", &name))?;
+    let held: HashSet<SiteName> = held.into_iter().collect();
+    let mut rows = BTreeMap::new();
     for (token, hand_over) in visits.iter().filter(|(token, _)| held.contains(&token.site)) {
         if let Some(progress) = &hand_over.progress {
-            done.push((token.site.as_str(), json(progress, "progress of a visit")?));
+            let progress = json(progress, "progress of a visit")?;
+            rows.insert(token.site.as_str(), ProgressRow { site: token.site.as_str(), progress });
         }
     }
-    done.sort_unstable();
-    progress_keep(connection, &done).await?;
+    progress_save(connection, &rows.into_values().collect::<Vec<_>>()).await?;
     Ok(held)
 }
 
-/// What visits have done, by site.
-async fn progress_keep(connection: &mut Connection, done: &[(&str, String)]) -> Outcome<()> {
-    if done.is_empty() {
+#[derive(Serialize)]
+struct ProgressRow<'a> {
+    site: &'a str,
+    progress: String,
+}
+
+async fn progress_save(connection: &mut Connection, rows: &[ProgressRow<'_>]) -> Outcome<()> {
+    if rows.is_empty() {
         return Ok(());
     }
-    rest::sites_wake(connection, &names(done.iter().map(|(site, _)| *site))?).await?;
-    sqlx::query(
-        "UPDATE site_state SET parked_until_ms = NULL, parked_reason = NULL, parked_progress = done_so_far
-         FROM (SELECT value ->> 0 AS done_at, value ->> 1 AS done_so_far FROM json_each($1)) AS done
-         WHERE name = done_at",
-    )
-    .bind(json(&done, "batch of progress")?)
+    sites_expand(connection, &names(rows.iter().map(|row| row.site))?).await?;
+    sqlx::query(concat!(
+        "UPDATE site_state SET parked_until_ms = NULL, parked_reason = NULL, parked_progress = progress FROM ",
+        batch!(site TEXT, progress TEXT),
+        " WHERE name = site"
+    ))
+    .bind(json(&rows, "batch of progress")?)
     .execute(&mut *connection)
     .await?;
     Ok(())
 }
 
-/// The group of a site's address, and who owns it.
+/// The group of a site's address, and its owner.
 pub(crate) async fn site_group(connection: &mut Connection, site: &SiteName) -> Outcome<Option<SiteGroup>> {
     let row: Option<(i32, Option<String>)> = sqlx::query_as(
         "SELECT CAST(site.address_group AS INTEGER), worker.name FROM site
@@ -238,7 +239,17 @@ pub(crate) async fn site_group(connection: &mut Connection, site: &SiteName) -> 
     .fetch_optional(&mut *connection)
     .await?;
     let Some((group, owner)) = row else { return Ok(None) };
-    let place = Place::new("site", site.as_str());
-    let group = u16::try_from(group).map_err(|error| place.damaged("address_group", &error))?;
+    let at = RowRef::new("site", site.as_str());
+    let group = u16::try_from(group).map_err(|error| at.damaged("address_group", &error))?;
     Ok(Some(SiteGroup { group, owner: owner.map(|name| WorkerId::new(&name)) }))
+}
+
+/// Ends every lease and membership of a worker that stopped or restarts under the same name.
+pub(crate) async fn worker_forget(connection: &mut Connection, worker: &WorkerId) -> Outcome<u64> {
+    let ended = sqlx::query("UPDATE site SET lease_owner = NULL, lease_until_ms = 0 WHERE lease_owner = $1")
+        .bind(worker.as_str())
+        .execute(&mut *connection)
+        .await?;
+    worker_remove(connection, worker).await?;
+    Ok(ended.rows_affected())
 }

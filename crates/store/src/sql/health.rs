@@ -1,13 +1,13 @@
-//! What the crawl has been doing lately, and who does it.
+//! Recent visits, and the load of workers.
 
-use super::Connection;
+use super::{Connection, convert};
+use crate::convert::{RowRef, to_u64};
 use crate::fault::Outcome;
 use crate::model::{VisitsOfHour, WorkerId, WorkerLoad};
-use crate::pack::{Place, sized};
 
 const HOUR_MS: i64 = 60 * 60 * 1_000;
 
-/// Visits that ended since a time, by the hour of their end and by how they ended, the earliest first.
+/// Visits that ended since a time, by hour and end, earliest first.
 pub(crate) async fn visits_by_hour(connection: &mut Connection, since_ms: i64) -> Outcome<Vec<VisitsOfHour>> {
     let rows: Vec<(i64, String, i64)> = sqlx::query_as(
         "SELECT ended_at_ms / $2 * $2 AS hour_ms, visit_end, COUNT(*) FROM visit WHERE ended_at_ms >= $1
@@ -17,19 +17,17 @@ pub(crate) async fn visits_by_hour(connection: &mut Connection, since_ms: i64) -
     .bind(HOUR_MS)
     .fetch_all(&mut *connection)
     .await?;
-    let mut hours = Vec::with_capacity(rows.len());
-    for (hour_ms, end, count) in rows {
-        let place = Place::new("visit", &end);
-        hours.push(VisitsOfHour {
-            hour: place.time("ended_at_ms", hour_ms)?,
-            end: place.parse("visit_end", &end)?,
-            count: sized(count),
-        });
-    }
-    Ok(hours)
+    convert(rows, |(hour_ms, end, count)| {
+        let at = RowRef::new("visit", &end);
+        Ok(VisitsOfHour {
+            hour: at.time("ended_at_ms", hour_ms)?,
+            end: at.parse("visit_end", &end)?,
+            count: to_u64(count),
+        })
+    })
 }
 
-/// Workers that hold sites or own address groups at a time, the busiest first.
+/// Workers that hold leases or own address groups, the busiest first.
 pub(crate) async fn workers_list(
     connection: &mut Connection,
     now_ms: i64,
@@ -50,8 +48,8 @@ pub(crate) async fn workers_list(
     .await?;
     let load = |(worker, sites, groups): (String, i64, i64)| WorkerLoad {
         worker: WorkerId::new(&worker),
-        sites: sized(sites),
-        groups: sized(groups),
+        sites: to_u64(sites),
+        groups: to_u64(groups),
     };
     Ok(rows.into_iter().map(load).collect())
 }

@@ -1,122 +1,153 @@
-//! Leases: short statements; the work happens outside any transaction.
+//! Leases: short statements; the visit happens outside any transaction.
 
 use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use manifest::SiteName;
+use serde::Serialize;
 use sqlx::QueryBuilder;
 
-use super::{Connection, Database, group, rest, site, skip_locked};
+use super::block::block_find;
+use super::compaction::{SiteRow, compacted_columns, sites_expand};
+use super::site::{self, States};
+use super::{Connection, Database, batch, convert, skip_locked};
 use crate::StoreError;
+use crate::convert::{NEVER_MS, RowRef, json, millis, millis_of, names, text, until_ms};
 use crate::fault::Outcome;
 use crate::model::seed::PRIORITY_LINKED;
-use crate::model::{LeaseRequest, LeaseToken, LeasedSite, SiteState, WorkerId};
-use crate::pack::{NEVER_MS, Place, json, millis, millis_of, names};
+use crate::model::{LeaseRequest, LeaseToken, LeasedSite, ParkedVisit};
 
-/// Classes in the order of leasing: asked for, then listed by rank. Sites that others link to come last, and have a share.
-const CLASSES: [i32; 5] = [0, 2, 3, 4, 5];
-/// Of so many places linked sites get one, so that neither they nor the listed sites wait for ever.
+/// Values of `site.priority` in the order of leasing. [`PRIORITY_LINKED`] comes last, and has a share.
+const PRIORITIES: [i32; 5] = [0, 2, 3, 4, 5];
+/// Linked sites get one of so many places of a batch, so that neither they nor listed sites wait forever.
 const LINKED_ONE_IN: i64 = 8;
-/// A site with a damaged row is set aside for this long.
+/// Delay of a site with a damaged row.
 const SET_ASIDE_MS: i64 = 24 * 60 * 60 * 1_000;
-/// Batches of damaged sites that one call passes over.
+/// Batches of nothing but damaged sites that one call skips.
 const DAMAGED_BATCHES_MAX: usize = 16;
 
 #[derive(sqlx::FromRow)]
-struct TakenRow {
-    name: String,
-    fence: i64,
+struct LeasedRow {
     priority: i32,
-    next_visit_at_ms: i64,
-    packed: Option<Vec<u8>>,
     address_group: Option<i16>,
+    #[sqlx(flatten)]
+    site: SiteRow,
 }
 
-/// What the octet of a group is that is not asked for. Compared by "is not", so that the planner expects to find most rows
-/// wanted and goes on walking the index in its order.
+/// A lease in a batch.
+#[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LeaseRow<'a> {
+    name: &'a str,
+    worker: &'a str,
+    fence: i64,
+    next_visit_at_ms: Option<i64>,
+    address_group: Option<u16>,
+}
+
+impl<'a> LeaseRow<'a> {
+    pub(super) fn new(token: &'a LeaseToken, next_visit_at: Option<DateTime<Utc>>) -> Self {
+        Self {
+            name: token.site.as_str(),
+            worker: token.worker.as_str(),
+            fence: token.fence,
+            next_visit_at_ms: millis_of(next_visit_at),
+            address_group: token.address_group,
+        }
+    }
+
+    /// Sorted by site, the order in which every transaction locks rows.
+    pub(super) fn batch(mut rows: Vec<Self>) -> Result<String, StoreError> {
+        rows.sort_unstable();
+        json(&rows, "batch of leases")
+    }
+}
+
+/// The byte of a group that is not requested. It is compared by "is not", so the planner expects most rows to match and walks
+/// the index in order.
 const NOT_WANTED: &[u8] = &[0];
 
-/// Takes due sites by class and planned time. One statement a class walks the index in its order and stops as soon as
-/// the batch is full. Sites with a damaged row are set aside, and others taken in their place.
+/// Leases due sites by priority and planned time. One statement for each priority walks the index in order and stops when
+/// the batch is full. Sites with a damaged row are set aside, and others are leased in their place.
 pub(crate) async fn sites_lease(
     connection: &mut Connection,
     request: &LeaseRequest,
-    now_ms: i64,
+    now: DateTime<Utc>,
 ) -> Outcome<Vec<LeasedSite>> {
     for _ in 0..DAMAGED_BATCHES_MAX {
         let rows = match &request.only {
-            Some(sites) => take_among(connection, request, sites, now_ms).await?,
-            None => take_by_class(connection, request, now_ms).await?,
+            Some(sites) => lease_named(connection, request, sites, now).await?,
+            None => lease_due(connection, request, now).await?,
         };
-        let is_end = rows.is_empty() || request.only.is_some();
-        let leased = leased_of(connection, request, rows, now_ms).await?;
-        if is_end || !leased.is_empty() {
+        let is_last = rows.is_empty() || request.only.is_some();
+        let leased = states_add(connection, request, rows, now).await?;
+        if is_last || !leased.is_empty() {
             return Ok(leased);
         }
     }
     Ok(Vec::new())
 }
 
-/// The sites of the rows with what is known of them, those apart that are damaged.
-async fn leased_of(
+/// Adds the states of leased sites. Sites with a damaged row are set aside.
+async fn states_add(
     connection: &mut Connection,
     request: &LeaseRequest,
-    mut rows: Vec<TakenRow>,
-    now_ms: i64,
+    mut rows: Vec<LeasedRow>,
+    now: DateTime<Utc>,
 ) -> Outcome<Vec<LeasedSite>> {
     if rows.is_empty() {
         return Ok(Vec::new());
     }
-    rows.sort_by_key(|row| (order(row.priority), row.next_visit_at_ms));
-    // Nothing is read of a site at rest but its row, and nothing is written before it is visited.
-    let awake = rows.iter().filter(|row| row.packed.is_none());
-    let listed = names(awake.map(|row| row.name.as_str()))?;
-    let mut states = site::states_load(connection, &listed, None).await?;
-    let until_ms = lease_until_ms(request, now_ms);
-    let mut leased = Vec::with_capacity(rows.len());
-    let mut damaged = Vec::new();
+    rows.sort_by_key(|row| (row.priority == PRIORITY_LINKED, row.priority, row.site.next_visit_at_ms));
+    // The row of a compacted site is enough, and it stays compacted until it is visited.
+    let expanded = rows.iter().filter(|row| row.site.compacted.packed.is_none());
+    let expanded = names(expanded.map(|row| row.site.name.as_str()))?;
+    let mut states = site::states_load(connection, &expanded, None).await?;
+    let (mut leased, mut damaged) = (Vec::with_capacity(rows.len()), Vec::new());
     for row in rows {
-        let site = match &row.packed {
-            Some(packed) => rest::state_at_rest(&row.name, packed),
-            None => states.take(&row.name),
-        };
-        match site.and_then(|site| leased_site(request, &row, site, until_ms)) {
+        let name = row.site.name.clone();
+        match leased_site(row, &mut states, request, now) {
             Ok(site) => leased.push(site),
             Err(error) => {
-                tracing::error!(site.name = row.name, %error, "a site with a damaged row is set aside for a day");
-                damaged.push(row.name);
+                tracing::error!(site.name = name, %error, "a site with a damaged row is set aside for a day");
+                damaged.push(name);
             }
         }
     }
     if !damaged.is_empty() {
-        sites_set_aside(connection, &names(damaged.iter().map(String::as_str))?, now_ms + SET_ASIDE_MS)
-            .await?;
+        let damaged = names(damaged.iter().map(String::as_str))?;
+        sites_set_aside(connection, &damaged, millis(now) + SET_ASIDE_MS).await?;
     }
     Ok(leased)
 }
 
 fn leased_site(
+    LeasedRow { address_group, site, .. }: LeasedRow,
+    states: &mut States,
     request: &LeaseRequest,
-    row: &TakenRow,
-    site: SiteState,
-    until_ms: i64,
+    now: DateTime<Utc>,
 ) -> Result<LeasedSite, StoreError> {
-    let place = Place::new("site", &row.name);
+    let name = site.name.clone();
+    let at = RowRef::new("site", &name);
+    let (fence, due_at) = (site.fence, at.time("next_visit_at_ms", site.next_visit_at_ms)?);
+    let site = match site.decode()? {
+        Some(compacted) => compacted.into_site_state()?,
+        None => states.take(&name)?,
+    };
     let token = LeaseToken {
         site: site.name.clone(),
         worker: request.worker.clone(),
-        fence: row.fence,
-        expires_at: place.time("lease_until_ms", until_ms)?,
-        address_group: row.address_group.and_then(|group| u16::try_from(group).ok()),
+        fence,
+        expires_at: at.time("lease_until_ms", until_ms(now, request.duration))?,
+        address_group: address_group.and_then(|group| u16::try_from(group).ok()),
     };
-    Ok(LeasedSite { token, site, due_at: place.time("next_visit_at_ms", row.next_visit_at_ms)? })
+    Ok(LeasedSite { token, site, due_at })
 }
 
 async fn sites_set_aside(connection: &mut Connection, sites: &str, until_ms: i64) -> Outcome<()> {
-    sqlx::query(
-        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0, next_visit_at_ms = $2
-         WHERE name IN (SELECT value ->> 0 FROM json_each($1))",
-    )
+    sqlx::query(concat!(
+        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0, next_visit_at_ms = $2 WHERE name IN ",
+        list!()
+    ))
     .bind(sites)
     .bind(until_ms)
     .execute(&mut *connection)
@@ -124,155 +155,113 @@ async fn sites_set_aside(connection: &mut Connection, sites: &str, until_ms: i64
     Ok(())
 }
 
-/// The place of a class in the order.
-const fn order(priority: i32) -> i32 {
-    if priority == PRIORITY_LINKED { i32::MAX } else { priority }
-}
-
-fn lease_until_ms(request: &LeaseRequest, now_ms: i64) -> i64 {
-    now_ms.saturating_add(i64::try_from(request.duration.as_millis()).unwrap_or(i64::MAX))
-}
-
-fn due_before_ms(request: &LeaseRequest) -> i64 {
-    millis(request.due_before).min(NEVER_MS - 1)
-}
-
-async fn take_by_class(
-    connection: &mut Connection,
-    request: &LeaseRequest,
-    now_ms: i64,
-) -> Outcome<Vec<TakenRow>> {
-    // batches are often of one site: the time decides then whose turn it is
-    let places = i64::from(request.sites_max);
-    let share = (places + now_ms.rem_euclid(LINKED_ONE_IN)) / LINKED_ONE_IN;
-    let steps = CLASSES.iter().map(|class| (*class, places)).chain([(PRIORITY_LINKED, places)]);
-    let mut taken: Vec<TakenRow> = Vec::new();
-    for (class, most) in std::iter::once((PRIORITY_LINKED, share)).chain(steps) {
-        let wanted = most - i64::try_from(taken.len()).unwrap_or(i64::MAX);
-        if wanted <= 0 {
-            continue;
-        }
-        let rows = sqlx::query_as(concat!(
+/// Leases the sites that the sub-query `due` selects.
+macro_rules! lease_rows {
+    ($condition:expr, $order:literal) => {
+        concat!(
             "WITH due AS MATERIALIZED (
                  SELECT name FROM site
-                 WHERE priority = $1 AND next_visit_at_ms <= $2 AND lease_until_ms <= $3
-                   AND (address_group IS NULL OR substr($7, address_group + 1, 1) <> $8)
-                 ORDER BY next_visit_at_ms LIMIT $4",
+                 WHERE ",
+            $condition,
+            " AND next_visit_at_ms <= $2 AND lease_until_ms <= $3
+               AND (address_group IS NULL OR substr($7, address_group + 1, 1) <> $8)
+             ORDER BY ",
+            $order,
+            " LIMIT $4",
             skip_locked!(),
             ")
              UPDATE site SET lease_owner = $5, lease_until_ms = $6, fence = fence + 1
              FROM due WHERE site.name = due.name
-             RETURNING site.name AS name, fence, priority, next_visit_at_ms, site.packed AS packed, address_group"
-        ))
-        .bind(class)
-        .bind(due_before_ms(request))
-        .bind(now_ms)
-        .bind(wanted)
-        .bind(request.worker.as_str())
-        .bind(lease_until_ms(request, now_ms))
-        .bind(request.groups.as_bytes())
-        .bind(NOT_WANTED)
-        .fetch_all(&mut *connection)
-        .await?;
-        taken.extend(rows);
-    }
-    Ok(taken)
+             RETURNING site.name AS name, fence, priority, next_visit_at_ms, address_group, ",
+            compacted_columns!()
+        )
+    };
 }
 
-/// By name: the order is written so that no index has it, else the whole queue would be walked for a few sites.
-async fn take_among(
+/// Binds the rest of what [`lease_rows`] takes.
+macro_rules! bind_lease {
+    ($query:expr, $request:expr, $max:expr, $now:expr) => {
+        $query
+            .bind(millis($request.due_before).min(NEVER_MS - 1))
+            .bind(millis($now))
+            .bind($max)
+            .bind($request.worker.as_str())
+            .bind(until_ms($now, $request.duration))
+            .bind($request.groups.as_bytes())
+            .bind(NOT_WANTED)
+    };
+}
+
+async fn lease_due(
+    connection: &mut Connection,
+    request: &LeaseRequest,
+    now: DateTime<Utc>,
+) -> Outcome<Vec<LeasedRow>> {
+    // Batches are often of one site: then the time decides whether it is the turn of a linked one.
+    let max = i64::from(request.sites_max);
+    let linked_max = (max + millis(now).rem_euclid(LINKED_ONE_IN)) / LINKED_ONE_IN;
+    let by_priority = PRIORITIES.into_iter().chain([PRIORITY_LINKED]).map(|priority| (priority, max));
+    let mut leased: Vec<LeasedRow> = Vec::new();
+    for (priority, max) in std::iter::once((PRIORITY_LINKED, linked_max)).chain(by_priority) {
+        let max = max - i64::try_from(leased.len()).unwrap_or(i64::MAX);
+        if max <= 0 {
+            continue;
+        }
+        let query = sqlx::query_as(lease_rows!("priority = $1", "next_visit_at_ms")).bind(priority);
+        let rows: Vec<LeasedRow> = bind_lease!(query, request, max, now).fetch_all(&mut *connection).await?;
+        leased.extend(rows);
+    }
+    Ok(leased)
+}
+
+/// The order is an expression that no index has: otherwise the planner walks the whole queue for a few sites.
+async fn lease_named(
     connection: &mut Connection,
     request: &LeaseRequest,
     sites: &[SiteName],
-    now_ms: i64,
-) -> Outcome<Vec<TakenRow>> {
-    let rows = sqlx::query_as(concat!(
-        "WITH due AS MATERIALIZED (
-             SELECT name FROM site
-             WHERE name IN (SELECT value ->> 0 FROM json_each($1)) AND next_visit_at_ms <= $2 AND lease_until_ms <= $3
-               AND (address_group IS NULL OR substr($7, address_group + 1, 1) <> $8)
-             ORDER BY CASE priority WHEN 1 THEN 9 ELSE priority END, next_visit_at_ms LIMIT $4",
-        skip_locked!(),
-        ")
-         UPDATE site SET lease_owner = $5, lease_until_ms = $6, fence = fence + 1
-         FROM due WHERE site.name = due.name
-         RETURNING site.name AS name, fence, priority, next_visit_at_ms, site.packed AS packed, address_group"
+    now: DateTime<Utc>,
+) -> Outcome<Vec<LeasedRow>> {
+    let query = sqlx::query_as(lease_rows!(
+        concat!("name IN ", list!()),
+        "CASE priority WHEN 1 THEN 9 ELSE priority END, next_visit_at_ms"
     ))
-    .bind(names(sites.iter().map(SiteName::as_str))?)
-    .bind(due_before_ms(request))
-    .bind(now_ms)
-    .bind(i64::from(request.sites_max))
-    .bind(request.worker.as_str())
-    .bind(lease_until_ms(request, now_ms))
-    .bind(request.groups.as_bytes())
-    .bind(NOT_WANTED)
-    .fetch_all(&mut *connection)
-    .await?;
-    Ok(rows)
+    .bind(names(sites.iter().map(SiteName::as_str))?);
+    let max = i64::from(request.sites_max);
+    Ok(bind_lease!(query, request, max, now).fetch_all(&mut *connection).await?)
 }
 
-/// Renews what is still held, also where the lease ran out and nobody else came. By name: the owner is written so that its
-/// index is not used, in which all leases of the worker would be looked at for each.
+/// Renews the leases that are held, also expired ones that nobody took. The owner is compared as an expression, so the
+/// planner does not use its index, in which every lease of the worker would be read for each row.
 pub(crate) async fn leases_renew(
     connection: &mut Connection,
     tokens: &[LeaseToken],
     until_ms: i64,
 ) -> Outcome<Vec<LeaseToken>> {
-    let mut rows: Vec<(&str, &str, i64)> =
-        tokens.iter().map(|token| (token.site.as_str(), token.worker.as_str(), token.fence)).collect();
-    rows.sort_unstable();
-    let held: HashSet<String> = sqlx::query_scalar(
+    let held: Vec<String> = sqlx::query_scalar(concat!(
         "UPDATE site SET lease_until_ms = $2
-         FROM (SELECT value ->> 0 AS held_name, value ->> 1 AS held_by, CAST(value ->> 2 AS BIGINT) AS held_fence
-               FROM json_each($1)) AS held
-         WHERE name = held_name AND COALESCE(lease_owner, '') = held_by AND fence = held_fence
-         RETURNING name",
-    )
-    .bind(json(&rows, "batch of leases")?)
+         FROM ",
+        batch!(name TEXT, worker TEXT, fence BIGINT),
+        " WHERE site.name = batch.name AND COALESCE(lease_owner, '') = worker AND site.fence = batch.fence
+         RETURNING site.name"
+    ))
+    .bind(LeaseRow::batch(tokens.iter().map(|token| LeaseRow::new(token, None)).collect())?)
     .bind(until_ms)
     .fetch_all(&mut *connection)
-    .await?
-    .into_iter()
-    .collect();
-    let mut renewed = Vec::with_capacity(held.len());
-    for token in tokens.iter().filter(|token| held.contains(token.site.as_str())) {
-        let expires_at = Place::new("site", token.site.as_str()).time("lease_until_ms", until_ms)?;
-        renewed.push(LeaseToken { expires_at, ..token.clone() });
-    }
-    Ok(renewed)
-}
-
-/// Gives leases back in one statement; returns the sites that were still held.
-pub(crate) async fn leases_end(
-    connection: &mut Connection,
-    ends: &[(LeaseToken, Option<DateTime<Utc>>)],
-) -> Outcome<Vec<SiteName>> {
-    let mut rows: Vec<_> = ends
-        .iter()
-        .map(|(token, next)| (token.site.as_str(), token.worker.as_str(), token.fence, millis_of(*next)))
-        .collect();
-    rows.sort_unstable();
-    let ended: Vec<String> = sqlx::query_scalar(
-        "UPDATE site SET lease_owner = NULL, lease_until_ms = 0,
-                next_visit_at_ms = COALESCE(planned_at_ms, next_visit_at_ms)
-         FROM (SELECT value ->> 0 AS held_name, value ->> 1 AS held_by, CAST(value ->> 2 AS BIGINT) AS held_fence,
-                      CAST(value ->> 3 AS BIGINT) AS planned_at_ms FROM json_each($1)) AS held
-         WHERE name = held_name AND COALESCE(lease_owner, '') = held_by AND fence = held_fence
-         RETURNING name",
-    )
-    .bind(json(&rows, "batch of leases")?)
-    .fetch_all(&mut *connection)
     .await?;
-    let parsed = ended.iter().map(|name| Place::new("site", name).parse("name", name));
-    Ok(parsed.collect::<Result<_, _>>()?)
+    let held: HashSet<String> = held.into_iter().collect();
+    let renewed = tokens.iter().filter(|token| held.contains(token.site.as_str()));
+    convert(renewed.collect(), |token| {
+        let expires_at = RowRef::new("site", token.site.as_str()).time("lease_until_ms", until_ms)?;
+        Ok(LeaseToken { expires_at, ..token.clone() })
+    })
 }
 
-/// Ends the leases of visits that are saved, each with the time of the next one; of those that were still held, by site: the
-/// fence, and what the site had packed.
-pub(crate) async fn leases_close(
+/// Ends the leases of visits that are saved, each with the time of the next visit; returns the rows of those that were held,
+/// by site.
+pub(super) async fn leases_close(
     connection: &mut Connection,
     ends: &[(&LeaseToken, i64)],
-) -> Outcome<HashMap<String, (i64, Option<Vec<u8>>)>> {
+) -> Outcome<HashMap<String, SiteRow>> {
     let mut query = QueryBuilder::<Database>::new(
         "UPDATE site SET lease_owner = NULL, lease_until_ms = 0, next_visit_at_ms = column4,
                 address_group = COALESCE(column5, address_group)
@@ -285,16 +274,16 @@ pub(crate) async fn leases_close(
             .push_bind(*next_visit_at_ms)
             .push_bind(token.address_group.and_then(|group| i16::try_from(group).ok()));
     });
-    query.push(
+    query.push(concat!(
         ") AS held WHERE name = column1 AND COALESCE(lease_owner, '') = column2 AND fence = column3
-         RETURNING name, fence, packed",
-    );
-    let rows: Vec<(String, i64, Option<Vec<u8>>)> =
-        query.build_query_as().fetch_all(&mut *connection).await?;
-    Ok(rows.into_iter().map(|(name, fence, packed)| (name, (fence, packed))).collect())
+         RETURNING name, fence, next_visit_at_ms, ",
+        compacted_columns!()
+    ));
+    let rows: Vec<SiteRow> = query.build_query_as().fetch_all(&mut *connection).await?;
+    Ok(rows.into_iter().map(|row| (row.name.clone(), row)).collect())
 }
 
-/// Gives a lease back; `next_visit_at_ms` replaces the planned time when it is given. Fenced: an older holder is told so.
+/// Ends a lease; `next_visit_at_ms` replaces the planned time.
 pub(crate) async fn lease_end(
     connection: &mut Connection,
     token: &LeaseToken,
@@ -313,20 +302,34 @@ pub(crate) async fn lease_end(
     .bind(token.address_group.and_then(|group| i16::try_from(group).ok()))
     .execute(&mut *connection)
     .await?;
-    if ended.rows_affected() == 1 {
-        return Ok(());
-    }
-    let blocked = super::block::block_find(connection, token.site.as_str()).await?.is_some();
-    let site = token.site.clone();
-    Err(if blocked { StoreError::Blocked { site } } else { StoreError::LeaseLost { site } }.into())
+    if ended.rows_affected() == 1 { Ok(()) } else { Err(lease_lost(connection, token).await?.into()) }
 }
 
-/// Gives back whatever a worker holds: it has stopped, or was killed and starts again under the same name.
-pub(crate) async fn worker_forget(connection: &mut Connection, worker: &WorkerId) -> Outcome<u64> {
-    let ended = sqlx::query("UPDATE site SET lease_owner = NULL, lease_until_ms = 0 WHERE lease_owner = $1")
-        .bind(worker.as_str())
-        .execute(&mut *connection)
-        .await?;
-    group::worker_remove(connection, worker).await?;
-    Ok(ended.rows_affected())
+/// Why a lease is no longer held.
+pub(super) async fn lease_lost(connection: &mut Connection, token: &LeaseToken) -> Outcome<StoreError> {
+    let blocked = block_find(connection, token.site.as_str()).await?.is_some();
+    let site = token.site.clone();
+    Ok(if blocked { StoreError::Blocked { site } } else { StoreError::LeaseLost { site } })
+}
+
+/// Saves a visit's progress and ends the lease until the visit may resume.
+pub(crate) async fn visit_park(
+    connection: &mut Connection,
+    token: &LeaseToken,
+    parked: &ParkedVisit,
+) -> Outcome<()> {
+    let resume_at_ms = millis(parked.resume_at);
+    lease_end(connection, token, Some(resume_at_ms)).await?;
+    sites_expand(connection, &names([token.site.as_str()])?).await?;
+    sqlx::query(
+        "UPDATE site_state SET parked_until_ms = $2, parked_reason = $3, parked_progress = $4, next_visit_reason = $3
+         WHERE name = $1",
+    )
+    .bind(token.site.as_str())
+    .bind(resume_at_ms)
+    .bind(text(&parked.reason))
+    .bind(json(&parked.progress, "progress of a visit")?)
+    .execute(&mut *connection)
+    .await?;
+    Ok(())
 }

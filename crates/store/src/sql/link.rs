@@ -1,65 +1,85 @@
-//! Links of other sites: who made which site known, and what they may add.
+//! Limits on what links of other sites, and lists, may add.
 //!
-//! Anybody may link to any number of names and URLs. Each limit has an owner: sites that nobody has visited yet count for the
-//! site that links to them, hosts and URLs for the site that they lie on.
+//! Any site can link to any number of names and URLs, so each limit has an owner: unvisited sites count for the site that
+//! links to them, hosts and URLs for their own site.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use manifest::ManifestId;
+use serde::Serialize;
 
-use super::Connection;
+use super::{Connection, batch};
+use crate::convert::{json, names, to_u64};
 use crate::fault::Outcome;
 use crate::model::{Seed, SeedOrigin};
-use crate::pack::{json, names, sized};
 
-/// Sites that one site may have made known by links and nobody has visited yet: one visit's worth.
+/// Unvisited sites that one site may have made known by links: as many as one visit may add.
 const OPEN_SITES_MAX: u64 = 10_000;
 /// Hosts of a site up to which links and submissions add more.
 const HOSTS_LINKED_MAX: u64 = 1_000;
 /// Hosts of a site up to which the operator's lists add more.
 const HOSTS_MAX: u64 = 10_000;
-/// URLs of a site up to which links and submissions add more that nobody has fetched yet; a visit asks for a hundred.
+/// URLs of a site without an outcome up to which links and submissions add more. A visit requests a hundred.
 const HINTS_MAX: u64 = 1_000;
 
-/// Seeds with their sites.
-pub(super) type Asked<'a> = Vec<(&'a Seed, &'a str)>;
+/// A seed and its site.
+pub(super) type SiteSeed<'a> = (&'a Seed, &'a str);
 
-/// Leaves out links to unknown sites beyond those that the linking site may have open, and remembers who links to the rest.
-pub(super) async fn links_admit<'a>(connection: &mut Connection, asked: Asked<'a>) -> Outcome<Asked<'a>> {
-    let links = || asked.iter().filter_map(|(seed, site)| Some((*site, seed.origin.source()?.site())));
-    let targets: BTreeSet<&str> = links().map(|(site, _)| site).collect();
-    if targets.is_empty() {
-        return Ok(asked);
+/// A row of `site_link`.
+#[derive(Serialize)]
+struct LinkRow<'a> {
+    site: &'a str,
+    linked_by: &'a str,
+    is_open: i32,
+}
+
+/// Removes links to unknown sites beyond [`OPEN_SITES_MAX`] of the linking site, and stores who links to the rest.
+pub(super) async fn links_admit<'a>(
+    connection: &mut Connection,
+    seeds: Vec<SiteSeed<'a>>,
+) -> Outcome<Vec<SiteSeed<'a>>> {
+    let links: Vec<(&str, String)> = seeds
+        .iter()
+        .filter_map(|(seed, site)| Some((*site, seed.origin.source()?.site().as_str().to_owned())))
+        .collect();
+    if links.is_empty() {
+        return Ok(seeds);
     }
-    let known = sites_known(connection, &names(targets.iter().copied())?).await?;
-    let sources: BTreeSet<String> = links().map(|(_, source)| source.as_str().to_owned()).collect();
-    let mut open = sites_open(connection, &names(sources.iter().map(String::as_str))?).await?;
-    let mut rows: BTreeMap<&str, (String, i32)> = BTreeMap::new();
-    let mut refused: BTreeMap<&str, String> = BTreeMap::new();
-    for (site, source) in links() {
+    let targets: BTreeSet<&str> = links.iter().map(|(site, _)| *site).collect();
+    let sources: BTreeSet<&str> = links.iter().map(|(_, source)| source.as_str()).collect();
+    let known = sites_known(connection, &names(targets)?).await?;
+    let mut open = sites_open(connection, &names(sources)?).await?;
+    let mut rows: BTreeMap<&str, LinkRow<'_>> = BTreeMap::new();
+    let mut refused: BTreeMap<&str, &str> = BTreeMap::new();
+    for (site, linked_by) in &links {
         if rows.contains_key(site) {
             continue;
         }
-        let source = source.as_str();
-        if known.contains(site) {
-            rows.insert(site, (source.to_owned(), 0));
-            continue;
-        }
-        let count = open.entry(source.to_owned()).or_default();
-        if *count < OPEN_SITES_MAX {
+        let is_open = i32::from(!known.contains(*site));
+        if is_open == 1 {
+            let count = open.entry(linked_by.clone()).or_default();
+            if *count >= OPEN_SITES_MAX {
+                refused.insert(site, linked_by);
+                continue;
+            }
             *count += 1;
             refused.remove(site);
-            rows.insert(site, (source.to_owned(), 1));
-        } else {
-            refused.insert(site, source.to_owned());
         }
+        rows.insert(site, LinkRow { site, linked_by, is_open });
     }
-    links_insert(connection, &rows).await?;
-    let mut dropped: BTreeMap<&str, u64> = BTreeMap::new();
+    links_insert(connection, &rows.into_values().collect::<Vec<_>>()).await?;
+    log_refused(&refused);
+    let is_refused =
+        |(seed, site): &SiteSeed<'_>| seed.origin.source().is_some() && refused.contains_key(site);
+    Ok(seeds.iter().filter(|seed| !is_refused(seed)).copied().collect())
+}
+
+fn log_refused(refused: &BTreeMap<&str, &str>) {
+    let mut by_source: BTreeMap<&str, u64> = BTreeMap::new();
     for source in refused.values() {
-        *dropped.entry(source).or_default() += 1;
+        *by_source.entry(source).or_default() += 1;
     }
-    for (source, sites) in dropped {
+    for (source, sites) in by_source {
         tracing::warn!(
             site.name = source,
             sites,
@@ -67,88 +87,80 @@ pub(super) async fn links_admit<'a>(connection: &mut Connection, asked: Asked<'a
             "links to unknown sites are dropped"
         );
     }
-    let is_refused = |seed: &Seed, site: &str| seed.origin.source().is_some() && refused.contains_key(site);
-    Ok(asked.iter().filter(|(seed, site)| !is_refused(seed, site)).copied().collect())
 }
 
 async fn sites_known(connection: &mut Connection, sites: &str) -> Outcome<HashSet<String>> {
-    let known: Vec<String> =
-        sqlx::query_scalar("SELECT name FROM site WHERE name IN (SELECT value ->> 0 FROM json_each($1))")
-            .bind(sites)
-            .fetch_all(&mut *connection)
-            .await?;
-    Ok(known.into_iter().collect())
+    let known = sqlx::query_scalar(concat!("SELECT name FROM site WHERE name IN ", list!()));
+    Ok(known.bind(sites).fetch_all(&mut *connection).await?.into_iter().collect())
 }
 
-/// How many sites each of these has made known that nobody has visited.
+/// How many unvisited sites each of these has made known.
 async fn sites_open(connection: &mut Connection, sources: &str) -> Outcome<HashMap<String, u64>> {
-    let rows: Vec<(String, i64)> = sqlx::query_as(
-        "SELECT linked_by, COUNT(*) FROM site_link
-         WHERE is_open = 1 AND linked_by IN (SELECT value ->> 0 FROM json_each($1)) GROUP BY linked_by",
-    )
-    .bind(sources)
-    .fetch_all(&mut *connection)
-    .await?;
-    Ok(rows.into_iter().map(|(source, count)| (source, sized(count))).collect())
+    let statement = concat!(
+        "SELECT linked_by, COUNT(*) FROM site_link WHERE is_open = 1 AND linked_by IN ",
+        list!(),
+        " GROUP BY linked_by"
+    );
+    counts(connection, statement, sources).await
 }
 
-async fn links_insert(connection: &mut Connection, rows: &BTreeMap<&str, (String, i32)>) -> Outcome<()> {
-    let rows: Vec<_> = rows.iter().map(|(site, (source, is_open))| (site, source, is_open)).collect();
-    sqlx::query(
-        "INSERT INTO site_link (site, linked_by, is_open)
-         SELECT value ->> 0, value ->> 1, CAST(value ->> 2 AS INTEGER) FROM json_each($1) WHERE true
-         ON CONFLICT (site) DO NOTHING",
-    )
+async fn links_insert(connection: &mut Connection, rows: &[LinkRow<'_>]) -> Outcome<()> {
+    sqlx::query(concat!(
+        "INSERT INTO site_link (site, linked_by, is_open) SELECT site, linked_by, is_open FROM ",
+        batch!(site TEXT, linked_by TEXT, is_open INTEGER),
+        " WHERE true ON CONFLICT (site) DO NOTHING"
+    ))
     .bind(json(&rows, "batch of links")?)
     .execute(&mut *connection)
     .await?;
     Ok(())
 }
 
-/// Remembers of sites that a list is about to name that others ask for them: the class says so no longer.
+/// Stores that other sites link to sites which a list is about to name: their priority will no longer say so.
 pub(super) async fn links_keep(connection: &mut Connection, listed: &str) -> Outcome<()> {
-    sqlx::query(
+    sqlx::query(concat!(
         "INSERT INTO site_link (site, linked_by, is_open)
-         SELECT name, '', 0 FROM site WHERE priority = 1 AND name IN (SELECT value ->> 0 FROM json_each($1))
-         ORDER BY name
-         ON CONFLICT (site) DO NOTHING",
-    )
+         SELECT name, '', 0 FROM site WHERE priority = 1 AND name IN ",
+        list!(),
+        " ORDER BY name
+         ON CONFLICT (site) DO NOTHING"
+    ))
     .bind(listed)
     .execute(&mut *connection)
     .await?;
     Ok(())
 }
 
-/// The sites were visited.
+/// Stores that sites were visited.
 pub(super) async fn links_close(connection: &mut Connection, sites: &str) -> Outcome<()> {
-    sqlx::query(
-        "UPDATE site_link SET is_open = 0
-         WHERE is_open = 1 AND site IN (SELECT value ->> 0 FROM json_each($1))",
-    )
-    .bind(sites)
-    .execute(&mut *connection)
-    .await?;
+    sqlx::query(concat!("UPDATE site_link SET is_open = 0 WHERE is_open = 1 AND site IN ", list!()))
+        .bind(sites)
+        .execute(&mut *connection)
+        .await?;
     Ok(())
 }
 
-/// The first hosts of a new site, as many as it may have; the others come to `refused`.
-pub(super) fn hosts_within<'a>(
+/// Removes hosts that a new site has no room for, and adds them to `refused`.
+pub(super) fn new_site_hosts_admit<'a>(
     site: &str,
-    count: u64,
-    hosts: &BTreeMap<&'a str, bool>,
+    hosts: &mut BTreeMap<&'a str, bool>,
     refused: &mut HashSet<&'a str>,
-) -> Vec<&'a str> {
-    let mut admitted = Vec::with_capacity(hosts.len());
-    let mut total = count;
+) {
+    hosts_refuse(site, 0, hosts, refused);
+    hosts.retain(|host, _| !refused.contains(host));
+}
+
+/// Adds to `refused` the hosts that a site of `count` hosts has no room for. `hosts` says of each whether a list names it.
+fn hosts_refuse<'a>(site: &str, count: u64, hosts: &BTreeMap<&'a str, bool>, refused: &mut HashSet<&'a str>) {
+    let (mut count, mut dropped) = (count, 0_u64);
     for (host, is_listed) in hosts {
-        if total < if *is_listed { HOSTS_MAX } else { HOSTS_LINKED_MAX } {
-            total += 1;
-            admitted.push(*host);
+        if count < if *is_listed { HOSTS_MAX } else { HOSTS_LINKED_MAX } {
+            count += 1;
         } else {
+            dropped += 1;
             refused.insert(host);
         }
     }
-    let dropped = hosts.len() - admitted.len();
     if dropped > 0 {
         tracing::warn!(
             site.name = site,
@@ -158,78 +170,70 @@ pub(super) fn hosts_within<'a>(
             "further hosts of a site are not added"
         );
     }
-    admitted
 }
 
-/// Leaves out hosts that their sites have no room for; those that are known stay. They come to `refused`.
+/// Adds to `refused` the unknown hosts that their sites have no room for.
 pub(super) async fn hosts_admit<'a>(
     connection: &mut Connection,
-    asked: &Asked<'a>,
+    seeds: &[SiteSeed<'a>],
     refused: &mut HashSet<&'a str>,
 ) -> Outcome<()> {
-    let hosts: BTreeSet<&str> = asked.iter().map(|(seed, _)| seed.host.as_str()).collect();
-    let known: Vec<String> =
-        sqlx::query_scalar("SELECT host FROM host WHERE host IN (SELECT value ->> 0 FROM json_each($1))")
-            .bind(names(hosts)?)
-            .fetch_all(&mut *connection)
-            .await?;
+    let hosts: BTreeSet<&str> = seeds.iter().map(|(seed, _)| seed.host.as_str()).collect();
+    let known: Vec<String> = sqlx::query_scalar(concat!("SELECT host FROM host WHERE host IN ", list!()))
+        .bind(names(hosts)?)
+        .fetch_all(&mut *connection)
+        .await?;
     let known: HashSet<&str> = known.iter().map(String::as_str).collect();
     let mut new: BTreeMap<&str, BTreeMap<&str, bool>> = BTreeMap::new();
-    for (seed, site) in asked.iter().filter(|(seed, _)| !known.contains(seed.host.as_str())) {
+    for (seed, site) in seeds.iter().filter(|(seed, _)| !known.contains(seed.host.as_str())) {
         *new.entry(site).or_default().entry(seed.host.as_str()).or_default() |= is_listed(seed);
     }
     if new.is_empty() {
         return Ok(());
     }
-    let counts = counted(
-        connection,
-        "SELECT site, COUNT(*) FROM host WHERE site IN (SELECT value ->> 0 FROM json_each($1)) GROUP BY site",
-        &names(new.keys().copied())?,
-    )
-    .await?;
+    let statement = concat!("SELECT site, COUNT(*) FROM host WHERE site IN ", list!(), " GROUP BY site");
+    let counts = counts(connection, statement, &names(new.keys().copied())?).await?;
     for (site, hosts) in &new {
-        hosts_within(site, counts.get(*site).copied().unwrap_or_default(), hosts, refused);
+        hosts_refuse(site, counts.get(*site).copied().unwrap_or_default(), hosts, refused);
     }
     Ok(())
 }
 
-/// Leaves out URLs that their sites have no room for. Those of the operator's lists stay.
+/// Removes seeds with URLs that their sites have no room for; returns the rest and these URLs. Those of the operator's lists
+/// stay.
 pub(super) async fn hints_admit<'a>(
     connection: &mut Connection,
-    asked: Asked<'a>,
-) -> Outcome<(Asked<'a>, Asked<'a>)> {
-    let sites: BTreeSet<&str> = asked
-        .iter()
-        .filter(|(seed, _)| seed.url.is_some() && !is_listed(seed))
-        .map(|(_, site)| *site)
-        .collect();
+    seeds: Vec<SiteSeed<'a>>,
+) -> Outcome<(Vec<SiteSeed<'a>>, HashSet<&'a str>)> {
+    let limited = |seed: &'a Seed| seed.url.as_ref().filter(|_| !is_listed(seed));
+    let sites: BTreeSet<&str> =
+        seeds.iter().filter(|(seed, _)| limited(seed).is_some()).map(|(_, site)| *site).collect();
     if sites.is_empty() {
-        return Ok((asked, Vec::new()));
+        return Ok((seeds, HashSet::new()));
     }
-    let mut counts = counted(
-        connection,
-        "SELECT site, COUNT(*) FROM resource
-         WHERE outcome IS NULL AND site IN (SELECT value ->> 0 FROM json_each($1)) GROUP BY site",
-        &names(sites)?,
-    )
-    .await?;
+    let statement = concat!(
+        "SELECT site, COUNT(*) FROM resource WHERE outcome IS NULL AND site IN ",
+        list!(),
+        " GROUP BY site"
+    );
+    let mut counts = counts(connection, statement, &names(sites)?).await?;
     let ids: BTreeSet<ManifestId> =
-        asked.iter().filter_map(|(seed, _)| seed.url.as_ref()).map(ManifestId::of).collect();
+        seeds.iter().filter_map(|(seed, _)| seed.url.as_ref()).map(ManifestId::of).collect();
     let mut known: HashSet<String> =
-        sqlx::query_scalar("SELECT id FROM resource WHERE id IN (SELECT value ->> 0 FROM json_each($1))")
+        sqlx::query_scalar(concat!("SELECT id FROM resource WHERE id IN ", list!()))
             .bind(names(ids.iter().map(ManifestId::as_str))?)
             .fetch_all(&mut *connection)
             .await?
             .into_iter()
             .collect();
-    let (mut admitted, mut refused) = (Vec::with_capacity(asked.len()), Vec::new());
-    for (seed, site) in asked {
-        if let Some(url) = seed.url.as_ref().filter(|_| !is_listed(seed)) {
-            let count = counts.entry(site.to_owned()).or_default();
+    let (mut admitted, mut refused) = (Vec::with_capacity(seeds.len()), HashSet::new());
+    for (seed, site) in seeds {
+        if let Some(url) = limited(seed) {
             let id = ManifestId::of(url);
             if !known.contains(id.as_str()) {
+                let count = counts.entry(site.to_owned()).or_default();
                 if *count >= HINTS_MAX {
-                    refused.push((seed, site));
+                    refused.insert(url.as_str());
                     continue;
                 }
                 *count += 1;
@@ -241,16 +245,17 @@ pub(super) async fn hints_admit<'a>(
     Ok((admitted, refused))
 }
 
-async fn counted(
+/// Runs a statement that counts rows by a name of the list.
+async fn counts(
     connection: &mut Connection,
     statement: &'static str,
-    sites: &str,
+    listed: &str,
 ) -> Outcome<HashMap<String, u64>> {
-    let rows: Vec<(String, i64)> = sqlx::query_as(statement).bind(sites).fetch_all(&mut *connection).await?;
-    Ok(rows.into_iter().map(|(site, count)| (site, sized(count))).collect())
+    let rows: Vec<(String, i64)> = sqlx::query_as(statement).bind(listed).fetch_all(&mut *connection).await?;
+    Ok(rows.into_iter().map(|(name, count)| (name, to_u64(count))).collect())
 }
 
-/// Whether a seed is the operator's own.
+/// Whether a seed is from a list of the operator.
 pub(super) fn is_listed(seed: &Seed) -> bool {
     matches!(seed.origin, SeedOrigin::File)
 }

@@ -1,17 +1,18 @@
-//! Sites that a list names, and their leaving when it names them no longer.
+//! Sites that only a seed list names, and their removal when no list names them.
 
 use chrono::{DateTime, Utc};
 use manifest::SiteName;
 
-use super::{Connection, block, document, rest, version};
+use super::compaction::compacted_among;
+use super::{Connection, block, convert, document, version};
+use crate::convert::{NEVER_MS, RowRef, names};
 use crate::fault::Outcome;
 use crate::model::seed::PRIORITY_LISTED;
-use crate::pack::{NEVER_MS, Place, names};
 
-/// Why the feed says that a manifest of a site that is listed no longer left the index.
+/// Reason of the feed entries.
 const REASON: &str = "unlisted";
 
-/// Names of the sites that only a list asks for, in order; blocked ones keep their tombstone and are not told.
+/// Names of the sites that only a list asks for, in order. Blocked sites are left out.
 pub(crate) async fn sites_listed(
     connection: &mut Connection,
     after: &str,
@@ -28,33 +29,30 @@ pub(crate) async fn sites_listed(
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    let parsed = rows.iter().map(|name| Place::new("site", name).parse("name", name));
-    Ok(parsed.collect::<Result<_, _>>()?)
+    convert(rows, |name| RowRef::new("site", &name).parse("name", &name))
 }
 
-/// Forgets sites whole, manifests and history included; whoever holds one has lost it. Returns how many there were.
+/// Deletes sites with their manifests and history; their leases are lost. Returns how many there were.
 pub(crate) async fn sites_unlist(
     connection: &mut Connection,
     sites: &[SiteName],
     now: DateTime<Utc>,
 ) -> Outcome<u64> {
     let listed = names(sites.iter().map(SiteName::as_str))?;
-    let resting = rest::packed_of(connection, &listed).await?;
-    for site in sites.iter().filter(|site| !resting.contains_key(site.as_str())) {
-        block::removal_tell(connection, site, REASON, now).await?;
+    let compacted = compacted_among(connection, &listed).await?;
+    for site in sites.iter().filter(|site| !compacted.contains_key(site.as_str())) {
+        block::feed_removal(connection, site, REASON, now).await?;
         let documents = version::documents_of_site(connection, site).await?;
         block::content_purge(connection, site).await?;
         document::documents_drop_unused(connection, &names(documents.iter().map(String::as_str))?).await?;
     }
-    for forgotten in [
-        "DELETE FROM host WHERE site IN (SELECT value ->> 0 FROM json_each($1))",
-        "DELETE FROM site_state WHERE name IN (SELECT value ->> 0 FROM json_each($1))",
+    let mut deleted = 0;
+    for delete in [
+        concat!("DELETE FROM host WHERE site IN ", list!()),
+        concat!("DELETE FROM site_state WHERE name IN ", list!()),
+        concat!("DELETE FROM site WHERE name IN ", list!()),
     ] {
-        sqlx::query(forgotten).bind(&listed).execute(&mut *connection).await?;
+        deleted = sqlx::query(delete).bind(&listed).execute(&mut *connection).await?.rows_affected();
     }
-    let gone = sqlx::query("DELETE FROM site WHERE name IN (SELECT value ->> 0 FROM json_each($1))")
-        .bind(&listed)
-        .execute(&mut *connection)
-        .await?;
-    Ok(gone.rows_affected())
+    Ok(deleted)
 }

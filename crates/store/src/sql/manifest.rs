@@ -1,12 +1,12 @@
-//! Manifests as they are read: the current version of each, with how it stands.
+//! The current versions of manifests, with their status.
 
 use manifest::{CapabilityId, ManifestId, SiteName};
 
-use super::Connection;
+use super::{Connection, convert};
 use crate::StoreError;
+use crate::convert::{RowRef, names, to_u32};
 use crate::fault::Outcome;
 use crate::model::StoredManifest;
-use crate::pack::{Place, counted, names};
 
 #[derive(sqlx::FromRow)]
 struct ManifestRow {
@@ -24,37 +24,33 @@ impl TryFrom<ManifestRow> for StoredManifest {
     type Error = StoreError;
 
     fn try_from(row: ManifestRow) -> Result<Self, StoreError> {
-        let place = Place::new("manifest", &row.id);
-        let model = Place::new("manifest_version", &row.id);
+        let at = RowRef::new("manifest", &row.id);
+        let version = RowRef::new("manifest_version", &row.id);
         Ok(Self {
-            manifest: model.json("model", &model.bytes("model", &row.model)?)?,
-            status: place.parse("status", &row.status)?,
-            first_seen_at: place.time("first_seen_at_ms", row.first_seen_at_ms)?,
-            last_seen_at: place.time("last_seen_at_ms", row.last_seen_at_ms)?,
-            changed_at: place.time("changed_at_ms", row.changed_at_ms)?,
-            versions: counted(row.version),
+            manifest: version.json("model", &version.bytes("model", &row.model)?)?,
+            status: at.parse("status", &row.status)?,
+            first_seen_at: at.time("first_seen_at_ms", row.first_seen_at_ms)?,
+            last_seen_at: at.time("last_seen_at_ms", row.last_seen_at_ms)?,
+            changed_at: at.time("changed_at_ms", row.changed_at_ms)?,
+            versions: to_u32(row.version),
             body_kept: row.document_hash.is_some(),
         })
     }
 }
 
-fn stored(rows: Vec<ManifestRow>) -> Outcome<Vec<StoredManifest>> {
-    Ok(rows.into_iter().map(StoredManifest::try_from).collect::<Result<_, _>>()?)
-}
-
-/// A select of current versions; what follows narrows and orders it.
+/// Selects current versions by a condition.
 macro_rules! select_manifests {
-    ($($rest:literal),+) => {
+    ($condition:expr) => {
         concat!(
             "SELECT m.id, m.status, m.version, m.first_seen_at_ms, m.last_seen_at_ms, m.changed_at_ms,
                     v.model, v.document_hash
              FROM manifest m JOIN manifest_version v ON v.manifest_id = m.id AND v.version = m.version ",
-            $($rest),+
+            $condition
         )
     };
 }
 
-/// The current version, also of a manifest that left the index: its status says so.
+/// The current version, also of a manifest that left the index.
 pub(crate) async fn manifest_find(
     connection: &mut Connection,
     id: &ManifestId,
@@ -71,13 +67,12 @@ pub(crate) async fn manifests_load(
     connection: &mut Connection,
     ids: &[ManifestId],
 ) -> Outcome<Vec<StoredManifest>> {
-    let rows = sqlx::query_as(select_manifests!(
-        "WHERE m.removed_at_ms IS NULL AND m.id IN (SELECT value ->> 0 FROM json_each($1))"
-    ))
-    .bind(names(ids.iter().map(ManifestId::as_str))?)
-    .fetch_all(&mut *connection)
-    .await?;
-    stored(rows)
+    let rows: Vec<ManifestRow> =
+        sqlx::query_as(select_manifests!(concat!("WHERE m.removed_at_ms IS NULL AND m.id IN ", list!())))
+            .bind(names(ids.iter().map(ManifestId::as_str))?)
+            .fetch_all(&mut *connection)
+            .await?;
+    convert(rows, StoredManifest::try_from)
 }
 
 /// A site's manifests that are in the index, in the order of their URLs.
@@ -85,12 +80,12 @@ pub(crate) async fn manifests_of_site(
     connection: &mut Connection,
     site: &SiteName,
 ) -> Outcome<Vec<StoredManifest>> {
-    let rows =
+    let rows: Vec<ManifestRow> =
         sqlx::query_as(select_manifests!("WHERE m.removed_at_ms IS NULL AND m.site = $1 ORDER BY m.url"))
             .bind(site.as_str())
             .fetch_all(&mut *connection)
             .await?;
-    stored(rows)
+    convert(rows, StoredManifest::try_from)
 }
 
 /// The manifest in the index that declares a capability.

@@ -1,23 +1,22 @@
-//! How much memory manifests take, before they are read: the sizes that stand in the first bytes of the compressed models.
+//! Sizes of manifests, from the first bytes of their compressed models: known before the manifests are read.
 
 use manifest::{CapabilityId, ContentHash, ManifestId, SiteName};
 
-use super::Connection;
+use super::{Connection, convert};
+use crate::convert::{RowRef, decompressed_bytes, names};
 use crate::fault::Outcome;
 use crate::model::ManifestSize;
-use crate::pack::{Place, decompressed_bytes, names};
 
-/// What a manifest counts as that was written by a version which did not record its size: the most that the capabilities of
-/// one document may take.
+/// Assumed size of a manifest of a version that did not write it: the most that the capabilities of one document may take.
 const UNRECORDED_BYTES: u64 = 32 * 1024 * 1024;
 
-/// A select of ids and the first bytes of models, as many as the header of a frame may have; what follows narrows it.
+/// Selects ids and first bytes of models by a condition. The header of a frame has at most 18 bytes.
 macro_rules! select_sizes {
-    ($($rest:literal),+) => {
+    ($condition:expr) => {
         concat!(
             "SELECT m.id, SUBSTR(v.model, 1, 18)
              FROM manifest m JOIN manifest_version v ON v.manifest_id = m.id AND v.version = m.version ",
-            $($rest),+
+            $condition
         )
     };
 }
@@ -29,12 +28,10 @@ fn bytes(frame_start: &[u8]) -> u64 {
 }
 
 fn sizes(rows: Vec<SizeRow>) -> Outcome<Vec<ManifestSize>> {
-    let mut sizes = Vec::with_capacity(rows.len());
-    for (id, frame_start) in rows {
-        let place = Place::new("manifest", &id);
-        sizes.push(ManifestSize { id: place.parse("id", &id)?, bytes: bytes(&frame_start) });
-    }
-    Ok(sizes)
+    convert(rows, |(id, frame_start)| {
+        let id = RowRef::new("manifest", &id).parse("id", &id)?;
+        Ok(ManifestSize { id, bytes: bytes(&frame_start) })
+    })
 }
 
 /// Of the current version, also of a manifest that left the index.
@@ -79,12 +76,10 @@ pub(crate) async fn size_of_capability(
 
 /// Of those of the listed manifests that are in the index, in no order.
 pub(crate) async fn sizes_of(connection: &mut Connection, ids: &[ManifestId]) -> Outcome<Vec<ManifestSize>> {
-    let rows = sqlx::query_as(select_sizes!(
-        "WHERE m.removed_at_ms IS NULL AND m.id IN (SELECT value ->> 0 FROM json_each($1))"
-    ))
-    .bind(names(ids.iter().map(ManifestId::as_str))?)
-    .fetch_all(&mut *connection)
-    .await?;
+    let rows = sqlx::query_as(select_sizes!(concat!("WHERE m.removed_at_ms IS NULL AND m.id IN ", list!())))
+        .bind(names(ids.iter().map(ManifestId::as_str))?)
+        .fetch_all(&mut *connection)
+        .await?;
     sizes(rows)
 }
 

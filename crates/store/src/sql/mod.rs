@@ -1,20 +1,33 @@
 //! The statements, one file for each aggregate, written once and compiled for each back end.
 //!
-//! Both databases take `$1` placeholders, `ON CONFLICT`, `RETURNING`, `UPDATE … FROM` and batches as one JSON array of
-//! arrays (`json_each`, which the PostgreSQL migration defines under SQLite's name). Where they differ, the back end's
-//! module above this one says how. Functions take a connection and leave the transaction to their caller.
+//! Both databases take `$1` placeholders, `ON CONFLICT`, `RETURNING` and `UPDATE … FROM`. A batch is one parameter: a JSON
+//! array of objects whose columns `batch!` names, or a list of values for `list!`. Where the databases differ, the parent
+//! module says how. Functions take a connection and leave the transaction to their caller.
 
 use sqlx::QueryBuilder;
 
 use super::{
-    AFTER_IMPORT, Connection, SEQUENCED_BY_WRITER, SEQUENCER_LOCK, for_update, sites_put, skip_locked, unhex,
-    unhex_of,
+    AFTER_IMPORT, Connection, MIGRATIONS, SEQUENCED_BY_WRITER, SEQUENCER_LOCK, batch, for_update, sites_put,
+    skip_locked, unhex, unhex_of,
 };
+use crate::StoreError;
+use crate::fault::Outcome;
 
-pub(crate) mod adoption;
+/// The values of `$1`, a list made by [`crate::convert::names`] or [`numbers`]: `name IN list!()`.
+macro_rules! list {
+    () => {
+        "(SELECT value ->> 0 FROM json_each($1))"
+    };
+    ($kind:ident) => {
+        concat!("(SELECT CAST(value ->> 0 AS ", stringify!($kind), ") FROM json_each($1))")
+    };
+}
+
 pub(crate) mod block;
 pub(crate) mod capability;
 pub(crate) mod clock;
+pub(crate) mod compaction;
+pub(crate) mod dialect;
 pub(crate) mod document;
 pub(crate) mod dump;
 pub(crate) mod feed;
@@ -28,27 +41,26 @@ pub(crate) mod manifest;
 pub(crate) mod manifest_size;
 pub(crate) mod read_attempt;
 pub(crate) mod resource;
-pub(crate) mod rest;
 pub(crate) mod retention;
-pub(crate) mod robots;
 pub(crate) mod seed;
 pub(crate) mod server;
 pub(crate) mod site;
 pub(crate) mod site_list;
+mod state;
 pub(crate) mod stats;
 pub(crate) mod suffix;
 pub(crate) mod version;
 pub(crate) mod visit;
-mod visit_rows;
-pub(crate) mod visit_story;
+pub(crate) mod visit_report;
+mod visit_save;
 
 type Database = <Connection as sqlx::Connection>::Database;
 
-/// Rows of one part of a batch: a statement's way to the server is little beside them.
-const BATCH_LONGEST: usize = 64;
+/// Rows of one statement of [`batches`].
+const BATCH_ROWS_MAX: usize = 64;
 
-/// Names as a list of values: for a few, since each number of them is a statement of its own.
-fn listed<'query>(
+/// Pushes names as bound values. Each number of names is a statement of its own, so this is for a few.
+fn push_names<'query>(
     query: &'query mut QueryBuilder<Database>,
     names: &[&str],
 ) -> &'query mut QueryBuilder<Database> {
@@ -59,12 +71,23 @@ fn listed<'query>(
     query
 }
 
-/// Parts of a batch whose lengths are powers of two, so that there are few statements to prepare for batches of any length.
+/// Splits rows into batches whose lengths are powers of two, so that few statements are prepared for any number of rows.
 fn batches<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
-        let longest = BATCH_LONGEST.min(1 << rows.len().checked_ilog2()?);
-        let (batch, rest) = rows.split_at(longest);
+        let length = BATCH_ROWS_MAX.min(1 << rows.len().checked_ilog2()?);
+        let (batch, rest) = rows.split_at(length);
         rows = rest;
         Some(batch)
     })
+}
+
+/// A list of numbers for `list!`.
+fn numbers<T: serde::Serialize>(values: &[T]) -> Result<String, StoreError> {
+    let rows: Vec<[&T; 1]> = values.iter().map(|value| [value]).collect();
+    crate::convert::json(&rows, "list of numbers")
+}
+
+/// Converts rows; the first damaged one is the error.
+fn convert<R, T>(rows: Vec<R>, each: impl FnMut(R) -> Result<T, StoreError>) -> Outcome<Vec<T>> {
+    Ok(rows.into_iter().map(each).collect::<Result<_, _>>()?)
 }

@@ -4,33 +4,41 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::Connection;
+use super::{Connection, batch, convert};
+use crate::convert::{RowRef, json, millis, names, text};
 use crate::fault::Outcome;
 use crate::model::read_attempt::REASON_CHARS_MAX;
 use crate::model::{EarlierAttempt, ReadAttempt, ReadAttemptWrite};
-use crate::pack::{Place, json, millis, names, text};
 
-/// Tries to begin an attempt that others of the same document begin and end meanwhile.
+/// Tries to begin an attempt while others of the same document begin and end.
 const BEGINS_MAX: usize = 5;
 
 /// A row as it is read back: hash, site, begin, quarantine, reason.
 type EarlierRow = (String, String, i64, Option<i64>, Option<String>);
 
-/// A row as the statements take it: hash, reader version, site, URL, begin, quarantine, reason.
+/// An attempt in a batch.
 #[derive(Serialize)]
-struct Row<'a>(&'a str, u32, &'a str, &'a str, i64, Option<i64>, Option<String>);
+struct AttemptRow<'a> {
+    hash: &'a str,
+    reader_version: u32,
+    site: &'a str,
+    url: &'a str,
+    began_at_ms: i64,
+    quarantined_at_ms: Option<i64>,
+    reason: Option<String>,
+}
 
-impl<'a> Row<'a> {
+impl<'a> AttemptRow<'a> {
     fn begun(attempt: &'a ReadAttempt) -> Self {
-        Self(
-            attempt.hash.as_str(),
-            attempt.reader_version,
-            attempt.site.as_str(),
-            attempt.url.as_str(),
-            millis(attempt.began_at),
-            None,
-            None,
-        )
+        Self {
+            hash: attempt.hash.as_str(),
+            reader_version: attempt.reader_version,
+            site: attempt.site.as_str(),
+            url: attempt.url.as_str(),
+            began_at_ms: millis(attempt.began_at),
+            quarantined_at_ms: None,
+            reason: None,
+        }
     }
 }
 
@@ -54,7 +62,7 @@ async fn end(connection: &mut Connection, writes: &[ReadAttemptWrite]) -> Outcom
     if ended.is_empty() {
         return Ok(());
     }
-    sqlx::query("DELETE FROM read_attempt WHERE hash IN (SELECT value ->> 0 FROM json_each($1))")
+    sqlx::query(concat!("DELETE FROM read_attempt WHERE hash IN ", list!()))
         .bind(names(ended)?)
         .execute(&mut *connection)
         .await?;
@@ -62,36 +70,42 @@ async fn end(connection: &mut Connection, writes: &[ReadAttemptWrite]) -> Outcom
 }
 
 async fn quarantine(connection: &mut Connection, writes: &[ReadAttemptWrite]) -> Outcome<()> {
-    // one row for each document, in the order of the key, so that concurrent batches lock them in the same order
+    // One row for each document, sorted by the key, so concurrent batches lock them in one order.
     let mut rows = BTreeMap::new();
     for write in writes {
         if let ReadAttemptWrite::Quarantine { attempt, at, reason } = write {
             let reason = text(reason).chars().take(REASON_CHARS_MAX).collect();
-            let Row(hash, version, site, url, began, ..) = Row::begun(attempt);
-            rows.insert(hash, Row(hash, version, site, url, began, Some(millis(*at)), Some(reason)));
+            let row = AttemptRow {
+                quarantined_at_ms: Some(millis(*at)),
+                reason: Some(reason),
+                ..AttemptRow::begun(attempt)
+            };
+            rows.insert(row.hash, row);
         }
     }
     if rows.is_empty() {
         return Ok(());
     }
-    sqlx::query(
+    sqlx::query(concat!(
         "INSERT INTO read_attempt (hash, reader_version, site, url, began_at_ms, quarantined_at_ms, reason)
-         SELECT value ->> 0, CAST(value ->> 1 AS BIGINT), value ->> 2, value ->> 3, CAST(value ->> 4 AS BIGINT),
-                CAST(value ->> 5 AS BIGINT), value ->> 6
-         FROM json_each($1) WHERE true
+         SELECT hash, reader_version, site, url, began_at_ms, quarantined_at_ms, reason FROM ",
+        batch!(
+            hash TEXT, reader_version BIGINT, site TEXT, url TEXT, began_at_ms BIGINT, quarantined_at_ms BIGINT,
+            reason TEXT
+        ),
+        " WHERE true
          ON CONFLICT (hash) DO UPDATE SET
              reader_version = excluded.reader_version, site = excluded.site, url = excluded.url,
              began_at_ms = excluded.began_at_ms, quarantined_at_ms = excluded.quarantined_at_ms,
-             reason = excluded.reason",
-    )
+             reason = excluded.reason"
+    ))
     .bind(json(&rows.values().collect::<Vec<_>>(), "batch of quarantined documents")?)
     .execute(&mut *connection)
     .await?;
     Ok(())
 }
 
-/// Another worker may end its attempt between the insert, which it stands against, and the search for it: then the insert is
-/// repeated.
+/// Another worker may end its attempt after it prevented the insert and before it is found: then the insert is repeated.
 async fn begin(
     connection: &mut Connection,
     writes: &[ReadAttemptWrite],
@@ -109,8 +123,11 @@ async fn begin(
     let (mut begun, mut earlier) = (HashSet::new(), HashMap::new());
     for _ in 0..BEGINS_MAX {
         let open = |hash: &str| !begun.contains(hash) && !earlier.contains_key(hash);
-        let rows: Vec<Row<'_>> =
-            attempts.iter().filter(|(hash, _)| open(hash)).map(|(_, attempt)| Row::begun(attempt)).collect();
+        let rows: Vec<AttemptRow<'_>> = attempts
+            .iter()
+            .filter(|(hash, _)| open(hash))
+            .map(|(_, attempt)| AttemptRow::begun(attempt))
+            .collect();
         if rows.is_empty() {
             break;
         }
@@ -120,7 +137,7 @@ async fn begin(
         }
     }
     let answer = |write: &ReadAttemptWrite| match write {
-        // the first of several begins of one document in this batch is the one that was written
+        // Of several begins of one document in this batch, the first was written.
         ReadAttemptWrite::Begin(attempt) if !begun.remove(attempt.hash.as_str()) => {
             earlier.get(attempt.hash.as_str()).cloned()
         }
@@ -129,18 +146,19 @@ async fn begin(
     Ok(writes.iter().map(answer).collect())
 }
 
-/// Writes the attempts that no row of the same reader version stands against; returns their hashes.
-async fn insert(connection: &mut Connection, rows: &[Row<'_>]) -> Outcome<Vec<String>> {
-    let begun = sqlx::query_scalar(
+/// Writes the attempts of which there is no row of the same reader version; returns their hashes.
+async fn insert(connection: &mut Connection, rows: &[AttemptRow<'_>]) -> Outcome<Vec<String>> {
+    let begun = sqlx::query_scalar(concat!(
         "INSERT INTO read_attempt (hash, reader_version, site, url, began_at_ms)
-         SELECT value ->> 0, CAST(value ->> 1 AS BIGINT), value ->> 2, value ->> 3, CAST(value ->> 4 AS BIGINT)
-         FROM json_each($1) WHERE true
+         SELECT hash, reader_version, site, url, began_at_ms FROM ",
+        batch!(hash TEXT, reader_version BIGINT, site TEXT, url TEXT, began_at_ms BIGINT),
+        " WHERE true
          ON CONFLICT (hash) DO UPDATE SET
              reader_version = excluded.reader_version, site = excluded.site, url = excluded.url,
              began_at_ms = excluded.began_at_ms, quarantined_at_ms = NULL, reason = NULL
          WHERE read_attempt.reader_version < excluded.reader_version
-         RETURNING hash",
-    )
+         RETURNING hash"
+    ))
     .bind(json(&rows, "batch of documents to read")?)
     .fetch_all(&mut *connection)
     .await?;
@@ -151,22 +169,21 @@ async fn find_earlier(
     connection: &mut Connection,
     attempts: &BTreeMap<&str, &ReadAttempt>,
 ) -> Outcome<HashMap<String, EarlierAttempt>> {
-    let rows: Vec<EarlierRow> = sqlx::query_as(
-        "SELECT hash, site, began_at_ms, quarantined_at_ms, reason FROM read_attempt
-         WHERE hash IN (SELECT value ->> 0 FROM json_each($1))",
-    )
+    let rows: Vec<EarlierRow> = sqlx::query_as(concat!(
+        "SELECT hash, site, began_at_ms, quarantined_at_ms, reason FROM read_attempt WHERE hash IN ",
+        list!()
+    ))
     .bind(names(attempts.keys().copied())?)
     .fetch_all(&mut *connection)
     .await?;
-    let mut earlier = HashMap::with_capacity(rows.len());
-    for (hash, site, began_at_ms, quarantined_at_ms, reason) in rows {
-        let place = Place::new("read_attempt", &hash);
+    let found = convert(rows, |(hash, site, began_at_ms, quarantined_at_ms, reason)| {
+        let at = RowRef::new("read_attempt", &hash);
         let attempt = EarlierAttempt {
-            site: place.parse("site", &site)?,
-            began_at: place.time("began_at_ms", began_at_ms)?,
+            site: at.parse("site", &site)?,
+            began_at: at.time("began_at_ms", began_at_ms)?,
             quarantined: quarantined_at_ms.map(|_| reason.unwrap_or_default()),
         };
-        earlier.insert(hash, attempt);
-    }
-    Ok(earlier)
+        Ok((hash, attempt))
+    })?;
+    Ok(found.into_iter().collect())
 }

@@ -1,16 +1,19 @@
-//! URLs worth remembering, with their HTTP validators.
+//! Known URLs, with their HTTP validators.
 
-use manifest::ManifestId;
+use std::borrow::Cow;
+
+use manifest::{ContentHash, ManifestId, ManifestUrl};
+use serde::Serialize;
 use sqlx::QueryBuilder;
 
-use super::{Connection, Database, document, listed};
+use super::{Connection, Database, batch, document, push_names};
 use crate::StoreError;
+use crate::convert::{RowRef, json, millis, millis_of, names, text_of, to_i32, to_u32};
 use crate::fault::Outcome;
 use crate::model::seed::kept_source;
 use crate::model::{Hint, ResourceState};
-use crate::pack::{Place, count, counted, json, millis, millis_of, names, text_of};
-use crate::packed::PackedBody;
 use crate::plan::Part;
+use crate::prepare::PreparedDocument;
 
 #[derive(sqlx::FromRow)]
 pub(crate) struct ResourceRow {
@@ -32,57 +35,56 @@ pub(crate) struct ResourceRow {
     misses_in_row: i32,
 }
 
-/// A resource that was fetched, or a URL that is only known of.
-pub(crate) enum Known {
+pub(crate) enum KnownResource {
     Fetched(Box<ResourceState>),
+    /// A URL that was seeded or linked and never fetched.
     Hint(Hint),
 }
 
-impl TryFrom<ResourceRow> for Known {
+impl TryFrom<ResourceRow> for KnownResource {
     type Error = StoreError;
 
     fn try_from(row: ResourceRow) -> Result<Self, StoreError> {
-        let place = Place::new("resource", &row.id);
-        let url = place.parse("url", &row.url)?;
+        let at = RowRef::new("resource", &row.id);
+        let url = at.parse("url", &row.url)?;
         let (Some(outcome), Some(fetched_at_ms)) = (row.outcome, row.fetched_at_ms) else {
-            let linked_from = place.parse_of("linked_from", row.linked_from.as_ref())?;
+            let linked_from = at.parse_of("linked_from", row.linked_from.as_ref())?;
             return Ok(Self::Hint(Hint { url, linked_from }));
         };
         Ok(Self::Fetched(Box::new(ResourceState {
             url,
-            manifest_id: if row.in_index == 1 { Some(place.parse("id", &row.id)?) } else { None },
-            discovery: place.parse("discovery", &row.discovery)?,
-            linked_from: place.parse_of("linked_from", row.linked_from.as_ref())?,
-            outcome: place.parse("outcome", &outcome)?,
-            status: place.http_status("status", row.status)?,
+            manifest_id: if row.in_index == 1 { Some(at.parse("id", &row.id)?) } else { None },
+            discovery: at.parse("discovery", &row.discovery)?,
+            linked_from: at.parse_of("linked_from", row.linked_from.as_ref())?,
+            outcome: at.parse("outcome", &outcome)?,
+            status: at.http_status("status", row.status)?,
             etag: row.etag,
             last_modified: row.last_modified,
-            cache: row.cache.map(|cache| place.json("cache", cache.as_bytes())).transpose()?,
-            fresh_until: place.time_of("fresh_until_ms", row.fresh_until_ms)?,
-            content_hash: place.parse_of("content_hash", row.content_hash.as_ref())?,
-            fetched_at: place.time("fetched_at_ms", fetched_at_ms)?,
-            changed_at: place.time_of("changed_at_ms", row.changed_at_ms)?,
-            misses_in_row: counted(row.misses_in_row),
+            cache: row.cache.map(|cache| at.json("cache", cache.as_bytes())).transpose()?,
+            fresh_until: at.time_of("fresh_until_ms", row.fresh_until_ms)?,
+            content_hash: at.parse_of("content_hash", row.content_hash.as_ref())?,
+            fetched_at: at.time("fetched_at_ms", fetched_at_ms)?,
+            changed_at: at.time_of("changed_at_ms", row.changed_at_ms)?,
+            misses_in_row: to_u32(row.misses_in_row),
         })))
     }
 }
 
-/// A select of resources; what follows says of which sites.
 macro_rules! select_resources {
-    ($($rest:literal)?) => {
+    ($sites:expr) => {
         concat!(
             "SELECT resource.id, resource.site, resource.url,
                     CASE WHEN manifest.id IS NULL THEN 0 ELSE 1 END AS in_index,
                     discovery, linked_from, outcome, resource.status, etag, last_modified, cache, fresh_until_ms,
                     resource.content_hash, fetched_at_ms, resource.changed_at_ms, misses_in_row
              FROM resource LEFT JOIN manifest ON manifest.id = resource.id AND manifest.removed_at_ms IS NULL
-             WHERE resource.site IN ("
-            $(, $rest)?
+             WHERE resource.site IN ",
+            $sites
         )
     };
 }
 
-/// Every resource of a few sites, in no order.
+/// The resources of a few sites, in no order.
 pub(crate) async fn resources_known(
     connection: &mut Connection,
     sites: &[&str],
@@ -90,22 +92,58 @@ pub(crate) async fn resources_known(
     if sites.is_empty() {
         return Ok(Vec::new());
     }
-    let mut query = QueryBuilder::<Database>::new(select_resources!());
-    listed(&mut query, sites).push(")");
+    let mut query = QueryBuilder::<Database>::new(select_resources!("("));
+    push_names(&mut query, sites).push(")");
     Ok(query.build_query_as().fetch_all(&mut *connection).await?)
 }
 
-/// Every resource of these sites.
+/// The resources of the listed sites, by URL.
 pub(crate) async fn resources_of(connection: &mut Connection, sites: &str) -> Outcome<Vec<ResourceRow>> {
-    let rows =
-        sqlx::query_as(select_resources!("SELECT value ->> 0 FROM json_each($1)) ORDER BY resource.url"))
-            .bind(sites)
-            .fetch_all(&mut *connection)
-            .await?;
-    Ok(rows)
+    let query = sqlx::query_as(select_resources!(concat!(list!(), " ORDER BY resource.url")));
+    Ok(query.bind(sites).fetch_all(&mut *connection).await?)
 }
 
-/// Writes resources of one site, in one statement. A link that was known stays known.
+/// A resource in a batch.
+#[derive(Serialize)]
+struct SavedResource<'a> {
+    id: ManifestId,
+    url: &'a ManifestUrl,
+    discovery: &'a str,
+    linked_from: Option<&'a ManifestUrl>,
+    outcome: &'a str,
+    status: Option<u16>,
+    etag: Option<Cow<'a, str>>,
+    last_modified: Option<Cow<'a, str>>,
+    cache: Option<String>,
+    fresh_until_ms: Option<i64>,
+    content_hash: Option<&'a str>,
+    fetched_at_ms: i64,
+    changed_at_ms: Option<i64>,
+    misses_in_row: i32,
+}
+
+impl<'a> SavedResource<'a> {
+    fn new(resource: &'a ResourceState) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: ManifestId::of(&resource.url),
+            url: &resource.url,
+            discovery: resource.discovery.as_str(),
+            linked_from: kept_source(resource.linked_from.as_ref()),
+            outcome: resource.outcome.as_str(),
+            status: resource.status,
+            etag: text_of(resource.etag.as_ref()),
+            last_modified: text_of(resource.last_modified.as_ref()),
+            cache: resource.cache.as_ref().map(|cache| json(cache, "freshness policy")).transpose()?,
+            fresh_until_ms: millis_of(resource.fresh_until),
+            content_hash: resource.content_hash.as_ref().map(ContentHash::as_str),
+            fetched_at_ms: millis(resource.fetched_at),
+            changed_at_ms: millis_of(resource.changed_at),
+            misses_in_row: to_i32(resource.misses_in_row),
+        })
+    }
+}
+
+/// Writes resources of one site. A known link stays known.
 pub(crate) async fn resources_save(
     connection: &mut Connection,
     site: &str,
@@ -114,38 +152,25 @@ pub(crate) async fn resources_save(
     if resources.is_empty() {
         return Ok(());
     }
-    let mut rows = Vec::with_capacity(resources.len());
-    for resource in resources {
-        let cache = resource.cache.as_ref().map(|cache| json(cache, "freshness policy")).transpose()?;
-        rows.push((
-            (
-                ManifestId::of(&resource.url),
-                &resource.url,
-                resource.discovery,
-                kept_source(resource.linked_from.as_ref()),
-            ),
-            (resource.outcome, resource.status, text_of(resource.etag.as_ref())),
-            (text_of(resource.last_modified.as_ref()), cache, millis_of(resource.fresh_until)),
-            (&resource.content_hash, millis(resource.fetched_at), millis_of(resource.changed_at)),
-            count(resource.misses_in_row),
-        ));
-    }
-    sqlx::query(
+    let rows: Vec<_> = resources.iter().map(SavedResource::new).collect::<Result<_, _>>()?;
+    sqlx::query(concat!(
         "INSERT INTO resource (id, site, url, discovery, linked_from, outcome, status, etag, last_modified, cache,
                                fresh_until_ms, content_hash, fetched_at_ms, changed_at_ms, misses_in_row)
-         SELECT value -> 0 ->> 0, $2, value -> 0 ->> 1, value -> 0 ->> 2, value -> 0 ->> 3,
-                value -> 1 ->> 0, CAST(value -> 1 ->> 1 AS INTEGER), value -> 1 ->> 2,
-                value -> 2 ->> 0, value -> 2 ->> 1, CAST(value -> 2 ->> 2 AS BIGINT),
-                value -> 3 ->> 0, CAST(value -> 3 ->> 1 AS BIGINT), CAST(value -> 3 ->> 2 AS BIGINT),
-                CAST(value ->> 4 AS INTEGER)
-         FROM json_each($1) WHERE true
+         SELECT id, $2, url, discovery, linked_from, outcome, status, etag, last_modified, cache,
+                fresh_until_ms, content_hash, fetched_at_ms, changed_at_ms, misses_in_row FROM ",
+        batch!(
+            id TEXT, url TEXT, discovery TEXT, linked_from TEXT, outcome TEXT, status INTEGER, etag TEXT,
+            last_modified TEXT, cache TEXT, fresh_until_ms BIGINT, content_hash TEXT, fetched_at_ms BIGINT,
+            changed_at_ms BIGINT, misses_in_row INTEGER
+        ),
+        " WHERE true
          ON CONFLICT (id) DO UPDATE SET
              discovery = excluded.discovery, linked_from = COALESCE(excluded.linked_from, resource.linked_from),
              outcome = excluded.outcome, status = excluded.status, etag = excluded.etag,
              last_modified = excluded.last_modified, cache = excluded.cache, fresh_until_ms = excluded.fresh_until_ms,
              content_hash = excluded.content_hash, fetched_at_ms = excluded.fetched_at_ms,
-             changed_at_ms = excluded.changed_at_ms, misses_in_row = excluded.misses_in_row",
-    )
+             changed_at_ms = excluded.changed_at_ms, misses_in_row = excluded.misses_in_row"
+    ))
     .bind(json(&rows, "batch of resources")?)
     .bind(site)
     .execute(&mut *connection)
@@ -153,13 +178,13 @@ pub(crate) async fn resources_save(
     Ok(())
 }
 
-/// Keeps the document of a part where that is allowed, and drops the one that it replaces.
-pub(crate) async fn part_keep(
+/// Stores the document of a part where that is allowed, and deletes the one that it replaces.
+pub(crate) async fn part_save(
     connection: &mut Connection,
     part: &Part<'_>,
-    body: Option<&PackedBody>,
+    body: Option<&PreparedDocument>,
 ) -> Outcome<()> {
-    let kept = match (&part.fetch.content_hash, body) {
+    let stored = match (&part.fetch.content_hash, body) {
         (Some(hash), Some(body)) => {
             document::document_keep(connection, hash, body, millis(part.fetch.at)).await?;
             Some(hash.as_str())
@@ -168,7 +193,7 @@ pub(crate) async fn part_keep(
     };
     sqlx::query("UPDATE resource SET document_hash = $2 WHERE id = $1")
         .bind(part.id.as_str())
-        .bind(kept)
+        .bind(stored)
         .execute(&mut *connection)
         .await?;
     if let Some(replaced) = &part.replaces {

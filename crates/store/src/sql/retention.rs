@@ -1,14 +1,15 @@
-//! What is removed by age: entries of the feed that every reader has taken, and versions that are no longer current.
+//! Deletes by age: feed entries that every reader has read, and versions that are not current.
 
-use super::{Connection, document, for_update};
+use super::{Connection, convert, document, for_update};
+use crate::convert::{RowRef, names};
 use crate::fault::Outcome;
-use crate::model::{FeedPosition, FeedReader, FeedTrimmed};
-use crate::pack::{Place, names};
+use crate::model::retention::FeedTrimmed;
+use crate::model::{FeedPosition, FeedReader};
 
-/// Entries and versions removed by one transaction.
+/// Rows of one transaction.
 const BATCH: i64 = 5_000;
 
-/// Says how far a reader has come; it never goes back.
+/// Registers a reader or updates its position.
 pub(crate) async fn feed_reader_save(
     connection: &mut Connection,
     name: &str,
@@ -27,7 +28,7 @@ pub(crate) async fn feed_reader_save(
     Ok(())
 }
 
-/// Lets retention pass a reader; false where there is none of that name.
+/// Unregisters a reader; false where there is none.
 pub(crate) async fn feed_reader_forget(connection: &mut Connection, name: &str) -> Outcome<bool> {
     let gone =
         sqlx::query("DELETE FROM feed_reader WHERE name = $1").bind(name).execute(&mut *connection).await?;
@@ -40,12 +41,10 @@ pub(crate) async fn feed_readers(connection: &mut Connection) -> Outcome<Vec<Fee
         sqlx::query_as("SELECT name, position, seen_at_ms FROM feed_reader ORDER BY position, name")
             .fetch_all(&mut *connection)
             .await?;
-    let mut readers = Vec::with_capacity(rows.len());
-    for (name, position, seen_at_ms) in rows {
-        let seen_at = Place::new("feed_reader", &name).time("seen_at_ms", seen_at_ms)?;
-        readers.push(FeedReader { name, position: FeedPosition(position), seen_at });
-    }
-    Ok(readers)
+    convert(rows, |(name, position, seen_at_ms)| {
+        let seen_at = RowRef::new("feed_reader", &name).time("seen_at_ms", seen_at_ms)?;
+        Ok(FeedReader { name, position: FeedPosition(position), seen_at })
+    })
 }
 
 /// Position of the first entry that is kept.
@@ -56,8 +55,8 @@ pub(crate) async fn feed_first(connection: &mut Connection) -> Outcome<FeedPosit
     Ok(FeedPosition(first))
 }
 
-/// Removes a batch of entries that happened before a time and that every registered reader has taken. Readers register and
-/// retention runs one after the other, by the lock on the row of `feed_state`.
+/// Deletes a batch of entries from before a time that every registered reader has read. The lock on the row of `feed_state`
+/// serialises retention and sequencers.
 pub(crate) async fn feed_trim(connection: &mut Connection, before_ms: i64) -> Outcome<FeedTrimmed> {
     let (first, last): (i64, i64) = sqlx::query_as(concat!(
         "SELECT first_position, last_position FROM feed_state WHERE id = 1",
@@ -65,10 +64,9 @@ pub(crate) async fn feed_trim(connection: &mut Connection, before_ms: i64) -> Ou
     ))
     .fetch_one(&mut *connection)
     .await?;
-    // The first entry that is young enough ends what goes, whatever times stand behind it; what lies behind the batch is
-    // for the next one.
+    // The first entry that is recent ends what is deleted, whatever the times after it.
     let batch_until = last.min(first.saturating_add(BATCH - 1));
-    let young: Option<i64> = sqlx::query_scalar(
+    let recent: Option<i64> = sqlx::query_scalar(
         "SELECT MIN(position + 0) FROM feed WHERE position >= $1 AND position <= $2 AND at_ms >= $3",
     )
     .bind(first)
@@ -76,7 +74,7 @@ pub(crate) async fn feed_trim(connection: &mut Connection, before_ms: i64) -> Ou
     .bind(before_ms)
     .fetch_one(&mut *connection)
     .await?;
-    let old_until = young.map_or(batch_until, |position| position - 1);
+    let old_until = recent.map_or(batch_until, |position| position - 1);
     let slowest = feed_readers(connection).await?.into_iter().next();
     let read_until = slowest.as_ref().map_or(i64::MAX, |reader| reader.position.0);
     let until = old_until.min(read_until);
@@ -96,8 +94,7 @@ pub(crate) async fn feed_trim(connection: &mut Connection, before_ms: i64) -> Ou
     Ok(FeedTrimmed { entries: gone.rows_affected(), held_back_by })
 }
 
-/// Removes a batch of versions that are not the current one and were last seen before a time, with the documents that
-/// nothing refers to any more.
+/// Deletes a batch of versions that are not current and were last seen before a time, with unused documents.
 pub(crate) async fn versions_trim(connection: &mut Connection, before_ms: i64) -> Outcome<u64> {
     let gone: Vec<(String, Option<String>)> = sqlx::query_as(
         "DELETE FROM manifest_version WHERE (manifest_id, version) IN (

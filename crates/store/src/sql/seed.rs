@@ -5,25 +5,28 @@ use std::collections::{BTreeMap, HashSet};
 use chrono::DateTime;
 use manifest::{Discovery, ManifestId, SiteName};
 use policy::schedule::{HINT_INTERVAL, first_visit_at};
+use serde::Serialize;
 
-use super::link::{self, Asked};
-use super::{Connection, block, rest, sites_put, unhex};
+use super::compaction::{compacted_among, sites_expand};
+use super::link::{self, SiteSeed};
+use super::{Connection, batch, block, sites_put, unhex};
+use crate::compaction::CompactedSite;
+use crate::convert::{NEVER_MS, UNPLANNED_MS, hex, json, millis, names};
 use crate::fault::Outcome;
-use crate::model::seed::{AskedSite, PRIORITY_LINKED, PRIORITY_LISTED, Ranking};
+use crate::model::seed::{NewSiteRow, PRIORITY_LINKED, PRIORITY_LISTED, Ranking};
 use crate::model::{Seed, SeedOrigin, SeedsAdded};
-use crate::pack::{NEVER_MS, UNPLANNED_MS, hex, json, millis, names};
-use crate::rest::{self as at_rest, SiteAtRest};
 
-/// What a batch asks of one site: its class, its hosts, each with whether a list names it.
+/// What the seeds of a batch say about one site.
 #[derive(Default)]
-struct AskedOf<'a> {
+struct SiteSeeds<'a> {
     priority: i32,
+    /// Each with whether a list names it.
     hosts: BTreeMap<&'a str, bool>,
-    names_urls: bool,
+    has_urls: bool,
 }
 
-/// Adds a batch. Known sites keep their schedule, unless the seed brings something new or asks for a visit now. A new
-/// site of which only hosts are known rests in one row; a site at rest wakes where a seed brings more.
+/// Adds a batch. A known site keeps its schedule, unless a seed brings something new or requests a visit now. A new site of
+/// which only hosts are known is compacted; a compacted site is expanded where a seed brings more.
 pub(crate) async fn seeds_add(
     connection: &mut Connection,
     seeds: &[Seed],
@@ -32,7 +35,7 @@ pub(crate) async fn seeds_add(
 ) -> Outcome<SeedsAdded> {
     let sites: Vec<String> = seeds.iter().map(|seed| seed.host.site().as_str().to_owned()).collect();
     let blocked = block::blocked_among(connection, &names(sites.iter().map(String::as_str))?).await?;
-    let mut open: Asked<'_> = seeds
+    let mut open: Vec<SiteSeed<'_>> = seeds
         .iter()
         .zip(&sites)
         .filter(|(_, site)| !blocked.contains(*site))
@@ -42,25 +45,23 @@ pub(crate) async fn seeds_add(
     open.retain(|(seed, _)| !seed.is_too_long());
     let open = link::links_admit(connection, open).await?;
     let mut refused_hosts = HashSet::new();
-    let (mut new_hosts, mut awake) =
+    let (mut new_hosts, mut expanded) =
         sites_insert(connection, &open, (ranking, now_ms), &mut refused_hosts).await?;
-    link::hosts_admit(connection, &awake, &mut refused_hosts).await?;
-    let has_room = |(seed, _): &(&Seed, &str)| !refused_hosts.contains(seed.host.as_str());
-    awake.retain(has_room);
-    new_hosts.extend(hosts_insert(connection, &awake).await?);
-    let (awake, refused_urls) = link::hints_admit(connection, awake).await?;
-    let mut new_urls = hints_insert(connection, &awake).await?;
-    let refused_urls: HashSet<&str> =
-        refused_urls.iter().filter_map(|(seed, _)| Some(seed.url.as_ref()?.as_str())).collect();
+    link::hosts_admit(connection, &expanded, &mut refused_hosts).await?;
+    let has_room = |(seed, _): &SiteSeed<'_>| !refused_hosts.contains(seed.host.as_str());
+    expanded.retain(has_room);
+    new_hosts.extend(hosts_insert(connection, &expanded).await?);
+    let (expanded, refused_urls) = link::hints_admit(connection, expanded).await?;
+    let mut new_urls = hints_insert(connection, &expanded).await?;
     let (mut due, mut hinted) = (Vec::new(), Vec::new());
-    let mut sum = SeedsAdded { blocked: blocked as u64, ..SeedsAdded::default() };
+    let mut total = SeedsAdded { blocked: blocked as u64, ..SeedsAdded::default() };
     for (seed, site) in open.iter().filter(|seed| has_room(seed)) {
         let is_new_host = new_hosts.remove(seed.host.as_str());
         let is_new_url = seed.url.as_ref().is_some_and(|url| new_urls.remove(ManifestId::of(url).as_str()));
         let is_new = is_new_host || is_new_url;
         let is_refused = !is_new && seed.url.as_ref().is_some_and(|url| refused_urls.contains(url.as_str()));
-        sum.added += u64::from(is_new);
-        sum.known += u64::from(!is_new && !is_refused);
+        total.added += u64::from(is_new);
+        total.known += u64::from(!is_new && !is_refused);
         match seed.origin {
             SeedOrigin::Linked { .. } if is_new => hinted.push(*site),
             SeedOrigin::File | SeedOrigin::Submitted if is_new => due.push(*site),
@@ -70,47 +71,46 @@ pub(crate) async fn seeds_add(
             due.push(site);
         }
     }
-    sum.refused = seeds.len() as u64 - sum.added - sum.known - sum.blocked;
+    total.refused = seeds.len() as u64 - total.added - total.known - total.blocked;
     if !hinted.is_empty() {
         due_once_a_day(connection, &names(hinted)?, now_ms).await?;
     }
     if !due.is_empty() {
         due_now(connection, &names(due)?, now_ms).await?;
     }
-    Ok(sum)
+    Ok(total)
 }
 
-/// Makes a site known without a visit; one that is known stays as it is.
+/// Adds a site without a planned visit; a known site stays as it is.
 pub(crate) async fn site_add_unplanned(
     connection: &mut Connection,
     site: &SiteName,
     now_ms: i64,
 ) -> Outcome<()> {
-    // a pending site has a byte for each of its words
-    let Some(packed) = SiteAtRest::pending([], now_ms).pack(site.as_str()) else { return Ok(()) };
     sqlx::query(
-        "INSERT INTO site (name, priority, next_visit_at_ms, packed, visits_at_rest) VALUES ($1, $2, $3, $4, 0)
+        "INSERT INTO site (name, priority, next_visit_at_ms, packed, visits_at_rest, compacted_status)
+         VALUES ($1, $2, $3, $4, 0, 'pending')
          ON CONFLICT (name) DO NOTHING",
     )
     .bind(site.as_str())
-    // no list ever named it, so that none forgets it
+    // It is not the priority of a listed site, so no list removes the site.
     .bind(PRIORITY_LINKED)
     .bind(UNPLANNED_MS)
-    .bind(packed)
+    .bind(CompactedSite::pending(site.as_str(), [], now_ms).encode())
     .execute(&mut *connection)
     .await?;
     Ok(())
 }
 
-/// The class of a site that is asked for in two ways: what a list or a visitor says counts before what a link says.
-fn first_class(one: i32, other: i32) -> i32 {
+/// The priority of a site with several seeds: any other counts before that of a link.
+fn first_priority(one: i32, other: i32) -> i32 {
     match (one, other) {
-        (PRIORITY_LINKED, class) | (class, PRIORITY_LINKED) => class,
+        (PRIORITY_LINKED, priority) | (priority, PRIORITY_LINKED) => priority,
         (one, other) => one.min(other),
     }
 }
 
-/// Class of the lease order, which is 0, 2, 3, 4, 5 and then 1.
+/// See the comment on `site.priority`.
 const fn priority(seed: &Seed) -> i32 {
     match (&seed.origin, seed.rank) {
         (SeedOrigin::Submitted, _) => 0,
@@ -122,117 +122,101 @@ const fn priority(seed: &Seed) -> i32 {
     }
 }
 
-/// Listed sites are visited in an order of their own, the others as they come.
+/// First visits of listed sites are spread over time, the others are due at once.
 fn due_at_ms(site: &str, priority: i32, now_ms: i64) -> i64 {
     let now = DateTime::from_timestamp_millis(now_ms).filter(|_| priority >= PRIORITY_LISTED);
     now.map_or(now_ms, |now| millis(first_visit_at(policy::Seed::of(site), now)))
 }
 
-/// Returns the hosts of the new sites, and the seeds whose sites have rows of their own. Rows go in sorted by key, so that
-/// concurrent batches lock them in the same order; rows that stay as they are are not locked at all, since visits that
-/// link to each other's sites are saved at the same time.
+/// Returns the hosts of the new sites, and the seeds whose sites have rows of their own. Rows are sorted by key, so concurrent
+/// batches lock them in one order. Rows that stay as they are are not locked, since visits that link to each other's sites
+/// are saved at the same time.
 async fn sites_insert<'a>(
     connection: &mut Connection,
-    open: &Asked<'a>,
+    open: &[SiteSeed<'a>],
     (ranking, now_ms): (Ranking, i64),
     refused_hosts: &mut HashSet<&'a str>,
-) -> Outcome<(HashSet<String>, Asked<'a>)> {
-    let mut asked: BTreeMap<&str, AskedOf<'a>> = BTreeMap::new();
+) -> Outcome<(HashSet<String>, Vec<SiteSeed<'a>>)> {
+    let mut by_site: BTreeMap<&str, SiteSeeds<'a>> = BTreeMap::new();
     for (seed, site) in open {
-        let class = priority(seed);
-        let of_site = asked.entry(site).or_insert_with(|| AskedOf { priority: class, ..AskedOf::default() });
-        of_site.priority = first_class(of_site.priority, class);
-        *of_site.hosts.entry(seed.host.as_str()).or_default() |= link::is_listed(seed);
-        of_site.names_urls |= seed.url.is_some();
+        let priority = priority(seed);
+        let seeds = by_site.entry(site).or_insert_with(|| SiteSeeds { priority, ..SiteSeeds::default() });
+        seeds.priority = first_priority(seeds.priority, priority);
+        *seeds.hosts.entry(seed.host.as_str()).or_default() |= link::is_listed(seed);
+        seeds.has_urls |= seed.url.is_some();
     }
-    let listed =
-        asked.iter().filter(|(_, of_site)| of_site.priority >= PRIORITY_LISTED).map(|(name, _)| *name);
-    link::links_keep(connection, &names(listed)?).await?;
-    let mut rows = Vec::with_capacity(asked.len());
-    for (name, of_site) in &mut asked {
-        if of_site.hosts.len() > 1 {
-            let within = link::hosts_within(name, 0, &of_site.hosts, refused_hosts);
-            of_site.hosts = within
-                .into_iter()
-                .filter_map(|host| of_site.hosts.get_key_value(host))
-                .map(|(host, is_listed)| (*host, *is_listed))
-                .collect();
-        }
-        let site = SiteAtRest::pending(of_site.hosts.keys().map(|host| (*host).to_owned()), now_ms);
-        // A host that is new with its site is no news once more when the site wakes.
-        if let Some(packed) = site.pack(name) {
-            let priority = of_site.priority;
-            rows.push(AskedSite {
-                name,
-                priority,
-                next_visit_at_ms: due_at_ms(name, priority, now_ms),
-                packed,
-            });
-        }
+    let listed = by_site.iter().filter(|(_, seeds)| seeds.priority >= PRIORITY_LISTED);
+    link::links_keep(connection, &names(listed.map(|(name, _)| *name))?).await?;
+    for (name, seeds) in &mut by_site {
+        link::new_site_hosts_admit(name, &mut seeds.hosts, refused_hosts);
     }
+    let row = |(name, seeds): (&&'a str, &SiteSeeds<'a>)| {
+        let packed = CompactedSite::pending(name, seeds.hosts.keys().copied(), now_ms).encode()?;
+        let next_visit_at_ms = due_at_ms(name, seeds.priority, now_ms);
+        Some(NewSiteRow { name, priority: seeds.priority, next_visit_at_ms, packed: hex(&packed) })
+    };
+    let rows: Vec<NewSiteRow<'_>> = by_site.iter().filter_map(row).collect();
     let new: HashSet<String> = sites_put(connection, &rows, ranking).await?.into_iter().collect();
-    let known = asked.keys().filter(|name| !new.contains(**name)).copied();
-    let resting = rest::packed_of(connection, &names(known)?).await?;
+    let known = by_site.keys().filter(|name| !new.contains(**name)).copied();
+    let compacted = compacted_among(connection, &names(known)?).await?;
     let mut new_hosts = HashSet::new();
-    let mut waking = Vec::new();
-    let mut asleep: HashSet<&str> = HashSet::new();
-    for (name, of_site) in &asked {
+    let (mut expanding, mut still_compacted) = (Vec::new(), HashSet::new());
+    for (name, seeds) in &by_site {
         let is_new = new.contains(*name);
         if is_new {
-            new_hosts.extend(of_site.hosts.keys().map(|host| (*host).to_owned()));
+            // They do not count as new again when the site is expanded.
+            new_hosts.extend(seeds.hosts.keys().map(|host| (*host).to_owned()));
         }
-        let brings_more = match resting.get(*name).map(|packed| SiteAtRest::unpack(name, packed)) {
+        let is_expanding = match compacted.get(*name) {
             Some(Ok(site)) => {
-                let seeded: HashSet<&str> =
-                    site.hosts.iter().filter(|host| host.seeded).map(|host| host.host.as_str()).collect();
-                of_site.names_urls || !of_site.hosts.keys().all(|host| seeded.contains(host))
+                let seeded = site.hosts.iter().filter(|host| host.seeded == 1);
+                let seeded: HashSet<&str> = seeded.map(|host| host.host.as_str()).collect();
+                seeds.has_urls || !seeds.hosts.keys().all(|host| seeded.contains(host))
             }
             Some(Err(error)) => {
-                tracing::error!(site.name = name, %error, "nothing is added to a site whose row is damaged");
+                tracing::error!(site.name = name, %error, "seeds of a site with a damaged row are ignored");
                 false
             }
-            None => of_site.names_urls || !is_new,
+            None => seeds.has_urls || !is_new,
         };
-        if brings_more {
-            waking.push(*name);
+        if is_expanding {
+            expanding.push(*name);
         } else {
-            asleep.insert(*name);
+            still_compacted.insert(*name);
         }
     }
-    rest::sites_wake(connection, &names(waking)?).await?;
-    let awake = open.iter().filter(|(_, site)| !asleep.contains(site)).copied().collect();
-    Ok((new_hosts, awake))
+    sites_expand(connection, &names(expanding)?).await?;
+    let expanded = open.iter().filter(|(_, site)| !still_compacted.contains(site)).copied().collect();
+    Ok((new_hosts, expanded))
 }
 
-/// Inserts the sites that are not known, and moves the others in the lease order; returns the new ones.
+/// Inserts the sites that are not known and updates the priority of the others; returns the new ones.
 pub(crate) async fn sites_put_json(
     connection: &mut Connection,
-    sites: &[AskedSite<'_>],
+    sites: &[NewSiteRow<'_>],
     ranking: Ranking,
 ) -> Outcome<Vec<String>> {
-    let rows: Vec<_> = sites
-        .iter()
-        .map(|site| (site.name, site.priority, hex(&site.packed), site.next_visit_at_ms))
-        .collect();
-    let batch = json(&rows, "batch of sites")?;
+    let batch = json(&sites, "batch of sites")?;
     let new = sqlx::query_scalar(concat!(
-        "INSERT INTO site (name, priority, next_visit_at_ms, packed, visits_at_rest)
-         SELECT value ->> 0, CAST(value ->> 1 AS INTEGER), CAST(value ->> 3 AS BIGINT), ",
-        unhex!("value ->> 2"),
-        ", 0 FROM json_each($1) WHERE true
+        "INSERT INTO site (name, priority, next_visit_at_ms, packed, visits_at_rest, compacted_status)
+         SELECT name, priority, next_visit_at_ms, ",
+        unhex!("packed"),
+        ", 0, 'pending' FROM ",
+        batch!(name TEXT, priority INTEGER, next_visit_at_ms BIGINT, packed TEXT),
+        " WHERE true
          ON CONFLICT (name) DO NOTHING
          RETURNING name"
     ))
     .bind(&batch)
     .fetch_all(&mut *connection)
     .await?;
-    sqlx::query(
-        "UPDATE site SET priority = asked_priority
-         FROM (SELECT value ->> 0 AS asked_name, CAST(value ->> 1 AS INTEGER) AS asked_priority FROM json_each($1))
-              AS asked
-         WHERE name = asked_name AND asked_priority <> 1
-           AND (priority = 1 OR priority > asked_priority OR (priority >= $2 AND priority <> asked_priority))",
-    )
+    sqlx::query(concat!(
+        "UPDATE site SET priority = batch.priority FROM ",
+        batch!(name TEXT, priority INTEGER),
+        " WHERE site.name = batch.name AND batch.priority <> 1
+           AND (site.priority = 1 OR site.priority > batch.priority
+             OR (site.priority >= $2 AND site.priority <> batch.priority))"
+    ))
     .bind(&batch)
     .bind(ranking.follows_from())
     .execute(&mut *connection)
@@ -240,17 +224,29 @@ pub(crate) async fn sites_put_json(
     Ok(new)
 }
 
-async fn hosts_insert(connection: &mut Connection, open: &[(&Seed, &str)]) -> Outcome<HashSet<String>> {
+#[derive(Serialize)]
+struct SeededHost<'a> {
+    host: &'a str,
+    site: &'a str,
+}
+
+/// Returns the hosts that are new or were not seeded before.
+async fn hosts_insert(connection: &mut Connection, open: &[SiteSeed<'_>]) -> Outcome<HashSet<String>> {
     let rows: BTreeMap<&str, &str> = open.iter().map(|(seed, site)| (seed.host.as_str(), *site)).collect();
-    let batch = json(&rows.iter().collect::<Vec<_>>(), "batch of hosts")?;
+    let rows: Vec<_> = rows.into_iter().map(|(host, site)| SeededHost { host, site }).collect();
+    let batch = json(&rows, "batch of hosts")?;
     let mut new_hosts = HashSet::new();
     for statement in [
-        "UPDATE host SET seeded = 1 WHERE seeded = 0 AND host IN (SELECT value ->> 0 FROM json_each($1))
-         RETURNING host",
-        "INSERT INTO host (host, site, seeded)
-         SELECT value ->> 0, value ->> 1, 1 FROM json_each($1) WHERE true
-         ON CONFLICT (host) DO NOTHING
-         RETURNING host",
+        concat!(
+            "UPDATE host SET seeded = 1 WHERE seeded = 0 AND host IN (SELECT batch.host FROM ",
+            batch!(host TEXT),
+            ") RETURNING host"
+        ),
+        concat!(
+            "INSERT INTO host (host, site, seeded) SELECT host, site, 1 FROM ",
+            batch!(host TEXT, site TEXT),
+            " WHERE true ON CONFLICT (host) DO NOTHING RETURNING host"
+        ),
     ] {
         let rows: Vec<String> =
             sqlx::query_scalar(statement).bind(&batch).fetch_all(&mut *connection).await?;
@@ -259,8 +255,17 @@ async fn hosts_insert(connection: &mut Connection, open: &[(&Seed, &str)]) -> Ou
     Ok(new_hosts)
 }
 
-/// URLs that were seeded or linked wait as resources without an outcome.
-async fn hints_insert(connection: &mut Connection, open: &[(&Seed, &str)]) -> Outcome<HashSet<String>> {
+#[derive(Serialize)]
+struct HintRow<'a> {
+    id: String,
+    site: &'a str,
+    url: &'a str,
+    discovery: &'a str,
+    linked_from: Option<&'a str>,
+}
+
+/// Inserts seeded and linked URLs as resources without an outcome; returns the ids of the new ones.
+async fn hints_insert(connection: &mut Connection, open: &[SiteSeed<'_>]) -> Outcome<HashSet<String>> {
     let mut rows = BTreeMap::new();
     for (seed, site) in open {
         let Some(url) = &seed.url else { continue };
@@ -268,19 +273,21 @@ async fn hints_insert(connection: &mut Connection, open: &[(&Seed, &str)]) -> Ou
             SeedOrigin::Linked { from } => (Discovery::CatalogEntry, Some(from.as_str())),
             SeedOrigin::File | SeedOrigin::Submitted => (Discovery::Submitted, None),
         };
-        let id = ManifestId::of(url);
-        let row = (id.as_str().to_owned(), *site, url.as_str(), discovery.as_str(), linked_from);
-        rows.entry(row.0.clone()).or_insert(row);
+        let id = ManifestId::of(url).as_str().to_owned();
+        let (url, discovery) = (url.as_str(), discovery.as_str());
+        rows.entry(id.clone()).or_insert(HintRow { id, site, url, discovery, linked_from });
     }
     if rows.is_empty() {
         return Ok(HashSet::new());
     }
-    let inserted = sqlx::query_scalar(
+    let inserted = sqlx::query_scalar(concat!(
         "INSERT INTO resource (id, site, url, discovery, linked_from)
-         SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each($1) WHERE true
+         SELECT id, site, url, discovery, linked_from FROM ",
+        batch!(id TEXT, site TEXT, url TEXT, discovery TEXT, linked_from TEXT),
+        " WHERE true
          ON CONFLICT (id) DO NOTHING
-         RETURNING id",
-    )
+         RETURNING id"
+    ))
     .bind(json(&rows.into_values().collect::<Vec<_>>(), "batch of hints")?)
     .fetch_all(&mut *connection)
     .await?;
@@ -288,11 +295,11 @@ async fn hints_insert(connection: &mut Connection, open: &[(&Seed, &str)]) -> Ou
 }
 
 async fn due_once_a_day(connection: &mut Connection, sites: &str, now_ms: i64) -> Outcome<()> {
-    let hinted: Vec<String> = sqlx::query_scalar(
-        "UPDATE site_state SET hinted_at_ms = $2
-         WHERE name IN (SELECT value ->> 0 FROM json_each($1)) AND (hinted_at_ms IS NULL OR hinted_at_ms <= $3)
-         RETURNING name",
-    )
+    let hinted: Vec<String> = sqlx::query_scalar(concat!(
+        "UPDATE site_state SET hinted_at_ms = $2 WHERE name IN ",
+        list!(),
+        " AND (hinted_at_ms IS NULL OR hinted_at_ms <= $3) RETURNING name"
+    ))
     .bind(sites)
     .bind(now_ms)
     .bind(now_ms - HINT_INTERVAL.num_milliseconds())
@@ -301,12 +308,13 @@ async fn due_once_a_day(connection: &mut Connection, sites: &str, now_ms: i64) -
     due_now(connection, &names(hinted.iter().map(String::as_str))?, now_ms).await
 }
 
-/// Moves visits forward, never back, and leaves blocked sites alone.
+/// Moves visits forward, never back; blocked sites stay blocked.
 async fn due_now(connection: &mut Connection, sites: &str, now_ms: i64) -> Outcome<()> {
-    sqlx::query(
-        "UPDATE site SET next_visit_at_ms = $2
-         WHERE name IN (SELECT value ->> 0 FROM json_each($1)) AND next_visit_at_ms > $2 AND next_visit_at_ms < $3",
-    )
+    sqlx::query(concat!(
+        "UPDATE site SET next_visit_at_ms = $2 WHERE name IN ",
+        list!(),
+        " AND next_visit_at_ms > $2 AND next_visit_at_ms < $3"
+    ))
     .bind(sites)
     .bind(now_ms)
     .bind(NEVER_MS)
@@ -315,31 +323,22 @@ async fn due_now(connection: &mut Connection, sites: &str, now_ms: i64) -> Outco
     Ok(())
 }
 
-/// Makes sites due that were last visited before a time; parked visits keep theirs, blocked sites stay blocked.
+/// Makes sites due that were last visited before a time; parked visits and blocked sites stay as they are.
 pub(crate) async fn sites_revisit(
     connection: &mut Connection,
     visited_before_ms: i64,
     now_ms: i64,
 ) -> Outcome<u64> {
-    let awake = sqlx::query(
+    let mut due = 0;
+    for statement in [
         "UPDATE site SET next_visit_at_ms = $2
          WHERE next_visit_at_ms > $2 AND next_visit_at_ms < $3
-         AND name IN (SELECT name FROM site_state WHERE last_visit_at_ms <= $1 AND parked_until_ms IS NULL)",
-    )
-    .bind(visited_before_ms)
-    .bind(now_ms)
-    .bind(NEVER_MS)
-    .execute(&mut *connection)
-    .await?;
-    let at_rest = sqlx::query(
+           AND name IN (SELECT name FROM site_state WHERE last_visit_at_ms <= $1 AND parked_until_ms IS NULL)",
         "UPDATE site SET next_visit_at_ms = $2
-         WHERE next_visit_at_ms > $2 AND next_visit_at_ms < $3 AND visits_at_rest > 0 AND packed IS NOT NULL
-         AND substr(packed, 5, 4) <= $1",
-    )
-    .bind(at_rest::seconds_bytes(visited_before_ms).as_slice())
-    .bind(now_ms)
-    .bind(NEVER_MS)
-    .execute(&mut *connection)
-    .await?;
-    Ok(awake.rows_affected() + at_rest.rows_affected())
+         WHERE next_visit_at_ms > $2 AND next_visit_at_ms < $3 AND compacted_last_visit_at_ms <= $1",
+    ] {
+        let updated = sqlx::query(statement).bind(visited_before_ms).bind(now_ms).bind(NEVER_MS);
+        due += updated.execute(&mut *connection).await?.rows_affected();
+    }
+    Ok(due)
 }

@@ -1,15 +1,15 @@
-//! What the database says about itself.
+//! Clock and migrations of the database.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
 use super::Connection;
 use crate::fault::Outcome;
 
-/// A time as both databases write it in UTC, up to the second.
+/// Both databases write UTC times in this format, followed by fractions.
 const TIME: &str = "%Y-%m-%d %H:%M:%S";
 const TIME_LENGTH: usize = "2026-11-21 12:00:00".len();
 
-/// The time on the database's clock; nothing where it is written in a way that is not known.
+/// The database's clock, to the second; `None` where the format is unknown.
 pub(crate) async fn server_time(connection: &mut Connection) -> Outcome<Option<DateTime<Utc>>> {
     let text: String =
         sqlx::query_scalar("SELECT CAST(CURRENT_TIMESTAMP AS TEXT)").fetch_one(&mut *connection).await?;
@@ -17,7 +17,7 @@ pub(crate) async fn server_time(connection: &mut Connection) -> Outcome<Option<D
     Ok(NaiveDateTime::parse_from_str(seconds, TIME).ok().map(|time| time.and_utc()))
 }
 
-/// How many migrations after a number took something away; their files are called so, see migrations/README.md.
+/// Contracting migrations after a number; see migrations/README.md.
 pub(crate) async fn contractions_after(connection: &mut Connection, known: i64) -> Outcome<i64> {
     let count = "SELECT COUNT(*) FROM _sqlx_migrations WHERE version > $1 AND description LIKE 'contract%'";
     Ok(sqlx::query_scalar(count).bind(known).fetch_one(&mut *connection).await?)

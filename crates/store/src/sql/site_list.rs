@@ -1,14 +1,16 @@
-//! Sites as they are listed and told.
+//! Sites in lists, and the report of one site.
 
 use manifest::{Format, SiteName};
 use sqlx::QueryBuilder;
 
-use super::{Connection, Database, block, site, visit_story};
+use super::compaction::{SiteRow, compacted_columns};
+use super::state::hosts_count;
+use super::{Connection, Database, block, convert, site, visit_report};
 use crate::StoreError;
+use crate::compaction::CompactedSite;
+use crate::convert::{RowRef, UNPLANNED_MS, names, text, to_u32, to_u64};
 use crate::fault::Outcome;
-use crate::model::{SiteStory, SiteSummary, SitesRequest};
-use crate::pack::{Place, UNPLANNED_MS, counted, names, sized, text};
-use crate::rest::{self as at_rest, SiteAtRest};
+use crate::model::{SiteReport, SiteSummary, SitesRequest};
 
 #[derive(sqlx::FromRow)]
 struct SummaryRow {
@@ -24,65 +26,91 @@ struct SummaryRow {
     first_seen_at_ms: i64,
 }
 
+impl SummaryRow {
+    fn of_compacted(CompactedSite { state, .. }: CompactedSite, next_visit_at_ms: i64) -> Self {
+        Self {
+            name: state.name,
+            status: state.status,
+            manifests: state.manifests,
+            capabilities: state.capabilities,
+            formats: state.formats,
+            last_visit_at_ms: state.last_visit_at_ms,
+            next_visit_at_ms,
+            next_visit_reason: state.next_visit_reason,
+            last_end: state.last_end,
+            first_seen_at_ms: state.first_seen_at_ms,
+        }
+    }
+}
+
 impl TryFrom<SummaryRow> for SiteSummary {
     type Error = StoreError;
 
     fn try_from(row: SummaryRow) -> Result<Self, StoreError> {
-        let place = Place::new("site_state", &row.name);
+        let at = RowRef::new("site_state", &row.name);
         let formats = row.formats.split(',').filter(|slug| !slug.is_empty());
         let next_visit_at_ms = Some(row.next_visit_at_ms).filter(|at_ms| *at_ms < UNPLANNED_MS);
         Ok(Self {
-            name: place.parse("name", &row.name)?,
-            status: place.parse("status", &row.status)?,
-            manifests: counted(row.manifests),
-            capabilities: counted(row.capabilities),
-            formats: formats.map(|slug| place.parse::<Format>("formats", slug)).collect::<Result<_, _>>()?,
-            last_visit_at: place.time_of("last_visit_at_ms", row.last_visit_at_ms)?,
-            next_visit_at: place.time_of("next_visit_at_ms", next_visit_at_ms)?,
+            name: at.parse("name", &row.name)?,
+            status: at.parse("status", &row.status)?,
+            manifests: to_u32(row.manifests),
+            capabilities: to_u32(row.capabilities),
+            formats: formats.map(|slug| at.parse::<Format>("formats", slug)).collect::<Result<_, _>>()?,
+            last_visit_at: at.time_of("last_visit_at_ms", row.last_visit_at_ms)?,
+            next_visit_at: at.time_of("next_visit_at_ms", next_visit_at_ms)?,
             next_visit_reason: row.next_visit_reason,
-            last_end: place.parse_of("last_end", row.last_end.as_ref())?,
-            first_seen_at: place.time("first_seen_at_ms", row.first_seen_at_ms)?,
+            last_end: at.parse_of("last_end", row.last_end.as_ref())?,
+            first_seen_at: at.time("first_seen_at_ms", row.first_seen_at_ms)?,
         })
     }
 }
 
-/// Columns of a summary.
-macro_rules! summaries {
-    () => {
-        "SELECT site.name, status, manifests, capabilities, formats, last_visit_at_ms, next_visit_at_ms,
-                next_visit_reason, last_end, first_seen_at_ms FROM "
+macro_rules! select_summaries {
+    ($from:literal) => {
+        concat!(
+            "SELECT site.name, status, manifests, capabilities, formats, last_visit_at_ms, next_visit_at_ms,
+                    next_visit_reason, last_end, first_seen_at_ms FROM ",
+            $from
+        )
     };
 }
 
-/// What a list asks of names. Only conditions that are asked for are written: among those that may be null the database
-/// finds no index.
-fn names_push(query: &mut QueryBuilder<Database>, request: &SitesRequest) {
+/// Columns by which a list is filtered.
+struct FilterColumns {
+    status: &'static str,
+    /// `None` where every row is without manifests.
+    manifests: Option<&'static str>,
+}
+
+const EXPANDED: FilterColumns = FilterColumns { status: "status", manifests: Some("manifests") };
+const COMPACTED: FilterColumns = FilterColumns { status: "compacted_status", manifests: None };
+
+/// Pushes only the conditions that are given: for conditions that may be null the planner finds no index. False where no
+/// row can match.
+fn push_filter(query: &mut QueryBuilder<Database>, request: &SitesRequest, columns: &FilterColumns) -> bool {
+    if let Some(status) = request.status {
+        query.push(" AND ").push(columns.status).push(" = ").push_bind(status.as_str());
+    }
+    match (request.with_manifests, columns.manifests) {
+        (Some(true), None) => return false,
+        (Some(with), Some(column)) => {
+            query.push(" AND ").push(column).push(if with { " > 0" } else { " = 0" });
+        }
+        (Some(false) | None, _) => {}
+    }
     if let Some(prefix) = request.prefix.as_deref().map(text) {
-        // Names are ASCII, so everything that begins with the prefix lies below this.
+        // Names are ASCII, so every name with the prefix is less than this.
         let end = format!("{prefix}\u{7f}");
         query.push(" AND name >= ").push_bind(prefix.into_owned()).push(" AND name < ").push_bind(end);
     }
+    true
 }
 
-/// What a page asks beyond its list.
-fn page_push(query: &mut QueryBuilder<Database>, request: &SitesRequest) {
+fn push_page(query: &mut QueryBuilder<Database>, request: &SitesRequest) {
     if let Some(after) = &request.after {
         query.push(" AND name > ").push_bind(after.as_str().to_owned());
     }
     query.push(" ORDER BY name LIMIT ").push_bind(i64::from(request.max));
-}
-
-/// What a list asks of sites with rows of their own.
-fn awake_push(query: &mut QueryBuilder<Database>, request: &SitesRequest) {
-    if let Some(status) = request.status {
-        query.push(" AND status = ").push_bind(status.as_str());
-    }
-    match request.with_manifests {
-        Some(true) => query.push(" AND manifests > 0"),
-        Some(false) => query.push(" AND manifests = 0"),
-        None => query,
-    };
-    names_push(query, request);
 }
 
 /// A page of sites in the order of their names.
@@ -90,131 +118,101 @@ pub(crate) async fn sites_page(
     connection: &mut Connection,
     request: &SitesRequest,
 ) -> Outcome<Vec<SiteSummary>> {
-    let mut query = QueryBuilder::new(concat!(summaries!(), "(SELECT * FROM site_state WHERE true"));
-    awake_push(&mut query, request);
-    page_push(&mut query, request);
+    let mut query = QueryBuilder::new(select_summaries!("(SELECT * FROM site_state WHERE true"));
+    push_filter(&mut query, request, &EXPANDED);
+    push_page(&mut query, request);
     query.push(") AS state JOIN site ON site.name = state.name ORDER BY site.name");
-    let rows: Vec<SummaryRow> = query.build_query_as().fetch_all(&mut *connection).await?;
-    let mut sites: Vec<SiteSummary> =
-        rows.into_iter().map(SiteSummary::try_from).collect::<Result<_, _>>()?;
-    at_rest_add(connection, request, &mut sites).await?;
+    let mut rows: Vec<SummaryRow> = query.build_query_as().fetch_all(&mut *connection).await?;
+
+    let mut query = QueryBuilder::new(concat!(
+        "SELECT name, fence, next_visit_at_ms, ",
+        compacted_columns!(),
+        " FROM site WHERE packed IS NOT NULL"
+    ));
+    if push_filter(&mut query, request, &COMPACTED) {
+        push_page(&mut query, request);
+        let compacted: Vec<SiteRow> = query.build_query_as().fetch_all(&mut *connection).await?;
+        for row in compacted {
+            let next_visit_at_ms = row.next_visit_at_ms;
+            rows.extend(row.decode()?.map(|site| SummaryRow::of_compacted(site, next_visit_at_ms)));
+        }
+    }
+    rows.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    rows.truncate(usize::try_from(request.max).unwrap_or(usize::MAX));
+    convert(rows, SiteSummary::try_from)
+}
+
+/// How many sites there are on all pages. Reads whole tables.
+pub(crate) async fn sites_count(connection: &mut Connection, request: &SitesRequest) -> Outcome<u64> {
+    let mut sites = 0;
+    for (statement, columns) in [
+        ("SELECT COUNT(*) FROM site_state WHERE true", EXPANDED),
+        ("SELECT COUNT(*) FROM site WHERE packed IS NOT NULL", COMPACTED),
+    ] {
+        let mut query = QueryBuilder::new(statement);
+        if push_filter(&mut query, request, &columns) {
+            let count: i64 = query.build_query_scalar().fetch_one(&mut *connection).await?;
+            sites += to_u64(count);
+        }
+    }
     Ok(sites)
 }
 
-/// How many sites there are on all pages. They are counted one by one, so this takes longer the more there are.
-pub(crate) async fn sites_count(connection: &mut Connection, request: &SitesRequest) -> Outcome<u64> {
-    let mut query = QueryBuilder::new("SELECT COUNT(*) FROM site_state WHERE true");
-    awake_push(&mut query, request);
-    let awake: i64 = query.build_query_scalar().fetch_one(&mut *connection).await?;
-    let mut query = QueryBuilder::new("SELECT COUNT(*) FROM site WHERE packed IS NOT NULL");
-    if !at_rest_push(&mut query, request) {
-        return Ok(sized(awake));
-    }
-    let resting: i64 = query.build_query_scalar().fetch_one(&mut *connection).await?;
-    Ok(sized(awake) + sized(resting))
-}
-
-/// What a list asks of sites at rest; false where none of them can be on it.
-fn at_rest_push(query: &mut QueryBuilder<Database>, request: &SitesRequest) -> bool {
-    if request.with_manifests == Some(true) {
-        return false;
-    }
-    if let Some(status) = request.status {
-        // A status that has no code is none that a site at rest can have.
-        let Some(code) = at_rest::status_code(status.as_str()) else { return false };
-        query.push(" AND substr(packed, 2, 1) = ").push_bind(vec![code]);
-    }
-    names_push(query, request);
-    true
-}
-
-/// Puts the sites at rest of a page among the others.
-async fn at_rest_add(
-    connection: &mut Connection,
-    request: &SitesRequest,
-    sites: &mut Vec<SiteSummary>,
-) -> Outcome<()> {
-    let mut query =
-        QueryBuilder::new("SELECT name, next_visit_at_ms, packed FROM site WHERE packed IS NOT NULL");
-    if !at_rest_push(&mut query, request) {
-        return Ok(());
-    }
-    page_push(&mut query, request);
-    let rows: Vec<(String, i64, Vec<u8>)> = query.build_query_as().fetch_all(&mut *connection).await?;
-    for (name, next_visit_at_ms, packed) in rows {
-        sites.push(summary_at_rest(name, next_visit_at_ms, &packed)?);
-    }
-    sites.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-    sites.truncate(usize::try_from(request.max).unwrap_or(usize::MAX));
-    Ok(())
-}
-
-fn summary_at_rest(name: String, next_visit_at_ms: i64, packed: &[u8]) -> Result<SiteSummary, StoreError> {
-    let site = SiteAtRest::unpack(&name, packed)?;
-    SummaryRow {
-        name,
-        status: site.status,
-        manifests: 0,
-        capabilities: 0,
-        formats: String::new(),
-        last_visit_at_ms: site.last_visit_at_ms,
-        next_visit_at_ms,
-        next_visit_reason: site.next_visit_reason,
-        last_end: site.last_end,
-        first_seen_at_ms: site.first_seen_at_ms,
-    }
-    .try_into()
-}
-
-/// A site in one line.
+/// The summary of a site.
 pub(crate) async fn site_summary(
     connection: &mut Connection,
     name: &SiteName,
 ) -> Outcome<Option<SiteSummary>> {
-    let row: Option<SummaryRow> = sqlx::query_as(concat!(
-        summaries!(),
+    let expanded: Option<SummaryRow> = sqlx::query_as(select_summaries!(
         "site_state JOIN site ON site.name = site_state.name WHERE site.name = $1"
     ))
     .bind(name.as_str())
     .fetch_optional(&mut *connection)
     .await?;
-    if let Some(row) = row {
-        return Ok(Some(row.try_into()?));
-    }
-    let resting: Option<(i64, Vec<u8>)> =
-        sqlx::query_as("SELECT next_visit_at_ms, packed FROM site WHERE name = $1 AND packed IS NOT NULL")
-            .bind(name.as_str())
-            .fetch_optional(&mut *connection)
-            .await?;
-    let at_rest = |(next_visit_at_ms, packed): (i64, Vec<u8>)| {
-        summary_at_rest(name.as_str().to_owned(), next_visit_at_ms, &packed)
+    let row = match expanded {
+        Some(row) => Some(row),
+        None => compacted_summary(connection, name).await?,
     };
-    Ok(resting.map(at_rest).transpose()?)
+    Ok(row.map(SiteSummary::try_from).transpose()?)
 }
 
-/// Everything that a site's owner may want to know, with at most so many hosts.
-pub(crate) async fn site_story(
+/// Everything that is known of a site, with up to `hosts_max` hosts.
+pub(crate) async fn site_report(
     connection: &mut Connection,
     name: &SiteName,
     visits_max: u32,
     hosts_max: Option<u32>,
-) -> Outcome<Option<SiteStory>> {
+) -> Outcome<Option<SiteReport>> {
     let Some(summary) = site_summary(connection, name).await? else { return Ok(None) };
-    let mut state =
-        site::states_load(connection, &names([name.as_str()])?, hosts_max).await?.take(name.as_str())?;
-    let (hosts_total, not_before_ms) = site::hosts_count(connection, name.as_str()).await?;
-    let not_before = Place::new("host", name.as_str()).time_of("not_before_ms", not_before_ms)?;
+    let listed = names([name.as_str()])?;
+    let mut state = site::states_load(connection, &listed, hosts_max).await?.take(name.as_str())?;
+    let (hosts_total, not_before_ms) = hosts_count(connection, name.as_str()).await?;
+    let not_before = RowRef::new("host", name.as_str()).time_of("not_before_ms", not_before_ms)?;
     state.not_before = state.not_before.max(not_before);
-    let hosts_total = sized(hosts_total).max(state.hosts.len() as u64);
+    let hosts_total = to_u64(hosts_total).max(state.hosts.len() as u64);
     if let Some(max) = hosts_max.and_then(|max| usize::try_from(max).ok()) {
-        // those of a site at rest are in its one row
+        // The hosts of a compacted site are not limited by the query.
         state.hosts.truncate(max);
     }
-    Ok(Some(SiteStory {
+    Ok(Some(SiteReport {
         summary,
         state,
         hosts_total,
         blocked: block::block_find(connection, name.as_str()).await?,
-        visits: visit_story::visits_of_site(connection, name.as_str(), i64::from(visits_max)).await?,
+        visits: visit_report::visits_of_site(connection, name.as_str(), i64::from(visits_max)).await?,
     }))
+}
+
+async fn compacted_summary(connection: &mut Connection, name: &SiteName) -> Outcome<Option<SummaryRow>> {
+    let row: Option<SiteRow> = sqlx::query_as(concat!(
+        "SELECT name, fence, next_visit_at_ms, ",
+        compacted_columns!(),
+        " FROM site WHERE name = $1"
+    ))
+    .bind(name.as_str())
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let next_visit_at_ms = row.next_visit_at_ms;
+    Ok(row.decode()?.map(|site| SummaryRow::of_compacted(site, next_visit_at_ms)))
 }

@@ -1,15 +1,17 @@
-//! The store in numbers, and when there is next something to do.
+//! Statistics of the store, and when the next visit is due.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use policy::{FetchOutcome, Status};
+use policy::FetchOutcome;
 
-use super::{Connection, feed};
+use super::compaction::{SiteRow, compacted_columns};
+use super::{Connection, convert, feed};
+use crate::convert::{RowRef, UNPLANNED_MS, to_u32, to_u64};
 use crate::fault::Outcome;
 use crate::model::{FailingSite, PathSlots, SlowSite, Stats};
-use crate::pack::{Place, UNPLANNED_MS, counted, sized};
-use crate::rest::{self as at_rest, SiteAtRest};
+use crate::rows::path_slots;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
@@ -22,14 +24,10 @@ struct QueueRow {
 }
 
 #[derive(sqlx::FromRow)]
-struct StateRow {
+struct TotalsRow {
     parked: i64,
     visits: i64,
     last_visit_at_ms: Option<i64>,
-}
-
-#[derive(sqlx::FromRow)]
-struct ContentRow {
     blocked: i64,
     manifests: i64,
     capabilities: i64,
@@ -37,134 +35,74 @@ struct ContentRow {
     document_bytes: i64,
 }
 
-/// Counts everything. Reads whole tables, so callers keep the answer for some seconds.
+const QUEUE: &str = "
+    SELECT COUNT(*) AS sites,
+           COUNT(CASE WHEN next_visit_at_ms <= $1 AND lease_until_ms <= $1 THEN 1 END) AS due,
+           COUNT(CASE WHEN lease_until_ms > $1 THEN 1 END) AS leased,
+           MIN(CASE WHEN next_visit_at_ms <= $1 AND lease_until_ms <= $1 THEN next_visit_at_ms END)
+               AS oldest_due_at_ms
+    FROM site";
+const TOTALS: &str = "
+    SELECT COUNT(parked_until_ms) AS parked,
+           CAST(COALESCE(SUM(visits), 0) AS BIGINT) AS visits, MAX(last_visit_at_ms) AS last_visit_at_ms,
+           (SELECT COUNT(*) FROM block) AS blocked,
+           (SELECT COUNT(*) FROM manifest WHERE removed_at_ms IS NULL) AS manifests,
+           (SELECT COUNT(*) FROM capability) AS capabilities,
+           (SELECT COUNT(*) FROM document) AS documents,
+           (SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM document) AS document_bytes
+    FROM (SELECT visits, last_visit_at_ms, parked_until_ms FROM site_state
+          UNION ALL
+          SELECT visits_at_rest, compacted_last_visit_at_ms, NULL FROM site WHERE packed IS NOT NULL) AS state";
+const BY_FORMAT: &str = "
+    SELECT format, COUNT(*) FROM manifest WHERE removed_at_ms IS NULL GROUP BY format ORDER BY COUNT(*) DESC, format";
+const BY_STATUS: &str = "
+    SELECT status, COUNT(*)
+    FROM (SELECT status FROM site_state
+          UNION ALL SELECT compacted_status FROM site WHERE packed IS NOT NULL) AS state
+    GROUP BY status ORDER BY COUNT(*) DESC, status";
+const BY_END: &str = "
+    SELECT visit_end, COUNT(*) FROM visit WHERE ended_at_ms > $1 GROUP BY visit_end
+    ORDER BY COUNT(*) DESC, visit_end";
+
+/// Counts everything. Reads whole tables.
 pub(crate) async fn stats(connection: &mut Connection, now_ms: i64) -> Outcome<Stats> {
-    let place = Place::new("site", "all");
-    let queue = queue_count(connection, now_ms).await?;
-    let state: StateRow = sqlx::query_as(
-        "SELECT COUNT(parked_until_ms) AS parked, CAST(COALESCE(SUM(visits), 0) AS BIGINT) AS visits,
-                MAX(last_visit_at_ms) AS last_visit_at_ms
-         FROM site_state",
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    let content: ContentRow = sqlx::query_as(
-        "SELECT (SELECT COUNT(*) FROM block) AS blocked,
-                (SELECT COUNT(*) FROM manifest WHERE removed_at_ms IS NULL) AS manifests,
-                (SELECT COUNT(*) FROM capability) AS capabilities,
-                (SELECT COUNT(*) FROM document) AS documents,
-                (SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM document) AS document_bytes",
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    let at_rest = at_rest_count(connection).await?;
-    let formats = sqlx::query_as(
-        "SELECT format, COUNT(*) FROM manifest WHERE removed_at_ms IS NULL AND $1 > 0
-         GROUP BY format ORDER BY COUNT(*) DESC, format",
-    );
-    let statuses = sqlx::query_as(
-        "SELECT status, COUNT(*) FROM site_state WHERE $1 > 0 GROUP BY status ORDER BY COUNT(*) DESC, status",
-    );
-    let ends = sqlx::query_as(
-        "SELECT visit_end, COUNT(*) FROM visit WHERE ended_at_ms > $1 GROUP BY visit_end
-         ORDER BY COUNT(*) DESC, visit_end",
-    );
+    let at = RowRef::new("site", "all");
     let day_ago_ms = now_ms - DAY_MS;
+    let queue: QueueRow = sqlx::query_as(QUEUE).bind(now_ms).fetch_one(&mut *connection).await?;
+    let totals: TotalsRow = sqlx::query_as(TOTALS).fetch_one(&mut *connection).await?;
+    let formats = sqlx::query_as(BY_FORMAT).fetch_all(&mut *connection).await?;
+    let statuses = sqlx::query_as(BY_STATUS).fetch_all(&mut *connection).await?;
+    let ends = sqlx::query_as(BY_END).bind(day_ago_ms).fetch_all(&mut *connection).await?;
     Ok(Stats {
-        sites: sized(queue.sites),
-        sites_due: sized(queue.due),
-        sites_leased: sized(queue.leased),
-        sites_parked: sized(state.parked),
-        sites_blocked: sized(content.blocked),
-        visits: sized(state.visits + at_rest.visits),
-        manifests: sized(content.manifests),
-        capabilities: sized(content.capabilities),
-        documents: sized(content.documents),
-        document_bytes: sized(content.document_bytes),
+        sites: to_u64(queue.sites),
+        sites_due: to_u64(queue.due),
+        sites_leased: to_u64(queue.leased),
+        sites_parked: to_u64(totals.parked),
+        sites_blocked: to_u64(totals.blocked),
+        visits: to_u64(totals.visits),
+        manifests: to_u64(totals.manifests),
+        capabilities: to_u64(totals.capabilities),
+        documents: to_u64(totals.documents),
+        document_bytes: to_u64(totals.document_bytes),
         feed_head: feed::feed_head(connection).await?,
-        manifests_by_format: words(formats.bind(1_i64).fetch_all(&mut *connection).await?, "format")?,
-        sites_by_status: at_rest
-            .add_to(words(statuses.bind(1_i64).fetch_all(&mut *connection).await?, "status")?)?,
-        ends_last_day: words(ends.bind(day_ago_ms).fetch_all(&mut *connection).await?, "visit_end")?,
+        manifests_by_format: counts(formats, "format")?,
+        sites_by_status: counts(statuses, "status")?,
+        ends_last_day: counts(ends, "visit_end")?,
         outcomes_last_day: outcomes_count(connection, day_ago_ms).await?,
-        oldest_due_at: place.time_of("next_visit_at_ms", queue.oldest_due_at_ms)?,
-        last_visit_at: place
-            .time_of("last_visit_at_ms", state.last_visit_at_ms.max(at_rest.last_visit_at_ms))?,
+        oldest_due_at: at.time_of("next_visit_at_ms", queue.oldest_due_at_ms)?,
+        last_visit_at: at.time_of("last_visit_at_ms", totals.last_visit_at_ms)?,
     })
 }
 
-/// Sites at rest, in numbers.
-struct AtRest {
-    visits: i64,
-    last_visit_at_ms: Option<i64>,
-    by_status: Vec<(Vec<u8>, i64)>,
-}
-
-impl AtRest {
-    /// Adds them to the sites with rows of their own, the most frequent status first.
-    fn add_to(&self, awake: Vec<(Status, u64)>) -> Outcome<Vec<(Status, u64)>> {
-        let mut counts: BTreeMap<Status, u64> = awake.into_iter().collect();
-        for (code, count) in &self.by_status {
-            let place = Place::new("site", "at rest");
-            let word = at_rest::status_of_code(code)
-                .ok_or_else(|| place.damaged("packed", "a status that this program does not know"))?;
-            *counts.entry(place.parse("packed", word)?).or_default() += sized(*count);
-        }
-        let mut counts: Vec<(Status, u64)> = counts.into_iter().collect();
-        counts.sort_by_key(|(status, count)| (std::cmp::Reverse(*count), status.as_str()));
-        Ok(counts)
-    }
-}
-
-async fn at_rest_count(connection: &mut Connection) -> Outcome<AtRest> {
-    let visits = sqlx::query_scalar("SELECT CAST(COALESCE(SUM(visits_at_rest), 0) AS BIGINT) FROM site")
-        .fetch_one(&mut *connection)
-        .await?;
-    let by_status = sqlx::query_as(
-        "SELECT substr(packed, 2, 1), COUNT(*) FROM site WHERE packed IS NOT NULL GROUP BY substr(packed, 2, 1)",
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let last: Option<(String, Vec<u8>)> = sqlx::query_as(
-        "SELECT name, packed FROM site WHERE visits_at_rest > 0 ORDER BY substr(packed, 5, 4) DESC LIMIT 1",
-    )
-    .fetch_optional(&mut *connection)
-    .await?;
-    let last_visit_at_ms = match last {
-        Some((name, packed)) => SiteAtRest::unpack(&name, &packed)?.last_visit_at_ms,
-        None => None,
-    };
-    Ok(AtRest { visits, last_visit_at_ms, by_status })
-}
-
-async fn queue_count(connection: &mut Connection, now_ms: i64) -> Outcome<QueueRow> {
-    let row = sqlx::query_as(
-        "SELECT COUNT(*) AS sites,
-                COUNT(CASE WHEN next_visit_at_ms <= $1 AND lease_until_ms <= $1 THEN 1 END) AS due,
-                COUNT(CASE WHEN lease_until_ms > $1 THEN 1 END) AS leased,
-                MIN(CASE WHEN next_visit_at_ms <= $1 AND lease_until_ms <= $1 THEN next_visit_at_ms END)
-                    AS oldest_due_at_ms
-         FROM site",
-    )
-    .bind(now_ms)
-    .fetch_one(&mut *connection)
-    .await?;
-    Ok(row)
-}
-
-fn words<T>(rows: Vec<(String, i64)>, column: &'static str) -> Outcome<Vec<(T, u64)>>
+fn counts<T>(rows: Vec<(String, i64)>, column: &'static str) -> Outcome<Vec<(T, u64)>>
 where
     T: std::str::FromStr,
     T::Err: ToString,
 {
-    let mut counts = Vec::with_capacity(rows.len());
-    for (word, count) in rows {
-        counts.push((Place::new("stats", &word).parse(column, &word)?, sized(count)));
-    }
-    Ok(counts)
+    convert(rows, |(slug, count)| Ok((RowRef::new("stats", &slug).parse(column, &slug)?, to_u64(count))))
 }
 
-/// Most visits come to the same counts, so the database groups them before they are taken apart here.
+/// Sums up `visit.outcomes`. Most visits have equal counts, so the database groups them first.
 async fn outcomes_count(connection: &mut Connection, since_ms: i64) -> Outcome<Vec<(FetchOutcome, u64)>> {
     let rows: Vec<(String, i64)> =
         sqlx::query_as("SELECT outcomes, COUNT(*) FROM visit WHERE ended_at_ms > $1 GROUP BY outcomes")
@@ -173,69 +111,53 @@ async fn outcomes_count(connection: &mut Connection, since_ms: i64) -> Outcome<V
             .await?;
     let mut totals: BTreeMap<FetchOutcome, u64> = BTreeMap::new();
     for (outcomes, visits) in rows {
-        let place = Place::new("visit", &outcomes);
+        let at = RowRef::new("visit", &outcomes);
         for part in outcomes.split(',').filter(|part| !part.is_empty()) {
-            let (word, count) =
-                part.split_once('=').ok_or_else(|| place.damaged("outcomes", "a part without ="))?;
-            let count: u64 = place.parse("outcomes", count)?;
-            *totals.entry(place.parse("outcomes", word)?).or_default() += count * sized(visits);
+            let (slug, count) =
+                part.split_once('=').ok_or_else(|| at.damaged("outcomes", "a part without ="))?;
+            let count: u64 = at.parse("outcomes", count)?;
+            *totals.entry(at.parse("outcomes", slug)?).or_default() += count * to_u64(visits);
         }
     }
     let mut totals: Vec<(FetchOutcome, u64)> = totals.into_iter().collect();
-    totals.sort_by_key(|(outcome, count)| (std::cmp::Reverse(*count), *outcome));
+    totals.sort_by_key(|(outcome, count)| (Reverse(*count), *outcome));
     Ok(totals)
 }
 
-/// Sites that failed most often in a row.
+/// Sites by failed visits in a row, most first.
 pub(crate) async fn sites_failing(connection: &mut Connection, max: i64) -> Outcome<Vec<FailingSite>> {
-    let rows: Vec<(String, i32, Option<String>)> = sqlx::query_as(
+    let mut rows: Vec<(String, i32, Option<String>)> = sqlx::query_as(
         "SELECT name, failures_in_row, last_end FROM site_state WHERE failures_in_row > 0
          ORDER BY failures_in_row DESC, name LIMIT $1",
     )
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    let mut failing = Vec::with_capacity(rows.len());
-    for (name, failures, last_end) in rows {
-        let place = Place::new("site_state", &name);
-        failing.push(FailingSite {
-            site: place.parse("name", &name)?,
-            failures_in_row: counted(failures),
-            last_end: place.parse_of("last_end", last_end.as_ref())?,
-        });
-    }
-    failing_at_rest_add(connection, max, &mut failing).await?;
-    Ok(failing)
-}
-
-async fn failing_at_rest_add(
-    connection: &mut Connection,
-    max: i64,
-    failing: &mut Vec<FailingSite>,
-) -> Outcome<()> {
-    let rows: Vec<(String, Vec<u8>)> = sqlx::query_as(
-        "SELECT name, packed FROM site WHERE visits_at_rest > 0 AND substr(packed, 3, 2) > $1
-         ORDER BY substr(packed, 3, 2) DESC, name LIMIT $2",
-    )
-    .bind([0_u8, 0].as_slice())
+    let compacted: Vec<SiteRow> = sqlx::query_as(concat!(
+        "SELECT name, fence, next_visit_at_ms, ",
+        compacted_columns!(),
+        " FROM site WHERE compacted_failures > 0 ORDER BY compacted_failures DESC, name LIMIT $1"
+    ))
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    for (name, packed) in rows {
-        let site = SiteAtRest::unpack(&name, &packed)?;
-        let place = Place::new("site", &name);
-        failing.push(FailingSite {
-            site: place.parse("name", &name)?,
-            failures_in_row: counted(site.failures_in_row),
-            last_end: place.parse_of("packed", site.last_end.as_ref())?,
-        });
+    for row in compacted {
+        let state = row.decode()?.map(|site| site.state);
+        rows.extend(state.map(|state| (state.name, state.failures_in_row, state.last_end)));
     }
-    failing.sort_by(|one, other| (other.failures_in_row, &one.site).cmp(&(one.failures_in_row, &other.site)));
-    failing.truncate(usize::try_from(max).unwrap_or(usize::MAX));
-    Ok(())
+    rows.sort_unstable_by(|one, other| (Reverse(one.1), &one.0).cmp(&(Reverse(other.1), &other.0)));
+    rows.truncate(usize::try_from(max).unwrap_or(usize::MAX));
+    convert(rows, |(name, failures, last_end)| {
+        let at = RowRef::new("site_state", &name);
+        Ok(FailingSite {
+            site: at.parse("name", &name)?,
+            failures_in_row: to_u32(failures),
+            last_end: at.parse_of("last_end", last_end.as_ref())?,
+        })
+    })
 }
 
-/// Sites that took longest to a first byte, a request, in visits since a time.
+/// Sites by average time to first byte in visits since a time, slowest first.
 pub(crate) async fn sites_slowest(
     connection: &mut Connection,
     since_ms: i64,
@@ -249,15 +171,13 @@ pub(crate) async fn sites_slowest(
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    let mut slowest = Vec::with_capacity(rows.len());
-    for (name, ms) in rows {
-        let site = Place::new("visit", &name).parse("site", &name)?;
-        slowest.push(SlowSite { site, first_byte_ms: u32::try_from(ms).unwrap_or(u32::MAX) });
-    }
-    Ok(slowest)
+    convert(rows, |(name, ms)| {
+        let site = RowRef::new("visit", &name).parse("site", &name)?;
+        Ok(SlowSite { site, first_byte_ms: u32::try_from(ms).unwrap_or(u32::MAX) })
+    })
 }
 
-/// What each path came to at sites that have manifests, of so many sites.
+/// The path slots of up to `max` sites that have manifests.
 pub(crate) async fn paths_of_positives(connection: &mut Connection, max: i64) -> Outcome<Vec<PathSlots>> {
     let rows: Vec<(String, Vec<u8>)> = sqlx::query_as(
         "SELECT name, paths_checked FROM site_state WHERE manifests > 0 AND paths_checked IS NOT NULL
@@ -266,17 +186,10 @@ pub(crate) async fn paths_of_positives(connection: &mut Connection, max: i64) ->
     .bind(max)
     .fetch_all(&mut *connection)
     .await?;
-    let mut slots = Vec::with_capacity(rows.len());
-    for (name, bytes) in rows {
-        let damaged = || {
-            Place::new("site_state", &name).damaged("paths_checked", "its length is not a multiple of three")
-        };
-        slots.push(PathSlots::from_bytes(bytes).ok_or_else(damaged)?);
-    }
-    Ok(slots)
+    convert(rows, |(name, slots)| path_slots(&RowRef::new("site_state", &name), Some(slots)))
 }
 
-/// The earliest planned visit of a site that nobody holds, looked up class by class in the index of due sites.
+/// The earliest planned visit of a site that is not leased, looked up by priority in the index of due sites.
 pub(crate) async fn next_due_at(connection: &mut Connection) -> Outcome<Option<DateTime<Utc>>> {
     let at_ms: Option<i64> = sqlx::query_scalar(
         "SELECT MIN(earliest.at_ms) FROM (
@@ -289,5 +202,5 @@ pub(crate) async fn next_due_at(connection: &mut Connection) -> Outcome<Option<D
     .bind(UNPLANNED_MS)
     .fetch_one(&mut *connection)
     .await?;
-    Ok(Place::new("site", "earliest").time_of("next_visit_at_ms", at_ms)?)
+    Ok(RowRef::new("site", "earliest").time_of("next_visit_at_ms", at_ms)?)
 }

@@ -1,13 +1,16 @@
-//! Turns at suffixes below which strangers live. The row of a suffix is locked while a turn is taken, so that workers that ask
-//! at the same moment get one after the other.
+//! Rate limits for public suffixes such as `github.io`, shared by all workers. Taking a permit locks the row of the suffix,
+//! so concurrent requests get their permits one after the other.
 
-use super::Connection;
+use super::{Connection, numbers};
+use crate::convert::{RowRef, millis, until_ms};
 use crate::fault::Outcome;
-use crate::model::{SuffixTurn, TurnAnswer, TurnRequest};
-use crate::pack::{Place, json, millis, until_ms};
+use crate::model::{SuffixPermit, SuffixPermitOutcome, SuffixPermitRequest};
 
-/// Takes the next turn, unless too many are open or it is too late.
-pub(crate) async fn turn_take(connection: &mut Connection, request: &TurnRequest) -> Outcome<TurnAnswer> {
+/// Takes the next permit, unless too many are open or it is too late.
+pub(crate) async fn permit_take(
+    connection: &mut Connection,
+    request: &SuffixPermitRequest,
+) -> Outcome<SuffixPermitOutcome> {
     let suffix = request.suffix.as_str();
     let next_ok_at_ms: i64 = sqlx::query_scalar(
         "INSERT INTO suffix_clock (suffix, next_ok_at_ms) VALUES ($1, 0)
@@ -18,12 +21,12 @@ pub(crate) async fn turn_take(connection: &mut Connection, request: &TurnRequest
     .fetch_one(&mut *connection)
     .await?;
     let at_ms = next_ok_at_ms.max(millis(request.from));
-    let at = Place::new("suffix_clock", suffix).time("next_ok_at_ms", at_ms)?;
+    let at = RowRef::new("suffix_clock", suffix).time("next_ok_at_ms", at_ms)?;
     if at > request.latest {
-        return Ok(TurnAnswer::Late { until: at });
+        return Ok(SuffixPermitOutcome::Late { until: at });
     }
-    if turns_open(connection, request).await? >= i64::from(request.open_max) {
-        return Ok(TurnAnswer::Full);
+    if permits_open(connection, request).await? >= i64::from(request.open_max) {
+        return Ok(SuffixPermitOutcome::Full);
     }
     sqlx::query("UPDATE suffix_clock SET next_ok_at_ms = $2 WHERE suffix = $1")
         .bind(suffix)
@@ -36,11 +39,11 @@ pub(crate) async fn turn_take(connection: &mut Connection, request: &TurnRequest
             .bind(until_ms(at, request.life))
             .fetch_one(&mut *connection)
             .await?;
-    Ok(TurnAnswer::Taken(SuffixTurn { number, at }))
+    Ok(SuffixPermitOutcome::Taken(SuffixPermit { number, at }))
 }
 
-/// How many turns are open, after those were removed that nobody will end any more.
-async fn turns_open(connection: &mut Connection, request: &TurnRequest) -> Outcome<i64> {
+/// Deletes expired permits and counts the open ones.
+async fn permits_open(connection: &mut Connection, request: &SuffixPermitRequest) -> Outcome<i64> {
     sqlx::query("DELETE FROM suffix_turn WHERE suffix = $1 AND until_ms < $2")
         .bind(request.suffix.as_str())
         .bind(millis(request.from))
@@ -53,14 +56,11 @@ async fn turns_open(connection: &mut Connection, request: &TurnRequest) -> Outco
     Ok(open)
 }
 
-/// Ends turns whose requests have ended.
-pub(crate) async fn turns_end(connection: &mut Connection, numbers: &[i64]) -> Outcome<()> {
-    sqlx::query(
-        "DELETE FROM suffix_turn
-         WHERE number IN (SELECT CAST(value ->> 0 AS BIGINT) FROM json_each($1))",
-    )
-    .bind(json(&numbers.iter().map(|number| [number]).collect::<Vec<_>>(), "batch of turns")?)
-    .execute(&mut *connection)
-    .await?;
+/// Releases permits whose requests have ended.
+pub(crate) async fn permits_release(connection: &mut Connection, permits: &[i64]) -> Outcome<()> {
+    sqlx::query(concat!("DELETE FROM suffix_turn WHERE number IN ", list!(BIGINT)))
+        .bind(numbers(permits)?)
+        .execute(&mut *connection)
+        .await?;
     Ok(())
 }

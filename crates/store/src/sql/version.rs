@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use manifest::{ContentHash, ManifestId, SiteName};
 use policy::Status;
 
-use super::Connection;
 use super::capability::{capabilities_add, capabilities_remove};
 use super::document::{document_keep, documents_drop_unused};
+use super::{Connection, convert};
+use crate::convert::{RowRef, millis, millis_of, names, to_i32, to_u32};
 use crate::fault::Outcome;
 use crate::model::VersionRecord;
-use crate::pack::{Place, counted, len, millis, millis_of, names};
-use crate::packed::{PackedBody, PackedFetch, PackedVisit};
 use crate::plan::{KnownManifest, NewVersion, Touch};
+use crate::prepare::{PreparedDocument, PreparedManifest, PreparedVisit};
 
-/// A site's manifests, those that left the index included.
+/// A site's manifests, including those that left the index.
 pub(crate) async fn manifests_known(
     connection: &mut Connection,
     site: &str,
@@ -25,18 +25,17 @@ pub(crate) async fn manifests_known(
     .bind(site)
     .fetch_all(&mut *connection)
     .await?;
-    let mut known = BTreeMap::new();
-    for (id, hash, status, version, removed_at_ms) in rows {
-        let place = Place::new("manifest", &id);
+    let known = convert(rows, |(id, hash, status, version, removed_at_ms)| {
+        let at = RowRef::new("manifest", &id);
         let manifest = KnownManifest {
-            hash: place.parse("content_hash", &hash)?,
-            status: place.parse("status", &status)?,
+            hash: at.parse("content_hash", &hash)?,
+            status: at.parse("status", &status)?,
             version,
             in_index: removed_at_ms.is_none(),
         };
-        known.insert(place.parse("id", &id)?, manifest);
-    }
-    Ok(known)
+        Ok((at.parse("id", &id)?, manifest))
+    });
+    Ok(known?.into_iter().collect())
 }
 
 /// Writes a new version and makes it the current one.
@@ -44,11 +43,11 @@ pub(crate) async fn version_add(
     connection: &mut Connection,
     site: &SiteName,
     new: &NewVersion<'_>,
-    packed: &PackedVisit,
+    prepared: &PreparedVisit,
 ) -> Outcome<()> {
-    let Some(rows) = packed.manifest(&new.manifest.id) else { return Ok(()) };
+    let Some(rows) = prepared.manifest(&new.manifest.id) else { return Ok(()) };
     let at_ms = millis(new.fetch.at);
-    let body = packed.body(&new.manifest.id);
+    let body = prepared.document(&new.manifest.id);
     if let Some(body) = body {
         document_keep(connection, &new.manifest.content_hash, body, at_ms).await?;
     }
@@ -69,7 +68,7 @@ pub(crate) async fn version_add(
     .bind(new.status.as_str())
     .bind(new.version)
     .bind(new.manifest.content_hash.as_str())
-    .bind(len(new.manifest.capabilities.len()))
+    .bind(to_i32(new.manifest.capabilities.len()))
     .bind(at_ms)
     .bind(new.manifest.level().as_str())
     .execute(&mut *connection)
@@ -84,8 +83,8 @@ pub(crate) async fn version_add(
     .bind(new.manifest.content_hash.as_str())
     .bind(body.map(|_| new.manifest.content_hash.as_str()))
     .bind(rows.model.as_slice())
-    .bind(len(new.manifest.capabilities.len()))
-    .bind(len(new.manifest.findings.len()))
+    .bind(to_i32(new.manifest.capabilities.len()))
+    .bind(to_i32(new.manifest.findings.len()))
     .bind(at_ms)
     .execute(&mut *connection)
     .await?;
@@ -95,12 +94,12 @@ pub(crate) async fn version_add(
     capabilities_add(connection, &new.manifest.id, site.as_str(), &rows.capabilities).await
 }
 
-/// Records how an unchanged manifest stands and when it was confirmed.
+/// Updates the status of an unchanged manifest, and when it was confirmed.
 pub(crate) async fn version_touch(
     connection: &mut Connection,
     site: &SiteName,
     touch: &Touch<'_>,
-    packed: &PackedVisit,
+    prepared: &PreparedVisit,
 ) -> Outcome<()> {
     let seen_at_ms = millis_of(touch.seen_at);
     sqlx::query(
@@ -122,22 +121,22 @@ pub(crate) async fn version_touch(
         .execute(&mut *connection)
         .await?;
     }
-    let Some(rows) = packed.manifest(&touch.id) else { return Ok(()) };
+    let Some(rows) = prepared.manifest(&touch.id) else { return Ok(()) };
     if touch.returned.is_some() {
         capabilities_add(connection, &touch.id, site.as_str(), &rows.capabilities).await?;
     }
     if let Some(fetch) = touch.reread {
-        body_follow(connection, touch, rows, packed.body(&touch.id), millis(fetch.at)).await?;
+        document_follow(connection, touch, rows, prepared.document(&touch.id), millis(fetch.at)).await?;
     }
     Ok(())
 }
 
-/// Publishers change their mind about copies: a document that may no longer be kept is dropped, one that now may is kept.
-async fn body_follow(
+/// Stores or deletes the document as its publisher now allows.
+async fn document_follow(
     connection: &mut Connection,
     touch: &Touch<'_>,
-    rows: &PackedFetch,
-    body: Option<&PackedBody>,
+    rows: &PreparedManifest,
+    body: Option<&PreparedDocument>,
     at_ms: i64,
 ) -> Outcome<()> {
     let hash = &rows.hash;
@@ -165,7 +164,7 @@ async fn document_reference(
     Ok(())
 }
 
-/// Takes a manifest out of the index; its versions stay.
+/// Removes a manifest from the index; its versions stay.
 pub(crate) async fn manifest_remove(
     connection: &mut Connection,
     id: &ManifestId,
@@ -182,15 +181,15 @@ pub(crate) async fn manifest_remove(
 }
 
 /// What a site has in the index.
-#[derive(Debug, Default)]
-pub(crate) struct InIndex {
+#[derive(Debug, Clone, Default)]
+pub(crate) struct IndexCounts {
     pub(crate) manifests: i32,
     pub(crate) capabilities: i32,
     pub(crate) formats: String,
 }
 
 /// Counts what a site has in the index.
-pub(crate) async fn index_count(connection: &mut Connection, site: &SiteName) -> Outcome<InIndex> {
+pub(crate) async fn index_count(connection: &mut Connection, site: &SiteName) -> Outcome<IndexCounts> {
     let rows: Vec<(String, i64, i64)> = sqlx::query_as(
         "SELECT format, COUNT(*), CAST(SUM(capabilities) AS BIGINT) FROM manifest
          WHERE site = $1 AND removed_at_ms IS NULL GROUP BY format ORDER BY format",
@@ -198,13 +197,10 @@ pub(crate) async fn index_count(connection: &mut Connection, site: &SiteName) ->
     .bind(site.as_str())
     .fetch_all(&mut *connection)
     .await?;
-    let total = |part: fn(&(String, i64, i64)) -> i64| {
-        i32::try_from(rows.iter().map(part).sum::<i64>()).unwrap_or(i32::MAX)
-    };
-    let formats: Vec<&str> = rows.iter().map(|row| row.0.as_str()).collect();
-    Ok(InIndex {
-        manifests: total(|row| row.1),
-        capabilities: total(|row| row.2),
+    let formats: Vec<&str> = rows.iter().map(|(format, ..)| format.as_str()).collect();
+    Ok(IndexCounts {
+        manifests: to_i32(rows.iter().map(|(_, manifests, _)| manifests).sum::<i64>()),
+        capabilities: to_i32(rows.iter().map(|(.., capabilities)| capabilities).sum::<i64>()),
         formats: formats.join(","),
     })
 }
@@ -221,21 +217,19 @@ pub(crate) async fn manifest_versions(
     .bind(id.as_str())
     .fetch_all(&mut *connection)
     .await?;
-    let place = Place::new("manifest_version", id.as_str());
-    let mut versions = Vec::with_capacity(rows.len());
-    for (hash, first_seen_at_ms, last_seen_at_ms, capabilities, findings) in rows {
-        versions.push(VersionRecord {
-            hash: place.parse("content_hash", &hash)?,
-            first_seen_at: place.time("first_seen_at_ms", first_seen_at_ms)?,
-            last_seen_at: place.time("last_seen_at_ms", last_seen_at_ms)?,
-            capabilities: counted(capabilities),
-            findings: counted(findings),
-        });
-    }
-    Ok(versions)
+    let at = RowRef::new("manifest_version", id.as_str());
+    convert(rows, |(hash, first_seen_at_ms, last_seen_at_ms, capabilities, findings)| {
+        Ok(VersionRecord {
+            hash: at.parse("content_hash", &hash)?,
+            first_seen_at: at.time("first_seen_at_ms", first_seen_at_ms)?,
+            last_seen_at: at.time("last_seen_at_ms", last_seen_at_ms)?,
+            capabilities: to_u32(capabilities),
+            findings: to_u32(findings),
+        })
+    })
 }
 
-/// The normalised manifest of one version, the latest where the content came back.
+/// The normalised manifest of one version, the latest where the same content returned.
 pub(crate) async fn version_find(
     connection: &mut Connection,
     id: &ManifestId,
@@ -249,8 +243,8 @@ pub(crate) async fn version_find(
     .bind(hash.as_str())
     .fetch_optional(&mut *connection)
     .await?;
-    let place = Place::new("manifest_version", id.as_str());
-    let manifest = model.map(|model| place.json("model", &place.bytes("model", &model)?));
+    let at = RowRef::new("manifest_version", id.as_str());
+    let manifest = model.map(|model| at.json("model", &at.bytes("model", &model)?));
     Ok(manifest.transpose()?)
 }
 

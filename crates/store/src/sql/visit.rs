@@ -1,64 +1,55 @@
-//! Visits are saved in one transaction that begins by giving their leases back: whoever lost one writes nothing.
+//! Saves visits. The transaction begins by ending their leases, so a visit whose lease was lost writes nothing.
 //!
-//! Several visits take one transaction where they end together. Each statement then carries the rows of all of them, since
-//! a statement's way to the server and its planning cost more than its rows.
+//! Visits that end together share one transaction, and each statement carries the rows of all of them: its round trip and
+//! its planning cost more than its rows.
 
 use std::collections::{BTreeMap, HashMap};
 
 use manifest::ManifestId;
 
-use super::resource::{Known as KnownResource, part_keep, resources_known, resources_save};
-use super::version::{InIndex, index_count, manifest_remove, manifests_known, version_add, version_touch};
-use super::visit_rows::{
-    Verdict, hosts_save, robots_put, robots_save, sites_unpack, states_save, visits_insert, visits_trim,
+use super::compaction::sites_expand;
+use super::resource::{KnownResource, part_save, resources_known, resources_save};
+use super::state::robots_save;
+use super::version::{index_count, manifest_remove, manifests_known, version_add, version_touch};
+use super::visit_save::{
+    HeldVisit, VISITS_KEPT, visit_hosts_save, visit_robots_save, visit_states_save, visits_expand,
+    visits_insert, visits_trim,
 };
-use super::{Connection, block, feed, lease, link, rest, seed};
+use super::{Connection, feed, lease, link, seed};
 use crate::StoreError;
+use crate::convert::{millis, names, to_u32};
 use crate::fault::Outcome;
 use crate::model::seed::Ranking;
-use crate::model::{FeedChange, LeaseToken, RobotsRecord, VisitSaved};
-use crate::pack::{counted, millis, names};
-use crate::packed::Saving;
-use crate::plan::{self, Known, Plan};
-use crate::rest::SiteAtRest;
+use crate::model::{FeedChange, LeaseToken, VisitSaved};
+use crate::plan::{self, Known};
+use crate::prepare::VisitWrite;
+use crate::rows::RobotsRow;
 
-/// Visits of a site that are kept; older ones are dropped when a new one is saved.
-pub(crate) const VISITS_KEPT: i64 = 50;
-
-/// A visit whose lease was held until now, and what it changes.
-pub(crate) struct Held<'a> {
-    pub(crate) saving: &'a Saving<'a>,
-    /// What the site was while nobody visited it, where it had but one row.
-    pub(crate) at_rest: Option<SiteAtRest>,
-    pub(crate) in_index: Option<InIndex>,
-    plan: Plan<'a>,
-}
-
-/// Saves visits whole, those whose leases are still held; the others get their reason.
+/// Saves the visits whose leases are held; each of the others gets the reason why it is not.
 pub(crate) async fn visits_save(
     connection: &mut Connection,
-    visits: &[Saving<'_>],
+    visits: &[VisitWrite<'_>],
 ) -> Outcome<Vec<Result<VisitSaved, StoreError>>> {
     let mut held = visits_hold(connection, visits).await?;
-    hosts_save(connection, &held).await?;
-    robots_save(connection, &held).await?;
+    visit_hosts_save(connection, &held).await?;
+    visit_robots_save(connection, &held).await?;
     for held in held.values_mut() {
         plan_apply(connection, held).await?;
         if !held.plan.changes.is_empty() {
-            held.in_index = Some(index_count(connection, &held.saving.visit.site).await?);
+            held.index_counts = Some(index_count(connection, &held.write.visit.site).await?);
         }
     }
-    let states = states_save(connection, &held).await?;
+    let states = visit_states_save(connection, &held).await?;
     visits_insert(connection, &held).await?;
-    sites_unpack(connection, &held).await?;
-    let mut links_refused = HashMap::new();
-    let first = states.iter().filter(|(_, (visits, _))| *visits == 1).map(|(site, _)| site.as_str());
-    let first: Vec<&str> = first.collect();
+    visits_expand(connection, &held).await?;
+    let first: Vec<&str> =
+        states.iter().filter(|(_, (visits, _))| *visits == 1).map(|(site, _)| site.as_str()).collect();
     if !first.is_empty() {
         link::links_close(connection, &names(first)?).await?;
     }
+    let mut links_refused = HashMap::new();
     for held in held.values() {
-        let visit = held.saving.visit;
+        let visit = held.write.visit;
         if states.get(visit.site.as_str()).is_some_and(|(visits, _)| i64::from(*visits) > VISITS_KEPT) {
             visits_trim(connection, visit).await?;
         }
@@ -69,74 +60,60 @@ pub(crate) async fn visits_save(
         }
     }
     let mut saved = Vec::with_capacity(visits.len());
-    for saving in visits {
-        let site = saving.token.site.as_str();
-        saved.push(match held.get(site).filter(|held| std::ptr::eq(held.saving, saving)) {
+    for write in visits {
+        let site = write.token.site.as_str();
+        saved.push(match held.get(site).filter(|held| std::ptr::eq(held.write, write)) {
             Some(held) => Ok(VisitSaved {
                 manifests_added: held.plan.count(FeedChange::Added),
                 manifests_changed: held.plan.count(FeedChange::Changed),
                 manifests_removed: held.plan.count(FeedChange::Removed),
-                capabilities: counted(states.get(site).map_or(0, |(_, capabilities)| *capabilities)),
+                capabilities: to_u32(states.get(site).map_or(0, |(_, capabilities)| *capabilities)),
                 links_refused: links_refused.get(site).copied().unwrap_or_default(),
             }),
-            None => Err(reason_lost(connection, saving.token).await?),
+            None => Err(lease::lease_lost(connection, write.token).await?),
         });
     }
     Ok(saved)
 }
 
-/// Gives a lease back after requests that were no visit. Their clocks have woken the site, which has rows by now.
+/// Ends a lease after requests that were not a visit. Their clocks have expanded the site.
 pub(crate) async fn standalone_end(
     connection: &mut Connection,
     token: &LeaseToken,
-    robots: &[RobotsRecord],
-    bodies: &[Option<Vec<u8>>],
+    robots: &[(String, RobotsRow)],
 ) -> Outcome<()> {
     lease::lease_end(connection, token, None).await?;
     if robots.is_empty() {
         return Ok(());
     }
-    rest::sites_wake(connection, &names([token.site.as_str()])?).await?;
     let site = token.site.as_str();
-    let rows = robots
-        .iter()
-        .zip(bodies)
-        .map(|(record, body)| (record.host.as_str(), (site, Verdict::Read(record, body.as_deref()))));
-    robots_put(connection, &rows.collect()).await
+    sites_expand(connection, &names([site])?).await?;
+    let rows = robots.iter().map(|(host, robots)| (host.as_str(), (site, robots)));
+    robots_save(connection, &rows.collect()).await
 }
 
-async fn reason_lost(connection: &mut Connection, token: &LeaseToken) -> Outcome<StoreError> {
-    let blocked = block::block_find(connection, token.site.as_str()).await?.is_some();
-    let site = token.site.clone();
-    Ok(if blocked { StoreError::Blocked { site } } else { StoreError::LeaseLost { site } })
-}
-
-/// Ends the leases, and decides what each visit changes; those that were lost meanwhile are left out. By site, which is the
-/// order in which everybody locks rows.
+/// Ends the leases and plans what each visit changes; visits whose leases were lost are left out. Sorted by site, the order
+/// in which every transaction locks rows.
 async fn visits_hold<'a>(
     connection: &mut Connection,
-    visits: &'a [Saving<'a>],
-) -> Outcome<BTreeMap<&'a str, Held<'a>>> {
+    visits: &'a [VisitWrite<'a>],
+) -> Outcome<BTreeMap<&'a str, HeldVisit<'a>>> {
     let mut ends: Vec<(&LeaseToken, i64)> =
-        visits.iter().map(|saving| (saving.token, millis(saving.visit.next_visit.at))).collect();
+        visits.iter().map(|write| (write.token, millis(write.visit.next_visit.at))).collect();
     ends.sort_unstable_by_key(|(token, _)| (token.site.as_str(), token.fence));
-    let ended = lease::leases_close(connection, &ends).await?;
-    let is_awake = |packed: &Option<Vec<u8>>| packed.as_ref().is_none_or(Vec::is_empty);
-    let awake = ended.iter().filter(|(_, (_, packed))| is_awake(packed));
-    let mut known = known_load(connection, awake.map(|(name, _)| name.as_str()).collect()).await?;
-    let mut held: BTreeMap<&str, Held<'_>> = BTreeMap::new();
-    for saving in visits {
-        let site = saving.token.site.as_str();
-        let Some((_, packed)) = ended.get(site).filter(|(fence, _)| *fence == saving.token.fence) else {
-            continue;
-        };
-        if held.contains_key(site) {
+    let mut ended = lease::leases_close(connection, &ends).await?;
+    let expanded = ended.values().filter(|row| row.compacted.packed.is_none());
+    let mut known = known_load(connection, expanded.map(|row| row.name.as_str()).collect()).await?;
+    let mut held: BTreeMap<&str, HeldVisit<'_>> = BTreeMap::new();
+    for write in visits {
+        let site = write.token.site.as_str();
+        if ended.get(site).is_none_or(|row| row.fence != write.token.fence) {
             continue;
         }
-        let at_rest = packed.as_ref().filter(|packed| !packed.is_empty());
-        let plan = plan::plan(saving.visit, &known.remove(site).unwrap_or_default())?;
-        let at_rest = at_rest.map(|packed| SiteAtRest::unpack(site, packed)).transpose()?;
-        held.insert(site, Held { saving, at_rest, in_index: None, plan });
+        // Of two visits under one lease, the first is saved.
+        let Some(row) = ended.remove(site) else { continue };
+        let plan = plan::plan(write.visit, &known.remove(site).unwrap_or_default())?;
+        held.insert(site, HeldVisit { write, compacted: row.decode()?, index_counts: None, plan });
     }
     Ok(held)
 }
@@ -153,24 +130,24 @@ async fn known_load(connection: &mut Connection, sites: Vec<&str>) -> Outcome<Ha
             KnownResource::Hint(hint) => of_site.hints.push(ManifestId::of(&hint.url)),
         }
     }
-    // A manifest has a resource, so that nothing is asked about sites without any.
+    // Every manifest has a resource, so sites without resources have no manifests.
     for (site, known) in &mut known {
         known.manifests = manifests_known(connection, site).await?;
     }
     Ok(known)
 }
 
-async fn plan_apply(connection: &mut Connection, held: &Held<'_>) -> Outcome<()> {
-    let (visit, packed, plan) = (held.saving.visit, &held.saving.packed, &held.plan);
+async fn plan_apply(connection: &mut Connection, held: &HeldVisit<'_>) -> Outcome<()> {
+    let (visit, prepared, plan) = (held.write.visit, &held.write.prepared, &held.plan);
     resources_save(connection, visit.site.as_str(), &plan.resources).await?;
     for part in &plan.parts {
-        part_keep(connection, part, packed.body(&part.id)).await?;
+        part_save(connection, part, prepared.document(&part.id)).await?;
     }
     for new in &plan.versions {
-        version_add(connection, &visit.site, new, packed).await?;
+        version_add(connection, &visit.site, new, prepared).await?;
     }
     for touch in &plan.touches {
-        version_touch(connection, &visit.site, touch, packed).await?;
+        version_touch(connection, &visit.site, touch, prepared).await?;
     }
     for (id, status) in &plan.removals {
         manifest_remove(connection, id, *status, millis(visit.ended_at)).await?;

@@ -26,15 +26,15 @@ fn said(client: &str, query: &str, what: &str, about: &str) -> Feedback {
 
 pub(crate) async fn feedback_is_kept_once_told_and_removed(Db { store, .. }: Db) -> Result<()> {
     let book = said("a", "näh \u{1f6eb}\0 flight", "book", "sky.example");
-    assert_eq!(store.feedback_save(&book, WIDE).await?, FeedbackOutcome::Kept);
-    assert_eq!(store.feedback_save(&book, WIDE).await?, FeedbackOutcome::SaidBefore);
+    assert_eq!(store.feedback_save(&book, WIDE).await?, FeedbackOutcome::Saved);
+    assert_eq!(store.feedback_save(&book, WIDE).await?, FeedbackOutcome::Duplicate);
     for (client, query, what, about) in [
         ("b", "flight", "book", "sky.example"),
         ("a", "flight", "book", "sky.example"),
         ("a", "rain", "rain", "wet.example"),
     ] {
         let line = Feedback { at: later(1), ..said(client, query, what, about) };
-        assert_eq!(store.feedback_save(&line, WIDE).await?, FeedbackOutcome::Kept);
+        assert_eq!(store.feedback_save(&line, WIDE).await?, FeedbackOutcome::Saved);
     }
 
     let all = store.feedback_page(&FeedbackFilter::default(), None, 9).await?;
@@ -69,15 +69,15 @@ pub(crate) async fn feedback_has_caps(Db { store, .. }: Db) -> Result<()> {
     let caps = FeedbackCaps { of_client: 3, of_client_for_site: 2, of_site: 3, of_all: 5 };
     let full = |cap| FeedbackOutcome::Full(cap);
     for (client, about, wanted) in [
-        ("a", "sky.example", FeedbackOutcome::Kept),
-        ("a", "sky.example", FeedbackOutcome::Kept),
+        ("a", "sky.example", FeedbackOutcome::Saved),
+        ("a", "sky.example", FeedbackOutcome::Saved),
         ("a", "sky.example", full(FeedbackCap::ClientForSite)),
-        ("a", "wet.example", FeedbackOutcome::Kept),
+        ("a", "wet.example", FeedbackOutcome::Saved),
         ("a", "wet.example", full(FeedbackCap::Client)),
-        ("b", "sky.example", FeedbackOutcome::Kept),
+        ("b", "sky.example", FeedbackOutcome::Saved),
         ("b", "sky.example", full(FeedbackCap::Site)),
         ("c", "sky.example", full(FeedbackCap::Site)),
-        ("b", "wet.example", FeedbackOutcome::Kept),
+        ("b", "wet.example", FeedbackOutcome::Saved),
         ("c", "wet.example", full(FeedbackCap::All)),
     ] {
         let number = store.feedback_page(&FeedbackFilter::default(), None, 9).await?.len();

@@ -208,7 +208,7 @@ pub(crate) async fn a_visit_is_handed_over_with_what_it_has_done(Db { store, .. 
     let next = LeaseRequest { groups: only(9), ..request("owner", 1, later(1)) };
     let second = store.sites_lease(&next, later(1)).await?.pop().context("due as before")?;
     assert_eq!((second.due_at, second.token.address_group), (due_at, Some(9)));
-    assert_eq!((second.site.broken_off, second.site.parked), (None, None));
+    assert_eq!((second.site.interrupted, second.site.parked), (None, None));
     let token = LeaseToken { address_group: Some(10), ..second.token };
     let progress = Some(json!({ "asked": ["/robots.txt"] }));
     let handed = [(token, HandOver { due_at, progress: progress.clone() })];
@@ -217,7 +217,7 @@ pub(crate) async fn a_visit_is_handed_over_with_what_it_has_done(Db { store, .. 
     let third = LeaseRequest { groups: only(10), ..request("third", 1, start()) };
     let third =
         store.sites_lease(&third, later(2)).await?.pop().context("within the pass that it began in")?;
-    assert_eq!((third.site.broken_off, third.site.parked), (progress, None));
+    assert_eq!((third.site.interrupted, third.site.parked), (progress, None));
     Ok(())
 }
 
@@ -251,7 +251,7 @@ pub(crate) async fn hundreds_of_visits_are_handed_over_together(Db { store, .. }
         for leased in leased {
             let (_, before) =
                 handed.iter().find(|(token, _)| token.site == leased.token.site).context("handed")?;
-            assert_eq!(leased.site.broken_off, before.progress, "{}", leased.token.site);
+            assert_eq!(leased.site.interrupted, before.progress, "{}", leased.token.site);
             assert_eq!(leased.due_at, before.due_at);
         }
     }
@@ -263,7 +263,7 @@ pub(crate) async fn a_site_at_rest_keeps_its_group(Db { store, .. }: Db) -> Resu
     let record = visit("quiet.example", start(), Vec::new());
     store.visit_save(&LeaseToken { address_group: Some(77), ..token }, &record).await?;
     let kept = store.housekeeping(later(60 * 24 * 5)).await?;
-    assert_eq!(kept.sites_rested, 1);
+    assert_eq!(kept.sites_compacted, 1);
     let quiet = site("quiet.example");
     assert_eq!(store.site_group(&quiet).await?.map(|group| group.group), Some(77));
     let due = later(60 * 24 * 365);

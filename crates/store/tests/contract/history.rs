@@ -92,7 +92,7 @@ pub(crate) async fn gone_and_denied_remove_at_once(Db { store, .. }: Db) -> Resu
         assert_eq!(standing(&store).await?, status);
         let rows = says(&[("added", ""), ("removed", outcome.as_str())]);
         assert_eq!(feed_after(&store, head.0).await?, rows);
-        let summary = store.site_story(&site("sky.example"), 1).await?.context("the story")?.summary;
+        let summary = store.site_report(&site("sky.example"), 1).await?.context("the story")?.summary;
         assert_eq!((summary.manifests, summary.capabilities, summary.formats.len()), (0, 0, 0));
     }
     Ok(())
@@ -211,7 +211,7 @@ pub(crate) async fn parts_of_manifests_are_kept_while_they_may(Db { store, .. }:
     visited(&store, "sky.example", later(5), vec![fresh]).await?;
     let expected = says(&[("added", ""), ("changed", "")]);
     assert_eq!(feed_after(&store, 0).await?, expected);
-    let story = store.site_story(&site("sky.example"), 1).await?.context("the story")?;
+    let story = store.site_report(&site("sky.example"), 1).await?.context("the story")?;
     let whole = story.state.resources.iter().find(|known| known.url == url(AT)).context("the resource")?;
     assert_eq!(whole.content_hash, Some(ContentHash::of(&body("two"))));
     assert_eq!((whole.fetched_at, whole.changed_at), (start(), Some(later(5))));

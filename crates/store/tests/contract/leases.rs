@@ -199,7 +199,7 @@ pub(crate) async fn a_site_that_is_only_asked_is_leased_and_never_due(Db { store
         (Some(&robots), Some(later(5)), false)
     );
     store.standalone_end(&again.token, &[]).await?;
-    let story = store.site_story(&name, 1).await?.context("a known site")?;
+    let story = store.site_report(&name, 1).await?.context("a known site")?;
     assert_eq!((story.summary.next_visit_at, story.summary.last_visit_at), (None, None));
     store.seeds_add(&[seed("lists.example")], later(2)).await?;
     assert_eq!(store.next_due_at().await?, Some(later(2)));
@@ -239,12 +239,12 @@ pub(crate) async fn a_killed_visit_leaves_its_progress_to_the_next(Db { store, .
     };
     store.clocks_save(&[write(token.fence, &json!("older")), write(token.fence, &state)]).await?;
     let again = lease(&store, "shop.example", later(9)).await?;
-    assert_eq!((again.site.broken_off, again.site.parked), (Some(state.clone()), None));
+    assert_eq!((again.site.interrupted, again.site.parked), (Some(state.clone()), None));
     store.clocks_save(&[write(token.fence, &json!("late"))]).await?;
     let kept = lease(&store, "shop.example", later(20)).await?;
-    assert_eq!(kept.site.broken_off, Some(state), "a worker that lost its lease writes nothing");
+    assert_eq!(kept.site.interrupted, Some(state), "a worker that lost its lease writes nothing");
     store.visit_save(&kept.token, &visit("shop.example", later(20), Vec::new())).await?;
-    assert_eq!(lease(&store, "shop.example", later(30)).await?.site.broken_off, None);
+    assert_eq!(lease(&store, "shop.example", later(30)).await?.site.interrupted, None);
     Ok(())
 }
 
@@ -257,9 +257,9 @@ pub(crate) async fn housekeeping_forgets_what_has_passed(Db { store, .. }: Db) -
     let days = |count: i64| later(count * 24 * 60);
     assert_eq!(
         store.housekeeping(days(3)).await?,
-        Housekeeping { address_clocks: 1, broken_off: 1, sites_rested: 0 }
+        Housekeeping { address_clocks: 1, interrupted_visits: 1, sites_compacted: 0 }
     );
-    assert_eq!(lease(&store, "shop.example", days(3)).await?.site.broken_off, None);
+    assert_eq!(lease(&store, "shop.example", days(3)).await?.site.interrupted, None);
     Ok(())
 }
 
@@ -305,24 +305,6 @@ pub(crate) async fn requests_are_counted_by_day(Db { store, .. }: Db) -> Result<
     });
     futures::future::try_join_all(writers).await?;
     assert_eq!(counted().await?, (17, 20_001));
-    Ok(())
-}
-
-pub(crate) async fn leases_end_together(Db { store, .. }: Db) -> Result<()> {
-    let seeds: Vec<_> = (0..40).map(|number| seed(&format!("s{number}.example"))).collect();
-    store.seeds_add(&seeds, start()).await?;
-    let mut ends = Vec::new();
-    for (number, taken) in
-        store.sites_lease(&request("w", 40, start()), start()).await?.into_iter().enumerate()
-    {
-        ends.push((taken.token, (number % 2 == 0).then(|| later(60))));
-    }
-    ends[7].0.fence -= 1;
-    let ended = store.leases_end(&ends).await?;
-    assert!(ended.len() == 39 && !ended.contains(&ends[7].0.site), "an older holder ends nothing");
-    assert!(store.leases_end(&ends).await?.is_empty());
-    assert_eq!(store.sites_lease(&request("v", 40, later(1)), later(1)).await?.len(), 19);
-    assert_eq!(store.stats(later(60)).await?.sites_due, 40);
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 
 mod blocks;
 mod build;
+mod compaction;
 mod feed;
 mod feedback;
 mod groups;
@@ -16,7 +17,6 @@ mod opening;
 mod plans;
 mod read_attempts;
 mod reading;
-mod rest;
 mod seeds;
 mod slow;
 mod suffixes;
@@ -40,7 +40,7 @@ macro_rules! contract_tests {
     ($backend:ident) => {
         tests_on! { $backend:
             opening::{
-                eight_opens_of_an_empty_database_migrate_it_once, every_shipped_schema_is_brought_up_to_date, a_newer_schema_is_refused,
+                eight_opens_of_an_empty_database_migrate_it_once, every_shipped_schema_is_brought_up_to_date, compacted_sites_of_earlier_schemas_are_read, a_newer_schema_is_refused,
                 an_unreachable_place_is_told_with_what_to_do, what_was_stored_is_there_after_reopening,
                 lost_connections_and_other_writers_are_survived, the_schema_and_the_space_are_told,
             },
@@ -60,7 +60,7 @@ macro_rules! contract_tests {
                 a_released_site_is_due_again_and_keeps_its_progress, a_parked_visit_goes_on_where_it_was,
                 a_killed_visit_leaves_its_progress_to_the_next, a_damaged_site_is_set_aside_and_the_others_are_leased,
                 a_thousand_sites_come_by_priority_and_time, only_the_listed_sites_are_leased,
-                leases_end_together, a_site_that_is_only_asked_is_leased_and_never_due, a_killed_worker_is_forgotten, housekeeping_forgets_what_has_passed, clocks_move_forward_only, requests_are_counted_by_day,
+                a_site_that_is_only_asked_is_leased_and_never_due, a_killed_worker_is_forgotten, housekeeping_forgets_what_has_passed, clocks_move_forward_only, requests_are_counted_by_day,
             },
             groups::{
                 a_group_has_one_owner, a_worker_that_gives_no_sign_of_life_loses_its_groups,
@@ -88,9 +88,10 @@ macro_rules! contract_tests {
             },
             moving::{
                 a_dump_moves_everything_there_and_back, a_damaged_dump_leaves_nothing_behind,
+                a_dump_of_an_earlier_schema_is_imported_or_refused_with_a_remedy,
                 retention_waits_for_registered_readers,
             },
-            rest::{
+            compaction::{
                 a_site_with_nothing_rests_in_one_row_and_wakes, what_may_be_needed_does_not_rest,
                 seeds_rest_until_they_bring_more, a_refusal_is_remembered_at_rest,
                 a_negative_site_takes_few_bytes, a_list_that_is_read_again_is_followed,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use policy::FetchOutcome;
+use policy::{FetchOutcome, Status};
 use store::{
     DatabaseUrl, FeedPosition, Feedback, FeedbackCaps, FeedbackOutcome, LeaseRequest, Retained, Retention,
     Store, StoreConfig, StoreError,
@@ -50,7 +50,7 @@ async fn fill(store: &Store) -> Result<()> {
         client: "a".into(),
     };
     let caps = FeedbackCaps { of_client: 9, of_client_for_site: 9, of_site: 9, of_all: 9 };
-    assert_eq!(store.feedback_save(&said, caps).await?, FeedbackOutcome::Kept);
+    assert_eq!(store.feedback_save(&said, caps).await?, FeedbackOutcome::Saved);
     Ok(())
 }
 
@@ -148,6 +148,38 @@ pub(crate) async fn a_damaged_dump_leaves_nothing_behind(db: Db) -> Result<()> {
     }
     import(&store, &lines).await?;
     store.close().await;
+    Ok(())
+}
+
+pub(crate) async fn a_dump_of_an_earlier_schema_is_imported_or_refused_with_a_remedy(db: Db) -> Result<()> {
+    let refused = async |lines: &[&str]| {
+        let lines: Vec<String> = lines.iter().copied().map(str::to_owned).collect();
+        import(&db.store, &lines).await.map_err(|error| error.to_string()).unwrap_err()
+    };
+    let newer = refused(&[r#"{"agentdex_dump":1,"schema":99}"#]).await;
+    assert!(newer.contains("the dump has schema 99") && newer.contains("use the newer program"), "{newer}");
+    let earlier = refused(&[r#"{"agentdex_dump":1}"#, r#"["document",["aa","00",1,1]]"#]).await;
+    assert!(earlier.contains("table document") && earlier.contains("earlier than 10"), "{earlier}");
+
+    // Schema 11: sites have six columns, and the bytes of a compacted one begin with its status.
+    let packed = "0101000366ff3000091e81dcceab0681ffd3ab0600070007070304204e0304204f03042050030420510304205203042053020420540304\
+                  051a106170692e73686f702e6578616d706c6581e0fcb706818382b80627a09c0103ff116120776f7264206f6620697473206f776ef703\
+                  81e0fcb70691fcfcb70609";
+    let packed: String = packed.split_whitespace().collect();
+    let site_row = |name: &str, rest: &str| format!(r#"["site",["{name}",2,1728000000000,4,{rest}]]"#);
+    let lines = [
+        r#"{"agentdex_dump":1}"#.to_owned(),
+        r#"["feed_state",[1,"0123456789abcdef0123456789abcdef",0,0]]"#.to_owned(),
+        site_row("expanded.example", "null,null"),
+        site_row("shop.example", &format!(r#""{packed}",7"#)),
+    ];
+    assert_eq!(import(&db.store, &lines).await?, 3);
+    let shop = db.store.site_report(&site("shop.example"), 1).await?.context("a report")?;
+    assert_eq!((shop.summary.status, shop.state.visits), (Status::Fresh, 7));
+    assert_eq!((shop.state.failures_in_row, shop.state.hosts.len()), (3, 3));
+    assert_eq!(shop.state.last_visit_at.map(|at| at.timestamp()), Some(0x66ff_3000));
+    let columns = "SELECT COUNT(*) FROM site WHERE compacted_status = 'fresh' AND compacted_failures = 3";
+    assert_eq!(db.number(columns).await?, 1);
     Ok(())
 }
 

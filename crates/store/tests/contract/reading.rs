@@ -177,7 +177,7 @@ pub(crate) async fn dialects_and_new_sites_are_told(Db { store, .. }: Db) -> Res
         visited(&store, name, at, found.collect()).await?;
     }
     visited(&store, "nothing.example", later(2), Vec::new()).await?;
-    let adoption = store.adoption().await?;
+    let adoption = store.dialect_usage().await?;
     let told: Vec<_> =
         adoption.iter().map(|dialect| (dialect.format, dialect.sites, dialect.manifests)).collect();
     assert_eq!(told, [(Format::Awp, 2, 3)]);
@@ -250,7 +250,7 @@ pub(crate) async fn what_is_not_there_is_none(Db { store, .. }: Db) -> Result<()
     assert!(store.manifest_of_capability(&CapabilityId::of_key("none")).await?.is_none());
     assert!(store.document_find(&ContentHash::of(b"none")).await?.is_none());
     assert!(store.version_find(&id, &ContentHash::of(b"none")).await?.is_none());
-    assert!(store.site_story(&site("none.example"), 5).await?.is_none());
+    assert!(store.site_report(&site("none.example"), 5).await?.is_none());
     assert!(store.manifests_of_site(&site("none.example")).await?.is_empty());
     assert!(store.address_clocks(&[]).await?.is_empty());
     store.ping().await?;
@@ -261,7 +261,7 @@ pub(crate) async fn a_damaged_row_is_named(db: Db) -> Result<()> {
     let with_url = store::Seed { url: Some(url("https://shop.example/a.json")), ..seed("shop.example") };
     db.store.seeds_add(&[with_url], start()).await?;
     db.execute("UPDATE site_state SET status = 'nonsense' WHERE name = 'shop.example'").await?;
-    let error = db.store.site_story(&site("shop.example"), 1).await.err().context("a damaged row")?;
+    let error = db.store.site_report(&site("shop.example"), 1).await.err().context("a damaged row")?;
     let StoreError::BadRow { table: "site_state", column: "status", id, .. } = &error else {
         anyhow::bail!("{error:?}")
     };

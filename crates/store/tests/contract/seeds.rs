@@ -276,7 +276,7 @@ pub(crate) async fn a_site_with_very_many_hosts_is_leased_and_told_at_once(db: D
     let told = async {
         assert_eq!(lease(store, "shop.example", later(1)).await?.site.hosts.len(), 60_001);
         assert!(store.site_summary(&name).await?.is_some_and(|summary| summary.name == name));
-        store.site_story_brief(&name, 1, 200).await?.context("a story")
+        store.site_report_brief(&name, 1, 200).await?.context("a story")
     };
     let told = tokio::time::timeout(Duration::from_secs(20), told).await.context("in linear time")??;
     assert_eq!((told.state.hosts.len(), told.hosts_total), (200, 60_001));

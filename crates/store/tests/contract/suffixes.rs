@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use chrono::{DateTime, TimeDelta, Utc};
-use store::{Store, SuffixTurn, TurnAnswer, TurnRequest};
+use store::{Store, SuffixPermit, SuffixPermitOutcome, SuffixPermitRequest};
 
 use crate::build::start;
 use crate::harness::Db;
@@ -13,8 +13,8 @@ use crate::harness::Db;
 const GAP: TimeDelta = TimeDelta::milliseconds(500);
 const LIFE: TimeDelta = TimeDelta::minutes(1);
 
-fn request(suffix: &str, from: DateTime<Utc>) -> TurnRequest {
-    TurnRequest {
+fn request(suffix: &str, from: DateTime<Utc>) -> SuffixPermitRequest {
+    SuffixPermitRequest {
         suffix: suffix.to_owned(),
         from,
         latest: from + TimeDelta::seconds(15),
@@ -24,9 +24,9 @@ fn request(suffix: &str, from: DateTime<Utc>) -> TurnRequest {
     }
 }
 
-async fn taken(store: &Store, request: &TurnRequest) -> Result<SuffixTurn> {
-    match store.suffix_turn_take(request).await? {
-        TurnAnswer::Taken(turn) => Ok(turn),
+async fn taken(store: &Store, request: &SuffixPermitRequest) -> Result<SuffixPermit> {
+    match store.suffix_permit_take(request).await? {
+        SuffixPermitOutcome::Taken(turn) => Ok(turn),
         other => anyhow::bail!("no turn: {other:?}"),
     }
 }
@@ -39,14 +39,14 @@ pub(crate) async fn turns_at_a_suffix_are_a_gap_apart_and_four_are_open(Db { sto
         assert_eq!(turn.at, now + GAP * number);
         turns.push(turn.number);
     }
-    assert_eq!(store.suffix_turn_take(&request("pages.example", now)).await?, TurnAnswer::Full);
+    assert_eq!(store.suffix_permit_take(&request("pages.example", now)).await?, SuffixPermitOutcome::Full);
     let elsewhere = taken(&store, &request("other.example", now)).await?;
     assert_eq!(elsewhere.at, now, "each suffix has a clock of its own");
-    store.suffix_turns_end(&[turns[1], -7]).await?;
+    store.suffix_permits_release(&[turns[1], -7]).await?;
     assert_eq!(taken(&store, &request("pages.example", now)).await?.at, now + GAP * 4);
-    assert_eq!(store.suffix_turn_take(&request("pages.example", now)).await?, TurnAnswer::Full);
-    store.suffix_turns_end(&turns).await?;
-    store.suffix_turns_end(&[]).await?;
+    assert_eq!(store.suffix_permit_take(&request("pages.example", now)).await?, SuffixPermitOutcome::Full);
+    store.suffix_permits_release(&turns).await?;
+    store.suffix_permits_release(&[]).await?;
     let later = now + TimeDelta::minutes(5);
     assert_eq!(
         taken(&store, &request("pages.example", later)).await?.at,
@@ -58,15 +58,23 @@ pub(crate) async fn turns_at_a_suffix_are_a_gap_apart_and_four_are_open(Db { sto
 
 pub(crate) async fn a_turn_that_comes_too_late_is_not_taken(Db { store, .. }: Db) -> Result<()> {
     let now = start();
-    let soon = TurnRequest { latest: now + GAP, ..request("pages.example", now) };
+    let soon = SuffixPermitRequest { latest: now + GAP, ..request("pages.example", now) };
     let first = taken(&store, &soon).await?;
     let second = taken(&store, &soon).await?;
     let until = now + GAP * 2;
     for _ in 0..2 {
-        assert_eq!(store.suffix_turn_take(&soon).await?, TurnAnswer::Late { until }, "asking moves nothing");
+        assert_eq!(
+            store.suffix_permit_take(&soon).await?,
+            SuffixPermitOutcome::Late { until },
+            "asking moves nothing"
+        );
     }
-    store.suffix_turns_end(&[first.number, second.number]).await?;
-    assert_eq!(store.suffix_turn_take(&soon).await?, TurnAnswer::Late { until }, "an end moves no clock");
+    store.suffix_permits_release(&[first.number, second.number]).await?;
+    assert_eq!(
+        store.suffix_permit_take(&soon).await?,
+        SuffixPermitOutcome::Late { until },
+        "an end moves no clock"
+    );
     assert_eq!(taken(&store, &request("pages.example", now)).await?.at, until);
     Ok(())
 }
@@ -78,11 +86,17 @@ pub(crate) async fn turns_outlive_whoever_took_them_and_end_by_themselves(db: Db
     }
     // a worker that is killed says nothing, and another one opens the database
     let other = Store::open(&db.config).await?;
-    assert_eq!(other.suffix_turn_take(&request("pages.example", now + LIFE)).await?, TurnAnswer::Full);
+    assert_eq!(
+        other.suffix_permit_take(&request("pages.example", now + LIFE)).await?,
+        SuffixPermitOutcome::Full
+    );
     let turn = taken(&other, &request("pages.example", now + LIFE + GAP * 2)).await?;
     assert_eq!(turn.at, now + LIFE + GAP * 2, "the first two have lived their lives");
     taken(&other, &request("pages.example", turn.at)).await?;
-    assert_eq!(other.suffix_turn_take(&request("pages.example", turn.at)).await?, TurnAnswer::Full);
+    assert_eq!(
+        other.suffix_permit_take(&request("pages.example", turn.at)).await?,
+        SuffixPermitOutcome::Full
+    );
     other.housekeeping(now + TimeDelta::days(30)).await?;
     let anew = taken(&other, &request("pages.example", now)).await?;
     assert_eq!(anew.at, now, "clocks and turns that have long passed are forgotten");
@@ -94,7 +108,7 @@ pub(crate) async fn workers_that_ask_at_once_get_one_turn_after_the_other(
     Db { store, .. }: Db,
 ) -> Result<()> {
     let now = start();
-    let wide = TurnRequest { open_max: 100, ..request("pages.example", now) };
+    let wide = SuffixPermitRequest { open_max: 100, ..request("pages.example", now) };
     let asked = futures::future::try_join_all((0..24).map(|_| taken(&store, &wide))).await?;
     let times: BTreeSet<DateTime<Utc>> = asked.iter().map(|turn| turn.at).collect();
     let all: BTreeSet<DateTime<Utc>> = (0..24).map(|number| now + GAP * number).collect();
@@ -102,9 +116,9 @@ pub(crate) async fn workers_that_ask_at_once_get_one_turn_after_the_other(
     let numbers: BTreeSet<i64> = asked.iter().map(|turn| turn.number).collect();
     assert_eq!(numbers.len(), 24);
     let narrow = request("narrow.example", now);
-    let asked = futures::future::try_join_all((0..24).map(|_| store.suffix_turn_take(&narrow))).await?;
-    let taken = asked.iter().filter(|answer| matches!(answer, TurnAnswer::Taken(_))).count();
+    let asked = futures::future::try_join_all((0..24).map(|_| store.suffix_permit_take(&narrow))).await?;
+    let taken = asked.iter().filter(|answer| matches!(answer, SuffixPermitOutcome::Taken(_))).count();
     assert_eq!(taken, 4, "no more are open, whoever asks: {asked:?}");
-    asked.iter().find(|answer| **answer == TurnAnswer::Full).context("the others are told")?;
+    asked.iter().find(|answer| **answer == SuffixPermitOutcome::Full).context("the others are told")?;
     Ok(())
 }

@@ -54,7 +54,7 @@ pub(crate) async fn a_visit_is_kept_with_all_it_found(Db { store, .. }: Db) -> R
     assert_eq!((hints.len(), &hints[0].url), (1, &url("https://other.example/a.json")));
     assert_eq!(hints[0].linked_from.as_ref().map(ManifestUrl::site), Some(site("sky.example")));
 
-    let story = store.site_story(&site("sky.example"), 10).await?.context("the story")?;
+    let story = store.site_report(&site("sky.example"), 10).await?.context("the story")?;
     assert_eq!(story.summary.formats, [manifest::Format::Awp]);
     assert_eq!((story.summary.manifests, story.summary.capabilities), (1, 2));
     assert_eq!(story.summary.next_visit_at, Some(record.next_visit.at));
@@ -84,7 +84,7 @@ pub(crate) async fn a_visit_is_saved_whole_or_not_at_all(db: Db) -> Result<()> {
     let counts = store.stats(start()).await?;
     assert_eq!((counts.manifests, counts.documents, counts.capabilities, counts.feed_head.0), (0, 0, 0, 0));
     assert_eq!((counts.sites, counts.sites_leased, counts.visits), (1, 1, 0));
-    let told = store.site_story(&site("sky.example"), 1).await?.context("the story")?;
+    let told = store.site_report(&site("sky.example"), 1).await?.context("the story")?;
     assert!(told.state.resources.is_empty() && told.state.hosts.iter().all(|host| host.robots.is_none()));
     store.visit_save(&token, &record).await?;
     assert_eq!(store.stats(start()).await?.manifests, 1);
@@ -120,7 +120,7 @@ pub(crate) async fn visits_that_end_together_are_saved_each_for_itself(Db { stor
     assert_eq!(feed_after(&store, 0).await?, says(&[("added", "")]));
     let counts = store.stats(start()).await?;
     assert_eq!((counts.visits, counts.manifests, counts.sites_leased), (3, 1, 0));
-    let told = store.site_story(&site("none.example"), 2).await?.context("the story")?;
+    let told = store.site_report(&site("none.example"), 2).await?.context("the story")?;
     let hosts: Vec<_> = told.state.hosts.iter().map(|host| (host.seeded, host.robots.is_some())).collect();
     assert_eq!((hosts, told.visits.len()), (vec![(true, true), (false, true)], 1));
     Ok(())
@@ -188,7 +188,7 @@ pub(crate) async fn the_last_fifty_visits_are_kept(Db { store, .. }: Db) -> Resu
         visited(&store, "sky.example", later(number), Vec::new()).await?;
     }
     visited(&store, "other.example", start(), Vec::new()).await?;
-    let story = store.site_story(&site("sky.example"), 1_000).await?.context("the story")?;
+    let story = store.site_report(&site("sky.example"), 1_000).await?.context("the story")?;
     assert_eq!(story.visits.len(), 50);
     assert_eq!(story.visits.first().map(|visit| visit.started_at), Some(later(59)));
     assert_eq!(story.state.visits, 60);
@@ -272,7 +272,7 @@ pub(crate) async fn paths_that_were_merely_tried_leave_no_row(db: Db) -> Result<
     let known: Vec<_> =
         state.resources.iter().map(|known| (known.url.as_str(), known.misses_in_row)).collect();
     assert_eq!(known, [("https://none.example/3", 1)]);
-    let story = db.store.site_story(&site("none.example"), 1).await?.context("the story")?;
+    let story = db.store.site_report(&site("none.example"), 1).await?.context("the story")?;
     assert_eq!(story.visits.first().map(|visit| visit.fetches.len()), Some(20));
     Ok(())
 }

@@ -9,10 +9,10 @@ use store::{PathCheck, PathSlots, RobotsRecord, VisitRecord};
 use crate::build::{fetch, found, host, later, leased, seed, start, url, visit};
 use crate::harness::Db;
 
-/// Sites at rest, most of them visited in vain.
-pub(crate) const AT_REST: u32 = 220_000;
+/// Compacted sites, most of them visited in vain.
+pub(crate) const COMPACTED: u32 = 220_000;
 /// Sites with rows of their own, and those of them that have a manifest.
-pub(crate) const AWAKE: u32 = 30_000;
+pub(crate) const EXPANDED: u32 = 30_000;
 pub(crate) const WITH_MANIFESTS: u32 = 20_000;
 /// Entries of the feed.
 pub(crate) const FEED: u32 = 60_000;
@@ -27,11 +27,11 @@ pub(crate) fn now() -> DateTime<Utc> {
 }
 
 /// Names of both kinds lie among each other.
-pub(crate) fn awake(number: u32) -> String {
+pub(crate) fn expanded(number: u32) -> String {
     format!("{}s{number}.example", number % 97)
 }
 
-pub(crate) fn at_rest(number: u32) -> String {
+pub(crate) fn compacted(number: u32) -> String {
     format!("{}r{number}.example", number % 97)
 }
 
@@ -92,12 +92,12 @@ pub(crate) async fn fill(db: &Db) -> Result<()> {
     db.store
         .visit_save(&token, &VisitRecord { fetches: vec![manifest], ..in_vain(TEMPLATE, start()) })
         .await?;
-    db.store.feed_sequence().await?;
+    db.store.feed_head().await?;
     db.store.seeds_add(&[seed("rests.example")], start()).await?;
     assert!(url(&at).as_str().contains(TEMPLATE));
     let numbers = [
-        ("AT_REST", AT_REST),
-        ("AWAKE", AWAKE),
+        ("COMPACTED", COMPACTED),
+        ("EXPANDED", EXPANDED),
         ("WITH_MANIFESTS", WITH_MANIFESTS),
         ("FEED", FEED),
         ("DUE_ONE_IN", DUE_ONE_IN),
@@ -114,45 +114,46 @@ pub(crate) async fn fill(db: &Db) -> Result<()> {
 const MULTIPLY: &str = "
 CREATE FUNCTION pg_temp.short(letter text, number int) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT letter || translate(lpad(number::text, 16, '0'), '0189', 'abcd') $$;
-CREATE FUNCTION pg_temp.awake(number int) RETURNS text LANGUAGE sql IMMUTABLE AS
+CREATE FUNCTION pg_temp.expanded(number int) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT number % 97 || 's' || number || '.example' $$;
-CREATE FUNCTION pg_temp.at_rest(number int) RETURNS text LANGUAGE sql IMMUTABLE AS
+CREATE FUNCTION pg_temp.compacted(number int) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT number % 97 || 'r' || number || '.example' $$;
 CREATE FUNCTION pg_temp.hash(number int) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT lpad(number::text, 64, '0') $$;
 
-INSERT INTO site (name, priority, next_visit_at_ms, packed, visits_at_rest)
-SELECT pg_temp.at_rest(n), n % 6,
+INSERT INTO site (name, priority, next_visit_at_ms, packed, visits_at_rest, compacted_status, compacted_failures,
+                  compacted_last_visit_at_ms)
+SELECT pg_temp.compacted(n), n % 6,
        NOW_MS + CASE WHEN n % DUE_ONE_IN = 0 THEN -n ELSE n * 1000 END,
-       set_byte(set_byte(t.packed, 1, CASE n % 3 WHEN 0 THEN 0 WHEN 1 THEN 1 ELSE 3 END), 3,
-                CASE WHEN n % 50 = 0 THEN 1 ELSE 0 END), n % 4
-FROM generate_series(1, AT_REST) n, site t WHERE t.name = 'rests.example';
+       t.packed, n % 4, CASE n % 3 WHEN 0 THEN 'pending' WHEN 1 THEN 'fresh' ELSE 'unreachable' END,
+       CASE WHEN n % 50 = 0 THEN 1 END, CASE WHEN n % 4 > 0 THEN NOW_MS - n * 1000::bigint END
+FROM generate_series(1, COMPACTED) n, site t WHERE t.name = 'rests.example';
 INSERT INTO site (name, priority, next_visit_at_ms, lease_owner, lease_until_ms, fence)
-SELECT pg_temp.awake(n), n % 6,
+SELECT pg_temp.expanded(n), n % 6,
        NOW_MS + CASE WHEN n % DUE_ONE_IN = 0 THEN -n ELSE n * 1000 END,
        CASE WHEN n % 100 = 0 THEN 'other' END, CASE WHEN n % 100 = 0 THEN NOW_MS + 60000 ELSE 0 END, 1
-FROM generate_series(1, AWAKE) n;
+FROM generate_series(1, EXPANDED) n;
 INSERT INTO site_state
 SELECT made.*
-FROM generate_series(1, AWAKE) n, site_state t,
-     jsonb_populate_record(t, jsonb_build_object('name', pg_temp.awake(n),
+FROM generate_series(1, EXPANDED) n, site_state t,
+     jsonb_populate_record(t, jsonb_build_object('name', pg_temp.expanded(n),
     'manifests', CASE WHEN n <= WITH_MANIFESTS THEN 1 ELSE 0 END, 'failures_in_row', n % 3,
     'last_visit_at_ms', NOW_MS - n * 1000::bigint,
     'parked_until_ms', CASE WHEN n % 200 = 0 THEN NOW_MS + n END)) made
 WHERE t.name = 'template.example';
 INSERT INTO host
 SELECT made.*
-FROM generate_series(1, AWAKE) n, unnest(ARRAY['', 'www.']) h, host t,
-     jsonb_populate_record(t, jsonb_build_object('host', h || pg_temp.awake(n), 'site', pg_temp.awake(n))) made
+FROM generate_series(1, EXPANDED) n, unnest(ARRAY['', 'www.']) h, host t,
+     jsonb_populate_record(t, jsonb_build_object('host', h || pg_temp.expanded(n), 'site', pg_temp.expanded(n))) made
 WHERE t.host = 'template.example';
 INSERT INTO robots
 SELECT made.*
-FROM generate_series(1, AWAKE) n, unnest(ARRAY['', 'www.']) h, robots t,
-     jsonb_populate_record(t, jsonb_build_object('host', h || pg_temp.awake(n), 'site', pg_temp.awake(n))) made
+FROM generate_series(1, EXPANDED) n, unnest(ARRAY['', 'www.']) h, robots t,
+     jsonb_populate_record(t, jsonb_build_object('host', h || pg_temp.expanded(n), 'site', pg_temp.expanded(n))) made
 WHERE t.host = 'template.example';
 INSERT INTO address_clock (address, next_ok_at_ms)
 SELECT '10.' || n / 65536 || '.' || n / 256 % 256 || '.' || n % 256, NOW_MS - n * 3000::bigint
-FROM generate_series(1, AWAKE) n;
+FROM generate_series(1, EXPANDED) n;
 INSERT INTO document
 SELECT made.*
 FROM generate_series(1, 2 * WITH_MANIFESTS) n, document t,
@@ -161,14 +162,14 @@ WHERE t.ctid = (SELECT ctid FROM document LIMIT 1);
 INSERT INTO resource
 SELECT made.*
 FROM generate_series(1, WITH_MANIFESTS) n, resource t,
-     jsonb_populate_record(t, jsonb_build_object('id', pg_temp.short('m', n), 'site', pg_temp.awake(n),
-    'url', 'https://' || pg_temp.awake(n) || '/agent.json')) made
+     jsonb_populate_record(t, jsonb_build_object('id', pg_temp.short('m', n), 'site', pg_temp.expanded(n),
+    'url', 'https://' || pg_temp.expanded(n) || '/agent.json')) made
 WHERE t.ctid = (SELECT ctid FROM resource LIMIT 1);
 INSERT INTO manifest
 SELECT made.*
 FROM generate_series(1, WITH_MANIFESTS) n, manifest t,
-     jsonb_populate_record(t, jsonb_build_object('id', pg_temp.short('m', n), 'site', pg_temp.awake(n),
-    'url', 'https://' || pg_temp.awake(n) || '/agent.json', 'version', 2, 'content_hash', pg_temp.hash(n),
+     jsonb_populate_record(t, jsonb_build_object('id', pg_temp.short('m', n), 'site', pg_temp.expanded(n),
+    'url', 'https://' || pg_temp.expanded(n) || '/agent.json', 'version', 2, 'content_hash', pg_temp.hash(n),
     'first_seen_at_ms', NOW_MS - n * 60000::bigint,
     'removed_at_ms', CASE WHEN n % 20 = 0 THEN NOW_MS END)) made
 WHERE t.ctid = (SELECT ctid FROM manifest LIMIT 1);
@@ -182,29 +183,29 @@ WHERE t.ctid = (SELECT ctid FROM manifest_version LIMIT 1);
 INSERT INTO capability
 SELECT made.*
 FROM generate_series(1, 3 * WITH_MANIFESTS) n, capability t,
-     jsonb_populate_record(t, jsonb_build_object('id', pg_temp.short('c', n), 'site', pg_temp.awake(1 + n / 3),
+     jsonb_populate_record(t, jsonb_build_object('id', pg_temp.short('c', n), 'site', pg_temp.expanded(1 + n / 3),
     'manifest_id', pg_temp.short('m', 1 + n / 3))) made
 WHERE t.ctid = (SELECT ctid FROM capability LIMIT 1);
 INSERT INTO capability_type
 SELECT made.*
 FROM generate_series(1, 3 * WITH_MANIFESTS) n, capability_type t,
-     jsonb_populate_record(t, jsonb_build_object('capability_id', pg_temp.short('c', n), 'site', pg_temp.awake(1 + n / 3),
+     jsonb_populate_record(t, jsonb_build_object('capability_id', pg_temp.short('c', n), 'site', pg_temp.expanded(1 + n / 3),
     'manifest_id', pg_temp.short('m', 1 + n / 3), 'name', 'travel:t' || n % 500)) made
 WHERE t.ctid = (SELECT ctid FROM capability_type LIMIT 1);
 INSERT INTO visit
 SELECT made.*
-FROM generate_series(1, 3 * AWAKE) n, visit t,
-     jsonb_populate_record(t, jsonb_build_object('id', 1000 + n, 'site', pg_temp.awake(1 + n % AWAKE),
-    'ended_at_ms', NOW_MS - (3 * AWAKE - n) * 2000::bigint)) made
+FROM generate_series(1, 3 * EXPANDED) n, visit t,
+     jsonb_populate_record(t, jsonb_build_object('id', 1000 + n, 'site', pg_temp.expanded(1 + n % EXPANDED),
+    'ended_at_ms', NOW_MS - (3 * EXPANDED - n) * 2000::bigint)) made
 WHERE t.ctid = (SELECT ctid FROM visit LIMIT 1);
 SELECT setval(pg_get_serial_sequence('visit', 'id'), 1000000);
 INSERT INTO block (site, reason, blocked_at_ms)
 SELECT 'b' || n || '.example', 'asked', NOW_MS FROM generate_series(1, 5000) n;
 INSERT INTO feed (position, at_ms, change, site, manifest_id)
-SELECT 1 + n, NOW_MS - (FEED - n) * 1000::bigint, 'changed', pg_temp.awake(1 + n % WITH_MANIFESTS),
+SELECT 1 + n, NOW_MS - (FEED - n) * 1000::bigint, 'changed', pg_temp.expanded(1 + n % WITH_MANIFESTS),
        pg_temp.short('m', 1 + n % WITH_MANIFESTS)
 FROM generate_series(1, FEED) n;
 UPDATE feed_state SET last_position = FEED + 1;
 INSERT INTO feed_pending (at_ms, change, site, manifest_id)
-SELECT NOW_MS - 9000000::bigint, 'changed', pg_temp.awake(1), pg_temp.short('m', 1) FROM generate_series(1, 20000) n;
+SELECT NOW_MS - 9000000::bigint, 'changed', pg_temp.expanded(1), pg_temp.short('m', 1) FROM generate_series(1, 20000) n;
 ";

@@ -1,7 +1,7 @@
 //! Everything that the store is asked while it crawls, indexes and answers.
 //!
 //! Left out is what says of itself that it reads whole tables, since its callers keep the answer or a person waits for it:
-//! `stats`, `adoption`, `sites_failing`, `sites_slowest`, `semantic_types`, `semantic_namespaces`, `sites_revisit`, `export`.
+//! `stats`, `dialect_usage`, `sites_failing`, `sites_slowest`, `semantic_types`, `semantic_namespaces`, `sites_revisit`, `export`.
 
 use anyhow::{Context as _, Result};
 use chrono::TimeDelta;
@@ -12,7 +12,7 @@ use store::{
 };
 
 use super::fill::{
-    AWAKE, FEED, WITH_MANIFESTS, at_rest, awake, capability_id, document, in_vain, manifest_id, now,
+    EXPANDED, FEED, WITH_MANIFESTS, capability_id, compacted, document, expanded, in_vain, manifest_id, now,
 };
 use super::judge::Judge;
 use crate::build::{fetch, found, host, lease, seed, site, url, visit, worker};
@@ -45,13 +45,10 @@ async fn leases(store: &Store, judge: &Judge) -> Result<()> {
         judge.judge("leases_renew", 2 * LEASED);
         store.lease_release(tokens.first().context("a lease")?, now()).await?;
         judge.judge("lease_release", 1);
-        let next = Some(now() + TimeDelta::days(14));
-        let ends: Vec<_> = tokens.into_iter().skip(20).map(|token| (token, next)).collect();
-        store.leases_end(&ends).await?;
-        judge.judge("leases_end", 2 * LEASED);
         store.worker_forget(&worker("w")).await?;
         judge.judge("worker_forget", LEASED);
-        let some = [awake(time + 1), awake(time + 7_001), at_rest(time + 7), at_rest(time + 90_000)];
+        let some =
+            [expanded(time + 1), expanded(time + 7_001), compacted(time + 7), compacted(time + 90_000)];
         let only = Some(some.iter().map(|name| site(name)).collect());
         let far = LeaseRequest { only, due_before: now() + TimeDelta::days(9_000), ..asked.clone() };
         assert_eq!(store.sites_lease(&far, now()).await?.len(), 4);
@@ -62,11 +59,11 @@ async fn leases(store: &Store, judge: &Judge) -> Result<()> {
 
 async fn visits(store: &Store, judge: &Judge) -> Result<()> {
     for time in 0..TIMES {
-        let name = awake(301 + time);
+        let name = expanded(301 + time);
         let at = format!("https://{name}/agent.json");
         let leased = lease(store, &name, now()).await?;
         judge.forget();
-        let linked = Seed::linked(url(&format!("https://{}/agent.json", at_rest(500 + time))), url(&at));
+        let linked = Seed::linked(url(&format!("https://{}/agent.json", compacted(500 + time))), url(&at));
         let changed = found(&at, &format!("changed {time}"), &["book", "pay"], now());
         let record = VisitRecord { new_seeds: vec![linked], fetches: vec![changed], ..in_vain(&name, now()) };
         store.visit_save(&leased.token, &record).await?;
@@ -79,13 +76,14 @@ async fn visits(store: &Store, judge: &Judge) -> Result<()> {
             .await?;
         judge.judge("visit_save of a removed manifest", 300);
 
-        let name = at_rest(301 + time);
+        let name = compacted(301 + time);
         let leased = lease(store, &name, now()).await?;
         judge.forget();
         store.visit_save(&leased.token, &in_vain(&name, now())).await?;
-        judge.judge("visit_save of a site at rest", 300);
+        judge.judge("visit_save of a compacted site", 300);
 
-        let names = [awake(421 + time), awake(441 + time), at_rest(421 + time), at_rest(441 + time)];
+        let names =
+            [expanded(421 + time), expanded(441 + time), compacted(421 + time), compacted(441 + time)];
         let mut tokens = Vec::new();
         for name in &names {
             tokens.push(lease(store, name, now()).await?.token);
@@ -97,7 +95,7 @@ async fn visits(store: &Store, judge: &Judge) -> Result<()> {
         }
         judge.judge("visits_save", 300);
 
-        let name = awake(401 + time);
+        let name = expanded(401 + time);
         let token = lease(store, &name, now()).await?.token;
         judge.forget();
         let resume_at = now() + TimeDelta::hours(1);
@@ -111,8 +109,8 @@ async fn visits(store: &Store, judge: &Judge) -> Result<()> {
 async fn clocks(store: &Store, judge: &Judge) -> Result<()> {
     for time in 0..TIMES {
         let mut writes = Vec::new();
-        for number in (1 + time..AWAKE).step_by(600).take(50) {
-            let name = awake(number);
+        for number in (1 + time..EXPANDED).step_by(600).take(50) {
+            let name = expanded(number);
             writes.push(ClockWrite {
                 host: host(&name),
                 address: Some([10, 0, 1, u8::try_from(time)?].into()),
@@ -145,7 +143,7 @@ async fn groups(store: &Store, judge: &Judge) -> Result<()> {
         judge.judge("groups_settle of a few", 5_000);
         assert_eq!(store.member_beat(member, life, now()).await?.context("the membership")?.len(), 1);
         judge.judge("member_beat", 100);
-        let name = site(&awake(461 + time));
+        let name = site(&expanded(461 + time));
         let leased = lease(store, name.as_str(), now()).await?;
         let token = LeaseToken { address_group: Some(7), ..leased.token };
         judge.forget();
@@ -162,21 +160,21 @@ async fn groups(store: &Store, judge: &Judge) -> Result<()> {
 
 async fn seeds(store: &Store, judge: &Judge) -> Result<()> {
     for time in 0..TIMES {
-        let known = [awake(time + 1), at_rest(time + 1), format!("new{time}.example")];
+        let known = [expanded(time + 1), compacted(time + 1), format!("new{time}.example")];
         let mut some: Vec<Seed> = known.iter().map(|name| seed(name)).collect();
         some.push(Seed {
-            url: Some(url(&format!("https://{}/a.json", awake(time + 50)))),
-            ..seed(&awake(time + 50))
+            url: Some(url(&format!("https://{}/a.json", expanded(time + 50)))),
+            ..seed(&expanded(time + 50))
         });
         store.seeds_add(&some, now()).await?;
         judge.judge("seeds_add", 200);
-        let many: Vec<Seed> = (0..2_000).map(|number| seed(&at_rest(number * 100 + time + 1))).collect();
+        let many: Vec<Seed> = (0..2_000).map(|number| seed(&compacted(number * 100 + time + 1))).collect();
         store.seeds_relist(&many, now()).await?;
         judge.judge("seeds_relist of a file", 12_000);
-        let after = site(&at_rest(time * 30_000 + 9));
+        let after = site(&compacted(time * 30_000 + 9));
         assert_eq!(store.sites_listed(Some(&after), 100).await?.len(), 100);
         judge.judge("sites_listed", 1_000);
-        let gone = [awake(601 + time), at_rest(601 + time)].map(|name| site(&name));
+        let gone = [expanded(601 + time), compacted(601 + time)].map(|name| site(&name));
         assert_eq!(store.sites_unlist(&gone, now()).await?, 2);
         judge.judge("sites_unlist", 300);
     }
@@ -186,11 +184,11 @@ async fn seeds(store: &Store, judge: &Judge) -> Result<()> {
 async fn feed(store: &Store, judge: &Judge) -> Result<()> {
     for time in 0..TIMES {
         store.feed_head().await?;
-        judge.judge("feed_sequence", 12_000);
+        judge.judge("feed_head", 12_000);
         let after = FeedPosition(i64::from(FEED / TIMES * time));
         assert_eq!(store.feed_read(after, 1_000).await?.len(), 1_000);
         judge.judge("feed_read", 1_000);
-        store.feed_of_site(&site(&awake(77 + time)), FeedPosition::END, 50).await?;
+        store.feed_of_site(&site(&expanded(77 + time)), FeedPosition::END, 50).await?;
         judge.judge("feed_of_site", 50);
         for (minutes, rows) in [(0, 10), (60, 4_000), (1_000_000, 10)] {
             store.feed_position_at(now() - TimeDelta::minutes(minutes)).await?;
@@ -202,17 +200,17 @@ async fn feed(store: &Store, judge: &Judge) -> Result<()> {
 
 async fn sites(store: &Store, judge: &Judge) -> Result<()> {
     for time in 0..TIMES {
-        for name in [awake(1_000 + time), at_rest(1_000 + time)] {
-            store.site_story(&site(&name), 10).await?.context("a story")?;
-            judge.judge("site_story", 100);
+        for name in [expanded(1_000 + time), compacted(1_000 + time)] {
+            store.site_report(&site(&name), 10).await?.context("a story")?;
+            judge.judge("site_report", 100);
         }
         let page = SitesRequest { max: 50, ..SitesRequest::default() };
-        let after = SitesRequest { after: Some(site(&awake(time + 5))), ..page.clone() };
+        let after = SitesRequest { after: Some(site(&expanded(time + 5))), ..page.clone() };
         let with = SitesRequest { with_manifests: Some(true), ..after.clone() };
         let without = SitesRequest { with_manifests: Some(false), ..after.clone() };
         let gone = SitesRequest { status: Some(policy::Status::Unreachable), ..after.clone() };
         let begins = SitesRequest { prefix: Some(format!("{time}s1")), ..page.clone() };
-        let rests = SitesRequest { prefix: Some(format!("{time}r1")), ..page.clone() };
+        let compacted_prefix = SitesRequest { prefix: Some(format!("{time}r1")), ..page.clone() };
         for (name, request) in [
             ("sites_page", page),
             ("sites_page after a name", after),
@@ -220,7 +218,7 @@ async fn sites(store: &Store, judge: &Judge) -> Result<()> {
             ("sites_page without manifests", without),
             ("sites_page by status", gone),
             ("sites_page by prefix", begins),
-            ("sites_page by prefix at rest", rests),
+            ("sites_page by prefix of compacted sites", compacted_prefix),
         ] {
             store.sites_page(&request).await?;
             judge.judge(name, 500);
@@ -229,11 +227,11 @@ async fn sites(store: &Store, judge: &Judge) -> Result<()> {
         judge.judge("next_due_at", 100);
         store.parked_list(50).await?;
         judge.judge("parked_list", 50);
-        store.blocked_among(&[site("b7.example"), site(&awake(7))]).await?;
+        store.blocked_among(&[site("b7.example"), site(&expanded(7))]).await?;
         judge.judge("blocked_among", 10);
         store.paths_of_positives(500).await?;
         judge.judge("paths_of_positives", 500);
-        let opted_out = site(&awake(2_000 + time));
+        let opted_out = site(&expanded(2_000 + time));
         store.site_block(&opted_out, "asked", now()).await?;
         judge.judge("site_block", 300);
         assert!(store.site_unblock(&opted_out, now()).await?);
@@ -253,7 +251,7 @@ async fn manifests(store: &Store, judge: &Judge) -> Result<()> {
         let after = manifest_id(number * 5);
         assert_eq!(store.manifests_page(Some(&after), 100).await?.len(), 100);
         judge.judge("manifests_page", 400);
-        store.manifests_of_site(&site(&awake(number))).await?.first().context("a manifest")?;
+        store.manifests_of_site(&site(&expanded(number))).await?.first().context("a manifest")?;
         judge.judge("manifests_of_site", 10);
         store.manifest_of_capability(&capability_id(3 * number)).await?.context("a manifest")?;
         judge.judge("manifest_of_capability", 10);
@@ -282,8 +280,8 @@ async fn health(store: &Store, judge: &Judge) -> Result<()> {
 }
 
 async fn care(store: &Store, judge: &Judge) -> Result<()> {
-    let rested = store.housekeeping(now() + TimeDelta::days(3)).await?.sites_rested;
-    assert!(rested > 2_000, "{rested}");
+    let compacted_sites = store.housekeeping(now() + TimeDelta::days(3)).await?.sites_compacted;
+    assert!(compacted_sites > 2_000, "{compacted_sites}");
     judge.judge("housekeeping", 40_000);
     let days = |count: u64| Some(std::time::Duration::from_hours(24 * count));
     let retention = Retention { feed: days(0), versions: days(7) };

@@ -1,0 +1,128 @@
+//! Compaction: the whole state of a site without content, in its one row of `site`.
+//!
+//! Most sites publish nothing. Between visits, their state, hosts, robots.txt verdicts and visits would take six rows with
+//! eleven index entries. A compacted site keeps its state in `site.packed`, some 30 bytes of postcard that SQL never reads;
+//! what statements select by are columns beside it. The site is expanded, that is its rows are written again, when a
+//! visit, a clock or a new URL needs them.
+//!
+//! Not kept are the text and the validators of robots.txt, which are older than the day for which they count, clocks that
+//! have passed, and the reports of single visits. Times but the first are whole seconds.
+//!
+//! A new column of `site_state` goes to the end of [`StateRow`]. Postcard does not mark fields, so raise [`FORM`] then, and
+//! decode the forms before with zeros appended: postcard reads them as none, 0 or empty.
+
+pub(crate) mod legacy;
+
+use serde::{Deserialize, Serialize};
+
+use crate::StoreError;
+use crate::convert::RowRef;
+use crate::model::SiteState;
+use crate::rows::{HostClock, HostRow, RobotsRow, StateRow};
+
+/// First byte of `site.packed`. [`legacy::FORM`] is still read.
+const FORM: u8 = 2;
+
+/// A site whose rows are compacted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CompactedSite {
+    pub(crate) state: StateRow,
+    pub(crate) hosts: Vec<HostRow>,
+}
+
+/// Columns of `site`; all null where the site has rows of its own. `sql/compaction.rs` lists them.
+#[derive(Debug, Clone, Default, sqlx::FromRow)]
+pub(crate) struct CompactedColumns {
+    pub(crate) packed: Option<Vec<u8>>,
+    pub(crate) visits_at_rest: Option<i32>,
+    pub(crate) compacted_status: Option<String>,
+    pub(crate) compacted_failures: Option<i32>,
+    pub(crate) compacted_last_visit_at_ms: Option<i64>,
+}
+
+/// A host as it is encoded.
+#[derive(Serialize, Deserialize)]
+struct PackedHost {
+    /// The name without the site's at its end: empty, or `www.`.
+    prefix: String,
+    seeded: bool,
+    clock: Option<HostClock>,
+    robots: Option<RobotsRow>,
+}
+
+impl CompactedSite {
+    /// A site that was seeded and never visited.
+    pub(crate) fn pending<'a>(
+        site: &str,
+        hosts: impl IntoIterator<Item = &'a str>,
+        first_seen_at_ms: i64,
+    ) -> Self {
+        let status = policy::Status::Pending.as_str().to_owned();
+        Self {
+            state: StateRow { name: site.to_owned(), status, first_seen_at_ms, ..StateRow::default() },
+            hosts: hosts.into_iter().map(|host| HostRow::seeded(host, site)).collect(),
+        }
+    }
+
+    /// The bytes of `site.packed`; `None` where the site cannot be compacted, since a host of it is no subdomain.
+    pub(crate) fn encode(&self) -> Option<Vec<u8>> {
+        let packed = |host: &HostRow| {
+            Some(PackedHost {
+                prefix: host.host.strip_suffix(&self.state.name)?.to_owned(),
+                seeded: host.seeded == 1,
+                clock: Some(host.clock).filter(|clock| *clock != HostClock::default()),
+                robots: Some(host.robots.clone()).filter(|robots| robots.kind.is_some()),
+            })
+        };
+        let hosts: Vec<PackedHost> = self.hosts.iter().map(packed).collect::<Option<_>>()?;
+        postcard::to_extend(&(FORM, &self.state, hosts), Vec::new()).ok()
+    }
+
+    /// Reads the columns of a site; `None` where it has rows of its own.
+    pub(crate) fn decode(site: &str, columns: CompactedColumns) -> Result<Option<Self>, StoreError> {
+        let Some(bytes) = columns.packed else { return Ok(None) };
+        let at = RowRef::new("site", site);
+        let decoded = match bytes.split_first() {
+            Some((&legacy::FORM, body)) => legacy::decode(site, body),
+            Some((&FORM, body)) => Self::decode_body(site, body),
+            _ => Err(postcard::Error::DeserializeBadEncoding),
+        };
+        let mut compacted = decoded.map_err(|error| at.damaged("packed", &error))?;
+        compacted.state = StateRow {
+            name: site.to_owned(),
+            status: columns
+                .compacted_status
+                .ok_or_else(|| at.damaged("compacted_status", "null beside packed bytes"))?,
+            visits: columns.visits_at_rest.unwrap_or_default(),
+            failures_in_row: columns.compacted_failures.unwrap_or_default(),
+            last_visit_at_ms: columns.compacted_last_visit_at_ms,
+            ..compacted.state
+        };
+        Ok(Some(compacted))
+    }
+
+    fn decode_body(site: &str, body: &[u8]) -> postcard::Result<Self> {
+        let ((state, hosts), rest) = postcard::take_from_bytes::<(StateRow, Vec<PackedHost>)>(body)?;
+        if !rest.is_empty() {
+            return Err(postcard::Error::DeserializeBadEncoding);
+        }
+        let host = |packed: PackedHost| HostRow {
+            host: packed.prefix + site,
+            site: site.to_owned(),
+            seeded: i32::from(packed.seeded),
+            clock: packed.clock.unwrap_or_default(),
+            robots: packed.robots.unwrap_or_default(),
+        };
+        Ok(Self { state, hosts: hosts.into_iter().map(host).collect() })
+    }
+
+    /// What a visit or the site's owner sees of it.
+    pub(crate) fn into_site_state(self) -> Result<SiteState, StoreError> {
+        let mut state = SiteState::try_from(self.state)?;
+        self.hosts.into_iter().try_for_each(|host| host.add_to(&mut state))?;
+        Ok(state)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! Conversions between Rust values and columns: times in milliseconds, counters, compressed bytes, batches as JSON.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::StoreError;
+
+/// The default of zstd; higher levels gain little on JSON.
+const ZSTD_LEVEL: i32 = 3;
+
+/// Planned time of a blocked site (year 2255), later than any schedule.
+pub(crate) const NEVER_MS: i64 = 9_000_000_000_000_000;
+/// Planned time of a site that no seed asked to visit. Earlier than [`NEVER_MS`], so that the site can be leased by name.
+pub(crate) const UNPLANNED_MS: i64 = 8_000_000_000_000_000;
+
+pub(crate) const fn millis(at: DateTime<Utc>) -> i64 {
+    at.timestamp_millis()
+}
+
+pub(crate) fn millis_of(at: Option<DateTime<Utc>>) -> Option<i64> {
+    at.map(millis)
+}
+
+pub(crate) fn until_ms(now: DateTime<Utc>, duration: Duration) -> i64 {
+    millis(now).saturating_add(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Counters are INTEGER, at most `i32::MAX`.
+pub(crate) fn to_i32(value: impl TryInto<i32>) -> i32 {
+    value.try_into().unwrap_or(i32::MAX)
+}
+
+/// Sizes are BIGINT.
+pub(crate) fn to_i64(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// Reads a counter; a negative one counts as 0.
+pub(crate) fn to_u32(value: i32) -> u32 {
+    u32::try_from(value).unwrap_or_default()
+}
+
+/// Reads a sum or a size; a negative one counts as 0.
+pub(crate) fn to_u64(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or_default()
+}
+
+/// Removes NUL, which TEXT of PostgreSQL cannot hold and servers may send.
+pub(crate) fn text(value: &str) -> Cow<'_, str> {
+    if value.contains('\0') { Cow::Owned(value.replace('\0', "")) } else { Cow::Borrowed(value) }
+}
+
+pub(crate) fn text_of(value: Option<&String>) -> Option<Cow<'_, str>> {
+    value.map(|value| text(value))
+}
+
+/// The frame begins with the size before compression, which `decompressed_bytes` reads.
+pub(crate) fn compress(bytes: &[u8], what: &'static str) -> Result<Vec<u8>, StoreError> {
+    zstd::bulk::compress(bytes, ZSTD_LEVEL)
+        .map_err(|error| StoreError::Unstorable { what, reason: error.to_string() })
+}
+
+/// The size before compression that the first bytes of a frame announce; `None` where they do not.
+pub(crate) fn decompressed_bytes(frame_start: &[u8]) -> Option<u64> {
+    zstd::zstd_safe::get_frame_content_size(frame_start).ok().flatten()
+}
+
+pub(crate) fn json(value: &impl Serialize, what: &'static str) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Unstorable { what, reason: error.to_string() })
+}
+
+pub(crate) fn compressed_json(value: &impl Serialize, what: &'static str) -> Result<Vec<u8>, StoreError> {
+    let bytes = serde_json::to_vec(value)
+        .map_err(|error| StoreError::Unstorable { what, reason: error.to_string() })?;
+    compress(&bytes, what)
+}
+
+/// Bytes in a JSON batch.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    data_encoding::HEXLOWER.encode(bytes)
+}
+
+/// A list of names for `list!` in a statement.
+pub(crate) fn names<'a>(values: impl IntoIterator<Item = &'a str>) -> Result<String, StoreError> {
+    let rows: Vec<[&str; 1]> = values.into_iter().map(|value| [value]).collect();
+    json(&rows, "list of names")
+}
+
+/// Names the row in errors about its columns.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowRef<'a> {
+    pub(crate) table: &'static str,
+    pub(crate) id: &'a str,
+}
+
+impl<'a> RowRef<'a> {
+    pub(crate) const fn new(table: &'static str, id: &'a str) -> Self {
+        Self { table, id }
+    }
+
+    pub(crate) fn damaged(&self, column: &'static str, reason: &(impl ToString + ?Sized)) -> StoreError {
+        StoreError::BadRow { table: self.table, column, id: self.id.to_owned(), reason: reason.to_string() }
+    }
+
+    pub(crate) fn parse<T>(&self, column: &'static str, value: &str) -> Result<T, StoreError>
+    where
+        T: std::str::FromStr,
+        T::Err: ToString,
+    {
+        value.parse().map_err(|error: T::Err| self.damaged(column, &error))
+    }
+
+    pub(crate) fn parse_of<T>(
+        &self,
+        column: &'static str,
+        value: Option<&String>,
+    ) -> Result<Option<T>, StoreError>
+    where
+        T: std::str::FromStr,
+        T::Err: ToString,
+    {
+        value.map(|value| self.parse(column, value)).transpose()
+    }
+
+    pub(crate) fn time(&self, column: &'static str, millis: i64) -> Result<DateTime<Utc>, StoreError> {
+        DateTime::from_timestamp_millis(millis)
+            .ok_or_else(|| self.damaged(column, &format!("{millis} is not a time in milliseconds")))
+    }
+
+    pub(crate) fn time_of(
+        &self,
+        column: &'static str,
+        millis: Option<i64>,
+    ) -> Result<Option<DateTime<Utc>>, StoreError> {
+        millis.map(|millis| self.time(column, millis)).transpose()
+    }
+
+    pub(crate) fn http_status(
+        &self,
+        column: &'static str,
+        value: Option<i32>,
+    ) -> Result<Option<u16>, StoreError> {
+        value
+            .map(|value| {
+                u16::try_from(value)
+                    .map_err(|_| self.damaged(column, &format!("{value} is not an HTTP status")))
+            })
+            .transpose()
+    }
+
+    pub(crate) fn bytes(&self, column: &'static str, compressed: &[u8]) -> Result<Vec<u8>, StoreError> {
+        zstd::stream::decode_all(compressed).map_err(|error| self.damaged(column, &error))
+    }
+
+    pub(crate) fn json<T: DeserializeOwned>(
+        &self,
+        column: &'static str,
+        bytes: &[u8],
+    ) -> Result<T, StoreError> {
+        serde_json::from_slice(bytes).map_err(|error| self.damaged(column, &error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compressed_value_announces_its_size() {
+        let value = vec![b'x'; 3_000_000];
+        let compressed = compress(&value, "value").unwrap();
+        assert_eq!(decompressed_bytes(&compressed[..18.min(compressed.len())]), Some(3_000_000));
+        assert_eq!(RowRef::new("table", "row").bytes("column", &compressed).unwrap(), value);
+        let earlier = zstd::stream::encode_all(&value[..], ZSTD_LEVEL).unwrap();
+        assert_eq!(decompressed_bytes(&earlier), None, "versions before did not announce it");
+        assert_eq!(decompressed_bytes(b"damaged"), None);
+    }
+}

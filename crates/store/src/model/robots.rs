@@ -1,0 +1,48 @@
+//! What robots.txt of a host came to.
+
+use chrono::{DateTime, Utc};
+use manifest::Host;
+use policy::RobotsKind;
+use serde::{Deserialize, Serialize};
+
+/// The robots.txt of a host: its rules, or what happened instead.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RobotsRecord {
+    pub host: Host,
+    pub kind: RobotsKind,
+    /// The reason in words, where there is no file.
+    pub cause: Option<String>,
+    /// HTTP status of the answer.
+    pub status: Option<u16>,
+    /// The file, decoded.
+    #[serde(skip_serializing_if = "Option::is_none", default, with = "base64")]
+    pub body: Option<Vec<u8>>,
+    pub fetched_at: DateTime<Utc>,
+    /// Until when it may be used without another request (RFC 9309 §2.4).
+    pub expires_at: DateTime<Utc>,
+    /// Failed attempts in a row.
+    pub failures_in_row: u32,
+    /// As received, byte for byte.
+    pub etag: Option<String>,
+    /// As received, byte for byte.
+    pub last_modified: Option<String>,
+}
+
+/// Bytes as base64 in JSON; a list of numbers would be three times as long.
+mod base64 {
+    use data_encoding::BASE64;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    #[expect(clippy::ref_option, reason = "the signature that serde asks for")]
+    pub(super) fn serialize<S: Serializer>(bytes: &Option<Vec<u8>>, to: S) -> Result<S::Ok, S::Error> {
+        match bytes {
+            Some(bytes) => to.serialize_str(&BASE64.encode(bytes)),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<u8>>, D::Error> {
+        let text: Option<String> = Option::deserialize(from)?;
+        text.map(|text| BASE64.decode(text.as_bytes()).map_err(serde::de::Error::custom)).transpose()
+    }
+}

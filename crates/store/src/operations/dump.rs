@@ -1,0 +1,32 @@
+//! Export and import of a database as lines of JSON.
+
+use tokio::sync::mpsc;
+
+use super::{Pools, Store};
+use crate::fault::Outcome;
+use crate::{StoreError, postgres, sqlite};
+
+impl Store {
+    /// Sends everything that is stored as lines of JSON, from one snapshot; returns the number of rows. Leases and clocks of
+    /// addresses are left out.
+    pub async fn export(&self, lines: &mpsc::Sender<String>) -> Result<u64, StoreError> {
+        self.feed_sequence().await?;
+        let outcome: Outcome<u64> = async {
+            match &*self.0 {
+                Pools::Postgres(pool) => {
+                    postgres::sql::dump::export(&mut *pool.snapshot().await?, lines).await
+                }
+                Pools::Sqlite(pool) => sqlite::sql::dump::export(&mut *pool.snapshot().await?, lines).await,
+            }
+        }
+        .await;
+        outcome.map_err(|fault| fault.during("export"))
+    }
+
+    /// Imports the lines of a dump into this database, which must be empty, in one transaction; returns the number of rows.
+    pub async fn import(&self, lines: &mut mpsc::Receiver<String>) -> Result<u64, StoreError> {
+        // The lines can be read once, so a conflict is not retried.
+        let outcome: Outcome<u64> = in_transaction!(self, dump::import(lines)).await;
+        outcome.map_err(|fault| fault.during("import"))
+    }
+}

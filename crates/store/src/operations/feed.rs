@@ -1,0 +1,75 @@
+//! The change feed.
+
+use chrono::{DateTime, Utc};
+use manifest::SiteName;
+
+use super::Store;
+use crate::StoreError;
+use crate::convert::millis;
+use crate::model::{FeedEntry, FeedPosition};
+
+/// Batches of one call, so that busy writers do not block a reader.
+const SEQUENCE_BATCHES_MAX: u32 = 20;
+
+impl Store {
+    /// Entries after a position, in order and without gaps. Committed changes get their positions first. Position 0 returns
+    /// whatever is kept.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::FeedOutrun`] where retention deleted the next entry.
+    pub async fn feed_read(
+        &self,
+        after: FeedPosition,
+        entries_max: u32,
+    ) -> Result<Vec<FeedEntry>, StoreError> {
+        self.feed_sequence().await?;
+        reading!(self, "feed_read", feed::feed_read(after, i64::from(entries_max)))
+    }
+
+    /// Entries of one site before a position, newest first.
+    pub async fn feed_of_site(
+        &self,
+        site: &SiteName,
+        before: FeedPosition,
+        entries_max: u32,
+    ) -> Result<Vec<FeedEntry>, StoreError> {
+        self.feed_sequence().await?;
+        let max = i64::from(entries_max);
+        reading!(self, "feed_of_site", feed::feed_of_site(site.as_str(), before, max))
+    }
+
+    /// The position before the first entry at or after a time.
+    pub async fn feed_position_at(&self, at: DateTime<Utc>) -> Result<FeedPosition, StoreError> {
+        self.feed_sequence().await?;
+        reading!(self, "feed_position_at", feed::feed_position_at(millis(at)))
+    }
+
+    /// Gives positions to committed changes. Does nothing on a read-only replica, where readers see what readers of the
+    /// primary sequenced.
+    pub(crate) async fn feed_sequence(&self) -> Result<(), StoreError> {
+        for _ in 0..SEQUENCE_BATCHES_MAX {
+            if !reading!(self, "feed_sequence", feed::feed_waits())? {
+                break;
+            }
+            match writing!(self, "feed_sequence", feed::feed_sequence()) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) if error.is_read_only() => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Position of the last entry.
+    pub async fn feed_head(&self) -> Result<FeedPosition, StoreError> {
+        self.feed_sequence().await?;
+        reading!(self, "feed_head", feed::feed_head())
+    }
+
+    /// Random id of this feed, by which an index notices another database.
+    pub async fn feed_id(&self) -> Result<String, StoreError> {
+        reading!(self, "feed_id", feed::feed_id())
+    }
+}

@@ -1,0 +1,50 @@
+//! Feedback: which capability a client chose for a request.
+
+use super::Store;
+use crate::StoreError;
+use crate::model::{Feedback, FeedbackCaps, FeedbackFilter, FeedbackLine, FeedbackOutcome, FeedbackPair};
+
+impl Store {
+    /// The salt for hashing addresses on a day (days since 1970-01-01 UTC): the stored one, else the candidate. Salts of
+    /// earlier days are deleted.
+    pub async fn feedback_salt(&self, day: i64, candidate: &str) -> Result<String, StoreError> {
+        writing!(self, "feedback_salt", feedback::feedback_salt(day, candidate))
+    }
+
+    /// Saves feedback, unless it is a duplicate or a cap is reached.
+    pub async fn feedback_save(
+        &self,
+        feedback: &Feedback,
+        caps: FeedbackCaps,
+    ) -> Result<FeedbackOutcome, StoreError> {
+        writing!(self, "feedback_save", feedback::feedback_save(feedback, caps))
+    }
+
+    /// Lines before an id, or the last ones, newest first.
+    pub async fn feedback_page(
+        &self,
+        filter: &FeedbackFilter,
+        before: Option<i64>,
+        max: u32,
+    ) -> Result<Vec<FeedbackLine>, StoreError> {
+        let before = before.unwrap_or(i64::MAX);
+        reading!(self, "feedback_page", feedback::feedback_page(filter, before, i64::from(max)))
+    }
+
+    /// Deletes lines, all of them with an empty filter; returns how many there were.
+    pub async fn feedback_remove(&self, filter: &FeedbackFilter) -> Result<u64, StoreError> {
+        writing!(self, "feedback_remove", feedback::feedback_remove(filter))
+    }
+
+    /// Pairs that at least `clients_min` clients have in common, after a pair, sorted by request.
+    pub async fn feedback_pairs(
+        &self,
+        after: Option<&FeedbackPair>,
+        clients_min: u32,
+        max: u32,
+    ) -> Result<Vec<FeedbackPair>, StoreError> {
+        let after = after.map_or(("", ""), |pair| (pair.query.as_str(), pair.capability.as_str()));
+        let (least, max) = (i64::from(clients_min), i64::from(max));
+        reading!(self, "feedback_pairs", feedback::feedback_pairs(after, least, max))
+    }
+}

@@ -1,0 +1,63 @@
+//! Workers of the fleet and their address groups.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use manifest::SiteName;
+
+use super::Store;
+use crate::StoreError;
+use crate::convert::{millis, until_ms};
+use crate::model::{HandOver, LeaseToken, Member, MemberId, Share, SiteGroup, WorkerId};
+
+impl Store {
+    /// Adds a worker to the fleet for a duration. Groups of an earlier run of the same worker become free.
+    pub async fn worker_join(
+        &self,
+        worker: &WorkerId,
+        share: Share,
+        duration: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<MemberId, StoreError> {
+        let until_ms = until_ms(now, duration);
+        writing!(self, "worker_join", group::worker_join(worker, share, until_ms))
+    }
+
+    /// Renews a membership, ends expired ones, and lists the members that take groups. `None` where another worker ended the
+    /// membership, and with it the ownership of every group.
+    pub async fn member_beat(
+        &self,
+        member: MemberId,
+        duration: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Vec<Member>>, StoreError> {
+        let until_ms = until_ms(now, duration);
+        writing!(self, "member_beat", group::member_beat(member, until_ms, millis(now)))
+    }
+
+    /// Gives groups up, in which no request may be under way, and takes those of the wanted ones that have no owner. Returns
+    /// every group that the member owns, none when the membership has ended.
+    pub async fn groups_settle(
+        &self,
+        member: MemberId,
+        given_up: &[u16],
+        wanted: &[u16],
+    ) -> Result<Vec<u16>, StoreError> {
+        writing!(self, "groups_settle", group::groups_settle(member, given_up, wanted))
+    }
+
+    /// Ends leases so that the owners of their address groups can take them, and saves the progress of the visits, in few
+    /// statements for any number of leases. Returns the sites that were held; for the others nothing is written.
+    pub async fn visits_hand_over(
+        &self,
+        visits: &[(LeaseToken, HandOver)],
+    ) -> Result<HashSet<SiteName>, StoreError> {
+        writing!(self, "visits_hand_over", group::visits_hand_over(visits))
+    }
+
+    /// The group of a site's address, and its owner; `None` while the address is not known.
+    pub async fn site_group(&self, site: &SiteName) -> Result<Option<SiteGroup>, StoreError> {
+        reading!(self, "site_group", group::site_group(site))
+    }
+}

@@ -1,0 +1,75 @@
+//! Leases and politeness clocks.
+
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::Store;
+use crate::StoreError;
+use crate::convert::until_ms;
+use crate::model::{ClockWrite, LeaseRequest, LeaseToken, LeasedSite, MemberId, ParkedVisit, WorkerId};
+
+impl Store {
+    /// Leases due sites by priority and planned time, with everything that is known of them. A site is due when its visit is
+    /// planned before `due_before`, it is not leased, and its owner has not opted out.
+    pub async fn sites_lease(
+        &self,
+        request: &LeaseRequest,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<LeasedSite>, StoreError> {
+        writing!(self, "sites_lease", lease::sites_lease(request, now))
+    }
+
+    /// Renews leases. Those that are not returned are lost, and their visits must stop.
+    pub async fn leases_renew(
+        &self,
+        tokens: &[LeaseToken],
+        duration: Duration,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<LeaseToken>, StoreError> {
+        let until_ms = until_ms(now, duration);
+        writing!(self, "leases_renew", lease::leases_renew(tokens, until_ms))
+    }
+
+    /// Ends a lease without a visit: the site is due as before, and its progress is kept.
+    pub async fn lease_release(&self, token: &LeaseToken, now: DateTime<Utc>) -> Result<(), StoreError> {
+        tracing::debug!(site.name = %token.site, at = %now, "lease released");
+        writing!(self, "lease_release", lease::lease_end(token, None))
+    }
+
+    /// Ends every lease of a worker; returns how many there were. For a worker that stops, and for one that starts under the
+    /// name of a process that was killed.
+    pub async fn worker_forget(&self, worker: &WorkerId) -> Result<u64, StoreError> {
+        writing!(self, "worker_forget", group::worker_forget(worker))
+    }
+
+    /// Saves a visit's progress and ends the lease until the visit may resume.
+    pub async fn visit_park(
+        &self,
+        token: &LeaseToken,
+        parked: &ParkedVisit,
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        tracing::debug!(site.name = %token.site, at = %now, resume_at = %parked.resume_at, "visit parked");
+        writing!(self, "visit_park", lease::visit_park(token, parked))
+    }
+
+    /// Writes politeness clocks before the requests are sent. Clocks move forward, never back. Returns the memberships that
+    /// have ended: their clocks were not written, and their requests must not be sent. The other memberships are renewed.
+    pub async fn clocks_save(&self, writes: &[ClockWrite]) -> Result<HashSet<MemberId>, StoreError> {
+        if writes.is_empty() {
+            return Ok(HashSet::new());
+        }
+        writing!(self, "clocks_save", clock::clocks_save(writes))
+    }
+
+    /// The clocks of those of the addresses that have one.
+    pub async fn address_clocks(
+        &self,
+        addresses: &[IpAddr],
+    ) -> Result<HashMap<IpAddr, DateTime<Utc>>, StoreError> {
+        reading!(self, "address_clocks", clock::address_clocks(addresses))
+    }
+}

@@ -1,0 +1,62 @@
+//! Schema, disk space and housekeeping.
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::{Pools, Store};
+use crate::config::{DatabaseUrl, StoreConfig};
+use crate::convert::millis;
+use crate::fault::Outcome;
+use crate::model::{Housekeeping, SchemaState, Space};
+use crate::{StoreError, postgres, sqlite};
+
+/// How long a site without content keeps the reports of its last visits.
+const COMPACT_AFTER: TimeDelta = TimeDelta::days(2);
+/// Sites of one transaction, which takes some tens of milliseconds.
+const COMPACT_BATCH: i64 = 500;
+
+impl Store {
+    /// Reads the schema of a database without migrating it.
+    pub async fn schema(config: &StoreConfig) -> Result<SchemaState, StoreError> {
+        match &config.url {
+            DatabaseUrl::Postgres(url) => postgres::Pool::schema(url).await,
+            DatabaseUrl::Sqlite(path) => sqlite::Pool::schema(path).await,
+        }
+    }
+
+    /// Disk space by table, the largest first.
+    pub async fn space(&self) -> Result<Vec<Space>, StoreError> {
+        let outcome: Outcome<Vec<Space>> = async {
+            match &*self.0 {
+                Pools::Postgres(pool) => postgres::space(&mut *pool.read().await?).await,
+                Pools::Sqlite(pool) => sqlite::space(&mut *pool.read().await?).await,
+            }
+        }
+        .await;
+        outcome.map_err(|fault| fault.during("space"))
+    }
+
+    /// Deletes expired clocks of addresses and the progress of visits that were interrupted days ago, and compacts sites
+    /// without content.
+    pub async fn housekeeping(&self, now: DateTime<Utc>) -> Result<Housekeeping, StoreError> {
+        let mut done = writing!(self, "housekeeping", clock::housekeeping(millis(now)))?;
+        let (before_ms, now_ms) = (millis(now - COMPACT_AFTER), millis(now));
+        loop {
+            let compacted =
+                writing!(self, "sites_compact", compaction::sites_compact(before_ms, now_ms, COMPACT_BATCH))?;
+            done.sites_compacted += compacted;
+            if compacted == 0 {
+                return Ok(done);
+            }
+        }
+    }
+
+    /// Whether the database answers.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        reading!(self, "ping", feed::feed_head()).map(drop)
+    }
+
+    /// The database's clock, to the second. Leases and clocks use the clocks of the workers.
+    pub async fn server_time(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
+        reading!(self, "server_time", server::server_time())
+    }
+}

@@ -1,0 +1,128 @@
+//! The methods of [`Store`], one file for each concern. Each calls the same function of either back end.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::config::{Backend, DatabaseUrl, StoreConfig};
+use crate::{StoreError, postgres, sqlite};
+
+/// Calls a function of `sql` with a connection for reading.
+macro_rules! reading {
+    ($store:expr, $operation:literal, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
+        use $crate::operations::Pools;
+        let outcome: $crate::fault::Outcome<_> = async {
+            match &*$store.0 {
+                Pools::Postgres(pool) => {
+                    $crate::postgres::sql::$module::$function(&mut *pool.read().await?, $($argument),*).await
+                }
+                Pools::Sqlite(pool) => {
+                    $crate::sqlite::sql::$module::$function(&mut *pool.read().await?, $($argument),*).await
+                }
+            }
+        }
+        .await;
+        outcome.map_err(|fault| fault.during($operation))
+    }};
+}
+
+/// Calls a function of `sql` in one transaction.
+macro_rules! in_transaction {
+    ($store:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {
+        async {
+            match &*$store.0 {
+                $crate::operations::Pools::Postgres(pool) => {
+                    let mut transaction = pool.write().await?;
+                    let result =
+                        $crate::postgres::sql::$module::$function(&mut transaction, $($argument),*).await?;
+                    transaction.commit().await?;
+                    Ok(result)
+                }
+                $crate::operations::Pools::Sqlite(pool) => {
+                    let mut transaction = pool.write().await?;
+                    let result =
+                        $crate::sqlite::sql::$module::$function(&mut transaction, $($argument),*).await?;
+                    transaction.commit().await?;
+                    Ok(result)
+                }
+            }
+        }
+    };
+}
+
+/// As `in_transaction`, and retries a conflict with another transaction.
+macro_rules! writing {
+    ($store:expr, $operation:literal, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
+        let mut attempts = 1;
+        loop {
+            let outcome: $crate::fault::Outcome<_> =
+                in_transaction!($store, $module::$function($($argument),*)).await;
+            match outcome {
+                Err(fault) if fault.is_conflict() && attempts < $crate::operations::ATTEMPTS_MAX => {
+                    tracing::debug!(operation = $operation, attempts, ?fault, "retrying the transaction");
+                    attempts += 1;
+                }
+                outcome => break outcome.map_err(|fault| fault.during($operation)),
+            }
+        }
+    }};
+}
+
+mod dump;
+mod feed;
+mod feedback;
+mod groups;
+mod health;
+mod leases;
+mod maintenance;
+mod read_attempts;
+mod reading;
+mod retention;
+mod seeds;
+mod sites;
+mod suffixes;
+mod visits;
+
+/// Attempts before a conflict is reported. Deadlocks are rare, since batches are sorted.
+const ATTEMPTS_MAX: u32 = 4;
+
+/// A database. Clones share its connections.
+#[derive(Clone, Debug)]
+pub struct Store(Arc<Pools>);
+
+#[derive(Debug)]
+enum Pools {
+    Postgres(postgres::Pool),
+    Sqlite(sqlite::Pool),
+}
+
+impl Store {
+    /// Connects and migrates the schema, under a lock so that several processes may start at once.
+    pub async fn open(config: &StoreConfig) -> Result<Self, StoreError> {
+        let pools = match &config.url {
+            DatabaseUrl::Postgres(url) => Pools::Postgres(postgres::Pool::open(url, config).await?),
+            DatabaseUrl::Sqlite(path) => Pools::Sqlite(sqlite::Pool::open(path, config).await?),
+        };
+        tracing::debug!(database = %config.url, "store opened");
+        Ok(Self(Arc::new(pools)))
+    }
+
+    /// Opens the SQLite database of a data directory.
+    pub async fn open_in_data_dir(dir: &Path) -> Result<Self, StoreError> {
+        Self::open(&StoreConfig::new(DatabaseUrl::in_data_dir(dir))).await
+    }
+
+    pub fn backend(&self) -> Backend {
+        match &*self.0 {
+            Pools::Postgres(_) => Backend::Postgres,
+            Pools::Sqlite(_) => Backend::Sqlite,
+        }
+    }
+
+    /// Waits for running statements and closes every connection.
+    pub async fn close(&self) {
+        match &*self.0 {
+            Pools::Postgres(pool) => pool.close().await,
+            Pools::Sqlite(pool) => pool.close().await,
+        }
+    }
+}

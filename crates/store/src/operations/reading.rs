@@ -1,0 +1,148 @@
+//! Manifests, their versions, documents and semantic types.
+
+use std::collections::HashMap;
+
+use manifest::{CapabilityId, ContentHash, Manifest, ManifestId, SiteName};
+
+use super::Store;
+use crate::StoreError;
+use crate::model::{
+    ManifestBatch, ManifestSize, NamespaceCount, SemanticTypeCount, StoredManifest, VersionRecord,
+};
+
+/// Bytes of a batch of manifests, as JSON. In memory they take a few times as much.
+const BATCH_BYTES: u64 = 1024 * 1024;
+
+impl Store {
+    /// The current version of a manifest, also of one that left the index.
+    pub async fn manifest_find(&self, id: &ManifestId) -> Result<Option<StoredManifest>, StoreError> {
+        reading!(self, "manifest_find", manifest::manifest_find(id))
+    }
+
+    /// Those of the manifests that are in the index, in the given order. The others must not be shown. `manifest_batches`
+    /// bounds the memory.
+    pub async fn manifests_load(&self, ids: &[ManifestId]) -> Result<Vec<StoredManifest>, StoreError> {
+        let mut loaded = reading!(self, "manifests_load", manifest::manifests_load(ids))?;
+        let places: HashMap<&ManifestId, usize> = ids.iter().zip(0..).collect();
+        loaded.sort_by_key(|stored| places.get(&stored.manifest.id).copied());
+        Ok(loaded)
+    }
+
+    /// The next manifests in the index, in the order of their ids: at most `max`, and at most 1 MiB of JSON or one larger
+    /// manifest. Empty at the end.
+    pub async fn manifests_page(
+        &self,
+        after: Option<&ManifestId>,
+        max: u32,
+    ) -> Result<Vec<StoredManifest>, StoreError> {
+        let mut after = after.cloned();
+        loop {
+            let sizes = self.manifest_sizes_after(after.as_ref(), max).await?;
+            let Some(batch) = ManifestBatch::split(sizes, BATCH_BYTES).into_iter().next() else {
+                return Ok(Vec::new());
+            };
+            let page = self.manifests_load(&batch.ids).await?;
+            if !page.is_empty() {
+                return Ok(page);
+            }
+            // All of them left the index meanwhile.
+            after = batch.ids.last().cloned();
+        }
+    }
+
+    /// The sizes of manifests in the index, in the order of their ids.
+    pub async fn manifest_sizes_after(
+        &self,
+        after: Option<&ManifestId>,
+        max: u32,
+    ) -> Result<Vec<ManifestSize>, StoreError> {
+        let after = after.map_or("", ManifestId::as_str);
+        reading!(self, "manifest_sizes_after", manifest_size::sizes_after(after, i64::from(max)))
+    }
+
+    /// The size of the current version of a manifest, also of one that left the index.
+    pub async fn manifest_size_find(&self, id: &ManifestId) -> Result<Option<ManifestSize>, StoreError> {
+        reading!(self, "manifest_size_find", manifest_size::size_find(id))
+    }
+
+    /// The size of the manifest in the index that declares a capability.
+    pub async fn manifest_size_of_capability(
+        &self,
+        id: &CapabilityId,
+    ) -> Result<Option<ManifestSize>, StoreError> {
+        reading!(self, "manifest_size_of_capability", manifest_size::size_of_capability(id))
+    }
+
+    /// The bytes of one version of a manifest.
+    pub async fn version_bytes(
+        &self,
+        id: &ManifestId,
+        hash: &ContentHash,
+    ) -> Result<Option<u64>, StoreError> {
+        reading!(self, "version_bytes", manifest_size::size_of_version(id, hash))
+    }
+
+    /// Those of the manifests that are in the index, each once, in the given order, in batches of at most 1 MiB of JSON or one
+    /// larger manifest.
+    pub async fn manifest_batches(&self, ids: &[ManifestId]) -> Result<Vec<ManifestBatch>, StoreError> {
+        let mut sizes = reading!(self, "manifest_batches", manifest_size::sizes_of(ids))?;
+        let mut places: HashMap<&ManifestId, usize> = HashMap::with_capacity(ids.len());
+        for (place, id) in ids.iter().enumerate() {
+            places.entry(id).or_insert(place);
+        }
+        sizes.sort_by_key(|size| places.get(&size.id).copied());
+        Ok(ManifestBatch::split(sizes, BATCH_BYTES))
+    }
+
+    /// A site's manifests that are in the index, in the order of their URLs, in the same batches.
+    pub async fn manifest_batches_of_site(&self, site: &SiteName) -> Result<Vec<ManifestBatch>, StoreError> {
+        let sizes = reading!(self, "manifest_batches_of_site", manifest_size::sizes_of_site(site))?;
+        Ok(ManifestBatch::split(sizes, BATCH_BYTES))
+    }
+
+    /// The manifest in the index that declares a capability.
+    pub async fn manifest_of_capability(
+        &self,
+        id: &CapabilityId,
+    ) -> Result<Option<StoredManifest>, StoreError> {
+        reading!(self, "manifest_of_capability", manifest::manifest_of_capability(id))
+    }
+
+    /// A site's manifests that are in the index, in the order of their URLs.
+    pub async fn manifests_of_site(&self, site: &SiteName) -> Result<Vec<StoredManifest>, StoreError> {
+        reading!(self, "manifests_of_site", manifest::manifests_of_site(site))
+    }
+
+    /// Every version of a manifest, newest first.
+    pub async fn manifest_versions(&self, id: &ManifestId) -> Result<Vec<VersionRecord>, StoreError> {
+        reading!(self, "manifest_versions", version::manifest_versions(id))
+    }
+
+    /// One version of a manifest, as normalised when it was read.
+    pub async fn version_find(
+        &self,
+        id: &ManifestId,
+        hash: &ContentHash,
+    ) -> Result<Option<Manifest>, StoreError> {
+        reading!(self, "version_find", version::version_find(id, hash))
+    }
+
+    /// A document as published; `None` where it is not stored.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::BadRow`] where its hash differs.
+    pub async fn document_find(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, StoreError> {
+        reading!(self, "document_find", document::document_find(hash))
+    }
+
+    /// The 5,000 most frequent semantic types in the index, most frequent first.
+    pub async fn semantic_types(&self) -> Result<Vec<SemanticTypeCount>, StoreError> {
+        reading!(self, "semantic_types", capability::semantic_types())
+    }
+
+    /// Those of the namespaces that are in the index, with their totals, the largest first.
+    pub async fn semantic_namespaces(&self, namespaces: &[&str]) -> Result<Vec<NamespaceCount>, StoreError> {
+        reading!(self, "semantic_namespaces", capability::semantic_namespaces(namespaces))
+    }
+}

@@ -1,0 +1,99 @@
+//! Blocks, lists and reports of sites, and statistics.
+
+use chrono::{DateTime, Utc};
+use manifest::SiteName;
+
+use super::Store;
+use crate::StoreError;
+use crate::convert::{millis, names};
+use crate::model::{
+    BlockOutcome, FailingSite, PathSlots, SiteReport, SiteSummary, SitesRequest, SlowSite, Stats,
+};
+
+impl Store {
+    /// Sites by failed visits in a row, most first.
+    pub async fn sites_failing(&self, max: u32) -> Result<Vec<FailingSite>, StoreError> {
+        reading!(self, "sites_failing", stats::sites_failing(i64::from(max)))
+    }
+
+    /// Sites by average time to first byte in visits since a time, slowest first.
+    pub async fn sites_slowest(&self, since: DateTime<Utc>, max: u32) -> Result<Vec<SlowSite>, StoreError> {
+        reading!(self, "sites_slowest", stats::sites_slowest(millis(since), i64::from(max)))
+    }
+
+    /// The path slots of up to `max` sites that have manifests.
+    pub async fn paths_of_positives(&self, max: u32) -> Result<Vec<PathSlots>, StoreError> {
+        reading!(self, "paths_of_positives", stats::paths_of_positives(i64::from(max)))
+    }
+
+    /// Blocks a site whose owner opted out: removes it from the index and purges its content.
+    pub async fn site_block(
+        &self,
+        site: &SiteName,
+        reason: &str,
+        now: DateTime<Utc>,
+    ) -> Result<BlockOutcome, StoreError> {
+        writing!(self, "site_block", block::site_block(site, reason, now))
+    }
+
+    /// Lifts a block; the site is due at once. False where there was none.
+    pub async fn site_unblock(&self, site: &SiteName, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        writing!(self, "site_unblock", block::site_unblock(site, millis(now)))
+    }
+
+    /// Those of the sites that are blocked, in the given order.
+    pub async fn blocked_among(&self, sites: &[SiteName]) -> Result<Vec<SiteName>, StoreError> {
+        let listed = names(sites.iter().map(SiteName::as_str))?;
+        let blocked = reading!(self, "blocked_among", block::blocked_among(&listed))?;
+        Ok(sites.iter().filter(|site| blocked.contains(site.as_str())).cloned().collect())
+    }
+
+    /// A page of sites in the order of their names.
+    pub async fn sites_page(&self, request: &SitesRequest) -> Result<Vec<SiteSummary>, StoreError> {
+        reading!(self, "sites_page", site_list::sites_page(request))
+    }
+
+    /// How many sites there are on all pages of a list. Reads whole tables.
+    pub async fn sites_count(&self, request: &SitesRequest) -> Result<u64, StoreError> {
+        reading!(self, "sites_count", site_list::sites_count(request))
+    }
+
+    /// Everything that is known of a site, with its last visits.
+    pub async fn site_report(
+        &self,
+        site: &SiteName,
+        visits_max: u32,
+    ) -> Result<Option<SiteReport>, StoreError> {
+        reading!(self, "site_report", site_list::site_report(site, visits_max, None))
+    }
+
+    /// As [`Self::site_report`], with at most `hosts_max` hosts: the one named as the site first, then requested ones.
+    pub async fn site_report_brief(
+        &self,
+        site: &SiteName,
+        visits_max: u32,
+        hosts_max: u32,
+    ) -> Result<Option<SiteReport>, StoreError> {
+        reading!(self, "site_report", site_list::site_report(site, visits_max, Some(hosts_max)))
+    }
+
+    /// The site's line in lists.
+    pub async fn site_summary(&self, site: &SiteName) -> Result<Option<SiteSummary>, StoreError> {
+        reading!(self, "site_summary", site_list::site_summary(site))
+    }
+
+    /// Statistics of the store. Reads whole tables: cache the result.
+    pub async fn stats(&self, now: DateTime<Utc>) -> Result<Stats, StoreError> {
+        reading!(self, "stats", stats::stats(millis(now)))
+    }
+
+    /// The earliest planned visit of a site that is not leased.
+    pub async fn next_due_at(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
+        reading!(self, "next_due_at", stats::next_due_at())
+    }
+
+    /// Parked visits, the next to resume first: site, time, reason in words.
+    pub async fn parked_list(&self, max: u32) -> Result<Vec<(SiteName, DateTime<Utc>, String)>, StoreError> {
+        reading!(self, "parked_list", site::parked_list(i64::from(max)))
+    }
+}

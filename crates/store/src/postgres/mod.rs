@@ -1,0 +1,155 @@
+//! PostgreSQL: the store of a fleet.
+
+use std::time::Duration;
+
+use log::LevelFilter;
+use sqlx::migrate::Migrator;
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{ConnectOptions, Postgres, Transaction};
+
+use crate::StoreError;
+use crate::config::{DatabaseUrl, StoreConfig};
+use crate::fault::Outcome;
+use crate::model::SchemaState;
+use crate::schema::Schema;
+
+mod copy;
+mod space;
+#[expect(clippy::duplicate_mod, reason = "the statements are written once and compiled for each back end")]
+#[path = "../sql/mod.rs"]
+pub(crate) mod sql;
+
+pub(crate) use copy::sites_put;
+pub(crate) use space::space;
+
+pub(crate) type Connection = sqlx::PgConnection;
+
+/// Transactions commit in any order, so changes wait in `feed_pending` until a reader gives them positions.
+pub(crate) const SEQUENCED_BY_WRITER: bool = false;
+
+/// Serialises sequencers until the transaction ends. The number is "agentdex" in ASCII.
+pub(crate) const SEQUENCER_LOCK: Option<&str> = Some("SELECT pg_advisory_xact_lock(7018698644286825848)");
+
+/// Skips rows that another worker is leasing.
+macro_rules! skip_locked {
+    () => {
+        " FOR UPDATE SKIP LOCKED"
+    };
+}
+pub(crate) use skip_locked;
+
+macro_rules! for_update {
+    () => {
+        " FOR UPDATE"
+    };
+}
+pub(crate) use for_update;
+
+/// The rows of `$1`, a JSON array of objects, as a table of the named columns: `batch!(name TEXT, fence BIGINT)`.
+macro_rules! batch {
+    ($column:ident $kind:ident $(, $more:ident $kinds:ident)* $(,)?) => {
+        concat!(
+            "json_to_recordset(CAST($1 AS json)) AS batch (", stringify!($column), " ", stringify!($kind),
+            $(", ", stringify!($more), " ", stringify!($kinds),)* ")"
+        )
+    };
+}
+pub(crate) use batch;
+
+/// Bytes from hexadecimal digits in a batch.
+macro_rules! unhex {
+    ($digits:literal) => {
+        concat!("decode(", $digits, ", 'hex')")
+    };
+}
+pub(crate) use unhex;
+
+/// As `unhex!`, for statements that are built at run time.
+pub(crate) fn unhex_of(digits: &str) -> String {
+    format!("decode({digits}, 'hex')")
+}
+
+/// The server's counters continue after the largest imported number.
+pub(crate) const AFTER_IMPORT: &[&str] = &[
+    "SELECT setval(pg_get_serial_sequence('feedback', 'id'), (SELECT COALESCE(MAX(id), 0) + 1 FROM feedback), false)",
+    "SELECT setval(pg_get_serial_sequence('visit', 'id'), (SELECT COALESCE(MAX(id), 0) + 1 FROM visit), false)",
+];
+
+static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/postgres");
+
+/// Statements look up batches by key, and the planner cannot know how few rows a batch has: by default it hashes whole
+/// tables. Nested loops over an index cost the same however large a table is. JIT takes longer than any statement runs. A
+/// lookup in `site` goes to one of its 16 partitions, but the planner adds up the cost of all; at the default
+/// `random_page_cost`, reading the whole table seems cheaper.
+const PLANNER: [(&str, &str); 4] =
+    [("enable_hashjoin", "off"), ("enable_mergejoin", "off"), ("jit", "off"), ("random_page_cost", "1.1")];
+
+/// Longer than any round trip.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// After this, a method that waits for a connection reports the database as unavailable.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Opens the first connection. `shown` is the URL without the password.
+async fn connect(options: &PgConnectOptions, shown: String) -> Result<Connection, StoreError> {
+    let connecting = tokio::time::timeout(CONNECT_TIMEOUT, options.connect());
+    let Ok(connected) = connecting.await else {
+        let reason = format!("no answer within {} s", CONNECT_TIMEOUT.as_secs());
+        return Err(StoreError::Unreachable { url: shown, reason });
+    };
+    connected.map_err(|error| StoreError::of_connecting(shown, &error))
+}
+
+#[derive(Debug)]
+pub(crate) struct Pool(PgPool);
+
+impl Pool {
+    pub(crate) async fn open(url: &str, config: &StoreConfig) -> Result<Self, StoreError> {
+        let shown = DatabaseUrl::Postgres(url.to_owned()).to_string();
+        let options: PgConnectOptions = url.parse().map_err(|error: sqlx::Error| StoreError::BadUrl {
+            url: shown.clone(),
+            reason: error.to_string(),
+        })?;
+        let options = options
+            .application_name("agentdex")
+            .options(PLANNER)
+            .statement_cache_capacity(crate::config::STATEMENTS_PREPARED)
+            .log_slow_statements(LevelFilter::Warn, config.slow_statement);
+        let mut connection = connect(&options, shown).await?;
+        let schema = crate::schema::migrate(&mut connection, &MIGRATIONS).await?;
+        if let Schema::Newer { known, .. } = schema {
+            let contractions = sql::server::contractions_after(&mut connection, known).await;
+            schema.check(contractions.map_err(|fault| fault.during("contractions_after"))?)?;
+        }
+        let pool = PgPoolOptions::new()
+            .max_connections(config.connections_max.max(1))
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .connect_lazy_with(options);
+        Ok(Self(pool))
+    }
+
+    /// Reads the schema without migrating it.
+    pub(crate) async fn schema(url: &str) -> Result<SchemaState, StoreError> {
+        let shown = DatabaseUrl::Postgres(url.to_owned()).to_string();
+        let options: PgConnectOptions =
+            url.parse().map_err(|error| StoreError::of_connecting(shown.clone(), &error))?;
+        let mut connection = connect(&options, shown).await?;
+        Ok(crate::schema::state(&mut connection, &MIGRATIONS).await)
+    }
+
+    pub(crate) async fn read(&self) -> Outcome<sqlx::pool::PoolConnection<Postgres>> {
+        Ok(self.0.acquire().await?)
+    }
+
+    pub(crate) async fn write(&self) -> Outcome<Transaction<'static, Postgres>> {
+        Ok(self.0.begin().await?)
+    }
+
+    /// A read-only transaction on one snapshot.
+    pub(crate) async fn snapshot(&self) -> Outcome<Transaction<'static, Postgres>> {
+        Ok(self.0.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
+    }
+
+    pub(crate) async fn close(&self) {
+        self.0.close().await;
+    }
+}

@@ -1,0 +1,181 @@
+//! Reads and writes `site_state`, `host` and `robots`. No other file lists their columns.
+
+use std::collections::BTreeMap;
+
+use sqlx::QueryBuilder;
+
+use super::{Connection, Database, batches};
+use crate::fault::Outcome;
+use crate::rows::{HostRow, RobotsRow, StateRow};
+
+/// `manifests` of a row whose site keeps its counts of the index.
+pub(super) const INDEX_UNCHANGED: i32 = -1;
+
+/// The states of the listed sites that are not compacted.
+pub(super) async fn states_of(connection: &mut Connection, sites: &str) -> Outcome<Vec<StateRow>> {
+    let states = sqlx::query_as(concat!(
+        "SELECT name, status, first_seen_at_ms, visits, changes, first_visit_at_ms, last_visit_at_ms, last_end,
+                next_visit_reason, failures_in_row, negatives_in_row, paths_checked, hinted_at_ms, parked_until_ms,
+                parked_reason, parked_progress, manifests, capabilities, formats
+         FROM site_state WHERE name IN ",
+        list!()
+    ));
+    Ok(states.bind(sites).fetch_all(&mut *connection).await?)
+}
+
+fn states_insert(states: &[StateRow]) -> QueryBuilder<Database> {
+    let mut query = QueryBuilder::new(
+        "INSERT INTO site_state (name, status, first_seen_at_ms, visits, changes, first_visit_at_ms, last_visit_at_ms,
+                                 last_end, next_visit_reason, failures_in_row, negatives_in_row, paths_checked,
+                                 hinted_at_ms, manifests, capabilities, formats) ",
+    );
+    query.push_values(states, |mut row, state| {
+        row.push_bind(state.name.clone())
+            .push_bind(state.status.clone())
+            .push_bind(state.first_seen_at_ms)
+            .push_bind(state.visits)
+            .push_bind(state.changes)
+            .push_bind(state.first_visit_at_ms)
+            .push_bind(state.last_visit_at_ms)
+            .push_bind(state.last_end.clone())
+            .push_bind(state.next_visit_reason.clone())
+            .push_bind(state.failures_in_row)
+            .push_bind(state.negatives_in_row)
+            .push_bind(state.paths_checked.clone())
+            .push_bind(state.hinted_at_ms)
+            .push_bind(state.manifests)
+            .push_bind(state.capabilities)
+            .push_bind(state.formats.clone());
+    });
+    query
+}
+
+/// Writes the states of expanded sites.
+pub(super) async fn states_restore(connection: &mut Connection, states: &[StateRow]) -> Outcome<()> {
+    for states in batches(states) {
+        let mut query = states_insert(states);
+        query.push(" ON CONFLICT (name) DO NOTHING").build().execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Adds visits to states: counts in a row are added to those that are stored. Returns, by site, its visits and its
+/// capabilities in the index.
+pub(super) async fn states_add_visits(
+    connection: &mut Connection,
+    states: &[StateRow],
+) -> Outcome<BTreeMap<String, (i32, i32)>> {
+    if states.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let mut query = states_insert(states);
+    query.push(
+        " ON CONFLICT (name) DO UPDATE SET
+             status = excluded.status, visits = site_state.visits + excluded.visits,
+             changes = site_state.changes + excluded.changes,
+             first_visit_at_ms = COALESCE(site_state.first_visit_at_ms, excluded.first_visit_at_ms),
+             last_visit_at_ms = excluded.last_visit_at_ms, last_end = excluded.last_end,
+             next_visit_reason = excluded.next_visit_reason, failures_in_row = excluded.failures_in_row,
+             negatives_in_row = excluded.negatives_in_row, paths_checked = excluded.paths_checked,
+             parked_until_ms = NULL, parked_reason = NULL, parked_progress = NULL,
+             manifests = CASE WHEN excluded.manifests < 0 THEN site_state.manifests ELSE excluded.manifests END,
+             capabilities = CASE WHEN excluded.manifests < 0 THEN site_state.capabilities ELSE excluded.capabilities END,
+             formats = CASE WHEN excluded.manifests < 0 THEN site_state.formats ELSE excluded.formats END
+         RETURNING name, visits, capabilities",
+    );
+    let rows: Vec<(String, i32, i32)> = query.build_query_as().fetch_all(&mut *connection).await?;
+    Ok(rows.into_iter().map(|(name, visits, capabilities)| (name, (visits, capabilities))).collect())
+}
+
+/// The hosts of the listed sites, by name. Large robots.txt files are read only where they are needed. Up to `max` hosts are
+/// read: those named as their site first, then those that were requested.
+pub(super) async fn hosts_of(
+    connection: &mut Connection,
+    sites: &str,
+    with_robots_body: bool,
+    max: Option<u32>,
+) -> Outcome<Vec<HostRow>> {
+    let hosts = sqlx::query_as(concat!(
+        "SELECT known.host, known.site, seeded, next_ok_at_ms, not_before_ms, requests_today, requests_day,
+                kind, cause, status, CASE WHEN $2 = 1 THEN body END AS body, fetched_at_ms, expires_at_ms,
+                failures_in_row, etag, last_modified
+         FROM (SELECT * FROM host WHERE site IN ",
+        list!(),
+        "      ORDER BY CASE WHEN host = site THEN 0 WHEN next_ok_at_ms IS NOT NULL THEN 1 ELSE 2 END, host
+               LIMIT $3) AS known
+         LEFT JOIN robots ON robots.host = known.host
+         ORDER BY known.host"
+    ));
+    let hosts = hosts.bind(sites).bind(i32::from(with_robots_body)).bind(max.map_or(i64::MAX, i64::from));
+    Ok(hosts.fetch_all(&mut *connection).await?)
+}
+
+/// How many hosts of a site have rows, and their latest Retry-After.
+pub(super) async fn hosts_count(connection: &mut Connection, site: &str) -> Outcome<(i64, Option<i64>)> {
+    let query = sqlx::query_as("SELECT COUNT(*), MAX(not_before_ms) FROM host WHERE site = $1");
+    Ok(query.bind(site).fetch_one(&mut *connection).await?)
+}
+
+/// Writes hosts, sorted by name so that concurrent transactions lock them in one order. A stored clock is kept: it is written before each
+/// request, also while the site is compacted.
+pub(super) async fn hosts_save(connection: &mut Connection, hosts: &[HostRow]) -> Outcome<()> {
+    for hosts in batches(hosts) {
+        let mut query = QueryBuilder::<Database>::new(
+            "INSERT INTO host (host, site, seeded, next_ok_at_ms, not_before_ms, requests_today, requests_day) ",
+        );
+        query.push_values(hosts, |mut row, host| {
+            row.push_bind(host.host.as_str())
+                .push_bind(host.site.as_str())
+                .push_bind(host.seeded)
+                .push_bind(host.clock.next_ok_at_ms)
+                .push_bind(host.clock.not_before_ms)
+                .push_bind(host.clock.requests_today)
+                .push_bind(host.clock.requests_day);
+        });
+        query.push(
+            " ON CONFLICT (host) DO UPDATE SET
+                 seeded = CASE WHEN excluded.seeded = 1 THEN 1 ELSE host.seeded END,
+                 not_before_ms = COALESCE(host.not_before_ms, excluded.not_before_ms)
+             WHERE excluded.seeded > host.seeded
+                OR (host.not_before_ms IS NULL AND excluded.not_before_ms IS NOT NULL)",
+        );
+        query.build().execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// By host: its site, and what robots.txt of it came to.
+pub(super) type RobotsByHost<'a> = BTreeMap<&'a str, (&'a str, &'a RobotsRow)>;
+
+/// Replaces what is known of robots.txt of each host.
+pub(super) async fn robots_save(connection: &mut Connection, rows: &RobotsByHost<'_>) -> Outcome<()> {
+    let rows: Vec<_> = rows.iter().collect();
+    for rows in batches(&rows) {
+        let mut query = QueryBuilder::<Database>::new(
+            "INSERT INTO robots (host, site, kind, cause, status, body, fetched_at_ms, expires_at_ms, failures_in_row,
+                                 etag, last_modified) ",
+        );
+        query.push_values(rows, |mut row, (host, (site, robots))| {
+            row.push_bind(**host)
+                .push_bind(*site)
+                .push_bind(robots.kind.as_deref())
+                .push_bind(robots.cause.as_deref())
+                .push_bind(robots.status)
+                .push_bind(robots.body.as_deref())
+                .push_bind(robots.fetched_at_ms)
+                .push_bind(robots.expires_at_ms)
+                .push_bind(robots.failures_in_row)
+                .push_bind(robots.etag.as_deref())
+                .push_bind(robots.last_modified.as_deref());
+        });
+        query.push(
+            " ON CONFLICT (host) DO UPDATE SET
+                 kind = excluded.kind, cause = excluded.cause, status = excluded.status, body = excluded.body,
+                 fetched_at_ms = excluded.fetched_at_ms, expires_at_ms = excluded.expires_at_ms,
+                 failures_in_row = excluded.failures_in_row, etag = excluded.etag,
+                 last_modified = excluded.last_modified",
+        );
+        query.build().execute(&mut *connection).await?;
+    }
+    Ok(())
+}
