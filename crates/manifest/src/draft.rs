@@ -206,6 +206,12 @@ impl<'d> Draft<'d> {
         self.on_origin(published, &object.at(key)).map(Address::into_string)
     }
 
+    /// The address of a string field as text, resolved against the document's own URL.
+    pub(crate) fn document_url(&mut self, object: &Object<'_>, key: &str) -> Option<String> {
+        let published = object.text(key)?;
+        self.on_document(published, &object.at(key)).map(Address::into_string)
+    }
+
     /// Whether an interface with this address is known.
     pub(crate) fn has_interface(&self, url: &str) -> bool {
         self.manifest.interfaces.iter().any(|interface| interface.url.as_deref() == Some(url))
@@ -240,7 +246,7 @@ impl<'d> Draft<'d> {
         let position = (self.manifest.capabilities.len() + 1).to_string();
         let id = [id, name, &position].into_iter().find(|text| !text.is_empty()).unwrap_or_default();
         let id = text::capped(id, NATIVE_ID_CHARS_MAX);
-        let label = text::plain(name, NAME_CHARS_MAX).unwrap_or_else(|| text::humanised(id));
+        let label = text::plain(name, NAME_CHARS_MAX).unwrap_or_else(|| text::capped(&text::humanised(id), NAME_CHARS_MAX).to_owned());
         let label = if label.is_empty() { id.to_owned() } else { label };
         let native_id = self.unique(id);
         Capability::new(self.document.url, self.format(), &native_id, &label, kind, pointer)

@@ -106,6 +106,26 @@ impl<'v> Object<'v> {
     }
 }
 
+/// The elements of an array and the members of an object: name of a member, value, pointer. Other values have none.
+pub(crate) fn children<'v>(
+    value: &'v Value,
+    pointer: &str,
+) -> impl Iterator<Item = (Option<&'v str>, &'v Value, String)> + use<'v> {
+    let (list, map) = (value.as_array(), value.as_object());
+    let (of_list, of_map) = (pointer.to_owned(), pointer.to_owned());
+    let elements = list.into_iter().flatten().enumerate().map(move |(index, item)| {
+        let mut pointer = of_list.clone();
+        push_index(&mut pointer, index);
+        (None, item, pointer)
+    });
+    let members = map.into_iter().flatten().map(move |(name, item)| {
+        let mut pointer = of_map.clone();
+        push_name(&mut pointer, name);
+        (Some(name.as_str()), item, pointer)
+    });
+    elements.chain(members)
+}
+
 /// The strings of a list; a lone string counts as a list of one.
 pub(crate) fn texts(value: &Value) -> Vec<&str> {
     let kept = |value: &'_ Value| -> bool { value.as_str().is_some_and(|text| !text.trim().is_empty()) };

@@ -111,6 +111,15 @@ impl Draft<'_> {
         self.manifest.links.extend(url.map(|url| Link::new(rel, url, follow)));
     }
 
+    /// Keeps members that hold an address as links, by key and relation. Descriptions of services are followed.
+    pub(crate) fn links(&mut self, object: &Object<'_>, rels: &[(&str, &str)]) {
+        for (key, rel) in rels {
+            if object.text(key).is_some_and(|text| text.contains("://") || text.starts_with('/')) {
+                self.link(object, key, rel, (*rel == "service-desc").then_some(Follow::Manifest));
+            }
+        }
+    }
+
     /// Begins a capability that an object describes: its id and its name under the first spelling that is there, and its
     /// `description`.
     pub(crate) fn begin(

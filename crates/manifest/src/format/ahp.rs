@@ -92,8 +92,7 @@ fn read_signals(signals: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_capability(object: &Object<'_>, mode: &str, url: Option<&str>, draft: &mut Draft<'_>) {
     let name = object.text("name").unwrap_or_default();
     let kind = if mode == "MODE1" { CapabilityKind::Content } else { CapabilityKind::AgentOperation };
-    let mut capability = draft.capability(kind, name, "", object.pointer.clone());
-    capability.description = draft::description(object.text("description"));
+    let mut capability = draft.begin(kind, object, &["name"], &[]);
     capability.tags = draft::tags(object.texts("response_types"));
     let method = if mode == "MODE1" { "GET" } else { "POST" };
     if let Some(address) = url.and_then(|url| draft.on_origin(url, &object.pointer)) {

@@ -106,10 +106,8 @@ fn read_intent(intent: &Object<'_>, origin: Option<&str>, draft: &mut Draft<'_>)
         let method = intent.text("method").unwrap_or("POST");
         endpoint::read(&published, Some(method), &intent.at("endpoint"), &mut capability, draft);
     }
-    let method = capability.invocation.method.as_deref();
-    let parameters = intent.value("parameters");
     capability.parameters =
-        parameters.and_then(|value| schema::loose(value, method, capability.invocation.endpoint()));
+        intent.value("parameters").and_then(|value| schema::lenient(value, &capability.invocation));
     capability.response = intent.value("returns").and_then(loose::response);
     if draft.checked(intent, "price", &PRICE).is_some() {
         capability.price = intent.value("price").and_then(loose::price);

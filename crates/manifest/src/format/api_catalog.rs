@@ -85,10 +85,7 @@ fn read_target(target: &Object<'_>, relation: &str, draft: &mut Draft<'_>) {
         draft.report_plainly(&REL_INSIDE, target.at("rel"));
     }
     let relation = inside.unwrap_or(relation);
-    let Some(url) = target.text("href").and_then(|href| draft.on_document(href, &target.at("href"))) else {
-        return;
-    };
-    let url = url.into_string();
+    let Some(url) = draft.document_url(target, "href") else { return };
     let media_type = target.text("type").map(str::to_ascii_lowercase);
     if draft.manifest.links.len() >= LINKS_MAX
         || draft.manifest.links.iter().any(|link| link.url == url && link.rel == relation)

@@ -129,10 +129,7 @@ fn read_entry(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
     check_entry(entry, draft);
     let media_type = entry.text_of(&["type", "mediaType"]).unwrap_or_default().to_ascii_lowercase();
     let artefact = Artefact::of(&media_type);
-    let (name, id) =
-        (entry.text("displayName").unwrap_or_default(), entry.text("identifier").unwrap_or_default());
-    let mut capability = draft.capability(artefact.kind(), id, name, entry.pointer.clone());
-    capability.description = draft::description(entry.text("description"));
+    let mut capability = draft.begin(artefact.kind(), entry, &["identifier"], &["displayName"]);
     capability.tags = draft::tags(entry.texts("tags").into_iter().chain(entry.texts("capabilities")));
     capability.examples = draft::tags(entry.texts("representativeQueries"));
     if let Some(trust) = entry.object("trustManifest") {

@@ -67,12 +67,9 @@ fn read_action(action: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(published) = action.text("endpoint") {
         endpoint::read(published, action.text("method"), &action.at("endpoint"), &mut capability, draft);
     }
-    let method = capability.invocation.method.as_deref();
-    let inputs = action.value("inputs");
     capability.parameters =
-        inputs.and_then(|value| schema::loose(value, method, capability.invocation.endpoint()));
-    capability.response =
-        action.value("output").or_else(|| action.value("outputs")).and_then(loose::response);
+        action.value("inputs").and_then(|value| schema::lenient(value, &capability.invocation));
+    capability.response = action.value_of(&["output", "outputs"]).and_then(loose::response);
     capability.auth.required = Tristate::from_option(action.flag("authentication_required"));
     capability.rate_limit = action.value("rateLimitHint").and_then(loose::rate_limit);
     let class = match (action.text("intent"), action.text("sideEffect")) {

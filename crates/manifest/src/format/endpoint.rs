@@ -28,15 +28,14 @@ pub(crate) fn read(
     }
 }
 
-/// Takes the address of a string field, resolved against the served origin, and reports one that is unusable.
-pub(crate) fn read_field(
-    published: &Object<'_>,
-    key: &str,
-    capability: &mut Capability,
-    draft: &mut Draft<'_>,
-) {
-    let Some(text) = published.text(key) else { return };
-    if let Some(address) = draft.on_origin(text, &published.at(key)) {
+/// Reads `method` and `endpoint`, which is resolved against the served origin.
+pub(crate) fn read_call(published: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
+    if let Some(method) = published.text("method") {
+        capability.invocation.method = Some(method.to_ascii_uppercase());
+        capability.invocation.protocol = Some(Protocol::Http);
+    }
+    let endpoint = published.text("endpoint");
+    if let Some(address) = endpoint.and_then(|text| draft.on_origin(text, &published.at("endpoint"))) {
         set(capability, address);
     }
 }

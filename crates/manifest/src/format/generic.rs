@@ -8,9 +8,8 @@ use serde_json::{Map, Value};
 use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::{endpoint, header, inline};
-use crate::json::{push_index, push_name};
 use crate::model::{Capability, CapabilityKind, Protocol};
-use crate::object::{Object, texts};
+use crate::object::{Object, children, texts};
 use crate::schema;
 
 /// Members under which services list what they offer.
@@ -60,28 +59,11 @@ fn offers(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// Every element of a list or map as a capability.
 pub(crate) fn offer(key: &str, value: &Value, pointer: &str, draft: &mut Draft<'_>) {
-    match value {
-        Value::Array(list) => {
-            for (index, item) in list.iter().enumerate() {
-                let mut pointer = pointer.to_owned();
-                push_index(&mut pointer, index);
-                element(key, None, item, pointer, draft);
-                if draft.is_full() {
-                    return;
-                }
-            }
+    for (name, item, pointer) in children(value, pointer) {
+        element(key, name, item, pointer, draft);
+        if draft.is_full() {
+            return;
         }
-        Value::Object(map) => {
-            for (name, item) in map {
-                let mut pointer = pointer.to_owned();
-                push_name(&mut pointer, name);
-                element(key, Some(name), item, pointer, draft);
-                if draft.is_full() {
-                    return;
-                }
-            }
-        }
-        _ => {}
     }
 }
 
@@ -162,16 +144,10 @@ pub(crate) fn from_object(
         capability.invocation.protocol = Some(Protocol::Http);
     }
     let inputs = ["inputSchema", "input_schema", "parameters", "params", "inputs", "input", "arguments"];
-    let method = capability.invocation.method.as_deref();
-    capability.parameters = inputs
-        .iter()
-        .find_map(|key| object.value(key))
-        .and_then(|value| schema::loose(value, method, capability.invocation.endpoint()));
+    capability.parameters =
+        object.value_of(&inputs).and_then(|value| schema::lenient(value, &capability.invocation));
     let outputs = ["outputSchema", "output_schema", "response", "returns", "outputs", "output"];
-    capability.response = outputs
-        .iter()
-        .find_map(|key| object.object(key))
-        .and_then(|o| schema::is_schema(o.map).then(|| Value::Object(Map::clone(o.map))));
+    capability.response = object.object_of(&outputs).and_then(|o| schema::is_schema(o.map).then(|| Value::Object(Map::clone(o.map))));
     capability.deprecated = object.flag("deprecated").unwrap_or_default();
     if let Some(scopes) = object.value("scopes") {
         capability.auth.scopes = draft::tags(texts(scopes));

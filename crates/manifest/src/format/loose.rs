@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use crate::auth;
-use crate::model::{Auth, AuthScheme, CapabilityAuth, Payment, RateLimit, Tristate};
+use crate::model::{Auth, AuthScheme, CapabilityAuth, Invocation, Payment, RateLimit, Tristate};
 use crate::object::{self, Object};
 use crate::quantity;
 use crate::schema;
@@ -17,7 +17,7 @@ pub(crate) fn response(value: &Value) -> Option<Value> {
     if schema::is_schema(map) || map.get("type").is_some_and(Value::is_string) {
         return Some(value.clone());
     }
-    let mut made = schema::loose(value, None, None)?;
+    let mut made = schema::lenient(value, &Invocation::default())?;
     for member in
         made.get_mut("properties").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut)
     {

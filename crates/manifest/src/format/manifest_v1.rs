@@ -8,7 +8,7 @@
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::loose;
-use crate::model::{CapabilityKind, Confirmation, RateLimit, SafetyClass, Tristate, TypeSource};
+use crate::model::{CapabilityKind, Confirmation, Invocation, RateLimit, SafetyClass, Tristate, TypeSource};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::walk::List;
@@ -76,7 +76,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_action(action: &Object<'_>, approved: &[&str], draft: &mut Draft<'_>) {
     let id = action.text("id").unwrap_or_default();
     let mut capability = draft.begin(CapabilityKind::Action, action, &["id"], &["name", "title"]);
-    capability.parameters = action.value("parameters").and_then(|value| schema::loose(value, None, None));
+    capability.parameters = action.value("parameters").and_then(|value| schema::lenient(value, &Invocation::default()));
     capability.auth.scopes = draft::tags(action.texts("scopes"));
     capability.auth.required = Tristate::from_option((!capability.auth.scopes.is_empty()).then_some(true));
     let reads = capability.auth.scopes.iter().all(|scope| scope.ends_with(":read"))

@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::loose;
-use crate::model::{CapabilityKind, Follow, Link, Workflow, WorkflowStep};
+use crate::model::{CapabilityKind, Follow, Invocation, Link, Workflow, WorkflowStep};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
-use crate::schema;
+use crate::schema::{self, Location};
 use crate::walk::List;
 
 /// Steps of one flow that are kept.
@@ -80,15 +80,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let mut sources = Vec::new();
     draft.each(root, "sources", &List::of(&SOURCE), |source, draft| {
         sources.extend(source.text("id"));
-        if let Some(address) =
-            source.text("path").and_then(|path| draft.on_document(path, &source.at("path")))
-        {
-            draft.manifest.links.push(Link::new(
-                "service-desc",
-                address.into_string(),
-                Some(Follow::Manifest),
-            ));
-        }
+        let url = draft.document_url(source, "path");
+        let link = url.map(|url| Link::new("service-desc", url, Some(Follow::Manifest)));
+        draft.manifest.links.extend(link);
     });
     for flow in root.objects("flows") {
         if draft.is_full() {
@@ -135,12 +129,13 @@ fn read_flow(flow: &Object<'_>, sources: &[&str], draft: &mut Draft<'_>) {
 
 /// Parameters and the members of the body, as one object.
 fn inputs(fields: &Object<'_>) -> Option<Value> {
-    let parameters = fields.value("parameters").and_then(|list| schema::loose(list, Some("GET"), None));
+    let query = Invocation { method: Some("GET".to_owned()), ..Invocation::default() };
+    let parameters = fields.value("parameters").and_then(|list| schema::lenient(list, &query));
     let body = fields
         .object("requestBody")
         .and_then(|body| body.object("content"))
         .and_then(|content| content.object("application/json").and_then(|media| media.object("schema")))
-        .map(|schema| schema::placed(schema.map, schema::Place::Body));
+        .map(|schema| schema::with_location(schema.map, Location::Body));
     let mut merged = parameters.unwrap_or_else(|| Value::Object(Map::new()));
     if let Some(body) = body {
         merge(&mut merged, &body);

@@ -10,9 +10,8 @@ use serde_json::Value;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, strong};
 use crate::format::{endpoint, header, loose};
-use crate::json::push_index;
-use crate::model::{AuthScheme, CapabilityKind, Link, Payment, Protocol, Tristate};
-use crate::object::Object;
+use crate::model::{AuthScheme, CapabilityKind, Payment, Protocol, Tristate};
+use crate::object::{Object, children};
 use crate::rule::{Kind, findings, may};
 use crate::schema;
 
@@ -55,7 +54,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     header::describe(root, draft);
     read_payments(root, draft);
     for key in LISTS {
-        if let Some(list) = root.list(key).filter(|list| !list.is_empty()) {
+        if let Some(list @ Value::Array(items)) = root.value(key)
+            && !items.is_empty()
+        {
             read_list(list, &root.at(key), draft);
             break;
         }
@@ -63,16 +64,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if draft.manifest.capabilities.is_empty() {
         draft.report_plainly(&NO_RESOURCES, String::new());
     }
-    for (key, rel) in
-        [("openapi", "service-desc"), ("documentation", "docs"), ("docs", "docs"), ("skill", "skill")]
-    {
-        if root.text(key).is_some_and(|text| text.contains("://") || text.starts_with('/'))
-            && let Some(url) = draft.url(root, key)
-        {
-            let follow = (rel == "service-desc").then_some(crate::model::Follow::Manifest);
-            draft.manifest.links.push(Link::new(rel, url, follow));
-        }
-    }
+    let rels = [("openapi", "service-desc"), ("documentation", "docs"), ("docs", "docs"), ("skill", "skill")];
+    draft.links(root, &rels);
 }
 
 fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
@@ -90,13 +83,11 @@ fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-fn read_list(list: &[Value], pointer: &str, draft: &mut Draft<'_>) {
-    for (index, item) in list.iter().enumerate() {
+fn read_list(list: &Value, pointer: &str, draft: &mut Draft<'_>) {
+    for (_, item, pointer) in children(list, pointer) {
         if draft.is_full() {
             return;
         }
-        let mut pointer = pointer.to_owned();
-        push_index(&mut pointer, index);
         match item {
             Value::String(published) => {
                 let mut capability =
@@ -129,11 +120,9 @@ fn read_resource(resource: &Object<'_>, draft: &mut Draft<'_>) {
         let pointer = resource.at(key.unwrap_or("resource"));
         endpoint::read(published, resource.text("method"), &pointer, &mut capability, draft);
     }
-    let method = capability.invocation.method.as_deref();
     let inputs = ["inputSchema", "input_schema", "parameters", "params", "input", "query"];
-    capability.parameters = inputs
-        .iter()
-        .find_map(|key| schema::loose(resource.value(key)?, method, capability.invocation.endpoint()));
+    capability.parameters =
+        inputs.iter().find_map(|key| schema::lenient(resource.value(key)?, &capability.invocation));
     let outputs = ["outputSchema", "output_schema", "output", "response"];
     capability.response = outputs.iter().find_map(|key| loose::response(resource.value(key)?));
     capability.price = price(resource);

@@ -5,17 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::closed::{AuthScheme, CapabilityKind, Confirmation, Format, Protocol, SafetyClass, Tristate};
+use super::closed::{
+    AuthScheme, CapabilityKind, Confirmation, ExecutionModel, Format, Protocol, SafetyClass, Tristate, TypeSource,
+};
 use super::parts::{Integrity, Payment, RateLimit};
 use crate::name::{CapabilityId, ManifestUrl};
-
-/// Whether a value was published or derived by a rule of ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TypeSource {
-    Declared,
-    Inferred,
-}
 
 /// `namespace:type` (ATP section 3.5.2), declared or inferred.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,7 +55,7 @@ impl Invocation {
 }
 
 /// What a caller needs before calling.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CapabilityAuth {
     pub required: Tristate,
@@ -75,14 +69,8 @@ pub struct CapabilityAuth {
     pub session: bool,
 }
 
-impl Default for CapabilityAuth {
-    fn default() -> Self {
-        Self { required: Tristate::Unknown, schemes: Vec::new(), scopes: Vec::new(), session: false }
-    }
-}
-
 /// What a call may do. An inferred class is never shown as declared and a declared one is never lowered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Safety {
     pub class: SafetyClass,
     pub source: TypeSource,
@@ -97,19 +85,6 @@ pub struct Safety {
     pub message: Option<String>,
 }
 
-impl Default for Safety {
-    fn default() -> Self {
-        Self {
-            class: SafetyClass::Unknown,
-            source: TypeSource::Inferred,
-            confirmation: Confirmation::None,
-            handoff: false,
-            reversible: None,
-            message: None,
-        }
-    }
-}
-
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Idempotency {
@@ -119,16 +94,6 @@ pub struct Idempotency {
     pub key_field: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_s: Option<u64>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ExecutionModel {
-    Sync,
-    Async,
-    Stream,
-    #[default]
-    Unknown,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

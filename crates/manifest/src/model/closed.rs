@@ -169,22 +169,26 @@ closed! {
 
 closed! {
     /// What calling a capability may do to the world.
+    #[derive(Default)]
     SafetyClass, "safety class" {
         Read = "read",
         Write = "write",
         Destructive = "destructive",
         Irreversible = "irreversible",
+        #[default]
         Unknown = "unknown",
     }
 }
 
 closed! {
     /// Whether a person should agree before the call.
-    Confirmation, "confirmation" { None = "none", Recommended = "recommended", Required = "required" }
+    #[derive(Default)]
+    Confirmation, "confirmation" { #[default] None = "none", Recommended = "recommended", Required = "required" }
 }
 
 closed! {
     /// How a caller authenticates.
+    #[derive(Default)]
     AuthScheme, "auth scheme" {
         None = "none",
         ApiKey = "api_key",
@@ -199,6 +203,7 @@ closed! {
         Delegated = "delegated",
         Cookie = "cookie",
         Other = "other",
+        #[default]
         Unknown = "unknown",
     }
 }
@@ -222,7 +227,9 @@ closed! {
 
 closed! {
     /// Where the declaration comes from.
+    #[derive(Default)]
     SourceKind, "source" {
+        #[default]
         Native = "native",
         Synthetic = "synthetic",
         Derived = "derived",
@@ -233,17 +240,44 @@ closed! {
 
 closed! {
     /// What a publisher allows.
-    PolicyChoice, "policy" { Allow = "allow", Deny = "deny", Conditional = "conditional", Unset = "unset" }
+    #[derive(Default)]
+    PolicyChoice, "policy" { Allow = "allow", Deny = "deny", Conditional = "conditional", #[default] Unset = "unset" }
 }
 
 closed! {
-    /// The publisher's own word on how alive the service is.
-    Lifecycle, "lifecycle" { Live = "live", Draft = "draft", Deprecated = "deprecated" }
+    /// How the server answers a call: at once, later at a poll URL, or as a stream.
+    #[derive(Default)]
+    ExecutionModel, "execution model" { Sync = "sync", Async = "async", Stream = "stream", #[default] Unknown = "unknown" }
 }
 
 closed! {
-    /// Yes, no, or nothing was said.
-    Tristate, "truth value" { Yes = "yes", No = "no", Unknown = "unknown" }
+    /// Whether a value was published or derived by an agentdex rule.
+    #[derive(Default)]
+    TypeSource, "source of a value" { Declared = "declared", #[default] Inferred = "inferred" }
+}
+
+closed! {
+    /// How severe a deviation is, in the words of RFC 2119. A `note` breaks no specification.
+    Severity, "severity" { Note = "note", May = "may", Should = "should", Must = "must" }
+}
+
+closed! {
+    /// How well a document conforms to a specification, by its worst finding.
+    ConformanceLevel, "conformance level" {
+        /// No finding above `may`.
+        Conforms = "conforms",
+        /// Worst finding `should`.
+        Minor = "minor",
+        /// Worst finding `must`.
+        Major = "major",
+        Unparseable = "unparseable",
+    }
+}
+
+closed! {
+    /// Yes, no or not declared.
+    #[derive(Default)]
+    Tristate, "truth value" { Yes = "yes", No = "no", #[default] Unknown = "unknown" }
 }
 
 impl Tristate {
@@ -265,7 +299,7 @@ impl Tristate {
 }
 
 /// Who wrote the declaration, and how far it may be trusted (AWP synthetic declarations).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     pub kind: SourceKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -276,10 +310,4 @@ pub struct Source {
     /// As published; not parsed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_verified: Option<String>,
-}
-
-impl Default for Source {
-    fn default() -> Self {
-        Self { kind: SourceKind::Native, generator: None, confidence: None, last_verified: None }
-    }
 }

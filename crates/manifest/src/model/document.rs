@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::capability::Capability;
-use super::closed::{Discovery, Format, Source, Strength};
-use super::finding::{Conformance, ConformanceLevel, Finding, Severity};
+use super::closed::{ConformanceLevel, Discovery, Format, Severity, Source, Strength};
+use super::finding::{Conformance, Finding};
 use super::parts::{
     Audit, Auth, Contact, ErrorRecovery, Features, Integrity, Interface, Link, Payment, Policies, Provider,
     RateLimit, Sessions, Status, Workflow,

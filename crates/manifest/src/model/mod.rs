@@ -10,15 +10,14 @@ mod finding;
 mod parts;
 
 pub use capability::{
-    Capability, CapabilityAuth, Execution, ExecutionModel, Idempotency, Invocation, Safety, SemanticType,
-    TypeSource,
+    Capability, CapabilityAuth, Execution, Idempotency, Invocation, Safety, SemanticType,
 };
 pub use closed::{
-    AuthScheme, CapabilityKind, Confirmation, Discovery, Format, Lifecycle, PolicyChoice, Protocol,
-    SafetyClass, Source, SourceKind, Strength, Tristate, UnknownValue,
+    AuthScheme, CapabilityKind, Confirmation, ConformanceLevel, Discovery, ExecutionModel, Format, PolicyChoice,
+    Protocol, SafetyClass, Severity, Source, SourceKind, Strength, Tristate, TypeSource, UnknownValue,
 };
 pub use document::{Detection, Manifest, Served};
-pub use finding::{Conformance, ConformanceLevel, Finding, Severity};
+pub use finding::{Conformance, Finding};
 pub use parts::{
     AgentIdentity, AppliesTo, Audit, Auth, Contact, ErrorRecovery, Features, Follow, Integrity, Interface,
     Link, Payment, Policies, Provider, RateLimit, Sessions, Status, Workflow, WorkflowStep,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::closed::{AuthScheme, Lifecycle, PolicyChoice, Protocol};
+use super::closed::{AuthScheme, PolicyChoice, Protocol};
 
 /// Who offers the service.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub struct AgentIdentity {
 }
 
 /// One way to authenticate. A `none` scheme is an explicit statement; an empty list means that nothing was said.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Auth {
     pub scheme: AuthScheme,
     /// The publisher's own word for the scheme, when it differs.
@@ -90,21 +90,7 @@ pub struct Auth {
 
 impl Auth {
     pub fn new(scheme: AuthScheme) -> Self {
-        Self {
-            scheme,
-            declared: None,
-            location: None,
-            name: None,
-            token_url: None,
-            authorize_url: None,
-            refresh_url: None,
-            scopes: BTreeMap::new(),
-            registration_url: None,
-            token_expiry_s: None,
-            agent_identity: None,
-            docs_url: None,
-            applies_to: AppliesTo::All,
-        }
+        Self { scheme, ..Self::default() }
     }
 }
 
@@ -182,7 +168,7 @@ pub struct RateLimit {
 }
 
 /// What the publisher allows others to do with the content (ATP section 3.8, agents.txt 1.0 access).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Policies {
     pub training: PolicyChoice,
@@ -205,22 +191,6 @@ pub struct Policies {
     pub access_disallow: Vec<String>,
 }
 
-impl Default for Policies {
-    fn default() -> Self {
-        Self {
-            training: PolicyChoice::Unset,
-            inference: PolicyChoice::Unset,
-            caching_allowed: None,
-            caching_max_age_s: None,
-            attribution: None,
-            terms_url: None,
-            privacy_url: None,
-            access_allow: Vec::new(),
-            access_disallow: Vec::new(),
-        }
-    }
-}
-
 /// The publisher's own word on whether the service works; what we observed is kept elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -231,8 +201,6 @@ pub struct Status {
     pub degraded_ids: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_url: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lifecycle: Option<Lifecycle>,
 }
 
 /// A protocol endpoint that the service offers as a whole. Declared, never called.
@@ -248,13 +216,11 @@ pub struct Interface {
     pub version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub auth_ref: Option<String>,
 }
 
 impl Interface {
     pub const fn new(protocol: Protocol, url: Option<String>) -> Self {
-        Self { protocol, declared: None, url, version: None, transport: None, auth_ref: None }
+        Self { protocol, declared: None, url, version: None, transport: None }
     }
 }
 

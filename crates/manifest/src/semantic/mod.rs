@@ -33,7 +33,7 @@ static INDEX: LazyLock<[Vec<Word>; 26]> = LazyLock::new(|| {
     let mut words: BTreeMap<&'static str, Vec<(usize, u8)>> = BTreeMap::new();
     for (at, entry) in VOCABULARY.iter().enumerate() {
         for (group, listed) in entry.groups.iter().enumerate() {
-            for word in *listed {
+            for word in listed.split(' ') {
                 words.entry(word).or_default().push((at, 1_u8 << group));
             }
         }
@@ -144,7 +144,7 @@ pub(crate) fn implied(name: &str, confidence: f64, rule: &str) -> SemanticType {
 /// Every type that may be inferred, with the words that lead to it: for documentation and for the list of known types.
 pub fn known_types() -> impl Iterator<Item = (&'static str, String)> {
     VOCABULARY.iter().map(|entry| {
-        let groups: Vec<String> = entry.groups.iter().map(|words| words.join(" or ")).collect();
+        let groups: Vec<String> = entry.groups.iter().map(|words| words.replace(' ', " or ")).collect();
         (entry.name, groups.join("; and "))
     })
 }
@@ -191,7 +191,7 @@ mod tests {
         let mut names: Vec<&str> = VOCABULARY.iter().map(|entry| entry.name).collect();
         assert!(names.iter().all(|name| name.split(':').count() == 2));
         assert!(VOCABULARY.iter().all(|entry| entry.groups.len() <= 3 && entry.confidence <= 0.95));
-        let words = VOCABULARY.iter().flat_map(|entry| entry.groups.iter().copied().flatten());
+        let words = VOCABULARY.iter().flat_map(|entry| entry.groups).flat_map(|words| words.split(' '));
         assert!(
             words.into_iter().all(|word| letter(word).is_some()),
             "a word without a first letter is never found"

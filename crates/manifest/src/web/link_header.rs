@@ -1,25 +1,9 @@
 //! Link headers (RFC 8288 §3), read in one pass.
 
-/// Links of one header that are read.
-const LINKS_MAX: usize = 200;
-/// Longest target that is taken over.
-const HREF_BYTES_MAX: usize = 2_048;
-/// Relations of one link.
-const RELS_MAX: usize = 16;
-/// Longest value of a parameter that is taken over.
-const WORDS_BYTES_MAX: usize = 256;
-
-/// One member of a Link header (RFC 8288 §3).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeaderLink {
-    /// Lower case, one for each word of `rel`.
-    pub rels: Vec<String>,
-    pub href: String,
-    pub media_type: Option<String>,
-}
+use super::{HREF_BYTES_MAX, LINKS_MAX, PARAMETER_BYTES_MAX, WebLink, relations};
 
 /// Reads the members of one Link header.
-pub fn link_header(value: &str) -> Vec<HeaderLink> {
+pub fn link_header(value: &str) -> Vec<WebLink> {
     let mut links = Vec::new();
     let mut rest = value;
     while let Some((_, after)) = rest.split_once('<') {
@@ -31,12 +15,8 @@ pub fn link_header(value: &str) -> Vec<HeaderLink> {
         if href.len() > HREF_BYTES_MAX {
             continue;
         }
-        let rels = parameter(own, "rel").unwrap_or_default();
-        links.push(HeaderLink {
-            rels: rels.split_ascii_whitespace().take(RELS_MAX).map(str::to_ascii_lowercase).collect(),
-            href: href.to_owned(),
-            media_type: parameter(own, "type"),
-        });
+        let rels = relations(&parameter(own, "rel").unwrap_or_default());
+        links.push(WebLink { rels, href: href.to_owned(), media_type: parameter(own, "type") });
         if links.len() >= LINKS_MAX {
             break;
         }
@@ -62,7 +42,7 @@ fn parameter(parameters: &str, name: &str) -> Option<String> {
         let (key, value) = part.split_once('=')?;
         key.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"'))
     });
-    value.filter(|value| value.len() <= WORDS_BYTES_MAX).map(str::to_owned)
+    value.filter(|value| value.len() <= PARAMETER_BYTES_MAX).map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::format::{endpoint, header, loose};
-use crate::model::{Capability, CapabilityKind, ExecutionModel, Interface, Protocol};
+use crate::model::{Capability, CapabilityKind, ExecutionModel, Interface, Invocation, Protocol};
 use crate::object::Object;
 use crate::schema;
 
@@ -125,7 +125,7 @@ fn read_features(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     let mut interfaces = Vec::new();
     for listed in root.objects("supportedInterfaces") {
-        rules::check_interface(&listed, draft);
+        draft.check(&listed, &rules::INTERFACE);
         let mut interface = Interface::new(Protocol::A2a, draft.url(&listed, "url"));
         interface.version = listed.string("protocolVersion");
         interface.transport = listed.string_of(&["protocolBinding", "transport"]);
@@ -143,7 +143,7 @@ fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     let mut interfaces: Vec<Interface> =
         std::iter::once(preferred).filter(|first| first.url.is_some()).collect();
     for additional in root.objects("additionalInterfaces") {
-        rules::check_additional(&additional, draft);
+        draft.check(&additional, &rules::ADDITIONAL);
         let mut interface = Interface::new(Protocol::A2a, draft.url(&additional, "url"));
         interface.version.clone_from(&version);
         interface.transport = additional.string("transport");
@@ -156,14 +156,11 @@ fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
 
 fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) -> Capability {
     rules::check_skill(skill, draft);
-    let name = skill.text_of(&["name", "id"]).unwrap_or_default();
-    let id = skill.text("id").unwrap_or(name);
-    let mut capability = draft.capability(CapabilityKind::Skill, id, name, skill.pointer.clone());
-    capability.description = draft::description(skill.text("description"));
+    let mut capability = draft.begin(CapabilityKind::Skill, skill, &["id", "name"], &["name", "id"]);
     capability.tags = draft::tags(skill.texts("tags"));
     capability.examples = draft::tags(skill.texts("examples"));
     capability.price = ["price", "payment", "pricing"].iter().find_map(|key| loose::price(skill.value(key)?));
-    capability.parameters = skill.value("inputSchema").and_then(|value| schema::loose(value, None, None));
+    capability.parameters = skill.value("inputSchema").and_then(|value| schema::lenient(value, &Invocation::default()));
     capability.response = skill.value("outputSchema").and_then(loose::response);
     own_endpoint(skill, draft, &mut capability);
     capability

@@ -112,23 +112,11 @@ pub(super) fn check_card(root: &Object<'_>, generation: Generation, draft: &mut 
     }
 }
 
-pub(super) fn check_interface(interface: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.check(interface, &INTERFACE);
-}
-
-pub(super) fn check_additional(interface: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.check(interface, &ADDITIONAL);
-}
-
 pub(super) fn check_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     draft.check(skill, &SKILL);
     if skill.has("endpoint") {
         draft.report_plainly(&SKILL_ENDPOINT, skill.at("endpoint"));
     }
-}
-
-pub(super) fn report_scheme(pointer: String, kind: &str, draft: &mut Draft<'_>) {
-    draft.report(&SCHEME_TYPE, pointer, format!("\"{kind}\" is no kind of security scheme"));
 }
 
 pub(super) fn check_requirements(

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::{Flavour, rules, unlisted};
-use crate::draft::{self, Draft};
+use crate::draft::Draft;
 use crate::format::endpoint;
-use crate::model::{AuthScheme, Capability, CapabilityKind, Execution, ExecutionModel, Protocol, Tristate};
+use crate::model::{AuthScheme, Capability, CapabilityKind, Execution, ExecutionModel, Tristate};
 use crate::object::{Object, type_words};
-use crate::schema::{Parameters, Place, descriptor};
+use crate::schema::Parameters;
 use crate::semantic;
 use crate::walk::List;
 
@@ -40,17 +40,11 @@ fn one(published: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     let listed = ["name", "description", "endpoint", "method", "params", "requires_session", "human_handoff"];
     unlisted(published, &listed, flavour, draft);
     let name = published.text("name").unwrap_or_default();
-    let label = published.text("title").map_or_else(|| crate::text::humanised(name), str::to_owned);
-    let mut capability = draft.capability(CapabilityKind::Operation, name, &label, published.pointer.clone());
-    capability.description = draft::description(published.text("description"));
+    let mut capability = draft.begin(CapabilityKind::Operation, published, &["name"], &["title"]);
     if let Some((_, kind)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
         capability.semantic_types.push(semantic::implied(kind, BUILT_IN_CONFIDENCE, "agents_json.built-in"));
     }
-    if let Some(method) = published.text("method") {
-        capability.invocation.method = Some(method.to_ascii_uppercase());
-        capability.invocation.protocol = Some(Protocol::Http);
-    }
-    endpoint::read_field(published, "endpoint", &mut capability, draft);
+    endpoint::read_call(published, &mut capability, draft);
     parameters(published, flavour, &mut capability, draft);
     if published.flag("requires_session") == Some(true) {
         capability.auth.session = true;
@@ -78,9 +72,7 @@ fn parameters(published: &Object<'_>, flavour: Flavour, capability: &mut Capabil
                 draft.report(&rules::PARAMETER_MISTYPED, params.at(name), text);
             }
         }
-        let (schema, need) = descriptor(value);
-        let method = capability.invocation.method.as_deref();
-        parameters.add(name, schema, Place::of(method, capability.invocation.endpoint(), name), need);
+        parameters.add_described(name, value, &capability.invocation);
     }
     capability.parameters = parameters.finish();
 }

@@ -120,14 +120,8 @@ fn header(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.manifest.links.push(Link::new("docs", url, None));
     }
     if let Some(url) = root.text("agent-api").and_then(|api| absolute(api, draft)) {
-        draft.manifest.interfaces.push(Interface {
-            protocol: Protocol::Http,
-            declared: Some("Agent-API".to_owned()),
-            url: Some(url),
-            version: None,
-            transport: None,
-            auth_ref: None,
-        });
+        let declared = Some("Agent-API".to_owned());
+        draft.manifest.interfaces.push(Interface { declared, ..Interface::new(Protocol::Http, Some(url)) });
     }
 }
 

@@ -14,7 +14,7 @@ use crate::model::{Capability, CapabilityKind, Follow, Interface, Protocol};
 use crate::object::Object;
 use crate::quantity;
 use crate::rule::{Kind, findings, may, must};
-use crate::schema::{Demand, Parameters, Place, descriptor};
+use crate::schema::{Location, Parameters, Presence, descriptor};
 use crate::walk::List;
 
 findings! {
@@ -193,21 +193,20 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
     let mut capability = draft.begin(CapabilityKind::Action, object, &["id"], &[]);
     address(object, &mut capability, draft);
-    let (method, url) = (capability.invocation.method.as_deref(), capability.invocation.endpoint());
     let mut parameters = Parameters::default();
     for parameter in object.objects("parameters").chain(object.objects("params")) {
         draft.check(&parameter, &PARAMETER);
         let Some(name) = parameter.text("name") else { continue };
-        let (schema, need) = descriptor(&Value::Object(parameter.map.clone()));
-        let place = match parameter.text_of(&["in", "location"]) {
-            Some("query") => Place::Query,
-            Some("path") => Place::Path,
-            Some("header") => Place::Header,
-            Some("body") => Place::Body,
-            _ => Place::of(method, url, name),
+        let (schema, presence) = descriptor(&Value::Object(parameter.map.clone()));
+        let location = match parameter.text_of(&["in", "location"]) {
+            Some("query") => Location::Query,
+            Some("path") => Location::Path,
+            Some("header") => Location::Header,
+            Some("body") => Location::Body,
+            _ => Location::of(&capability.invocation, name),
         };
-        let need = if place == Place::Path { Demand::Required } else { need };
-        parameters.add(name, schema, place, need);
+        let presence = if location == Location::Path { Presence::Required } else { presence };
+        parameters.add(name, schema, location, presence);
     }
     capability.parameters = parameters.finish();
     read_auth(object, &mut capability, draft);

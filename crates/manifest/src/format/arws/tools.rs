@@ -12,7 +12,7 @@ use crate::model::{
     AuthScheme, Capability, CapabilityKind, Confirmation, ExecutionModel, SafetyClass, Tristate,
 };
 use crate::object::Object;
-use crate::schema::{self, Place};
+use crate::schema::{self, Location};
 
 /// Where findings about the tools point: the member that names them, since the document is another one.
 const AT_TOOLS: &str = "/tools";
@@ -87,7 +87,7 @@ fn of_tool(tool: &Object<'_>, draft: &mut Draft<'_>) -> Capability {
     capability.description = draft::description(tool.text("description"));
     let schema_of = |keys: &[&str]| keys.iter().find_map(|key| tool.object(key));
     capability.parameters = schema_of(&["inputSchema", "input_schema", "parameters"])
-        .map(|found| schema::placed(found.map, Place::Body));
+        .map(|found| schema::with_location(found.map, Location::Body));
     capability.response =
         schema_of(&["outputSchema", "output_schema"]).map(|found| Value::Object(found.map.clone()));
     capability.invocation.native = Some(name.to_owned()).filter(|name| !name.is_empty());

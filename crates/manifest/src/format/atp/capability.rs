@@ -6,10 +6,10 @@ use super::rules;
 use crate::draft::{self, Draft};
 use crate::format::endpoint;
 use crate::json::push_index;
-use crate::model::{Capability, CapabilityKind, Confirmation, Protocol, SafetyClass, Tristate};
+use crate::model::{Capability, CapabilityKind, Confirmation, SafetyClass, Tristate};
 use crate::object::{Object, type_words};
 use crate::reference::{ProblemKind, Resolver};
-use crate::schema::{Parameters, Place, descriptor};
+use crate::schema::Parameters;
 use crate::walk::List;
 use crate::{safety, semantic, text};
 
@@ -33,11 +33,7 @@ fn one<'v>(
     if let Some(name) = published.text("semanticType").filter(|name| name.contains(':')) {
         capability.semantic_types.push(semantic::declared(name));
     }
-    if let Some(method) = published.text("method") {
-        capability.invocation.method = Some(method.to_ascii_uppercase());
-        capability.invocation.protocol = Some(Protocol::Http);
-    }
-    endpoint::read_field(published, "endpoint", &mut capability, draft);
+    endpoint::read_call(published, &mut capability, draft);
     parameters(published, &mut capability, draft);
     response(published, &mut capability, resolver, draft);
     authorization(published, scopes, &mut capability, draft);
@@ -64,9 +60,7 @@ fn parameters(published: &Object<'_>, capability: &mut Capability, draft: &mut D
         let parameter = Object { map, pointer };
         draft.check(&parameter, &rules::PARAMETER);
         let Some(name) = parameter.text("name") else { continue };
-        let (schema, need) = descriptor(value);
-        let method = capability.invocation.method.as_deref();
-        parameters.add(name, schema, Place::of(method, capability.invocation.endpoint(), name), need);
+        parameters.add_described(name, value, &capability.invocation);
     }
     capability.parameters = parameters.finish();
 }

@@ -9,13 +9,12 @@ use super::types::{References, Types, report_unknown};
 use crate::draft::{self, Draft};
 use crate::format::endpoint;
 use crate::model::{
-    Capability, CapabilityKind, Confirmation, Execution, ExecutionModel, Idempotency, Protocol, SafetyClass,
-    Tristate,
+    Capability, CapabilityKind, Confirmation, Execution, ExecutionModel, Idempotency, SafetyClass, Tristate,
 };
 use crate::object::{Object, type_words};
-use crate::schema::{Demand, Parameters, Place};
+use crate::schema::{Location, Parameters, Presence};
 use crate::walk::List;
-use crate::{auth, quantity, safety, text};
+use crate::{auth, quantity, safety};
 
 /// What the actions share.
 struct Shared<'r> {
@@ -54,10 +53,8 @@ pub(super) fn read(root: &Object<'_>, types: &Types, draft: &mut Draft<'_>) {
 fn one(action: &Object<'_>, shared: &Shared<'_>, draft: &mut Draft<'_>) {
     draft.check(action, &rules::ACTION);
     let id = action.text("id").unwrap_or_default();
-    let name = action.text("name").map_or_else(|| text::humanised(id), str::to_owned);
-    let mut capability = draft.capability(CapabilityKind::Action, id, &name, action.pointer.clone());
+    let mut capability = draft.begin(CapabilityKind::Action, action, &["id"], &["name"]);
     capability.title = draft::name(action.text("title"));
-    capability.description = draft::description(action.text("description"));
     capability.tags = draft::tags(action.texts("tags"));
     capability.degraded = shared.degraded.contains(id);
     call(action, shared, &mut capability, draft);
@@ -80,15 +77,11 @@ fn call(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability, d
         return via(action, shared, capability, draft);
     }
     draft.check(action, &rules::CALL);
-    if let Some(method) = action.text("method") {
-        let method = method.to_ascii_uppercase();
-        if matches!(method.as_str(), "HEAD" | "OPTIONS") {
-            draft.report_plainly(&rules::METHOD_UNLISTED, action.at("method"));
-        }
-        capability.invocation.method = Some(method);
-        capability.invocation.protocol = Some(Protocol::Http);
+    let method = action.text("method").unwrap_or_default();
+    if ["HEAD", "OPTIONS"].iter().any(|unlisted| method.eq_ignore_ascii_case(unlisted)) {
+        draft.report_plainly(&rules::METHOD_UNLISTED, action.at("method"));
     }
-    endpoint::read_field(action, "endpoint", capability, draft);
+    endpoint::read_call(action, capability, draft);
 }
 
 fn via(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
@@ -129,9 +122,8 @@ fn inputs(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability,
             }
         };
         let schema = shared.types.value(value, &mut references);
-        let method = capability.invocation.method.as_deref();
-        let place = Place::of(method, capability.invocation.endpoint(), name);
-        parameters.add(name, schema, place, Demand::of(required));
+        let location = Location::of(&capability.invocation, name);
+        parameters.add(name, schema, location, Presence::of(required));
     }
     capability.parameters = parameters.finish();
     if let Some(schema) = &mut capability.parameters {

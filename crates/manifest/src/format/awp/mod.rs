@@ -181,13 +181,10 @@ fn protocols(root: &Object<'_>, draft: &mut Draft<'_>) {
             url,
             version: draft::name(protocol.text("version")),
             transport: draft::name(protocol.text("transport")),
-            auth_ref: None,
         });
         for rel in ["agent_card", "server_card", "openapi"] {
             if let Some(url) = draft.url(&protocol, rel) {
-                let follow = Some(Follow::Manifest);
-                let rel = rel.replace('_', "-");
-                draft.manifest.links.push(Link { rel, url, media_type: None, title: None, follow });
+                draft.manifest.links.push(Link::new(&rel.replace('_', "-"), url, Some(Follow::Manifest)));
             }
         }
     }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, medium, strong};
 use crate::format::{header, loose};
-use crate::model::{Auth, Format, Link};
+use crate::model::{Auth, Tristate};
 use crate::object::Object;
 
 pub(crate) use rules::FINDINGS;
@@ -75,7 +75,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// Reads a client configuration: `mcpServers` by name.
 pub(crate) fn read_config(root: &Object<'_>, draft: &mut Draft<'_>) {
-    rules::check_config(root, draft);
+    draft.judge("MCP client configuration", |code| code.starts_with("mcp."));
     draft.manifest.name = draft::name(root.text("name"));
     draft.manifest.description = draft::description(root.text("description"));
     servers::configured(root, draft);
@@ -109,7 +109,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     for capability in draft.manifest.capabilities.iter_mut().skip(first) {
         if capability.auth.schemes.is_empty() && !auth.is_empty() {
             capability.auth.schemes.clone_from(&needed.schemes);
-            if capability.auth.required == crate::model::Tristate::Unknown {
+            if capability.auth.required == Tristate::Unknown {
                 capability.auth.required = needed.required;
             }
         }
@@ -164,25 +164,15 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
         manifest.rate_limit = loose::rate_limit(limit);
     }
     manifest.declared_origin = said(&["websiteUrl", "homepage", "website"]).map(str::to_owned);
-    for (key, rel) in [
-        ("documentation", "docs"),
-        ("documentationUrl", "docs"),
-        ("repository", "repository"),
-        ("openapi", "service-desc"),
-        ("openapi_spec", "service-desc"),
-        ("llms", "llms"),
-    ] {
-        let address = root.text(key).filter(|text| text.contains("://") || text.starts_with('/'));
-        if address.is_some()
-            && let Some(url) = draft.url(root, key)
-        {
-            let follow = (rel == "service-desc").then_some(crate::model::Follow::Manifest);
-            draft.manifest.links.push(Link::new(rel, url, follow));
-        }
-    }
-}
-
-/// Which of the MCP files a draft is.
-const fn is_card(format: Format) -> bool {
-    matches!(format, Format::McpCard)
+    draft.links(
+        root,
+        &[
+            ("documentation", "docs"),
+            ("documentationUrl", "docs"),
+            ("repository", "repository"),
+            ("openapi", "service-desc"),
+            ("openapi_spec", "service-desc"),
+            ("llms", "llms"),
+        ],
+    );
 }

@@ -1,6 +1,5 @@
 //! What the MCP server card, its draft and the registry demand.
 
-use super::is_card;
 use crate::draft::Draft;
 use crate::model::Format;
 use crate::object::Object;
@@ -71,8 +70,8 @@ pub(super) fn check(root: &Object<'_>, draft: &mut Draft<'_>) {
             draft.judge("MCP registry server.json", |code| code.starts_with("mcp."));
             draft.check(root, &REGISTRY);
         }
-        format if is_card(format) && root.object("serverInfo").is_some() => check_draft_card(root, draft),
-        format if is_card(format) => {
+        Format::McpCard if root.object("serverInfo").is_some() => check_draft_card(root, draft),
+        Format::McpCard => {
             draft.dialect(Some("v1"), Some("sep-2127"));
             draft.judge("SEP-2127", |code| code.starts_with("mcp."));
             draft.check(root, &CARD);
@@ -93,20 +92,12 @@ fn check_draft_card(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.checked(root, "serverInfo", &SERVER_INFO);
 }
 
-pub(super) fn check_remote(remote: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.check(remote, &REMOTE);
-}
-
 /// Reports a file that leads nowhere.
 pub(super) fn check_reachable(root: &Object<'_>, found: usize, draft: &mut Draft<'_>) {
     let rule = if root.has("serverInfo") { &NO_TRANSPORT } else { &NO_ENDPOINT };
     if found == 0 {
         draft.report_plainly(rule, String::new());
     }
-}
-
-pub(super) fn check_config(_root: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.judge("MCP client configuration", |code| code.starts_with("mcp."));
 }
 
 pub(super) fn check_configured(server: &Object<'_>, draft: &mut Draft<'_>) {

@@ -29,7 +29,7 @@ const SERVERS_MAX: usize = 100;
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     let mut found = Vec::new();
     for remote in root.objects("remotes").take(SERVERS_MAX) {
-        rules::check_remote(&remote, draft);
+        draft.check(&remote, &rules::REMOTE);
         found.extend(one(&remote, draft));
     }
     for key in ["transport", "mcp", "server", "endpoints", "mcp_server"] {

@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::{endpoint, loose};
-use crate::json::{push_index, push_name};
-use crate::model::{Capability, CapabilityKind, Protocol, SafetyClass, Tristate};
-use crate::object::Object;
+use crate::json::push_name;
+use crate::model::{Capability, CapabilityKind, Invocation, Protocol, SafetyClass, Tristate};
+use crate::object::{Object, children};
 use crate::{safety, schema};
 
 /// Groups within groups of tools that are read.
@@ -26,25 +26,11 @@ fn read_nested(tools: &Value, pointer: &str, server: Option<&str>, depth: usize,
     if depth > NESTING_MAX {
         return;
     }
-    match tools {
-        Value::Array(list) => {
-            for (index, item) in list.iter().enumerate() {
-                if draft.is_full() {
-                    return;
-                }
-                let mut pointer = pointer.to_owned();
-                push_index(&mut pointer, index);
-                read_item(item, None, &pointer, server, depth, draft);
-            }
+    for (name, item, pointer) in children(tools, pointer) {
+        if name.is_none() && draft.is_full() {
+            return;
         }
-        Value::Object(map) => {
-            for (name, item) in map {
-                let mut pointer = pointer.to_owned();
-                push_name(&mut pointer, name);
-                read_item(item, Some(name), &pointer, server, depth, draft);
-            }
-        }
-        _ => {}
+        read_item(item, name, &pointer, server, depth, draft);
     }
 }
 
@@ -100,8 +86,8 @@ fn read_tool(tool: &Object<'_>, key: Option<&str>, server: Option<&str>, draft: 
         ["price", "cost", "pricing", "payment"].iter().find_map(|key| loose::price(tool.value(key)?));
     capability.deprecated = tool.flag("deprecated") == Some(true);
     own_endpoint(tool, draft, &mut capability);
-    let (method, template) =
-        (capability.invocation.method.as_deref(), capability.invocation.url_template.as_deref());
+    // The URL of the server has no variables of the tool.
+    let own = Invocation { url: None, ..capability.invocation.clone() };
     let inputs = [
         "inputSchema",
         "input_schema",
@@ -113,7 +99,7 @@ fn read_tool(tool: &Object<'_>, key: Option<&str>, server: Option<&str>, draft: 
         "args",
         "schema",
     ];
-    capability.parameters = inputs.iter().find_map(|key| schema::loose(tool.value(key)?, method, template));
+    capability.parameters = inputs.iter().find_map(|key| schema::lenient(tool.value(key)?, &own));
     let outputs = ["outputSchema", "output_schema", "returns", "output", "response"];
     capability.response = outputs.iter().find_map(|key| loose::response(tool.value(key)?));
     for (key, value) in

@@ -106,12 +106,12 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
     let reading = Reading { root, document: at, schemes, base, auth };
     draft.manifest.auth.extend(reading.schemes.values().cloned());
     let mut ids = BTreeSet::new();
-    for place in places(root, &mut resolver) {
+    for operation in places(root, &mut resolver) {
         if draft.is_full() {
             break;
         }
-        rules::check_operation(&place, &mut ids, draft);
-        let capability = operation::read(&reading, &place, draft, &mut resolver);
+        rules::check_operation(&operation, &mut ids, draft);
+        let capability = operation::read(&reading, &operation, draft, &mut resolver);
         draft.push(capability);
     }
     rules::report_problems(resolver.take_problems(), draft);
@@ -133,7 +133,7 @@ pub(crate) fn parse_linked(bytes: &[u8]) -> Option<Map<String, Value>> {
     }
 }
 
-fn places<'a>(root: &'a Map<String, Value>, resolver: &mut Resolver<'a>) -> Vec<operation::Place<'a>> {
+fn places<'a>(root: &'a Map<String, Value>, resolver: &mut Resolver<'a>) -> Vec<operation::PathOperation<'a>> {
     let mut places = Vec::new();
     for (path, item) in root.get("paths").and_then(Value::as_object).into_iter().flatten() {
         if path.starts_with("x-") {
@@ -144,7 +144,7 @@ fn places<'a>(root: &'a Map<String, Value>, resolver: &mut Resolver<'a>) -> Vec<
         for (name, method) in METHODS {
             if let Some(operation) = item.get(name).and_then(Value::as_object) {
                 let pointer = format!("{pointer}/{name}");
-                places.push(operation::Place { path, method, item, operation, pointer });
+                places.push(operation::PathOperation { path, method, item, operation, pointer });
             }
         }
         // One more than is kept, so that the report says that there are more.

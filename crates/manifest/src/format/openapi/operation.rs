@@ -19,7 +19,7 @@ use crate::reference::Resolver;
 const SUCCESSES_MAX: usize = 101;
 
 /// Where an operation stands in its document.
-pub(super) struct Place<'a> {
+pub(super) struct PathOperation<'a> {
     pub(super) path: &'a str,
     pub(super) method: &'static str,
     pub(super) item: &'a Map<String, Value>,
@@ -34,7 +34,7 @@ pub(super) fn declared_id(operation: &Map<String, Value>) -> Option<&str> {
 
 pub(super) fn read<'a>(
     reading: &Reading<'a>,
-    place: &Place<'a>,
+    place: &PathOperation<'a>,
     draft: &mut Draft<'_>,
     resolver: &mut Resolver<'a>,
 ) -> Capability {
@@ -72,7 +72,7 @@ pub(super) fn read<'a>(
     capability
 }
 
-fn address(reading: &Reading<'_>, place: &Place<'_>, capability: &mut Capability) {
+fn address(reading: &Reading<'_>, place: &PathOperation<'_>, capability: &mut Capability) {
     let lists = [place.operation.get("servers"), place.item.get("servers")];
     let base = if lists.iter().flatten().any(|servers| servers::is_listed(servers)) {
         servers::base_url(&lists, reading.root, reading.document)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::operation::{self, Place};
+use super::operation::{self, PathOperation};
 use super::servers;
 use crate::draft::Draft;
 use crate::object::Object;
@@ -73,7 +73,7 @@ pub(super) fn check_document(root: &Object<'_>, draft: &mut Draft<'_>) {
 }
 
 /// Checks one operation; `ids` holds the operation ids met so far.
-pub(super) fn check_operation(place: &Place<'_>, ids: &mut BTreeSet<String>, draft: &mut Draft<'_>) {
+pub(super) fn check_operation(place: &PathOperation<'_>, ids: &mut BTreeSet<String>, draft: &mut Draft<'_>) {
     if let Some(id) = operation::declared_id(place.operation)
         && !ids.insert(id.to_owned())
     {

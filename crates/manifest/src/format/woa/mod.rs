@@ -15,7 +15,7 @@ use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::model::{Auth, AuthScheme, Capability, CapabilityKind, Execution, ExecutionModel, Tristate};
 use crate::object::Object;
-use crate::schema::{self, Place};
+use crate::schema::{self, Location};
 use crate::walk::List;
 use transport::Transports;
 
@@ -117,7 +117,7 @@ fn blank(
 }
 
 fn inputs(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Value> {
-    checked_schema(object, "inputs", draft).map(|schema| schema::placed(schema.map, Place::Body))
+    checked_schema(object, "inputs", draft).map(|schema| schema::with_location(schema.map, Location::Body))
 }
 
 fn outputs(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Value> {

@@ -143,14 +143,10 @@ fn interface(name: &str, transport: &Object<'_>) -> Interface {
         "mcp" => (Protocol::Mcp, transport.text("server")),
         _ => (Protocol::Other, transport.text("url")),
     };
-    Interface {
-        protocol,
-        declared: draft::name(Some(name)),
-        url: address.filter(|address| is_https(address)).map(str::to_owned),
-        version: None,
-        transport: draft::name(transport.text("tool_namespace")),
-        auth_ref: None,
-    }
+    let url = address.filter(|address| is_https(address)).map(str::to_owned);
+    let declared = draft::name(Some(name));
+    let transport = draft::name(transport.text("tool_namespace"));
+    Interface { declared, transport, ..Interface::new(protocol, url) }
 }
 
 fn report_unused(root: &Object<'_>, published: &Object<'_>, draft: &mut Draft<'_>) {
