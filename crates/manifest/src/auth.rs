@@ -1,6 +1,7 @@
 //! The words that publishers use for ways to authenticate, and contacts and protocols likewise: one table each.
 
-use crate::model::{AuthScheme, Protocol};
+use crate::draft;
+use crate::model::{Auth, AuthScheme, Protocol};
 
 /// The scheme that a published word means; what is not known is `Other`.
 pub(crate) fn scheme(word: &str) -> AuthScheme {
@@ -29,6 +30,13 @@ pub(crate) fn scheme(word: &str) -> AuthScheme {
         "cookie" => AuthScheme::Cookie,
         _ => AuthScheme::Other,
     }
+}
+
+/// An entry for a published word. The word is kept where it differs from the name of its scheme.
+pub(crate) fn of_word(word: &str) -> Auth {
+    let scheme = scheme(word);
+    let declared = draft::name(Some(word)).filter(|word| word != scheme.as_str());
+    Auth { declared, ..Auth::new(scheme) }
 }
 
 /// The protocol that a published word means.

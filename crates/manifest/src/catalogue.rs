@@ -62,7 +62,7 @@ fn of_field(title: &'static str, shape: &Shape, field: &Field) -> Vec<CatalogueE
         fix: field.fix,
     };
     let missing =
-        field.missing().map(|severity| entry("missing", severity, format!("`{}` is missing", field.key)));
+        field.missing.map(|severity| entry("missing", severity, format!("`{}` is missing", field.key)));
     let mistyped = field
         .kind
         .has_type()

@@ -39,14 +39,14 @@ impl Flaw {
 /// What is wrong with a field's value, if anything.
 pub(crate) fn flaw(value: Option<&Value>, field: &Field) -> Option<Flaw> {
     let Some(value) = value.filter(|value| !value.is_null()) else {
-        return field.missing().map(Flaw::Missing);
+        return field.missing.map(Flaw::Missing);
     };
     if !has_type(value, field.kind) {
         return Some(Flaw::Mistyped(type_words(value)));
     }
     let text = value.as_str()?;
     if text.trim().is_empty() && !matches!(field.kind, Kind::Any) {
-        return field.missing().map(Flaw::Missing);
+        return field.missing.map(Flaw::Missing);
     }
     (!has_form(text, field.kind)).then(|| Flaw::Invalid(text::capped(text, 60).to_owned()))
 }
@@ -93,6 +93,12 @@ pub(crate) fn is_semver(text: &str) -> bool {
         |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let parts: Vec<&str> = core.split('.').collect();
     parts.len() == 3 && parts.into_iter().all(number) && pre.is_none_or(|pre| pre.split('.').all(identifier))
+}
+
+/// `MAJOR.MINOR`.
+pub(crate) fn is_major_minor(text: &str) -> bool {
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    text.split_once('.').is_some_and(|(major, minor)| number(major) && number(minor))
 }
 
 /// Whether a text has the outline of an e-mail address.

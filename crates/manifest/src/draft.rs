@@ -200,6 +200,11 @@ impl<'d> Draft<'d> {
         self.judge_address(address, published, pointer)
     }
 
+    /// The same without a finding: where no specification demands an address.
+    pub(crate) fn origin_url(&self, published: &str) -> Option<String> {
+        address::on_origin(self.base(), published).map(Address::into_string)
+    }
+
     /// The address of a string field as text, resolved against the root of the served origin.
     pub(crate) fn url(&mut self, object: &Object<'_>, key: &str) -> Option<String> {
         let published = object.text(key)?;

@@ -110,10 +110,6 @@ impl Host {
         name.len() <= HOST_BYTES_MAX && name.contains('.') && name.split('.').all(label_ok)
     }
 
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The site this host belongs to; a host that is itself a public suffix is a site of its own.
     pub fn site(&self) -> SiteName {
         SiteName::of(self)
@@ -138,10 +134,6 @@ impl SiteName {
 
     fn kept(text: &str) -> Result<Self, NameError> {
         Host::kept(text).map(|host| Self::of(&host))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 
     /// The host that carries the site's own name.
@@ -199,10 +191,6 @@ impl ManifestUrl {
             .join(reference)
             .map_err(|error| NameError::Url(reference.to_owned(), error.to_string()))?;
         Self::parse(url.as_str())
-    }
-
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
     }
 
     pub fn as_url(&self) -> &Url {
@@ -269,10 +257,6 @@ impl ContentHash {
         let ok = text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         if ok { Ok(Self(text.to_owned())) } else { Err(NameError::Id(text.to_owned())) }
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 /// Bits of the hash that an id keeps: 80, so that a billion ids collide with a chance below one in a million.
@@ -306,10 +290,6 @@ impl ManifestId {
     pub fn parse(text: &str) -> Result<Self, NameError> {
         parse_id('m', text).map(Self)
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 /// Short base32 hash of a capability's key `<manifest URL>#<format>:<native id>`: `c` and 16 characters.
@@ -325,16 +305,18 @@ impl CapabilityId {
     pub fn parse(text: &str) -> Result<Self, NameError> {
         parse_id('c', text).map(Self)
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 /// Conversions that every name shares: display, strict parsing of what people type, and reading back from
 /// JSON or a database by a function of its own.
 macro_rules! name_conversions {
     ($($name:ident: $read_back:ident),*) => {$(
+        impl $name {
+            pub fn as_str(&self) -> &str {
+                self.0.as_str()
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(self.as_str())

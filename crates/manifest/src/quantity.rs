@@ -30,6 +30,14 @@ pub(crate) fn duration_s(text: &str) -> Option<u64> {
     if unit.is_empty() { Some(number) } else { number.checked_mul(unit_seconds(unit)?) }
 }
 
+pub(crate) fn is_duration(text: &str) -> bool {
+    duration_s(text).is_some()
+}
+
+pub(crate) fn is_rate(text: &str) -> bool {
+    rate(text).requests.is_some()
+}
+
 fn iso_duration_s(text: &str) -> Option<u64> {
     let mut total: u64 = 0;
     let mut number = String::new();

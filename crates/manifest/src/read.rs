@@ -37,8 +37,13 @@ pub fn read(document: &Document<'_>) -> Manifest {
 }
 
 fn malformed<'d>(document: &'d Document<'d>, rule: &Rule, offset: usize) -> Draft<'d> {
-    let mut draft = Draft::new(document, Detection::new(Format::Malformed, Strength::Strong, rule.wrong));
-    draft.report(rule, String::new(), format!("{} (at byte {offset})", rule.wrong));
+    unreadable(document, rule, rule.wrong.to_owned(), format!("{} (at byte {offset})", rule.wrong))
+}
+
+/// A document that is not read: the evidence of the detection, and the text of the one finding.
+fn unreadable<'d>(document: &'d Document<'d>, rule: &Rule, evidence: String, text: String) -> Draft<'d> {
+    let mut draft = Draft::new(document, Detection::new(Format::Malformed, Strength::Strong, evidence));
+    draft.report(rule, String::new(), text);
     draft.judge("RFC 8259", |_| true);
     draft
 }
@@ -66,22 +71,13 @@ fn read_text<'d>(document: &'d Document<'d>, text: &str, skipped: usize) -> Draf
     draft
 }
 
-/// A document that is not read because of what it would cost.
 fn over_budget<'d>(document: &'d Document<'d>, over: OverBudget) -> Draft<'d> {
-    let mut draft =
-        Draft::new(document, Detection::new(Format::Malformed, Strength::Strong, over.to_string()));
-    draft.report(&document::OVER_BUDGET, String::new(), over.to_string());
-    draft.judge("RFC 8259", |_| true);
-    draft
+    unreadable(document, &document::OVER_BUDGET, over.to_string(), over.to_string())
 }
 
 fn not_json<'d>(document: &'d Document<'d>, error: &NotJson, skipped: usize) -> Draft<'d> {
-    let offset = error.offset + skipped;
-    let evidence = format!("not JSON: {} at byte {offset}", error.reason);
-    let mut draft = Draft::new(document, Detection::new(Format::Malformed, Strength::Strong, evidence));
-    draft.report(&document::SYNTAX, String::new(), format!("{} at byte {offset}", error.reason));
-    draft.judge("RFC 8259", |_| true);
-    draft
+    let text = format!("{} at byte {}", error.reason, error.offset + skipped);
+    unreadable(document, &document::SYNTAX, format!("not JSON: {text}"), text)
 }
 
 fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, values: usize) -> Draft<'d> {

@@ -31,17 +31,10 @@ pub(crate) struct Shape {
 pub(crate) struct Field {
     pub(crate) key: &'static str,
     pub(crate) kind: Kind,
-    pub(crate) need: Need,
+    /// Severity of its absence; `None` where it is optional.
+    pub(crate) missing: Option<Severity>,
     /// What to publish, as an imperative sentence.
     pub(crate) fix: &'static str,
-}
-
-/// How strongly a field is demanded.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Need {
-    Must,
-    Should,
-    Optional,
 }
 
 /// What a field's value has to be.
@@ -70,35 +63,23 @@ pub(crate) enum Kind {
 
 /// A field that has to be there.
 pub(crate) const fn must(key: &'static str, kind: Kind, fix: &'static str) -> Field {
-    Field { key, kind, need: Need::Must, fix }
+    Field { key, kind, missing: Some(Severity::Must), fix }
 }
 
 /// A field that ought to be there.
 pub(crate) const fn should(key: &'static str, kind: Kind, fix: &'static str) -> Field {
-    Field { key, kind, need: Need::Should, fix }
+    Field { key, kind, missing: Some(Severity::Should), fix }
 }
 
 /// A field that may be left out.
 pub(crate) const fn may(key: &'static str, kind: Kind, fix: &'static str) -> Field {
-    Field { key, kind, need: Need::Optional, fix }
+    Field { key, kind, missing: None, fix }
 }
 
 impl Field {
-    /// What its absence weighs; `None` where absence is allowed.
-    pub(crate) const fn missing(&self) -> Option<Severity> {
-        match self.need {
-            Need::Must => Some(Severity::Must),
-            Need::Should => Some(Severity::Should),
-            Need::Optional => None,
-        }
-    }
-
-    /// What a wrong type or value weighs: as much as absence where it is demanded, a `should` where it is optional.
-    pub(crate) const fn wrong(&self) -> Severity {
-        match self.need {
-            Need::Must => Severity::Must,
-            Need::Should | Need::Optional => Severity::Should,
-        }
+    /// Severity of a wrong type or value: that of absence, `should` for an optional field.
+    pub(crate) fn wrong(&self) -> Severity {
+        self.missing.unwrap_or(Severity::Should)
     }
 
     /// The field's name as it stands in codes: `rate_limit` for `rateLimit`, `context` for `@context`.

@@ -193,13 +193,21 @@ const KEYWORDS: &[&str] = &[
 /// A schema from a parameter descriptor, or from a text that names its type or describes it.
 pub(crate) fn descriptor(value: &Value) -> (Map<String, Value>, Presence) {
     let mut schema = Map::new();
-    let Value::Object(map) = value else {
-        if let Some(text) = value.as_str() {
-            let key = if TYPES.contains(&text.trim_end_matches('?')) { "type" } else { "description" };
-            schema.insert(key.to_owned(), Value::from(text.trim_end_matches('?')));
+    match value {
+        Value::Object(map) => return object_descriptor(map),
+        Value::String(text) => {
+            let text = text.trim_end_matches('?');
+            let key = if TYPES.contains(&text) { "type" } else { "description" };
+            schema.insert(key.to_owned(), Value::from(text));
         }
-        return (schema, Presence::Optional);
-    };
+        _ => {}
+    }
+    (schema, Presence::Optional)
+}
+
+/// A schema from a descriptor that is an object.
+pub(crate) fn object_descriptor(map: &Map<String, Value>) -> (Map<String, Value>, Presence) {
+    let mut schema = Map::new();
     if let Some(name) = map.get("type").and_then(Value::as_str) {
         insert_type(&mut schema, name);
     }

@@ -274,7 +274,7 @@ const fn block_bytes(bytes: usize) -> usize {
 pub(crate) fn bytes_of(value: &Value, limit: usize) -> usize {
     let inner = match value {
         Value::String(text) => block_bytes(text.len()),
-        Value::Array(items) => sum(items.iter(), 0, limit),
+        Value::Array(items) => bytes_of_items(items, limit),
         Value::Object(members) => return VALUE_BYTES + bytes_of_members(members, limit),
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     };
@@ -294,9 +294,9 @@ pub(crate) fn bytes_of_members(members: &Map<String, Value>, limit: usize) -> us
     bytes
 }
 
-fn sum<'v>(values: impl Iterator<Item = &'v Value>, start: usize, limit: usize) -> usize {
-    let mut bytes = start;
-    for value in values {
+fn bytes_of_items(items: &[Value], limit: usize) -> usize {
+    let mut bytes = 0;
+    for value in items {
         if bytes > limit {
             break;
         }

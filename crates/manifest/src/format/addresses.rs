@@ -16,7 +16,7 @@ pub(crate) struct Found<'t> {
 }
 
 /// Every address of a line, Markdown links first.
-pub(crate) fn in_line(line: &str) -> Vec<Found<'_>> {
+fn in_line(line: &str) -> Vec<Found<'_>> {
     let mut found = Vec::new();
     let mut rest = line;
     while let Some((before, after)) = rest.split_once("](") {
@@ -85,6 +85,13 @@ pub(crate) fn leads_to_manifest(text: &str) -> bool {
         && crate::address::split_method(text).0.is_none()
 }
 
+/// Keeps every address of a line.
+pub(crate) fn keep_line(line: &str, draft: &mut Draft<'_>) {
+    for found in in_line(line) {
+        keep(&found, draft);
+    }
+}
+
 /// Keeps an address as a link, and as an interface where it is a server of tools.
 pub(crate) fn keep(found: &Found<'_>, draft: &mut Draft<'_>) {
     let plain = found.address.starts_with("https://") || found.address.starts_with('/');
@@ -97,8 +104,7 @@ pub(crate) fn keep(found: &Found<'_>, draft: &mut Draft<'_>) {
         return;
     }
     let class = classify(&url);
-    let known = |url: &str| draft.has_interface(url);
-    if class.rel == "mcp" && !known(&url) {
+    if class.rel == "mcp" && !draft.has_interface(&url) {
         draft.manifest.interfaces.push(Interface::new(Protocol::Mcp, Some(url.clone())));
     }
     let mut link = Link::new(class.rel, url, class.follow);

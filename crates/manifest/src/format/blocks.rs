@@ -6,7 +6,6 @@
 
 use serde_json::Value;
 
-use crate::address;
 use crate::draft::Draft;
 use crate::format::{addresses, loose};
 use crate::model::{Format, Interface, Payment, Protocol};
@@ -113,6 +112,5 @@ fn add_links(root: &Object<'_>, draft: &mut Draft<'_>) {
 /// An address on the served origin; what only resembles one is no finding here, since no format demands these members.
 fn absolute(published: &str, draft: &Draft<'_>) -> Option<String> {
     let plain = published.starts_with('/') || published.starts_with("https://");
-    let address = plain.then(|| address::on_origin(draft.base(), published)).flatten()?;
-    Some(address.into_string())
+    plain.then(|| draft.origin_url(published)).flatten()
 }

@@ -35,11 +35,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
     }
     let quoted: Vec<&str> = lines().filter_map(|line| line.strip_prefix('>')).map(str::trim).collect();
     draft.manifest.description = draft::description(Some(quoted.join(" ").as_str()));
-    for line in lines() {
-        for found in addresses::in_line(line) {
-            addresses::keep(&found, draft);
-        }
-    }
+    lines().for_each(|line| addresses::keep_line(line, draft));
 }
 
 fn is_link_item(line: &str) -> bool {

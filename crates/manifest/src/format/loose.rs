@@ -114,11 +114,7 @@ pub(crate) fn rate_limit(value: &Value) -> Option<RateLimit> {
                     .iter()
                     .find_map(|key| object.whole(key));
             if let Some(requests) = minute {
-                return Some(RateLimit {
-                    requests: Some(requests),
-                    window_s: Some(60),
-                    ..RateLimit::default()
-                });
+                return Some(RateLimit::per_minute(requests));
             }
             if let Some(text) = object.text("requests").filter(|text| text.contains('/')) {
                 return Some(quantity::rate(text));
@@ -130,10 +126,7 @@ pub(crate) fn rate_limit(value: &Value) -> Option<RateLimit> {
                 .or_else(|| object.whole("window_s").or_else(|| object.whole("window_seconds")));
             Some(RateLimit { requests: Some(requests), window_s, ..RateLimit::default() })
         }
-        number => {
-            let requests = object::whole(number)?;
-            Some(RateLimit { requests: Some(requests), window_s: Some(60), ..RateLimit::default() })
-        }
+        number => object::whole(number).map(RateLimit::per_minute),
     }
 }
 

@@ -96,10 +96,6 @@ fn read_action(action: &Object<'_>, approved: &[&str], draft: &mut Draft<'_>) {
     if action.flag("requires_approval") == Some(true) || approved.contains(&id) {
         capability.safety.confirmation = Confirmation::Required;
     }
-    capability.rate_limit = action.whole("rate_limit_per_minute").map(|requests| RateLimit {
-        requests: Some(requests),
-        window_s: Some(60),
-        ..RateLimit::default()
-    });
+    capability.rate_limit = action.whole("rate_limit_per_minute").map(RateLimit::per_minute);
     draft.push(capability);
 }

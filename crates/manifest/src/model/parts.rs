@@ -167,6 +167,12 @@ pub struct RateLimit {
     pub text: Option<String>,
 }
 
+impl RateLimit {
+    pub(crate) fn per_minute(requests: u64) -> Self {
+        Self { requests: Some(requests), window_s: Some(60), ..Self::default() }
+    }
+}
+
 /// What the publisher allows others to do with the content (ATP section 3.8, agents.txt 1.0 access).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

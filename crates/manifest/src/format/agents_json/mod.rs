@@ -131,15 +131,11 @@ fn audit(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     let enabled = audit.flag("enabled");
     let url = match audit.text("endpoint") {
         Some(_) => draft.url(&audit, "endpoint"),
-        None if enabled == Some(true) => absolute(AUDIT_DEFAULT, draft),
+        None if enabled == Some(true) => draft.origin_url(AUDIT_DEFAULT),
         None => None,
     };
     let public_key = audit.string("public_key");
     draft.manifest.audit = Some(Audit { enabled, url, public_key });
-}
-
-fn absolute(path: &str, draft: &Draft<'_>) -> Option<String> {
-    crate::address::on_origin(draft.base(), path).map(crate::address::Address::into_string)
 }
 
 /// The session's configuration, or its defaults where a capability needs one.
@@ -168,7 +164,7 @@ fn sessions(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
             }
         }
     }
-    sessions.create_url = sessions.create_url.or_else(|| absolute(SESSION_DEFAULT, draft));
+    sessions.create_url = sessions.create_url.or_else(|| draft.origin_url(SESSION_DEFAULT));
     sessions.delete_url = sessions.delete_url.or_else(|| sessions.create_url.clone());
     sessions.ttl_s = sessions.ttl_s.or(Some(TTL_DEFAULT_S));
     if !sessions.required_ids.is_empty() {

@@ -83,8 +83,6 @@ fn read_prose(text: &str, draft: &mut Draft<'_>) {
         if draft.manifest.name.is_none() {
             draft.manifest.name = draft::name(line.strip_prefix("# ").filter(|title| !title.contains("://")));
         }
-        for found in addresses::in_line(line) {
-            addresses::keep(&found, draft);
-        }
+        addresses::keep_line(line, draft);
     }
 }

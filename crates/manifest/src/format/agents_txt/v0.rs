@@ -7,12 +7,11 @@
 use serde_json::{Map, Value};
 
 use super::grammar::{Line, listed};
-use crate::address::{self, Address};
 use crate::draft::{self, Draft};
 use crate::format::header;
 use crate::model::{Audit, CapabilityKind, Follow, Interface, Link, Protocol, RateLimit, Sessions};
 use crate::object::Object;
-use crate::quantity;
+use crate::quantity::{self, is_duration, is_rate};
 use crate::rule::{Kind, Shape, findings, may, must};
 
 findings! {
@@ -113,13 +112,13 @@ fn header(root: &Object<'_>, draft: &mut Draft<'_>) {
     manifest.declared_origin = root.string("url");
     manifest.contact = root.value("contact").map(header::contact).unwrap_or_default();
     let declared = root.text_of(&["capabilities-url", "agents-json"]).unwrap_or("/.well-known/agents.json");
-    if let Some(url) = absolute(declared, draft) {
+    if let Some(url) = draft.origin_url(declared) {
         draft.manifest.links.push(Link::new("agents-json", url, Some(Follow::Manifest)));
     }
-    if let Some(url) = root.text("docs").and_then(|docs| absolute(docs, draft)) {
+    if let Some(url) = root.text("docs").and_then(|docs| draft.origin_url(docs)) {
         draft.manifest.links.push(Link::new("docs", url, None));
     }
-    if let Some(url) = root.text("agent-api").and_then(|api| absolute(api, draft)) {
+    if let Some(url) = root.text("agent-api").and_then(|api| draft.origin_url(api)) {
         let declared = Some("Agent-API".to_owned());
         draft.manifest.interfaces.push(Interface { declared, ..Interface::new(Protocol::Http, Some(url)) });
     }
@@ -129,14 +128,12 @@ fn limits(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(published) = root.text("rate-limit") {
         // The prose wants a bare number a minute; its own README and the SDK write 60/minute.
         draft.manifest.rate_limit = Some(match published.parse() {
-            Ok(requests) => {
-                RateLimit { requests: Some(requests), window_s: Some(60), ..RateLimit::default() }
-            }
+            Ok(requests) => RateLimit::per_minute(requests),
             Err(_) => quantity::rate(published),
         });
     }
     if root.has("session-endpoint") || root.has("session-ttl") {
-        let create_url = root.text("session-endpoint").and_then(|text| absolute(text, draft));
+        let create_url = root.text("session-endpoint").and_then(|text| draft.origin_url(text));
         draft.manifest.sessions = Some(Sessions {
             delete_url: create_url.clone(),
             create_url,
@@ -147,24 +144,12 @@ fn limits(root: &Object<'_>, draft: &mut Draft<'_>) {
     if root.has("audit") || root.has("audit-endpoint") {
         draft.manifest.audit = Some(Audit {
             enabled: root.text("audit").and_then(|text| text.to_ascii_lowercase().parse().ok()),
-            url: root.text("audit-endpoint").and_then(|text| absolute(text, draft)),
+            url: root.text("audit-endpoint").and_then(|text| draft.origin_url(text)),
             public_key: None,
         });
     }
 }
 
-fn absolute(text: &str, draft: &Draft<'_>) -> Option<String> {
-    address::on_origin(draft.base(), text).map(Address::into_string)
-}
-
 fn is_whole(text: &str) -> bool {
     text.parse::<u64>().is_ok()
-}
-
-fn is_rate(text: &str) -> bool {
-    quantity::rate(text).requests.is_some()
-}
-
-fn is_duration(text: &str) -> bool {
-    quantity::duration_s(text).is_some()
 }

@@ -8,18 +8,19 @@
 use serde_json::{Map, Value, json};
 
 use super::grammar::{Block, Line, blocks, listed};
+use crate::check::is_major_minor;
 use crate::draft::{self, Draft};
 use crate::format::{endpoint, header, loose};
 use crate::model::{Capability, CapabilityKind, Follow, Interface, Protocol};
 use crate::object::Object;
 use crate::quantity;
 use crate::rule::{Kind, findings, may, must};
-use crate::schema::{Location, Parameters, Presence, descriptor};
+use crate::schema::{Location, Parameters, Presence, object_descriptor};
 use crate::walk::List;
 
 findings! {
     shape ROOT("agents_txt", "agents.txt 1.0 §3.2") {
-        must("specVersion", Kind::Form(is_version, "MAJOR.MINOR"), "State the version, 1.0."),
+        must("specVersion", Kind::Form(is_major_minor, "MAJOR.MINOR"), "State the version, 1.0."),
         must("site", Kind::Object, "Describe the site: Site-Name and Site-URL in the text form."),
         must("capabilities", Kind::List, "Declare capabilities."),
         may("declarationType", Kind::OneOf(&["platform", "agent"]), "State platform or agent."),
@@ -197,7 +198,7 @@ fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
     for parameter in object.objects("parameters").chain(object.objects("params")) {
         draft.check(&parameter, &PARAMETER);
         let Some(name) = parameter.text("name") else { continue };
-        let (schema, presence) = descriptor(&Value::Object(parameter.map.clone()));
+        let (schema, presence) = object_descriptor(parameter.map);
         let location = match parameter.text_of(&["in", "location"]) {
             Some("query") => Location::Query,
             Some("path") => Location::Path,
@@ -273,11 +274,6 @@ fn read_auth(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft
             draft.manifest.auth.push(auth);
         }
     }
-}
-
-fn is_version(text: &str) -> bool {
-    let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    text.split_once('.').is_some_and(|(major, minor)| number(major) && number(minor))
 }
 
 fn is_id(text: &str) -> bool {

@@ -75,9 +75,7 @@ fn mcp(url: String) -> Interface {
 
 fn authentication(contract: &Object<'_>, draft: &mut Draft<'_>) -> Option<Auth> {
     draft.check(contract, &rules::AUTH);
-    let word = contract.text("type")?;
-    let mut entry = Auth::new(auth::scheme(word));
-    entry.declared = draft::name(Some(word)).filter(|word| word != entry.scheme.as_str());
+    let mut entry = auth::of_word(contract.text("type")?);
     entry.token_url = draft.url(contract, "token_url");
     entry.authorize_url = draft.url(contract, "authorization_url");
     entry.scopes =

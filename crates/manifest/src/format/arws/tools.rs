@@ -12,10 +12,13 @@ use crate::model::{
     AuthScheme, Capability, CapabilityKind, Confirmation, ExecutionModel, SafetyClass, Tristate,
 };
 use crate::object::Object;
+use crate::rule::Rule;
 use crate::schema::{self, Location};
 
-/// Where findings about the tools point: the member that names them, since the document is another one.
-const AT_TOOLS: &str = "/tools";
+/// Reports a finding about the tools. It points at the member that names them, since they are in another document.
+fn report(rule: &Rule, text: String, draft: &mut Draft<'_>) {
+    draft.report(rule, "/tools".to_owned(), text);
+}
 
 /// Reads the definitions into the manifest's capabilities.
 pub(super) fn read(linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
@@ -25,10 +28,10 @@ pub(super) fn read(linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
         of_description(document, linked, draft);
     } else {
         let Some(document) = parse(linked.bytes) else {
-            return draft.report_plainly(&rules::TOOLS_UNREADABLE, AT_TOOLS.to_owned());
+            return report(&rules::TOOLS_UNREADABLE, rules::TOOLS_UNREADABLE.wrong.to_owned(), draft);
         };
         let Some(tools) = of_list(&document, draft) else {
-            return draft.report_plainly(&rules::TOOLS_UNKNOWN, AT_TOOLS.to_owned());
+            return report(&rules::TOOLS_UNKNOWN, rules::TOOLS_UNKNOWN.wrong.to_owned(), draft);
         };
         for tool in tools {
             draft.push(tool);
@@ -36,7 +39,7 @@ pub(super) fn read(linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
     }
     let mut capabilities = draft.manifest.capabilities.split_off(first);
     if capabilities.is_empty() {
-        draft.report_plainly(&rules::TOOLS_EMPTY, AT_TOOLS.to_owned());
+        report(&rules::TOOLS_EMPTY, rules::TOOLS_EMPTY.wrong.to_owned(), draft);
     }
     for capability in &mut capabilities {
         capability.pointer_document = Some(linked.url.to_string());
@@ -59,7 +62,7 @@ fn of_description(document: &Map<String, Value>, linked: &LinkedDocument<'_>, dr
     let version = document.get("openapi").and_then(Value::as_str).unwrap_or("2.0");
     if !version.starts_with("3.") || version.starts_with("3.0") {
         let text = format!("the tools are defined in OpenAPI {version}");
-        draft.report(&rules::TOOLS_OLD, AT_TOOLS.to_owned(), text);
+        report(&rules::TOOLS_OLD, text, draft);
     }
     openapi::merge(document, linked.url, draft);
 }
@@ -119,11 +122,7 @@ fn announces_approval(document: &Value, capability: &Capability) -> bool {
 fn judge(capability: &mut Capability, draft: &mut Draft<'_>) {
     let name = capability.name.clone();
     if capability.description.is_none() {
-        draft.report(
-            &rules::OPERATION_UNDESCRIBED,
-            AT_TOOLS.to_owned(),
-            format!("\"{name}\" has no description"),
-        );
+        report(&rules::OPERATION_UNDESCRIBED, format!("\"{name}\" has no description"), draft);
     }
     let properties =
         capability.parameters.as_ref().and_then(|schema| schema.get("properties")).and_then(Value::as_object);
@@ -132,11 +131,11 @@ fn judge(capability: &mut Capability, draft: &mut Draft<'_>) {
         takes_key |= parameter.to_ascii_lowercase().replace(['-', '_'], "").contains("idempotency");
         if schema.get("description").is_none() {
             let text = format!("the parameter `{parameter}` of \"{name}\" has no description");
-            draft.report(&rules::PARAMETER_UNDESCRIBED, AT_TOOLS.to_owned(), text);
+            report(&rules::PARAMETER_UNDESCRIBED, text, draft);
         }
         if parameter.chars().count() == 1 {
             let text = format!("the parameter `{parameter}` of \"{name}\" has a name of one letter");
-            draft.report(&rules::PARAMETER_TERSE, AT_TOOLS.to_owned(), text);
+            report(&rules::PARAMETER_TERSE, text, draft);
         }
     }
     consequences(capability, takes_key, draft);
@@ -151,24 +150,16 @@ fn consequences(capability: &mut Capability, takes_key: bool, draft: &mut Draft<
     if takes_key {
         capability.idempotency.supported = Some(true);
     } else if capability.idempotency.supported != Some(true) {
-        draft.report(
-            &rules::WRITE_NOT_IDEMPOTENT,
-            AT_TOOLS.to_owned(),
-            format!("\"{name}\" takes no idempotency key"),
-        );
+        report(&rules::WRITE_NOT_IDEMPOTENT, format!("\"{name}\" takes no idempotency key"), draft);
     }
     let authenticated = capability.auth.schemes.iter().any(|scheme| *scheme != AuthScheme::None);
     if !authenticated || capability.auth.required == Tristate::No {
-        draft.report(
-            &rules::WRITE_WITHOUT_AUTH,
-            AT_TOOLS.to_owned(),
-            format!("\"{name}\" asks for no authentication"),
-        );
+        report(&rules::WRITE_WITHOUT_AUTH, format!("\"{name}\" asks for no authentication"), draft);
     }
     // Layer 4: a destructive tool is one that a person approves.
     if class == SafetyClass::Destructive && capability.safety.confirmation == Confirmation::None {
         capability.safety.confirmation = Confirmation::Recommended;
         let text = format!("\"{name}\" does not announce an approval by a person");
-        draft.report(&rules::DESTRUCTIVE_WITHOUT_APPROVAL, AT_TOOLS.to_owned(), text);
+        report(&rules::DESTRUCTIVE_WITHOUT_APPROVAL, text, draft);
     }
 }

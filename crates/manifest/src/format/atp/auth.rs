@@ -1,7 +1,7 @@
 //! ATP authentication (§3.3): schemes, OAuth flows and the identity of the agent.
 
 use super::rules;
-use crate::auth::scheme;
+use crate::auth;
 use crate::draft::{self, Draft};
 use crate::model::{AgentIdentity, Auth, AuthScheme};
 use crate::object::Object;
@@ -29,9 +29,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 fn one(published: &Object<'_>, draft: &mut Draft<'_>) -> Auth {
     draft.check(published, &rules::SCHEME);
-    let word = published.text("type").unwrap_or_default();
-    let mut entry = Auth::new(scheme(word));
-    entry.declared = draft::name(Some(word)).filter(|word| word != entry.scheme.as_str());
+    let mut entry = auth::of_word(published.text("type").unwrap_or_default());
     match entry.scheme {
         AuthScheme::ApiKey => {
             draft.check(published, &rules::API_KEY);

@@ -5,11 +5,10 @@ use std::collections::HashSet;
 use super::rules;
 use crate::draft::{self, Draft};
 use crate::format::endpoint;
-use crate::json::push_index;
 use crate::model::{Capability, CapabilityKind, Confirmation, SafetyClass, Tristate};
-use crate::object::{Object, type_words};
+use crate::object::Object;
 use crate::reference::{ProblemKind, Resolver};
-use crate::schema::Parameters;
+use crate::schema::{Location, Parameters, object_descriptor};
 use crate::walk::List;
 use crate::{safety, semantic, text};
 
@@ -46,22 +45,13 @@ fn one<'v>(
 
 fn parameters(published: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
     let mut parameters = Parameters::default();
-    for (index, value) in published.list("parameters").unwrap_or_default().iter().enumerate() {
-        let mut pointer = published.at("parameters");
-        push_index(&mut pointer, index);
-        let Some(map) = value.as_object() else {
-            draft.report(
-                &rules::PARAMETER_MISTYPED,
-                pointer,
-                format!("a parameter is {}", type_words(value)),
-            );
-            continue;
-        };
-        let parameter = Object { map, pointer };
-        draft.check(&parameter, &rules::PARAMETER);
-        let Some(name) = parameter.text("name") else { continue };
-        parameters.add_described(name, value, &capability.invocation);
-    }
+    let list = List::of(&rules::PARAMETER).mistyped(&rules::PARAMETER_MISTYPED);
+    draft.each(published, "parameters", &list, |parameter, _| {
+        if let Some(name) = parameter.text("name") {
+            let (schema, presence) = object_descriptor(parameter.map);
+            parameters.add(name, schema, Location::of(&capability.invocation, name), presence);
+        }
+    });
     capability.parameters = parameters.finish();
 }
 

@@ -1,7 +1,7 @@
 //! What ATP demands, as tables: the prose, and where its published JSON Schema is stricter.
 
 use crate::check::{is_email, is_semver};
-use crate::quantity;
+use crate::quantity::is_duration;
 use crate::rule::{Kind, findings, may, must, should};
 
 findings! {
@@ -159,10 +159,6 @@ findings! {
 }
 
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
-
-fn is_duration(text: &str) -> bool {
-    quantity::duration_s(text).is_some()
-}
 
 fn is_window(text: &str) -> bool {
     let digits = text.strip_suffix(['s', 'm', 'h', 'd']);

@@ -94,8 +94,7 @@ fn via(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability, dr
         None => draft.report(&rules::VIA_UNKNOWN, action.at("via"), format!("`protocols` has no \"{name}\"")),
         Some(protocol) => {
             let endpoint = protocol.text("endpoint").or_else(|| action.text("endpoint"));
-            let address = endpoint.and_then(|text| crate::address::on_origin(draft.base(), text));
-            capability.invocation.url = address.map(crate::address::Address::into_string);
+            capability.invocation.url = endpoint.and_then(|text| draft.origin_url(text));
         }
     }
 }

@@ -88,8 +88,7 @@ fn features(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(contract) = draft.checked(root, "auth", &rules::AUTH) else { return };
     let Some(word) = contract.text("type") else { return };
-    let mut entry = Auth::new(auth::scheme(word));
-    entry.declared = draft::name(Some(word)).filter(|word| word != entry.scheme.as_str());
+    let mut entry = auth::of_word(word);
     entry.token_expiry_s = contract.text("token_expiry").and_then(quantity::duration_s);
     entry.refresh_url = draft.url(&contract, "refresh_endpoint");
     let ids = |key: &str| contract.texts(key).into_iter().map(str::to_owned).collect::<Vec<_>>();

@@ -76,7 +76,7 @@ impl Types {
     }
 
     fn described(&self, map: &Map<String, Value>, references: &mut References) -> Map<String, Value> {
-        let (mut described, _) = schema::descriptor(&Value::Object(map.clone()));
+        let (mut described, _) = schema::object_descriptor(map);
         let word = map.get("type").and_then(Value::as_str).unwrap_or("string");
         described.remove("x-type");
         let mut schema = self.word(word, references, 0);
