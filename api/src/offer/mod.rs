@@ -22,7 +22,7 @@ use crate::problem::Problem;
 
 pub(crate) use http::{Place, routes, run_by_name};
 
-manifest::closed! {
+manifest::string_enum! {
     /// One thing that agentdex does for agents.
     Offer, "tool" {
         FindCapability = "find_capability",

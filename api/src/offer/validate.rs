@@ -92,7 +92,7 @@ fn answer(manifest: &Manifest, bytes: Option<&[u8]>) -> Value {
     let mut findings = manifest.findings.clone();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings.truncate(FINDINGS_MAX);
-    let mut places = bytes.map(|bytes| manifest::places(bytes, &findings)).unwrap_or_default();
+    let mut places = bytes.map(|bytes| manifest::finding_positions(bytes, &findings)).unwrap_or_default();
     places.resize(findings.len(), None);
     let row = |(finding, place): (&Finding, Option<(usize, usize)>)| {
         json!({"code": finding.code, "severity": finding.severity, "spec": finding.spec, "pointer": finding.pointer,

@@ -166,8 +166,10 @@ fn answer_of(mut manifest: Manifest, bytes: &[u8]) -> ValidateAnswer {
 /// The worst first, each with its place.
 fn placed(bytes: &[u8], mut findings: Vec<Finding>) -> Vec<PlacedFinding> {
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
-    let mut places =
-        manifest::places(bytes, findings.get(..findings.len().min(PLACED_MAX)).unwrap_or_default());
+    let mut places = manifest::finding_positions(
+        bytes,
+        findings.get(..findings.len().min(PLACED_MAX)).unwrap_or_default(),
+    );
     places.resize(findings.len(), None);
     let place = |(finding, found): (Finding, Option<(usize, usize)>)| PlacedFinding {
         finding,

@@ -1,6 +1,6 @@
 //! Durations and rates as publishers write them: "24h", "900s", "PT1H", "30/minute", "100 per hour".
 //!
-//! What cannot be read is `None`; the published text is kept beside it by the caller.
+//! Unreadable texts are `None`; the caller keeps the published text.
 
 use crate::model::RateLimit;
 
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_become_seconds() {
+    fn parses_durations() {
         for (text, seconds) in [
             ("24h", Some(86_400)),
             ("7d", Some(604_800)),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_become_requests_in_a_window() {
+    fn parses_rates() {
         for (text, requests, window_s) in [
             ("30/minute", Some(30), Some(60)),
             ("60 req/min", Some(60), Some(60)),

@@ -1,4 +1,4 @@
-//! JSON Schema 2020-12 for parameters and responses, built from what dialects offer.
+//! JSON Schema 2020-12 for parameters and responses of any published shape.
 
 use serde_json::{Map, Value};
 
@@ -219,7 +219,7 @@ pub(crate) fn object_descriptor(map: &Map<String, Value>) -> (Map<String, Value>
     (schema, Presence::of(map.get("required").and_then(Value::as_bool)))
 }
 
-/// Sets a schema's type; a type that JSON Schema does not know becomes a string that keeps the published word.
+/// Sets the type of a schema. A type unknown to JSON Schema becomes `string`, with the published word in `x-type`.
 pub(crate) fn insert_type(schema: &mut Map<String, Value>, name: &str) {
     if TYPES.contains(&name) {
         schema.insert("type".to_owned(), Value::from(name));
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loose_parameters_take_any_published_shape() {
+    fn reads_parameters_of_every_published_shape() {
         let get = |address: &str| {
             let (method, url_template) = (Some("GET".to_owned()), Some(address.to_owned()));
             Invocation { method, url_template, ..Invocation::default() }

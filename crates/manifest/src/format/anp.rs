@@ -49,7 +49,7 @@ findings! {
 }
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.judge("ANP", |code| code.starts_with("anp."));
+    draft.assess("ANP", |code| code.starts_with("anp."));
     header::describe(root, draft);
     if root.list("items").is_some() {
         draft.dialect(root.text("protocolVersion"), Some("collection"));
@@ -73,7 +73,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_item(item: &Object<'_>, draft: &mut Draft<'_>) {
     let key = if item.has("@id") { "@id" } else { "url" };
     if key == "url" {
-        draft.report_plainly(&NO_ID, item.pointer.clone());
+        draft.report_rule(&NO_ID, item.pointer.clone());
     }
     let mut capability = draft.begin(CapabilityKind::Agent, item, &[key, "name"], &["name"]);
     if let Some(url) = draft.document_url(item, key) {

@@ -1,17 +1,17 @@
-//! Where a capability is called: an address, a template of one, and the HTTP method.
+//! Sets the address or address template and the HTTP method of a capability.
 
 use crate::address::{self, Address};
 use crate::draft::Draft;
 use crate::model::{Capability, Protocol};
 use crate::object::Object;
 
-/// Puts an address and a method on a capability that is called over plain HTTP.
+/// Sets the address and the method of a call over HTTP.
 pub(crate) fn set_call(capability: &mut Capability, method: &str, address: Address) {
     set(capability, address);
     capability.invocation.method = Some(method.to_owned());
 }
 
-/// Reads an address that may carry its method in front (`GET /x`); a method stated elsewhere wins.
+/// Reads an address with an optional method prefix (`GET /x`); `method` takes precedence.
 pub(crate) fn read(
     published: &str,
     method: Option<&str>,
@@ -40,7 +40,7 @@ pub(crate) fn read_call(published: &Object<'_>, capability: &mut Capability, dra
     }
 }
 
-/// Stores an address where its kind belongs.
+/// Sets the address as URL or template.
 pub(crate) fn set(capability: &mut Capability, address: Address) {
     let is_socket = address.as_str().starts_with("ws");
     capability.invocation.protocol = Some(if is_socket { Protocol::WebSocket } else { Protocol::Http });

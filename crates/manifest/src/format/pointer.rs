@@ -1,11 +1,10 @@
-//! A document that only says where others are: its addresses become links to follow once.
+//! A document that contains only addresses of other documents, which become links.
 
 use crate::draft::{self, Draft};
 use crate::format::addresses;
 use crate::model::{Follow, Link};
 use crate::object::Object;
 
-/// Every address becomes a link; the capabilities belong to where it leads.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.name = draft::name(root.text_of(&["name", "title"]));
     draft.manifest.description = draft::description(root.text("description"));

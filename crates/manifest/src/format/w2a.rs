@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::{endpoint, header, loose};
+use crate::format::{endpoint, header, lenient};
 use crate::model::CapabilityKind;
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -41,7 +41,7 @@ findings! {
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("w2a"), None);
-    draft.judge("W2A 1.0", |code| code.starts_with("w2a."));
+    draft.assess("W2A 1.0", |code| code.starts_with("w2a."));
     draft.check(root, &ROOT);
     header::describe(root, draft);
     if let Some(site) = draft.checked(root, "site", &SITE) {
@@ -72,7 +72,7 @@ fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
         json!({"type": "object", "properties": members})
     });
     if let Some(auth) = skill.value("auth") {
-        capability.auth = loose::required_by(&loose::auth(auth));
+        capability.auth = lenient::required_by(&lenient::auth(auth));
     }
     draft.push(capability);
 }

@@ -1,7 +1,7 @@
 //! Wildcard's agents.json: flows over the operations of OpenAPI sources.
 //!
-//! Decides one flow for each entry of `flows`, with its steps as operations of a named source. A flow runs in the caller:
-//! it has no address. The sources are descriptions of their own and are followed.
+//! Decides one flow for each entry of `flows`, with its steps as operations of a named source. A flow runs in the
+//! client and has no address. The sources are separate descriptions and are followed.
 //!
 //! Follows agents.json 0.1.0 of wild-card-ai (2025).
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::loose;
+use crate::format::lenient;
 use crate::model::{CapabilityKind, Follow, Invocation, Link, Workflow, WorkflowStep};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -66,10 +66,10 @@ findings! {
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let version = root.text("agentsJson");
     draft.dialect(version, None);
-    draft.judge("agents.json 0.1.0 (Wildcard)", |code| code.starts_with("wildcard."));
+    draft.assess("agents.json 0.1.0 (Wildcard)", |code| code.starts_with("wildcard."));
     draft.check(root, &ROOT);
     if version.is_some_and(|version| version != "0.1.0") {
-        draft.report_plainly(&VERSION, root.at("agentsJson"));
+        draft.report_rule(&VERSION, root.at("agentsJson"));
     }
     if let Some(info) = draft.checked(root, "info", &INFO) {
         let manifest = &mut draft.manifest;
@@ -114,7 +114,7 @@ fn read_flow(flow: &Object<'_>, sources: &[&str], draft: &mut Draft<'_>) {
     if let Some(fields) = draft.checked(flow, "fields", &FIELDS) {
         capability.parameters = inputs(&fields);
         let responses = fields.object("responses");
-        capability.response = responses.and_then(|responses| loose::response(responses.value("success")?));
+        capability.response = responses.and_then(|responses| lenient::response(responses.value("success")?));
     }
     draft.manifest.workflows.push(Workflow {
         id: capability.native_id.clone(),

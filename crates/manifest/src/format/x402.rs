@@ -1,6 +1,6 @@
 //! x402 discovery files: resources that answer 402 with a price.
 //!
-//! Decides one capability for each priced resource. No schema was ratified, so every shape seen is read: resources or items
+//! Each priced resource is one capability. No schema was ratified, so every published shape is read: resources or items
 //! as strings, as `METHOD path`, as objects with `accepts`. Prices are recorded and never paid.
 //!
 //! Follows x402 v1 and v2 (payment requirements); the discovery file is community practice.
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, strong};
-use crate::format::{endpoint, header, loose};
+use crate::format::{endpoint, header, lenient};
 use crate::model::{AuthScheme, CapabilityKind, Payment, Protocol, Tristate};
 use crate::object::{Object, children};
 use crate::rule::{Kind, findings, may};
@@ -17,7 +17,7 @@ use crate::schema;
 
 /// Members under which resources are listed.
 const LISTS: &[&str] = &["resources", "items", "endpoints", "services", "accepts"];
-/// Ways to pay that are kept of one file.
+/// Payment methods kept of one file.
 const PAYMENTS_MAX: usize = 50;
 
 pub(crate) const MARKERS: &[Marker] = &[
@@ -49,7 +49,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let version = root.value("x402Version").map(ToString::to_string);
     let flavour = if version.is_some() { None } else { Some("freeform") };
     draft.dialect(version.as_deref().or_else(|| root.text("version")), flavour);
-    draft.judge("x402 discovery", |code| code.starts_with("x402."));
+    draft.assess("x402 discovery", |code| code.starts_with("x402."));
     draft.check(root, &ROOT);
     header::describe(root, draft);
     read_payments(root, draft);
@@ -62,7 +62,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         }
     }
     if draft.manifest.capabilities.is_empty() {
-        draft.report_plainly(&NO_RESOURCES, String::new());
+        draft.report_rule(&NO_RESOURCES, String::new());
     }
     let rels = [("openapi", "service-desc"), ("documentation", "docs"), ("docs", "docs"), ("skill", "skill")];
     draft.links(root, &rels);
@@ -71,12 +71,12 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
     for key in ["payment", "payments", "pricing"] {
         let Some(payment) = root.object(key) else { continue };
-        let base = root.value(key).and_then(loose::price).unwrap_or_default();
+        let base = root.value(key).and_then(lenient::price).unwrap_or_default();
         let rails: Vec<Payment> = payment
             .objects("rails")
             .chain(payment.objects("accepts"))
             .take(PAYMENTS_MAX)
-            .filter_map(|rail| loose::price(&Value::Object(rail.map.clone())))
+            .filter_map(|rail| lenient::price(&Value::Object(rail.map.clone())))
             .map(|rail| Payment { asset: rail.asset.or_else(|| base.asset.clone()), ..rail })
             .collect();
         draft.manifest.payments.extend(if rails.is_empty() { vec![base] } else { rails });
@@ -124,10 +124,10 @@ fn read_resource(resource: &Object<'_>, draft: &mut Draft<'_>) {
     capability.parameters =
         inputs.iter().find_map(|key| schema::lenient(resource.value(key)?, &capability.invocation));
     let outputs = ["outputSchema", "output_schema", "output", "response"];
-    capability.response = outputs.iter().find_map(|key| loose::response(resource.value(key)?));
+    capability.response = outputs.iter().find_map(|key| lenient::response(resource.value(key)?));
     capability.price = price(resource);
     if capability.price.is_none() {
-        draft.report_plainly(&NO_PRICE, resource.pointer.clone());
+        draft.report_rule(&NO_PRICE, resource.pointer.clone());
     }
     paid(&mut capability);
     draft.push(capability);
@@ -135,9 +135,9 @@ fn read_resource(resource: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// The stated price, completed from the first requirement that is accepted.
 fn price(resource: &Object<'_>) -> Option<Payment> {
-    let accepted = resource.list("accepts").and_then(|list| list.iter().find_map(loose::price));
+    let accepted = resource.list("accepts").and_then(|list| list.iter().find_map(lenient::price));
     let keys = ["price", "pricing", "amount", "cost", "price_usd"];
-    let stated = keys.iter().find_map(|key| loose::price(resource.value(key)?));
+    let stated = keys.iter().find_map(|key| lenient::price(resource.value(key)?));
     match (stated, accepted) {
         (Some(stated), Some(accepted)) => Some(Payment {
             price: stated.price.or(accepted.price),

@@ -1,12 +1,13 @@
-//! One thing that an agent can do.
+//! One capability of a manifest.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::closed::{
-    AuthScheme, CapabilityKind, Confirmation, ExecutionModel, Format, Protocol, SafetyClass, Tristate, TypeSource,
+use super::enums::{
+    AuthScheme, CapabilityKind, Confirmation, ExecutionModel, Format, Protocol, SafetyClass, Tristate,
+    TypeSource,
 };
 use super::parts::{Integrity, Payment, RateLimit};
 use crate::name::{CapabilityId, ManifestUrl};
@@ -54,12 +55,12 @@ impl Invocation {
     }
 }
 
-/// What a caller needs before calling.
+/// Credentials for a call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CapabilityAuth {
     pub required: Tristate,
-    /// Schemes that apply here; empty when nothing was said.
+    /// Schemes that apply; empty when none was declared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schemes: Vec<AuthScheme>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -69,7 +70,7 @@ pub struct CapabilityAuth {
     pub session: bool,
 }
 
-/// What a call may do. An inferred class is never shown as declared and a declared one is never lowered.
+/// The effect of a call. An inferred class is never shown as declared, and a declared one is never lowered.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Safety {
     pub class: SafetyClass,
@@ -104,13 +105,13 @@ pub struct Execution {
     pub poll_url: Option<String>,
 }
 
-/// One thing that an agent can do, however its dialect calls it.
+/// An action, tool, skill or operation that agents can use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Capability {
     pub id: CapabilityId,
     /// `<manifest URL>#<format>:<native id>`.
     pub key: String,
-    /// As published; made from name or position where the publisher gave none.
+    /// As published; otherwise derived from name or position.
     pub native_id: String,
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,7 +128,7 @@ pub struct Capability {
     pub examples: Vec<String>,
     #[serde(default)]
     pub invocation: Invocation,
-    /// JSON Schema 2020-12 object; each property keeps `x-in`: query, path, header or body. Null where nothing was said.
+    /// JSON Schema 2020-12 object; each property keeps `x-in`: query, path, header or body. Absent when not declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Value>,
     /// JSON Schema 2020-12.
@@ -159,10 +160,10 @@ pub struct Capability {
     pub used_in_workflows: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integrity: Option<Integrity>,
-    /// The text tries to instruct the reading model; kept as data, never ranked on.
+    /// The text instructs the model that reads it; kept as data, excluded from ranking.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub addresses_reader: bool,
-    /// Field name to the rule that inferred it: what is not here was declared or is absent.
+    /// Field name to the rule that inferred its value. Other fields were declared or are absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inferred: BTreeMap<String, String>,
     /// JSON pointer into the document as fetched (of the linked document, where the capability came from one).

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::closed::{ConformanceLevel, Severity};
+use super::enums::{ConformanceLevel, Severity};
 
 /// One deviation. The code is stable; the text speaks of this document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct Finding {
     pub pointer: String,
     /// What is wrong here.
     pub text: String,
-    /// What would be right.
+    /// How to fix it.
     pub fix: Cow<'static, str>,
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::closed::{AuthScheme, PolicyChoice, Protocol};
+use super::enums::{AuthScheme, PolicyChoice, Protocol};
 
 /// Who offers the service.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub struct AgentIdentity {
     pub format: Option<String>,
 }
 
-/// One way to authenticate. A `none` scheme is an explicit statement; an empty list means that nothing was said.
+/// One authentication scheme. `none` is an explicit declaration; an empty list means that none was declared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Auth {
     pub scheme: AuthScheme,
@@ -113,7 +113,7 @@ pub struct Features {
     pub other: BTreeMap<String, Value>,
 }
 
-/// What to do when an error code comes back. Raw and untrusted.
+/// Recovery for an error code. Raw and untrusted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ErrorRecovery {
@@ -179,7 +179,7 @@ impl RateLimit {
 pub struct Policies {
     pub training: PolicyChoice,
     pub inference: PolicyChoice,
-    /// `Some(false)`: the bytes as fetched must not be served by us.
+    /// `Some(false)`: agentdex does not serve the fetched bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caching_allowed: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -197,7 +197,7 @@ pub struct Policies {
     pub access_disallow: Vec<String>,
 }
 
-/// The publisher's own word on whether the service works; what we observed is kept elsewhere.
+/// The publisher's statement on whether the service works.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Status {
@@ -246,7 +246,7 @@ pub struct Payment {
     pub address: Option<String>,
 }
 
-/// A document that this one names: the crawl frontier.
+/// An address of another document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Link {
     /// `tools`, `service-desc`, `agent-card`, `catalog-entry`, `docs`, `llms`, `status`…
@@ -257,7 +257,7 @@ pub struct Link {
     pub media_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Whether the crawler should fetch it, and what becomes of it.
+    /// Whether and how the crawler follows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow: Option<Follow>,
 }
@@ -268,13 +268,13 @@ impl Link {
     }
 }
 
-/// What becomes of a document that is reached through a link.
+/// How a linked document is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Follow {
     /// It completes this manifest: fetch it and read this document again with it (ARWS tools, plugin api.url).
     Merge,
-    /// It is a manifest of its own (catalog entries, api-catalog descriptions, pointers).
+    /// It is a separate manifest (catalog entries, api-catalog descriptions, pointers).
     Manifest,
 }
 
@@ -305,7 +305,7 @@ pub struct Workflow {
 #[serde(default)]
 pub struct Integrity {
     pub signed: bool,
-    /// `None`: a signature is there and nobody has checked it.
+    /// `None`: not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]

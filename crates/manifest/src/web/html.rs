@@ -1,8 +1,7 @@
 //! `<link>` elements in the head of a page.
 //!
-//! Only the head is read, with a tokenizer that follows the WHATWG rules: attributes in any order, quoting and case,
-//! comments passed over. Text, scripts and the body are of no interest. The tokenizer keeps one token at a time, so that a
-//! page costs a few times its length at most, and its length has a cap.
+//! The tokenizer follows the WHATWG rules: attributes in any order, quoting and case, comments skipped. Only the head is
+//! read. The tokenizer keeps one token at a time, so memory is a small multiple of the capped length of the page.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -13,20 +12,20 @@ use html5gum::{Reader, Span, Tokenizer};
 
 use super::{HREF_BYTES_MAX, LINKS_MAX, PARAMETER_BYTES_MAX, WebLink, relations};
 
-/// Longest page whose head is looked at: as much of a homepage as is fetched.
+/// Longest part of a page that is read: the fetched part of a homepage.
 const PAGE_BYTES_MAX: usize = 512 * 1_024;
-/// Attributes of one element that are read. The tokenizer calls itself for every attribute with a quoted value, so that more
-/// of them would end the thread's stack; what follows an element that has more is not read.
+/// Attributes of one element. The tokenizer recurses for every quoted value, so more could overflow the stack; reading
+/// stops at an element with more.
 const ATTRIBUTES_MAX: usize = 64;
 
-/// What the head links to, and what its relative addresses are relative to.
+/// The links of a head and their base URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HtmlHead {
     pub base: Option<String>,
     pub links: Vec<WebLink>,
 }
 
-/// Reads the head of a page, as far as it was fetched.
+/// Reads the head of a page, which may be truncated.
 pub fn read_head(page: &[u8]) -> HtmlHead {
     let page = page.get(..page.len().min(PAGE_BYTES_MAX)).unwrap_or_default();
     let stopped = Rc::new(Cell::new(false));
@@ -42,14 +41,13 @@ pub fn read_head(page: &[u8]) -> HtmlHead {
     collector.head
 }
 
-/// The bytes of a page, until the collector has seen enough.
+/// The bytes of a page, until the collector stops.
 struct Source<'p> {
     rest: &'p [u8],
     stopped: Rc<Cell<bool>>,
 }
 
 impl Source<'_> {
-    /// What is left to read.
     fn left(&self) -> &[u8] {
         if self.stopped.get() { &[] } else { self.rest }
     }
@@ -83,17 +81,17 @@ impl Reader for Source<'_> {
 /// The element whose attributes are being read.
 #[derive(Default)]
 struct Element {
-    kind: Kind,
+    kind: ElementKind,
     attributes: usize,
-    /// Which of the attributes the next value belongs to.
-    next: Option<Wanted>,
+    /// The attribute of the next value.
+    next: Option<Attribute>,
     rel: Option<String>,
     href: Option<String>,
     media_type: Option<String>,
 }
 
 #[derive(Default, Clone, Copy)]
-enum Kind {
+enum ElementKind {
     Link,
     Base,
     #[default]
@@ -101,13 +99,13 @@ enum Kind {
 }
 
 #[derive(Clone, Copy)]
-enum Wanted {
+enum Attribute {
     Rel,
     Href,
     Type,
 }
 
-/// What is kept of the events of a page.
+/// Collects the links from the events of a page.
 struct Collector {
     head: HtmlHead,
     element: Element,
@@ -119,9 +117,9 @@ impl Collector {
         match event {
             CallbackEvent::OpenStartTag { name } => {
                 let kind = match *name {
-                    b"link" => Kind::Link,
-                    b"base" => Kind::Base,
-                    _ => Kind::Other,
+                    b"link" => ElementKind::Link,
+                    b"base" => ElementKind::Base,
+                    _ => ElementKind::Other,
                 };
                 self.element = Element { kind, ..Element::default() };
                 if *name == b"body" {
@@ -131,9 +129,9 @@ impl Collector {
             CallbackEvent::AttributeName { name } => {
                 self.element.attributes += 1;
                 self.element.next = match *name {
-                    b"rel" => Some(Wanted::Rel),
-                    b"href" => Some(Wanted::Href),
-                    b"type" => Some(Wanted::Type),
+                    b"rel" => Some(Attribute::Rel),
+                    b"href" => Some(Attribute::Href),
+                    b"type" => Some(Attribute::Type),
                     _ => None,
                 };
                 if self.element.attributes > ATTRIBUTES_MAX {
@@ -152,29 +150,29 @@ impl Collector {
         }
     }
 
-    /// Keeps what a whole element says; nothing of one that came after the end.
+    /// Keeps the link or base of a complete element before the end of the head.
     fn close(&mut self) {
         let element = std::mem::take(&mut self.element);
         if self.stopped.get() {
             return;
         }
         match element.kind {
-            Kind::Base if self.head.base.is_none() => {
+            ElementKind::Base if self.head.base.is_none() => {
                 self.head.base = element.href.filter(|href| href.len() <= HREF_BYTES_MAX);
             }
-            Kind::Link if self.head.links.len() < LINKS_MAX => self.head.links.extend(link(element)),
+            ElementKind::Link if self.head.links.len() < LINKS_MAX => self.head.links.extend(link(element)),
             _ => {}
         }
     }
 }
 
 impl Element {
-    /// Sets the value of the attribute that was named last; the first of two of one name counts.
+    /// Sets the value of the last attribute; the first of two equal names counts.
     fn set(&mut self, value: &[u8]) {
         let slot = match self.next.take() {
-            Some(Wanted::Rel) => &mut self.rel,
-            Some(Wanted::Href) => &mut self.href,
-            Some(Wanted::Type) => &mut self.media_type,
+            Some(Attribute::Rel) => &mut self.rel,
+            Some(Attribute::Href) => &mut self.href,
+            Some(Attribute::Type) => &mut self.media_type,
             None => return,
         };
         if slot.is_none() {
@@ -195,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_are_read_in_every_spelling_and_only_from_the_head() {
+    fn reads_links_in_any_syntax_from_the_head_only() {
         let page = br#"<!doctype html><HTML><head><!-- <link rel=agent-manifest href=/commented> -->
             <base href="/app/"><LINK HREF='/a.json' REL="Agent-Manifest alternate" type=application/json>
             <link rel=service-desc href=openapi.json><link rel=stylesheet><title>&lt;link></title></head>
@@ -209,13 +207,13 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_was_cut_in_a_tag_is_read_as_far_as_it_goes() {
+    fn reads_a_truncated_page_up_to_the_cut() {
         let head = read_head(b"<link rel=ard href=/ard.json><link rel=ard href='/cut");
         assert_eq!(head.links.len(), 1);
     }
 
     #[test]
-    fn an_element_with_too_many_attributes_ends_the_reading() {
+    fn stops_at_an_element_with_too_many_attributes() {
         for quote in ["", "'", "\""] {
             let attributes: String =
                 (0..65).map(|at| format!("a{at}={quote}b{quote} ")).collect::<Vec<_>>().concat();

@@ -24,7 +24,7 @@ pub fn link_header(value: &str) -> Vec<WebLink> {
     links
 }
 
-/// Where the next member of the list begins: at the first comma outside quotes.
+/// The end of a member: the first comma outside quotes.
 fn end_of_member(parameters: &str) -> usize {
     let mut quoted = false;
     for (at, character) in parameters.char_indices() {
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commas_and_semicolons_in_quotes_do_not_end_a_link() {
+    fn ignores_commas_in_quoted_parameters() {
         let links = link_header("</a>; title=\"one, two\"; rel=\"ard agent\", </b>; rel=mcp");
         assert_eq!(links.len(), 2);
         assert_eq!(links[0].rels, ["ard", "agent"]);

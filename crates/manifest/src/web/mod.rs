@@ -1,7 +1,6 @@
-//! What pages, headers and lists of sites lead to: the head of an HTML page, Link headers, the URLs of OPML and sitemaps.
+//! Links of pages, headers and lists of sites: the head of an HTML page, Link headers, the URLs of OPML and sitemaps.
 //!
-//! Pure and bounded: each takes what a stranger sent, keeps one piece of it at a time, and returns addresses as they were
-//! written. Whether an address is followed is decided elsewhere.
+//! The functions are pure, need bounded memory for untrusted input, and return addresses as written.
 
 mod html;
 mod link_header;

@@ -1,8 +1,8 @@
-//! agents.txt 0.1 in its two grammars: the prose of the specification and what its SDK writes.
+//! agents.txt 0.1 in its two grammars: that of the specification and that of its SDK.
 //!
-//! Both only name capabilities; the endpoints stand in the agents.json that they point to, which is a manifest of its own.
-//! The grammar is told by its keys: `Name` with `Capabilities` is the prose, `Site` with `Allow` the SDK. Where the
-//! specification states a default address, the default is read.
+//! Both only name capabilities; the endpoints are in the linked agents.json, a separate manifest. Keys determine the grammar:
+//! `Name` with `Capabilities` is that of the specification, `Site` with `Allow` that of the SDK. Missing addresses get the
+//! defaults of the specification.
 
 use serde_json::{Map, Value};
 
@@ -47,7 +47,7 @@ const SPEC: &str = "agents.txt 0.1";
 /// The value of a line that has to be an absolute URL.
 const ADDRESS: Kind = Kind::Line(crate::check::is_url, "an absolute URL");
 
-/// Keys of either grammar that have no field of their own in a shape.
+/// Keys of either grammar without a field in a shape.
 const OTHER_KEYS: &[&str] = &["description", "contact", "allow"];
 
 /// Whether lines are of one of the two grammars.
@@ -61,7 +61,7 @@ pub(super) fn is_v0(lines: &[Line<'_>]) -> bool {
 pub(super) fn read(lines: &[Line<'_>], draft: &mut Draft<'_>) {
     let is_sdk = lines.iter().any(|line| line.key == "site");
     let shape = if is_sdk { &SDK } else { &PROSE };
-    draft.judge(shape.spec, |code| code.starts_with("agents_txt_0."));
+    draft.assess(shape.spec, |code| code.starts_with("agents_txt_0."));
     draft.dialect(Some("0.1"), Some(if is_sdk { "sdk" } else { "prose" }));
     let map = members(lines, shape, draft);
     let root = Object::root(&map);
@@ -73,7 +73,7 @@ pub(super) fn read(lines: &[Line<'_>], draft: &mut Draft<'_>) {
         None => lines.iter().filter(|line| line.key == "allow").map(|line| line.value).collect(),
     };
     if is_sdk && names.is_empty() {
-        draft.report_plainly(&NO_CAPABILITY, String::new());
+        draft.report_rule(&NO_CAPABILITY, String::new());
     }
     for name in names.into_iter().filter(|name| !name.is_empty() && !name.starts_with('/')) {
         let capability = draft.capability(CapabilityKind::Unknown, name, "", String::new());

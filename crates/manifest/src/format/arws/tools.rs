@@ -1,5 +1,5 @@
-//! The tool definitions of an ARWS manifest (layer 2): an OpenAPI document, or a list of tools with JSON Schemas; and what
-//! they say about safety (layer 4).
+//! The tool definitions of an ARWS manifest (layer 2): an OpenAPI document, or a list of tools with JSON Schemas; and
+//! their safety (layer 4).
 
 use serde_json::{Map, Value};
 
@@ -25,12 +25,12 @@ pub(super) fn read(linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
     let first = draft.manifest.capabilities.len();
     let description = openapi::parse_linked(linked.bytes).map(Value::Object);
     if let Some(Value::Object(document)) = &description {
-        of_description(document, linked, draft);
+        read_description(document, linked, draft);
     } else {
         let Some(document) = parse(linked.bytes) else {
             return report(&rules::TOOLS_UNREADABLE, rules::TOOLS_UNREADABLE.wrong.to_owned(), draft);
         };
-        let Some(tools) = of_list(&document, draft) else {
+        let Some(tools) = read_list(&document, draft) else {
             return report(&rules::TOOLS_UNKNOWN, rules::TOOLS_UNKNOWN.wrong.to_owned(), draft);
         };
         for tool in tools {
@@ -48,7 +48,7 @@ pub(super) fn read(linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
             capability.safety.confirmation = Confirmation::Required;
             capability.execution.model = ExecutionModel::Async;
         }
-        judge(capability, draft);
+        check_tool(capability, draft);
     }
     draft.manifest.capabilities.extend(capabilities);
 }
@@ -58,7 +58,7 @@ fn parse(bytes: &[u8]) -> Option<Value> {
     json::parse(text).map(|(value, _)| value).ok()
 }
 
-fn of_description(document: &Map<String, Value>, linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
+fn read_description(document: &Map<String, Value>, linked: &LinkedDocument<'_>, draft: &mut Draft<'_>) {
     let version = document.get("openapi").and_then(Value::as_str).unwrap_or("2.0");
     if !version.starts_with("3.") || version.starts_with("3.0") {
         let text = format!("the tools are defined in OpenAPI {version}");
@@ -68,7 +68,7 @@ fn of_description(document: &Map<String, Value>, linked: &LinkedDocument<'_>, dr
 }
 
 /// A list of tools as MCP servers list them: name, description and the JSON Schema of the input.
-fn of_list(document: &Value, draft: &mut Draft<'_>) -> Option<Vec<Capability>> {
+fn read_list(document: &Value, draft: &mut Draft<'_>) -> Option<Vec<Capability>> {
     let (list, base) = match document {
         Value::Array(list) => (list, ""),
         Value::Object(map) => (map.get("tools")?.as_array()?, "/tools"),
@@ -78,12 +78,12 @@ fn of_list(document: &Value, draft: &mut Draft<'_>) -> Option<Vec<Capability>> {
     for (index, value) in list.iter().enumerate() {
         let Some(map) = value.as_object() else { continue };
         let tool = Object { map, pointer: format!("{base}/{index}") };
-        capabilities.push(of_tool(&tool, draft));
+        capabilities.push(read_tool(&tool, draft));
     }
     Some(capabilities)
 }
 
-fn of_tool(tool: &Object<'_>, draft: &mut Draft<'_>) -> Capability {
+fn read_tool(tool: &Object<'_>, draft: &mut Draft<'_>) -> Capability {
     let name = tool.text("name").unwrap_or_default();
     let mut capability = draft.capability(CapabilityKind::Tool, name, name, tool.pointer.clone());
     capability.title = draft::name(tool.text("title"));
@@ -97,8 +97,7 @@ fn of_tool(tool: &Object<'_>, draft: &mut Draft<'_>) -> Capability {
     capability
 }
 
-/// Where an operation says nothing of its own, the manifest's contract is what there is: whether this very operation
-/// needs it stays unknown.
+/// An operation without declared credentials gets the schemes of the manifest. Whether it requires them stays unknown.
 fn inherit_auth(capability: &mut Capability, draft: &Draft<'_>) {
     if capability.auth.required != Tristate::Unknown || !capability.auth.schemes.is_empty() {
         return;
@@ -112,14 +111,14 @@ fn inherit_auth(capability: &mut Capability, draft: &Draft<'_>) {
         .collect();
 }
 
-/// Layer 4: a change of state that may answer 202 Accepted waits for a person.
+/// Layer 4: a change of state that may answer 202 Accepted waits for an approval.
 fn announces_approval(document: &Value, capability: &Capability) -> bool {
     let accepted = document.pointer(&format!("{}/responses/202", capability.pointer)).is_some();
     accepted && !matches!(capability.safety.class, SafetyClass::Read | SafetyClass::Unknown)
 }
 
-/// What layers 2 and 4 ask of every tool.
-fn judge(capability: &mut Capability, draft: &mut Draft<'_>) {
+/// Checks the requirements of layers 2 and 4.
+fn check_tool(capability: &mut Capability, draft: &mut Draft<'_>) {
     let name = capability.name.clone();
     if capability.description.is_none() {
         report(&rules::OPERATION_UNDESCRIBED, format!("\"{name}\" has no description"), draft);
@@ -156,7 +155,7 @@ fn consequences(capability: &mut Capability, takes_key: bool, draft: &mut Draft<
     if !authenticated || capability.auth.required == Tristate::No {
         report(&rules::WRITE_WITHOUT_AUTH, format!("\"{name}\" asks for no authentication"), draft);
     }
-    // Layer 4: a destructive tool is one that a person approves.
+    // Layer 4: a person approves destructive tools.
     if class == SafetyClass::Destructive && capability.safety.confirmation == Confirmation::None {
         capability.safety.confirmation = Confirmation::Recommended;
         let text = format!("\"{name}\" does not announce an approval by a person");

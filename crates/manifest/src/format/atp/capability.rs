@@ -1,4 +1,4 @@
-//! ATP capabilities (§3.5): how to call them, what they change, and whether a person is asked.
+//! ATP capabilities (§3.5): calls, side effects and confirmation.
 
 use std::collections::HashSet;
 
@@ -17,10 +17,12 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let scopes: HashSet<String> =
         draft.manifest.auth.iter().flat_map(|auth| auth.scopes.keys().cloned()).collect();
     let list = List::UNCHECKED.mistyped(&rules::CAPABILITY_MISTYPED).unique("id", &rules::ID_DUPLICATE);
-    draft.each(root, "capabilities", &list, |published, draft| one(published, &scopes, &mut resolver, draft));
+    draft.each(root, "capabilities", &list, |published, draft| {
+        read_capability(published, &scopes, &mut resolver, draft)
+    });
 }
 
-fn one<'v>(
+fn read_capability<'v>(
     published: &Object<'v>,
     scopes: &HashSet<String>,
     resolver: &mut Resolver<'v>,
@@ -68,7 +70,7 @@ fn response(
         let leads = match problem.kind {
             ProblemKind::Unresolved => "nowhere",
             ProblemKind::Remote => "out of this document",
-            // The schema itself says where it was cut.
+            // The schema is marked where it was cut.
             ProblemKind::TooLarge => continue,
         };
         draft.report(&rules::REFERENCE, pointer.clone(), format!("{} leads {leads}", problem.detail));
@@ -88,7 +90,7 @@ fn authorization(
     let schemes: Vec<_> =
         draft.manifest.auth.iter().take(draft::SCHEMES_PER_CAPABILITY_MAX).map(|auth| auth.scheme).collect();
     if schemes.is_empty() {
-        draft.report_plainly(&rules::AUTH_UNDECLARED, published.at("requiredScopes"));
+        draft.report_rule(&rules::AUTH_UNDECLARED, published.at("requiredScopes"));
     } else if !scopes.is_empty() {
         for scope in required.iter().filter(|scope| !scopes.contains(**scope)) {
             let text = format!("no scheme declares the scope \"{scope}\"");
@@ -100,16 +102,16 @@ fn authorization(
     capability.auth.scopes = draft::tags(required);
 }
 
-/// `sideEffects` is believed when it admits something; a DELETE stays destructive whatever it says.
+/// `sideEffects` cannot lower the class of PUT, PATCH and DELETE.
 fn effects(published: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
     let stated = published.flag("sideEffects");
     let method = capability.invocation.method.as_deref();
     match (method, stated) {
         (Some("PUT" | "PATCH" | "DELETE"), None | Some(false)) => {
-            draft.report_plainly(&rules::SIDE_EFFECTS, published.pointer.clone());
+            draft.report_rule(&rules::SIDE_EFFECTS, published.pointer.clone());
         }
         (Some("POST"), None) => {
-            draft.report_plainly(&rules::SIDE_EFFECTS_UNSTATED, published.pointer.clone());
+            draft.report_rule(&rules::SIDE_EFFECTS_UNSTATED, published.pointer.clone());
         }
         _ => {}
     }
@@ -120,7 +122,7 @@ fn effects(published: &Object<'_>, capability: &mut Capability, draft: &mut Draf
     }
 }
 
-/// Words in an id that stand for what cannot be undone or costs money.
+/// Words in an id that imply an irreversible or costly effect.
 const COSTLY: &[&str] = &[
     "delete", "pay", "payment", "purchase", "buy", "checkout", "order", "transfer", "cancel", "refund",
     "charge", "book",
@@ -136,7 +138,7 @@ fn confirmation(published: &Object<'_>, capability: &mut Capability, draft: &mut
     if required == Some(true) {
         capability.safety.confirmation = Confirmation::Required;
         if capability.safety.message.is_none() {
-            draft.report_plainly(&rules::MESSAGE_MISSING, published.at("confirmation"));
+            draft.report_rule(&rules::MESSAGE_MISSING, published.at("confirmation"));
         }
         return;
     }
@@ -145,6 +147,6 @@ fn confirmation(published: &Object<'_>, capability: &mut Capability, draft: &mut
     let changes = published.flag("sideEffects") == Some(true)
         || capability.invocation.method.as_deref() == Some("DELETE");
     if costly && changes {
-        draft.report_plainly(&rules::CONFIRMATION_UNDECLARED, published.pointer.clone());
+        draft.report_rule(&rules::CONFIRMATION_UNDECLARED, published.pointer.clone());
     }
 }

@@ -1,4 +1,4 @@
-//! What AWP demands, as tables.
+//! Requirements of AWP.
 
 use crate::check::is_major_minor;
 use crate::quantity::{is_duration, is_rate};

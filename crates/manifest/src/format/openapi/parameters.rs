@@ -1,4 +1,4 @@
-//! Everything that an operation takes, as one JSON Schema object.
+//! The input of an operation as one JSON Schema object.
 //!
 //! Decides the property of each parameter and of each member of the body, with `x-in` telling where it goes: query, path,
 //! header, cookie or body. A body that is not an object with named members becomes one property called `body`. Two
@@ -19,12 +19,12 @@ const PARAMETERS_MAX: usize = 200;
 /// The parameter objects of an operation: its own, and those of its path that it does not override.
 pub(super) type Parameters<'a> = BTreeMap<(Location, String), &'a Map<String, Value>>;
 
-/// Examples of a parameter that are looked at.
+/// Examples of a parameter that are read.
 const EXAMPLES_MAX: usize = 20;
-/// Media types of one body that are looked at.
+/// Media types of one body that are read.
 const MEDIA_TYPES_MAX: usize = 64;
 
-/// Reads the `parameters` arrays of a path and of one of its operations; the operation's win.
+/// Reads the `parameters` arrays of a path and of one of its operations; the operation overrides its path.
 pub(super) fn collect<'a>(
     lists: [Option<&'a Value>; 2],
     resolver: &mut Resolver<'a>,
@@ -44,7 +44,11 @@ pub(super) fn collect<'a>(
 
 /// Names of the parameters that fill the path.
 pub(super) fn path_names<'p>(parameters: &'p Parameters<'_>) -> BTreeSet<&'p str> {
-    parameters.keys().filter(|(location, _)| *location == Location::Path).map(|(_, name)| name.as_str()).collect()
+    parameters
+        .keys()
+        .filter(|(location, _)| *location == Location::Path)
+        .map(|(_, name)| name.as_str())
+        .collect()
 }
 
 /// The input of an operation under construction.
@@ -178,7 +182,7 @@ fn annotate_media_type(schema: &mut Value, media_type: Option<&str>) {
     }
 }
 
-/// Members of a parameter that are no keywords of its schema.
+/// Members of a parameter that are not schema keywords.
 const NOT_SCHEMA: &[&str] = &[
     "name",
     "in",
