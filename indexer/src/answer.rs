@@ -132,7 +132,7 @@ pub struct SearchAnswer {
     pub next_cursor: Option<String>,
 }
 
-manifest::closed! {
+manifest::string_enum! {
     /// What a suggestion completes to.
     SuggestionKind, "suggestion kind" {
         Name = "name",

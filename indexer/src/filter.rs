@@ -19,7 +19,7 @@ use manifest::model::{
 use policy::Status;
 use store::StoredManifest;
 
-manifest::closed! {
+manifest::string_enum! {
     /// The HTTP verb of a capability (RFC 9110 §9, RFC 5789).
     Method, "method" {
         Get = "GET",
@@ -91,7 +91,7 @@ impl Filter {
 /// Declares the facet keys and the row of each.
 macro_rules! filters {
     ($($variant:ident = $key:literal { $($member:ident: $value:expr),+ $(,)? })+) => {
-        manifest::closed! {
+        manifest::string_enum! {
             /// What results are filtered and counted by.
             FacetKey, "facet" { $($variant = $key),+ }
         }

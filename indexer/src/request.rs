@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::filter::{FacetKey, Filters};
 
-manifest::closed! {
+manifest::string_enum! {
     /// The order of the results.
     Sort, "sort order" {
         Relevance = "relevance",

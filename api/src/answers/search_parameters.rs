@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use indexer::{FacetKey, Filters, SearchRequest, Sort};
-use manifest::closed;
+use manifest::string_enum;
 
 use crate::parameters::{QueryPairs, unknown_value};
 use crate::problem::Problem;
@@ -69,7 +69,7 @@ const FULL_FIELDS: &[&str] = &[
     "findings",
 ];
 
-closed! {
+string_enum! {
     /// How much each result contains.
     View, "view" { Compact = "compact", Full = "full" }
 }

@@ -114,7 +114,7 @@ pub(crate) fn answer(mut manifest: Manifest, bytes: Option<&[u8]>) -> ValidateAn
 fn placed(bytes: Option<&[u8]>, mut findings: Vec<Finding>) -> Vec<PlacedFinding> {
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let first = findings.get(..findings.len().min(PLACED_MAX)).unwrap_or_default();
-    let mut places = bytes.map(|bytes| manifest::places(bytes, first)).unwrap_or_default();
+    let mut places = bytes.map(|bytes| manifest::finding_positions(bytes, first)).unwrap_or_default();
     places.resize(findings.len(), None);
     let place = |(finding, found): (Finding, Option<(usize, usize)>)| PlacedFinding {
         finding,

@@ -21,7 +21,7 @@ pub(super) struct Expression {
     pub(super) entries: Option<Entries>,
 }
 
-manifest::closed! {
+manifest::string_enum! {
     /// The kinds of entries.
     Entries, "kind of entry" { Capabilities = "capability", ManifestReader = "manifest" }
 }

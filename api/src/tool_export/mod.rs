@@ -16,7 +16,7 @@ use manifest::{Capability, Confirmation, Manifest, SafetyClass};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-manifest::closed! {
+manifest::string_enum! {
     /// The shape of a tool definition.
     ToolShape, "tool shape" {
         /// A tool of the Model Context Protocol, 2025-11-25.

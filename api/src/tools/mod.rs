@@ -22,7 +22,7 @@ use crate::state::App;
 
 pub(crate) use http::{ArgumentLocation, routes, run_by_name};
 
-manifest::closed! {
+manifest::string_enum! {
     /// One thing that agentdex does for agents.
     Tool, "tool" {
         FindCapability = "find_capability",

@@ -1,4 +1,4 @@
-//! How fast published files are read, against bare JSON parsing of the same bytes in the same run, on one core.
+//! Compares the speed of reading published files with that of parsing their JSON, on one core.
 //!
 //! `cargo run --release -p manifest --example corpus_bench FOLDER [ROUNDS]` reads every file below the folder.
 
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use manifest::{Discovery, Document, ManifestUrl};
 
-/// Rounds over all files when none are asked for.
+/// Default number of rounds over all files.
 const ROUNDS: usize = 20;
 
 struct File {
@@ -26,7 +26,7 @@ fn main() {
     let rounds: usize = arguments.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(ROUNDS).max(1);
     let files = files(Path::new(&folder));
     let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
-    // Both in turn, so that a machine that is busy for a while is busy for both; the best of each counts.
+    // Both alternate, so that a busy machine slows both; the best round of each counts.
     let (mut parsed, mut read) = (Duration::MAX, Duration::MAX);
     for _ in 0..rounds {
         parsed = parsed.min(time(|| files.iter().for_each(parse_one)));
@@ -70,7 +70,7 @@ fn read_one(file: &File) {
     }));
 }
 
-/// Every JSON file below a folder; texts have nothing to be compared with.
+/// Every JSON file below a folder.
 fn files(folder: &Path) -> Vec<File> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];

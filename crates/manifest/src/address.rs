@@ -1,7 +1,6 @@
 //! Addresses inside manifests: absolute or relative, with `{id}`, `:id` or `<id>` variables, made absolute and uniform.
 //!
-//! Nothing is fetched or looked up here. An address keeps the scheme it was published with; what is not https is for
-//! a finding to say.
+//! Nothing is fetched or looked up. An address keeps its published scheme; a finding reports one that is not https.
 
 use url::Url;
 
@@ -29,9 +28,9 @@ impl Address {
     }
 }
 
-/// Schemes that an endpoint may have; anything else is a command, an identifier or a mistake.
+/// Schemes of endpoints. Other schemes belong to commands, identifiers or mistakes.
 const SCHEMES: &[&str] = &["https", "http", "wss", "ws"];
-/// Stands for a variable while the URL parser works: it would percent-encode braces. No address contains it by chance.
+/// Replaces a variable while the URL is parsed, since the parser percent-encodes braces.
 const MARK: &str = "zqvarqz";
 /// Variables in one address; real ones have up to six.
 const VARIABLES_MAX: usize = 32;
@@ -47,7 +46,6 @@ pub(crate) fn on_document(document: &ManifestUrl, text: &str) -> Option<Address>
     resolve(document.as_url(), text)
 }
 
-/// Resolves a published address against any base.
 pub(crate) fn resolve(base: &Url, text: &str) -> Option<Address> {
     let text = text.trim();
     if text.is_empty()
@@ -79,7 +77,7 @@ fn mark(index: usize) -> String {
     format!("{MARK}{index}z")
 }
 
-/// Replaces every variable by a mark; returns the text and the names in order.
+/// Replaces every variable with a mark; returns the text and the names in order.
 fn mark_variables(text: &str) -> (String, Vec<&str>) {
     let mut marked = String::with_capacity(text.len());
     let mut names = Vec::new();
@@ -101,8 +99,8 @@ fn mark_variables(text: &str) -> (String, Vec<&str>) {
     (marked, names)
 }
 
-/// The variable that `text` begins with and what follows it. `:id` counts only right after a slash, so that the colons
-/// of schemes and ports stay.
+/// The variable at the start of `text` and the rest. `:id` is a variable only directly after a slash, so that the colons of
+/// schemes and ports stay.
 fn variable(after_slash: bool, text: &str) -> Option<(&str, &str)> {
     let close = match text.chars().next()? {
         '{' => '}',
@@ -154,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_become_absolute_and_uniform() {
+    fn normalises_addresses_to_absolute_urls() {
         for (text, address) in [
             ("/api/search", Some("https://shop.example/api/search")),
             ("api/search?q={query}", Some("https://shop.example/api/search?q={query}")),
@@ -172,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_split_off() {
+    fn splits_a_method_off_an_address() {
         assert_eq!(split_method("GET  https://a.example/x"), (Some("GET"), "https://a.example/x"));
         assert_eq!(split_method("get /x"), (None, "get /x"));
         assert_eq!(variables("/a/{b}/c/{d}").collect::<Vec<_>>(), ["b", "d"]);

@@ -1,8 +1,9 @@
-//! The words that publishers use for ways to authenticate, and contacts and protocols likewise: one table each.
+//! Published words for authentication schemes and protocols.
 
-use crate::model::{AuthScheme, Protocol};
+use crate::draft;
+use crate::model::{Auth, AuthScheme, Protocol};
 
-/// The scheme that a published word means; what is not known is `Other`.
+/// The scheme of a published word; `Other` for unknown words.
 pub(crate) fn scheme(word: &str) -> AuthScheme {
     let folded: String =
         word.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
@@ -31,7 +32,14 @@ pub(crate) fn scheme(word: &str) -> AuthScheme {
     }
 }
 
-/// The protocol that a published word means.
+/// An entry for a published word. The word is kept where it differs from the name of its scheme.
+pub(crate) fn of_word(word: &str) -> Auth {
+    let scheme = scheme(word);
+    let declared = draft::name(Some(word)).filter(|word| word != scheme.as_str());
+    Auth { declared, ..Auth::new(scheme) }
+}
+
+/// The protocol of a published word; `Other` for unknown words.
 pub(crate) fn protocol(word: &str) -> Protocol {
     match word.to_ascii_lowercase().as_str() {
         "http" | "https" | "rest" | "http+json" | "openapi" | "http_json" => Protocol::Http,

@@ -1,14 +1,13 @@
-//! The hygiene of bytes before any dialect is thought of: byte order marks, encodings, HTML in disguise.
+//! Checks of the bytes before detection: byte order marks, encodings, HTML pages in place of manifests.
 //!
-//! It decides whether there is text at all, and where it stops being text; it repairs nothing.
+//! It decides whether the bytes are text and where they stop being text; it repairs nothing.
 
 use crate::rule::{Rule, findings};
 
-/// What the bytes are.
 pub(crate) enum Decoded<'a> {
-    /// UTF-8, without its byte order mark; the number of bytes that were skipped.
+    /// UTF-8 without its byte order mark, and the bytes of the mark.
     Text(&'a str, usize),
-    /// Not readable as text: the rule and the offset.
+    /// Not text: the violated rule and the offset.
     Refused(&'static Rule, usize),
 }
 
@@ -26,10 +25,9 @@ findings! {
         "the document begins with a byte order mark" => "Save the file as UTF-8 without byte order mark.";
 }
 
-/// Bytes looked at to recognise HTML: past any comment that a generator puts before the doctype.
+/// Bytes inspected to recognise HTML: enough for comments before the doctype.
 const HTML_SNIFF_BYTES: usize = 1_024;
 
-/// Reads the bytes as text, or says from where on they are none.
 pub(crate) fn decode(bytes: &[u8]) -> Decoded<'_> {
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) || looks_like_utf16(bytes) {
         return Decoded::Refused(&UTF16, 0);
@@ -42,12 +40,12 @@ pub(crate) fn decode(bytes: &[u8]) -> Decoded<'_> {
     }
 }
 
-/// JSON begins with an ASCII character, so a zero among the first two bytes means sixteen bits a character.
+/// JSON begins with an ASCII character, so a zero among the first two bytes means 16-bit characters.
 fn looks_like_utf16(bytes: &[u8]) -> bool {
     matches!(bytes, [0, second, ..] if *second != 0) || matches!(bytes, [first, 0, ..] if *first != 0)
 }
 
-/// Whether a body is an HTML page, whatever its content type says: for telling soft 404s from manifests.
+/// Whether a body is an HTML page, regardless of its content type. Distinguishes soft 404s from manifests.
 pub fn is_html(bytes: &[u8]) -> bool {
     let head = bytes.get(..bytes.len().min(HTML_SNIFF_BYTES)).unwrap_or_default();
     let mut rest = head.strip_prefix(&[0xEF, 0xBB, 0xBF]).unwrap_or(head).trim_ascii_start();
@@ -67,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn html_is_seen_through_comments_and_case() {
+    fn detects_html_after_comments_in_any_case() {
         assert!(is_html(b"\xEF\xBB\xBF  <!-- built --> <!DOCTYPE HTML><html>"));
         assert!(is_html(b"<html lang=en>"));
         assert!(!is_html(b"{\"html\": \"<html>\"}"));
@@ -75,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_name_the_first_byte_that_is_no_text() {
+    fn reports_the_offset_of_the_first_invalid_byte() {
         assert!(matches!(decode(b"ab\xFF"), Decoded::Refused(rule, 2) if rule.code == NOT_UTF8.code));
         assert!(matches!(decode(b"\xFF\xFE{\0"), Decoded::Refused(rule, 0) if rule.code == UTF16.code));
         assert!(matches!(decode(b"{\0}\0"), Decoded::Refused(rule, 0) if rule.code == UTF16.code));

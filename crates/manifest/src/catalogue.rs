@@ -1,4 +1,4 @@
-//! Every finding that may be reported, as one list: what docs/FORMATS.md is checked against and what a validator offers.
+//! The list of all findings, from which the tables of docs/FORMATS.md are generated.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ pub struct CatalogueEntry {
     pub severity: Severity,
     /// Specification and section.
     pub spec: &'static str,
-    /// What is wrong, of any document.
+    /// What is wrong, for any document.
     pub wrong: String,
     /// What to do about it.
     pub fix: &'static str,
@@ -62,13 +62,12 @@ fn of_field(title: &'static str, shape: &Shape, field: &Field) -> Vec<CatalogueE
         fix: field.fix,
     };
     let missing =
-        field.missing().map(|severity| entry("missing", severity, format!("`{}` is missing", field.key)));
-    let mistyped = field
-        .kind
-        .has_type()
-        .then(|| entry("mistyped", field.wrong(), format!("`{}` is not {}", field.key, field.kind.words())));
+        field.missing.map(|severity| entry("missing", severity, format!("`{}` is missing", field.key)));
+    let mistyped = field.kind.has_type().then(|| {
+        entry("mistyped", field.wrong(), format!("`{}` is not {}", field.key, field.kind.description()))
+    });
     let invalid = field.kind.has_form().then(|| {
-        entry("invalid", field.wrong(), format!("`{}` is not {}", field.key, field.kind.form_words()))
+        entry("invalid", field.wrong(), format!("`{}` is not {}", field.key, field.kind.form_description()))
     });
     [missing, mistyped, invalid].into_iter().flatten().collect()
 }

@@ -1,18 +1,18 @@
-//! Whether the value of a field is what its specification demands, and what is wrong when it is not.
+//! Checks the value of a field against its specification.
 
 use serde_json::Value;
 
 use crate::model::Severity;
-use crate::object::{type_words, whole};
+use crate::object::{type_name, whole};
 use crate::rule::{Field, Kind};
 use crate::text;
 
 /// What is wrong with a field.
 pub(crate) enum Flaw {
     Missing(Severity),
-    /// Of another JSON type: which.
+    /// The JSON type of the value.
     Mistyped(&'static str),
-    /// Of the right type, but not a value that is allowed: the value.
+    /// A value of the right type that is not allowed.
     Invalid(String),
 }
 
@@ -25,13 +25,15 @@ impl Flaw {
         }
     }
 
-    /// The flaw in words, for this document.
-    pub(crate) fn words(&self, field: &Field) -> String {
+    /// The text of the finding.
+    pub(crate) fn message(&self, field: &Field) -> String {
         let key = field.key;
         match self {
             Self::Missing(_) => format!("`{key}` is missing"),
-            Self::Mistyped(found) => format!("`{key}` is {found}, expected {}", field.kind.words()),
-            Self::Invalid(found) => format!("`{key}` is \"{found}\", expected {}", field.kind.form_words()),
+            Self::Mistyped(found) => format!("`{key}` is {found}, expected {}", field.kind.description()),
+            Self::Invalid(found) => {
+                format!("`{key}` is \"{found}\", expected {}", field.kind.form_description())
+            }
         }
     }
 }
@@ -39,14 +41,14 @@ impl Flaw {
 /// What is wrong with a field's value, if anything.
 pub(crate) fn flaw(value: Option<&Value>, field: &Field) -> Option<Flaw> {
     let Some(value) = value.filter(|value| !value.is_null()) else {
-        return field.missing().map(Flaw::Missing);
+        return field.missing.map(Flaw::Missing);
     };
     if !has_type(value, field.kind) {
-        return Some(Flaw::Mistyped(type_words(value)));
+        return Some(Flaw::Mistyped(type_name(value)));
     }
     let text = value.as_str()?;
     if text.trim().is_empty() && !matches!(field.kind, Kind::Any) {
-        return field.missing().map(Flaw::Missing);
+        return field.missing.map(Flaw::Missing);
     }
     (!has_form(text, field.kind)).then(|| Flaw::Invalid(text::capped(text, 60).to_owned()))
 }
@@ -95,6 +97,12 @@ pub(crate) fn is_semver(text: &str) -> bool {
     parts.len() == 3 && parts.into_iter().all(number) && pre.is_none_or(|pre| pre.split('.').all(identifier))
 }
 
+/// `MAJOR.MINOR`.
+pub(crate) fn is_major_minor(text: &str) -> bool {
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    text.split_once('.').is_some_and(|(major, minor)| number(major) && number(minor))
+}
+
 /// Whether a text has the outline of an e-mail address.
 pub(crate) fn is_email(text: &str) -> bool {
     let text = text.strip_prefix("mailto:").unwrap_or(text);
@@ -112,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_and_addresses_are_told_from_other_texts() {
+    fn recognises_versions_emails_and_urls() {
         for (text, expected) in
             [("1.0.0", true), ("0.1.0-rc.1+b2", true), ("1.0", false), ("v1.0.0", false), ("01.0.0", false)]
         {

@@ -1,5 +1,4 @@
-//! A document as it comes in: its bytes and how they were served, its syntax, its size limits, and the findings about
-//! them that hold for every dialect.
+//! The input document: bytes, how they were served, size limits, and the findings that apply to every dialect.
 
 use serde_json::Value;
 
@@ -8,7 +7,7 @@ use crate::name::ManifestUrl;
 use crate::object::Object;
 use crate::rule::findings;
 
-/// A document to read, and what is known of how it came.
+/// A document to read, and how it was discovered and served.
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
     pub bytes: &'a [u8],
@@ -21,7 +20,7 @@ pub struct Document<'a> {
     pub served: Option<&'a Served>,
     /// Documents that were fetched for this one's links with [`crate::model::Follow::Merge`].
     pub linked: &'a [LinkedDocument<'a>],
-    /// Reads the document as this format whatever it looks like.
+    /// Overrides the detected format.
     pub force: Option<Format>,
 }
 
@@ -32,7 +31,7 @@ pub struct LinkedDocument<'a> {
     pub bytes: &'a [u8],
 }
 
-/// A document as its syntax gives it.
+/// A document after parsing its syntax.
 pub(crate) enum Body<'b> {
     Json(&'b Value),
     Text(&'b str),
@@ -55,16 +54,16 @@ impl<'b> Body<'b> {
     }
 }
 
-/// Largest document that is parsed at all: the largest OpenAPI documents published are a quarter of it.
+/// Largest document that is parsed: four times the largest published OpenAPI documents.
 pub const DOCUMENT_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 /// Largest manifest that is read; only OpenAPI documents may be longer.
 pub(crate) const MANIFEST_BYTES_MAX: usize = 4 * 1_024 * 1_024;
-/// Length above which a manifest is worth a remark: six times the 95th percentile of what is published.
+/// Length above which a finding recommends a shorter manifest: six times the 95th percentile of published ones.
 pub(crate) const MANIFEST_BYTES_ADVISED: usize = 256 * 1_024;
 
 findings! {
     rule TOO_LONG: Must("document.too_long", "agentdex limits")
-        "the document is longer than what is read"
+        "the document is longer than the limit"
             => "Publish a manifest below 4 MiB (OpenAPI documents: 16 MiB); link to details instead of embedding them.";
     rule LONG: May("document.long", "agentdex limits")
         "the document is longer than agents like to read"

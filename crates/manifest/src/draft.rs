@@ -1,11 +1,11 @@
-//! A manifest in the making: what every format file works with.
+//! The manifest under construction, which every reader fills.
 //!
-//! A format file reads a document in three kinds of steps, in any order:
+//! A reader takes three kinds of steps, in any order:
 //! - `draft.check(&object, &SHAPE)` reports every field of a shape that is missing, mistyped or malformed;
 //! - `draft.manifest.… = …` fills the model from the lenient getters of [`Object`];
-//! - `draft.begin(…)` begins a capability, the file fills it, `draft.push(…)` completes and keeps it.
+//! - `draft.begin(…)` begins a capability, the reader fills it, `draft.push(…)` completes and keeps it.
 //!
-//! The draft holds the caps (findings, capabilities), completes what may be inferred, and judges conformance at the end.
+//! The draft holds the caps (findings, capabilities), infers missing values, and assesses conformance at the end.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -24,18 +24,18 @@ use crate::{check, safety, semantic, text};
 
 /// Capabilities kept of one document: five times the largest published list seen.
 pub(crate) const CAPABILITIES_MAX: usize = 5_000;
-/// Memory that the capabilities of one document take at most, so that what a document repeats by reference or by default
-/// does not multiply: twice what the largest published document takes.
+/// Memory for the capabilities of one document, which bounds values repeated by reference or by default: twice that of the
+/// largest published document.
 const CAPABILITY_BYTES_MAX: usize = 32 * 1_024 * 1_024;
-/// Findings kept of one code; the last one kept says how many more there are.
+/// Findings kept for one code; the last one states how many more there are.
 const FINDINGS_PER_CODE_MAX: usize = 20;
 /// Characters of a name, as ATP's schema allows them.
 pub(crate) const NAME_CHARS_MAX: usize = 200;
-/// Characters of a description that the model keeps; the document itself is kept whole elsewhere.
+/// Characters of a description in the model; the whole document is stored elsewhere.
 pub(crate) const DESCRIPTION_CHARS_MAX: usize = 2_000;
-/// Characters of a native id; longer ones are cut, as a key has to fit a line.
+/// Characters of a native id; longer ones are cut.
 const NATIVE_ID_CHARS_MAX: usize = 200;
-/// Ways to authenticate that one capability names: a service has a handful.
+/// Authentication schemes kept for one capability.
 pub(crate) const SCHEMES_PER_CAPABILITY_MAX: usize = 64;
 /// Characters of the text of a finding, which may quote the document.
 const FINDING_CHARS_MAX: usize = 1_000;
@@ -49,34 +49,33 @@ const TAG_CHARS_MAX: usize = 100;
 findings! {
     rule CAPABILITIES_CUT: Should("document.capabilities.too_many", "agentdex limits")
         "the document declares more capabilities than are read"
-            => "Split the document, or declare the capabilities that agents need most first.";
+            => "Split the document, or declare the most needed capabilities first.";
     rule UNDERSTATED: Note("safety.understated", "agentdex safety")
-        "a capability is named for a consequence that its declaration does not admit"
-            => "Declare how the call changes things (sensitivity, sideEffects, annotations), or name it for what it does.";
+        "a capability's name implies a consequence that its declaration omits"
+            => "Declare how the call changes things (sensitivity, sideEffects, annotations), or rename it.";
     rule ADDRESSES_READER: Note("text.addresses_reader", "agentdex untrusted text")
-        "a text speaks to the model that reads it instead of describing the service"
-            => "Describe what the capability does; instructions to readers are shown as quoted data and never ranked on.";
+        "a text addresses the model that reads it instead of describing the service"
+            => "Describe what the capability does; instructions to readers are shown as quoted data and never affect ranking.";
     rule INSECURE: Should("address.insecure", "RFC 9325 §3.2")
-        "an address is not https" => "Serve the endpoint over https and name it so.";
+        "an address is not https" => "Serve the endpoint over https and publish its https address.";
     rule UNUSABLE: Should("address.unusable", "RFC 3986 §5")
-        "an address cannot be made into an absolute URL" => "Publish a path that begins with / or an absolute https URL.";
+        "an address cannot be resolved to an absolute URL" => "Publish a path that begins with / or an absolute https URL.";
 }
 
-/// Whether a finding code belongs to a text that conformance is judged against.
-pub(crate) type Belongs = fn(&str) -> bool;
+/// Selects the finding codes of one specification.
+pub(crate) type CodeFilter = fn(&str) -> bool;
 
-/// A manifest in the making.
 pub(crate) struct Draft<'d> {
     pub(crate) document: &'d Document<'d>,
     pub(crate) manifest: Manifest,
     counts: HashMap<Cow<'static, str>, usize>,
     native_ids: HashMap<String, usize>,
-    /// Memory that the capabilities take, and whether one was refused.
+    /// Memory of the capabilities. `full` is set when one was refused.
     kept_bytes: usize,
     full: bool,
-    judged: Vec<(&'static str, Belongs)>,
-    /// Pointer of the part that is being read as a document of its own; empty for the whole.
-    inside: String,
+    specs: Vec<(&'static str, CodeFilter)>,
+    /// Pointer of the part that is read as a separate document; empty for the whole.
+    base_pointer: String,
 }
 
 impl<'d> Draft<'d> {
@@ -89,8 +88,8 @@ impl<'d> Draft<'d> {
             native_ids: HashMap::new(),
             kept_bytes: 0,
             full: false,
-            judged: Vec::new(),
-            inside: String::new(),
+            specs: Vec::new(),
+            base_pointer: String::new(),
         }
     }
 
@@ -106,46 +105,46 @@ impl<'d> Draft<'d> {
         }
     }
 
-    /// States the specification version that the document claims, and the flavour within the format.
+    /// Sets the specification version that the document claims, and the variant within the format.
     pub(crate) fn dialect(&mut self, version: Option<&str>, flavour: Option<&'static str>) {
         self.manifest.detection.version = version.map(|text| text::capped(text, NAME_CHARS_MAX).to_owned());
         self.manifest.detection.dialect = flavour.map(str::to_owned);
     }
 
-    /// Asks for a verdict against a text, over the findings whose codes belong to it. The first asked for is the main
-    /// one. Findings about the syntax of the document belong to every text.
-    pub(crate) fn judge(&mut self, spec: &'static str, belongs: Belongs) {
-        self.judged.push((spec, belongs));
+    /// Requests a conformance level for a specification, from the findings whose codes `includes` selects. The first
+    /// specification is the main one. Findings about syntax apply to all.
+    pub(crate) fn assess(&mut self, spec: &'static str, includes: CodeFilter) {
+        self.specs.push((spec, includes));
     }
 
-    /// Reads a part as a document of its own: pointers that are noted meanwhile begin at the part.
+    /// Reads a part as a separate document, whose pointers are relative to the part.
     pub(crate) fn within(&mut self, pointer: &str, read: impl FnOnce(&mut Self)) {
-        let outer = self.inside.len();
-        self.inside.push_str(pointer);
+        let outer = self.base_pointer.len();
+        self.base_pointer.push_str(pointer);
         read(self);
-        self.inside.truncate(outer);
+        self.base_pointer.truncate(outer);
     }
 
     // --- findings ---
 
-    /// Reports a broken rule, in the words of this document.
+    /// Reports a violated rule with a text about this document.
     pub(crate) fn report(&mut self, rule: &Rule, pointer: String, text: impl Into<String>) {
         self.add(Cow::Borrowed(rule.code), rule.severity, rule.spec, pointer, text.into(), rule.fix);
     }
 
-    /// Refuses the document for what it would cost: nothing of it is read.
+    /// Refuses the document because of its cost.
     pub(crate) fn refuse(&mut self, rule: &Rule, text: String) {
         self.manifest.detection = Detection::new(Format::Malformed, Strength::Strong, text.clone());
         self.report(rule, String::new(), text);
-        self.judge(rule.spec, |_| true);
+        self.assess(rule.spec, |_| true);
     }
 
-    /// Reports a broken rule in the rule's own words.
-    pub(crate) fn report_plainly(&mut self, rule: &Rule, pointer: String) {
+    /// Reports a violated rule with the text of the rule.
+    pub(crate) fn report_rule(&mut self, rule: &Rule, pointer: String) {
         self.report(rule, pointer, rule.wrong);
     }
 
-    /// Reports what is wrong with the fields of an object.
+    /// Checks the fields of an object and reports every violation.
     pub(crate) fn check(&mut self, object: &Object<'_>, shape: &Shape) {
         for field in shape.fields {
             if let Some(flaw) = check::flaw(object.map.get(field.key), field) {
@@ -160,7 +159,7 @@ impl<'d> Draft<'d> {
             check::Flaw::Missing(severity) => (object.pointer.clone(), *severity),
             _ => (object.at(field.key), field.wrong()),
         };
-        self.add(code, severity, shape.spec, pointer, flaw.words(field), field.fix);
+        self.add(code, severity, shape.spec, pointer, flaw.message(field), field.fix);
     }
 
     fn add(
@@ -175,15 +174,15 @@ impl<'d> Draft<'d> {
         let count = self.counts.entry(code.clone()).or_insert(0);
         *count += 1;
         if *count <= FINDINGS_PER_CODE_MAX {
-            let pointer = within_cap(self.placed(pointer));
+            let pointer = within_cap(self.absolute_pointer(pointer));
             text.truncate(text::capped(&text, FINDING_CHARS_MAX).len());
             let (spec, fix) = (Cow::Borrowed(spec), Cow::Borrowed(fix));
             self.manifest.findings.push(Finding { code, severity, spec, pointer, text, fix });
         }
     }
 
-    fn placed(&self, pointer: String) -> String {
-        if self.inside.is_empty() { pointer } else { format!("{}{pointer}", self.inside) }
+    fn absolute_pointer(&self, pointer: String) -> String {
+        if self.base_pointer.is_empty() { pointer } else { format!("{}{pointer}", self.base_pointer) }
     }
 
     // --- addresses ---
@@ -191,13 +190,18 @@ impl<'d> Draft<'d> {
     /// An absolute address from what was published, resolved against the root of the served origin.
     pub(crate) fn on_origin(&mut self, published: &str, pointer: &str) -> Option<Address> {
         let address = address::on_origin(self.base(), published);
-        self.judge_address(address, published, pointer)
+        self.check_address(address, published, pointer)
     }
 
     /// An absolute address from what was published, resolved against the document's own URL.
     pub(crate) fn on_document(&mut self, published: &str, pointer: &str) -> Option<Address> {
         let address = address::on_document(self.base(), published);
-        self.judge_address(address, published, pointer)
+        self.check_address(address, published, pointer)
+    }
+
+    /// The same without a finding: where no specification demands an address.
+    pub(crate) fn origin_url(&self, published: &str) -> Option<String> {
+        address::on_origin(self.base(), published).map(Address::into_string)
     }
 
     /// The address of a string field as text, resolved against the root of the served origin.
@@ -206,12 +210,18 @@ impl<'d> Draft<'d> {
         self.on_origin(published, &object.at(key)).map(Address::into_string)
     }
 
+    /// The address of a string field as text, resolved against the document's own URL.
+    pub(crate) fn document_url(&mut self, object: &Object<'_>, key: &str) -> Option<String> {
+        let published = object.text(key)?;
+        self.on_document(published, &object.at(key)).map(Address::into_string)
+    }
+
     /// Whether an interface with this address is known.
     pub(crate) fn has_interface(&self, url: &str) -> bool {
         self.manifest.interfaces.iter().any(|interface| interface.url.as_deref() == Some(url))
     }
 
-    fn judge_address(&mut self, address: Option<Address>, published: &str, pointer: &str) -> Option<Address> {
+    fn check_address(&mut self, address: Option<Address>, published: &str, pointer: &str) -> Option<Address> {
         match &address {
             None => {
                 let text = format!("\"{}\" is not an address", text::capped(published, 80));
@@ -228,7 +238,7 @@ impl<'d> Draft<'d> {
 
     // --- capabilities ---
 
-    /// Begins a capability. A blank name is made from the native id, a blank id from the name or the position.
+    /// Begins a capability. A blank name is derived from the native id, a blank id from the name or the position.
     pub(crate) fn capability(
         &mut self,
         kind: CapabilityKind,
@@ -240,17 +250,18 @@ impl<'d> Draft<'d> {
         let position = (self.manifest.capabilities.len() + 1).to_string();
         let id = [id, name, &position].into_iter().find(|text| !text.is_empty()).unwrap_or_default();
         let id = text::capped(id, NATIVE_ID_CHARS_MAX);
-        let label = text::plain(name, NAME_CHARS_MAX).unwrap_or_else(|| text::humanised(id));
+        let label = text::plain(name, NAME_CHARS_MAX)
+            .unwrap_or_else(|| text::capped(&text::humanised(id), NAME_CHARS_MAX).to_owned());
         let label = if label.is_empty() { id.to_owned() } else { label };
-        let native_id = self.unique(id);
+        let native_id = self.unique_id(id);
         Capability::new(self.document.url, self.format(), &native_id, &label, kind, pointer)
     }
 
-    /// Ids have to be unique for keys to be: the second `search` becomes `search~2`.
-    fn unique(&mut self, id: &str) -> String {
+    /// Makes an id unique in the document: the second `search` becomes `search~2`.
+    fn unique_id(&mut self, id: &str) -> String {
         let mut count = self.native_ids.get(id).copied().unwrap_or_default();
         let mut candidate = id.to_owned();
-        // The count goes on from the last repeat, so that no candidate is tried twice for one id.
+        // Counting continues from the last repeat, so that no candidate is tried twice for one id.
         while count > 0 {
             count += 1;
             candidate = format!("{id}~{count}");
@@ -263,7 +274,7 @@ impl<'d> Draft<'d> {
         candidate
     }
 
-    /// Completes what may be inferred and keeps the capability, unless the document has too many already.
+    /// Infers missing values and keeps the capability, unless the document has too many already.
     pub(crate) fn push(&mut self, mut capability: Capability) {
         let kept = self.manifest.capabilities.len();
         self.kept_bytes = self.kept_bytes.saturating_add(bytes_of(&capability));
@@ -275,22 +286,22 @@ impl<'d> Draft<'d> {
         }
         safety::infer(&mut capability);
         semantic::infer(&mut capability);
-        self.flag_texts(&mut capability);
+        self.flag_suspicious_texts(&mut capability);
         if capability.pointer_document.is_none() {
-            capability.pointer = self.placed(capability.pointer);
+            capability.pointer = self.absolute_pointer(capability.pointer);
         }
         self.manifest.capabilities.push(capability);
     }
 
-    /// Whether no further capability would be kept: lets long loops end early.
+    /// Whether further capabilities are dropped: lets long loops end early.
     pub(crate) const fn is_full(&self) -> bool {
         self.full
     }
 
-    fn flag_texts(&mut self, capability: &mut Capability) {
+    fn flag_suspicious_texts(&mut self, capability: &mut Capability) {
         if capability.description.as_deref().is_some_and(text::addresses_reader) {
             capability.addresses_reader = true;
-            self.report_plainly(&ADDRESSES_READER, capability.pointer.clone());
+            self.report_rule(&ADDRESSES_READER, capability.pointer.clone());
         }
         if let Some(danger) = safety::understated(&capability.native_id, capability.safety.class) {
             let text = format!(
@@ -301,20 +312,20 @@ impl<'d> Draft<'d> {
         }
     }
 
-    /// Closes the draft: says how many findings were left out, and judges.
+    /// Adds the number of omitted findings and the conformance levels.
     pub(crate) fn finish(mut self) -> Manifest {
         if self.manifest.description.as_deref().is_some_and(text::addresses_reader) {
-            self.report_plainly(&ADDRESSES_READER, String::new());
+            self.report_rule(&ADDRESSES_READER, String::new());
         }
-        self.say_how_many_more();
-        for (spec, belongs) in std::mem::take(&mut self.judged) {
-            let level = self.level(belongs);
+        self.count_omitted_findings();
+        for (spec, includes) in std::mem::take(&mut self.specs) {
+            let level = self.level(includes);
             self.manifest.conformance.push(Conformance { spec: Cow::Borrowed(spec), level });
         }
         self.manifest
     }
 
-    fn say_how_many_more(&mut self) {
+    fn count_omitted_findings(&mut self) {
         if self.counts.values().all(|count| *count <= FINDINGS_PER_CODE_MAX) {
             return;
         }
@@ -331,9 +342,9 @@ impl<'d> Draft<'d> {
         }
     }
 
-    fn level(&self, belongs: Belongs) -> ConformanceLevel {
+    fn level(&self, includes: CodeFilter) -> ConformanceLevel {
         let concerns =
-            |code: &str| code.starts_with("json.") || code.starts_with("document.") || belongs(code);
+            |code: &str| code.starts_with("json.") || code.starts_with("document.") || includes(code);
         let worst =
             self.manifest.findings.iter().filter(|finding| concerns(&finding.code)).map(|f| f.severity).max();
         match worst {
@@ -345,7 +356,7 @@ impl<'d> Draft<'d> {
     }
 }
 
-/// Memory that a capability takes, its schemas and long texts counted.
+/// Memory of a capability with its schemas and long texts.
 fn bytes_of(capability: &Capability) -> usize {
     let schemas = [&capability.parameters, &capability.response].into_iter().flatten();
     let schemas: usize = schemas.map(|schema| budget::bytes_of(schema, CAPABILITY_BYTES_MAX)).sum();
@@ -360,7 +371,7 @@ fn bytes_of(capability: &Capability) -> usize {
     size_of::<Capability>() + schemas + texts + scopes + capability.pointer.len()
 }
 
-/// The pointer, or as many of its steps as a finding keeps.
+/// Cuts a pointer to whole steps within the cap.
 fn within_cap(mut pointer: String) -> String {
     if pointer.len() > POINTER_BYTES_MAX {
         let head = pointer.get(..pointer.floor_char_boundary(POINTER_BYTES_MAX)).unwrap_or_default();
@@ -369,17 +380,17 @@ fn within_cap(mut pointer: String) -> String {
     pointer
 }
 
-/// A short description in plain words.
+/// A description without markup, cut to its cap.
 pub(crate) fn description(text: Option<&str>) -> Option<String> {
     text::plain(text?, DESCRIPTION_CHARS_MAX)
 }
 
-/// A name in plain words.
+/// A name without markup, cut to its cap.
 pub(crate) fn name(text: Option<&str>) -> Option<String> {
     text::plain(text?, NAME_CHARS_MAX)
 }
 
-/// Tags in plain words, without repeats.
+/// Tags without markup and duplicates.
 pub(crate) fn tags<'t>(published: impl IntoIterator<Item = &'t str>) -> Vec<String> {
     let mut tags: Vec<String> = Vec::new();
     for tag in published.into_iter().take(TAGS_MAX) {

@@ -1,17 +1,16 @@
-//! Names a manifest and its capabilities as entries of an AI catalog: identifier, media type, address of the artefact.
+//! A manifest and its capabilities as entries of an AI catalog: identifier, media type, address of the artefact.
 //!
-//! ARD 0.9 §4.2 demands of every entry an identifier that begins with the publisher's domain. Where the publisher gave
-//! one it is kept; elsewhere one is minted from the host that served the document, and says so. An identifier is a name,
-//! never a proof of who published.
+//! ARD 0.9 §4.2 requires an identifier that begins with the publisher's domain. A published identifier is kept; otherwise
+//! one is minted from the host that served the document and marked as such. An identifier does not prove who published.
 
 use std::borrow::Cow;
 
 use crate::format::dialects::dialect;
 use crate::model::{Capability, CapabilityKind, Format, Manifest};
 
-/// Longest native id that becomes part of an identifier as it stands; longer ones are cut and numbered.
+/// Longest native id that becomes part of an identifier unchanged; longer ones are cut and get a hash.
 const NATIVE_ID_CHARS_MAX: usize = 80;
-/// Characters of an id's hash that tell two shortened names apart: 40 bits, far beyond the names of one host.
+/// Characters of the hash that distinguishes shortened names: 40 bits.
 const TAIL_CHARS: usize = 8;
 
 /// The media type of a registry (ARD 0.9 §4.1).
@@ -21,23 +20,15 @@ pub const REGISTRY_MEDIA_TYPE: &str = "application/ai-registry+json";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identifier {
     pub urn: String,
-    /// Made by us from the host and the native id: the publisher gave none.
+    /// Made from the host and the native id, since the publisher gave none.
     pub is_minted: bool,
 }
 
-impl Identifier {
-    /// The publisher's domain.
-    pub fn publisher(&self) -> &str {
-        self.urn.split(':').nth(2).unwrap_or_default()
-    }
-}
-
-/// What an entry says of itself before any description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry<'m> {
     pub identifier: Identifier,
     pub media_type: Cow<'m, str>,
-    /// Where the artefact lies that declares the capability.
+    /// Address of the artefact that declares the capability.
     pub url: &'m str,
 }
 
@@ -55,7 +46,7 @@ pub fn of_manifest(manifest: &Manifest) -> Entry<'_> {
 pub fn of_capability<'m>(manifest: &'m Manifest, capability: &'m Capability) -> Entry<'m> {
     let identifier = identifier(manifest, capability);
     let (media_type, url) = match manifest.format() {
-        Format::Ard => catalogued(manifest, capability),
+        Format::Ard => catalog_entry(manifest, capability),
         Format::SkillsIndex => skill(manifest, capability),
         _ => None,
     }
@@ -69,7 +60,7 @@ fn identifier(manifest: &Manifest, capability: &Capability) -> Identifier {
         return Identifier { urn: native_id.to_owned(), is_minted: false };
     }
     let is_plain = native_id.len() <= NATIVE_ID_CHARS_MAX && native_id.split(':').all(is_segment);
-    let name = if is_plain && is_usual_place(manifest) {
+    let name = if is_plain && is_default_path(manifest) {
         native_id.to_owned()
     } else {
         let id = capability.id.as_str();
@@ -80,7 +71,7 @@ fn identifier(manifest: &Manifest, capability: &Capability) -> Identifier {
     Identifier { urn: format!("urn:air:{}:{format}:{name}", publisher(manifest)), is_minted: true }
 }
 
-/// The host that served the document. ARD allows no underscore in a publisher, host names do.
+/// The host that served the document. ARD forbids underscores in a publisher; host names may have them.
 fn publisher(manifest: &Manifest) -> String {
     manifest.url.host().as_str().replace('_', "-")
 }
@@ -102,7 +93,7 @@ fn is_segment_char(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '-')
 }
 
-/// What of a native id may stand in a segment, runs of anything else as one hyphen.
+/// A native id with each run of other characters replaced by one hyphen.
 fn segment_of(native_id: &str) -> String {
     let mut segment = String::new();
     for character in native_id.chars() {
@@ -119,28 +110,28 @@ fn segment_of(native_id: &str) -> String {
     if segment.is_empty() { "unnamed".to_owned() } else { segment.to_owned() }
 }
 
-/// Where a dialect's own text puts the document. The same native id in a second document of the host gets a tail, so that
-/// no two entries share an identifier.
-fn is_usual_place(manifest: &Manifest) -> bool {
+/// Whether the document is at the path that its dialect defines. The same native id in another document of the host gets a
+/// hash, so that identifiers are unique.
+fn is_default_path(manifest: &Manifest) -> bool {
     let usual = dialect(manifest.format()).paths.first();
     usual.is_some_and(|usual| manifest.url.path_and_query() == *usual) && manifest.url.port() == 443
 }
 
-/// An entry of somebody's catalog keeps its own type and address.
-fn catalogued<'m>(manifest: &'m Manifest, capability: &'m Capability) -> Option<(Cow<'m, str>, &'m str)> {
+/// Type and address of an entry of a catalog, as published.
+fn catalog_entry<'m>(manifest: &'m Manifest, capability: &'m Capability) -> Option<(Cow<'m, str>, &'m str)> {
     let invoked = capability.invocation.url.as_deref()?;
     // A registry is called at a path below the address that its entry names.
     let is_registry = capability.kind == CapabilityKind::Registry;
-    let names_it = |url: &str| url == invoked || (is_registry && searched_at(url) == invoked);
+    let names_it = |url: &str| url == invoked || (is_registry && search_url(url) == invoked);
     let link = manifest.links.iter().find(|link| link.rel == "catalog-entry" && names_it(&link.url))?;
     Some((Cow::Borrowed(link.media_type.as_deref()?), link.url.as_str()))
 }
 
-fn searched_at(registry: &str) -> String {
+fn search_url(registry: &str) -> String {
     format!("{}/search", registry.trim_end_matches('/'))
 }
 
-/// A skill is an artefact of its own.
+/// Type and address of a skill, which is a separate artefact.
 fn skill<'m>(manifest: &'m Manifest, capability: &'m Capability) -> Option<(Cow<'m, str>, &'m str)> {
     let url = capability.invocation.url.as_deref()?;
     let path = url.split(['?', '#']).next().unwrap_or(url);
@@ -153,8 +144,7 @@ fn skill<'m>(manifest: &'m Manifest, capability: &'m Capability) -> Option<(Cow<
     Some((Cow::Borrowed(media_type), url))
 }
 
-/// The media type of a dialect's document. Most have none registered and get one of ours, so that a client can filter by
-/// it; nothing is served under these.
+/// The media type of a dialect. Dialects without a registered one get a vendor type for filters; nothing is served with it.
 pub fn media_type_of(format: Format) -> Cow<'static, str> {
     match dialect(format).media_type {
         Some(media_type) => Cow::Borrowed(media_type),
@@ -199,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minted_identifier_names_host_format_and_native_id() {
+    fn minted_identifiers_contain_host_format_and_native_id() {
         let manifest = manifest("https://shop.example/agent.json", &awp(&["book_seat", "a b/c", "", "x:y"]));
         let urns = urns(&manifest);
         assert_eq!(urns[0], "urn:air:shop.example:awp:book_seat");
@@ -208,7 +198,6 @@ mod tests {
         assert!(urns.iter().all(|urn| is_urn_air(urn)), "{urns:?}");
         let entry = of_capability(&manifest, &manifest.capabilities[0]);
         assert!(entry.identifier.is_minted);
-        assert_eq!(entry.identifier.publisher(), "shop.example");
         assert_eq!(
             (entry.media_type.as_ref(), entry.url),
             ("application/vnd.agentdex.awp+json", "https://shop.example/agent.json")
@@ -216,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn two_documents_of_one_host_share_no_identifier() {
+    fn identifiers_differ_between_documents_of_one_host() {
         let one = manifest("https://shop.example/agent.json", &awp(&["book"]));
         let two = manifest("https://shop.example/.well-known/agent.json", &awp(&["book"]));
         let three = manifest("https://shop.example:8443/agent.json", &awp(&["book"]));
@@ -229,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_a_catalog_keeps_what_its_publisher_gave() {
+    fn catalog_entries_keep_their_published_identifier_type_and_url() {
         let catalog = json!({"specVersion": "1.0", "entries": [
             {"identifier": "urn:air:hub.example:agent:one", "displayName": "One",
              "type": "application/a2a-agent-card+json", "url": "https://one.example/card.json"},
@@ -256,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_urn_air_is_known() {
+    fn rejects_malformed_urn_air_identifiers() {
         for text in [
             "urn:air:a.example",
             "urn:air::x",

@@ -1,7 +1,7 @@
-//! Who a document claims to be, against who served it: apex and www, sub-domains, preview hosts, forks.
+//! Compares the origin that a document declares with the host that served it: apex and www, sub-domains, previews, copies.
 //!
-//! A claim is compared, never believed and never a reason to reject. A document whose every address lies on another
-//! site is likely somebody's copy of that site's manifest, and is marked so.
+//! A mismatch is a finding, never a reason to reject. A document whose addresses are all on another site is likely a copy
+//! of that site's manifest and marked as one.
 
 use crate::draft::Draft;
 use crate::model::SourceKind;
@@ -19,14 +19,14 @@ findings! {
         "declared origin and every address lie on another site: the document may be a copy"
             => "Point the addresses at the site that serves the document, or remove the copy.";
     rule PREVIEW: Note("origin.preview", "agentdex identity")
-        "a preview or a tunnel serves the document: its host is gone tomorrow"
-            => "Publish the document on the host that stays, and keep previews out of the index with robots.txt.";
+        "a preview or a tunnel serves the document: its host is temporary"
+            => "Publish the document on a permanent host, and keep previews out of the index with robots.txt.";
     rule PLACEHOLDER: Should("origin.placeholder", "RFC 6761 §6")
-        "an address is a placeholder or local: nobody else can reach it" => "Replace it by the public address of the service.";
+        "an address is a placeholder or local: clients cannot reach it" => "Replace it with the public address of the service.";
 }
 
 /// Compares the declared origin and the addresses with the origin that served the document.
-pub(crate) fn examine(draft: &mut Draft<'_>) {
+pub(crate) fn check(draft: &mut Draft<'_>) {
     let served = draft.base().host();
     let declared = draft.manifest.declared_origin.as_deref().and_then(host_of);
     if is_preview(&served) {
@@ -49,7 +49,7 @@ pub(crate) fn examine(draft: &mut Draft<'_>) {
     suspect_copy(draft, &served, Some(&declared));
 }
 
-/// Two addresses or more, all on one other site, and nothing that claims the serving one.
+/// Marks a document whose addresses are all on the declared site, which is another one.
 fn suspect_copy(draft: &mut Draft<'_>, served: &Host, declared: Option<&Host>) {
     let Some(declared) = declared.map(Host::site) else { return };
     let sites: Vec<SiteName> = addresses(draft).filter_map(host_of).map(|host| host.site()).collect();
@@ -66,7 +66,7 @@ fn addresses<'m>(draft: &'m Draft<'_>) -> impl Iterator<Item = &'m str> {
     capabilities.chain(manifest.interfaces.iter().filter_map(|interface| interface.url.as_deref()))
 }
 
-/// The host of a URL or of a bare domain; templates and nonsense have none.
+/// The host of a URL or of a bare domain; `None` for templates and invalid texts.
 fn host_of(text: &str) -> Option<Host> {
     let text = text.trim();
     if text.contains("://") {
@@ -75,7 +75,7 @@ fn host_of(text: &str) -> Option<Host> {
     Host::parse(text.split('/').next()?).ok()
 }
 
-/// Domains that tunnels give out for as long as they are open.
+/// Domains of tunnel services.
 const TUNNELS: &[&str] = &[
     "ngrok.io",
     "ngrok.app",
@@ -88,7 +88,7 @@ const TUNNELS: &[&str] = &[
     "devtunnels.ms",
 ];
 
-/// Hosts that builds of a branch get from the hosters that give every build a host of its own.
+/// Hosts of tunnels and of builds of a branch.
 fn is_preview(host: &Host) -> bool {
     let name = host.as_str();
     let below = |domain: &str| name.strip_suffix(domain).and_then(|rest| rest.strip_suffix('.'));
@@ -100,8 +100,8 @@ fn is_preview(host: &Host) -> bool {
         || build("pages.dev", |labels| labels.contains('.'))
 }
 
-/// Hosts kept for examples (RFC 2606, RFC 6761), local ones, and templates that nobody filled in. A document served by
-/// such a host itself is a test and stays unremarked.
+/// Hosts reserved for examples (RFC 2606, RFC 6761), local hosts and unfilled templates. A document that such a host serves
+/// is a test and gets no finding.
 fn is_placeholder(text: &str, served: &Host) -> bool {
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
     let authority = rest.split(['/', '?']).next().unwrap_or_default().to_ascii_lowercase();

@@ -1,7 +1,6 @@
-//! Strict JSON (RFC 8259) under caps: one parse that also sees duplicate names, hidden characters and depth.
+//! Strict JSON (RFC 8259) with caps: one pass that also detects duplicate names, hidden characters and deep nesting.
 //!
-//! It repairs nothing: text that is not JSON is refused with the offset where it stops being JSON. What is cut or
-//! cleaned on the way is noted, so that a finding can say so.
+//! Invalid JSON is refused with its offset, never repaired. Everything that is cut or cleaned is noted for a finding.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,17 +11,15 @@ use serde_json::{Map, Number, Value};
 
 use crate::text::{self, Hidden};
 
-/// Deepest nesting that is read. Real manifests stay below 15; below this recursion is harmless on any stack.
+/// Deepest nesting. Real manifests stay below 15; recursion of this depth fits any stack.
 pub(crate) const DEPTH_MAX: usize = 64;
-/// Longest string kept; RFC 9309's half mebibyte is for whole files, and no field of a manifest is an eighth of it.
+/// Longest string in bytes; no field of a real manifest is longer.
 pub(crate) const STRING_BYTES_MAX: usize = 64 * 1_024;
-/// Longest name of a member that is kept: pointers repeat names, so that long ones would multiply. The longest path of a
-/// published OpenAPI document has 250 bytes.
+/// Longest name of a member: pointers repeat names. The longest path of a published OpenAPI document has 250 bytes.
 pub(crate) const NAME_BYTES_MAX: usize = 1_024;
-/// Notes of one kind that are kept with their place.
+/// Notes kept of one kind.
 const NOTES_MAX: usize = 20;
 
-/// What the parse saw and did.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     /// Pointers of names that occur twice in their object; the last value counts.
@@ -63,7 +60,7 @@ fn not_json(text: &str, error: &serde_json::Error) -> NotJson {
     NotJson { offset, reason }
 }
 
-/// The way to the value being read, on the stack: a pointer is only written out when there is something to note.
+/// The path to the current value, on the stack. A pointer is written only for a note.
 struct Path<'p> {
     parent: Option<&'p Self>,
     step: Step<'p>,
@@ -128,7 +125,7 @@ impl Seed<'_> {
         }
     }
 
-    /// The string as it is kept: clean and within the cap.
+    /// The cleaned and cut string; `None` if it is unchanged.
     fn keep(self, text: &str, bytes_max: usize) -> Option<String> {
         let cut = text.len() > bytes_max;
         if cut {
@@ -234,21 +231,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn duplicates_are_noted_and_the_last_counts() {
+    fn keeps_the_last_duplicate_and_notes_its_pointer() {
         let (value, notes) = parse(r#"{"a": {"b~/": 1, "b~/": 2}}"#).unwrap();
         assert_eq!(value["a"]["b~/"], 2);
         assert_eq!(notes.duplicates, ["/a/b~0~1"]);
     }
 
     #[test]
-    fn what_is_not_json_is_refused_with_its_offset() {
+    fn syntax_errors_have_an_offset() {
         for (text, offset) in [("{\n \"\"a", 5), ("{} x", 3), ("[1,]", 3), ("{\"a\": 1", 7)] {
             assert_eq!(parse(text).unwrap_err().offset, offset, "{text}");
         }
     }
 
     #[test]
-    fn depth_is_cut_not_followed() {
+    fn drops_values_nested_too_deeply() {
         let deep = format!("{{\"kept\": 1, \"deep\": {}{}}}", "[".repeat(5_000), "]".repeat(5_000));
         let (value, notes) = parse(&deep).unwrap();
         assert_eq!(value["kept"], 1);
@@ -256,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_characters_go_and_long_strings_are_cut() {
+    fn removes_hidden_characters_and_cuts_long_strings() {
         let text = format!("{{\"a\": \"x\u{202e}y\\u0007\", \"long\": \"{}\"}}", "ä".repeat(40_000));
         let (value, notes) = parse(&text).unwrap();
         assert_eq!(value["a"], "xy");

@@ -1,8 +1,8 @@
 //! Reads what web sites declare to agents: detects the dialect of a document, reports where it deviates from its
 //! specification, and normalises it into one model.
 //!
-//! This crate is pure. It takes bytes and what is known of how they were served, and returns values; it reads no clock,
-//! opens no socket and never fails: a document that nothing can be made of is a [`Manifest`] that says so.
+//! This crate is pure. It takes bytes and how they were served, and returns values; it reads no clock, opens no socket and
+//! never fails: an unreadable document becomes a [`Manifest`] with a finding.
 
 mod address;
 mod auth;
@@ -41,7 +41,7 @@ pub use model::{
     Format, Manifest, Safety, SafetyClass, Severity, Strength,
 };
 pub use name::{CapabilityId, ContentHash, Host, ManifestId, ManifestUrl, NameError, SiteName};
-pub use position::places;
+pub use position::finding_positions;
 pub use read::{READER_VERSION, read};
 pub use semantic::known_types;
 pub use site_scope::SiteScope;

@@ -1,7 +1,6 @@
-//! Names that cross every border of agentdex: hosts, sites, manifest URLs, content hashes and ids.
+//! Names used in all crates: hosts, sites, manifest URLs, content hashes and ids.
 //!
-//! A raw string is parsed into one of these once, at the border, and inside there is no raw string for a host or a URL.
-//! It refuses IP-literal hosts, user information and every scheme but https (AWP, ATP and WoA all demand https).
+//! Input is parsed into one of these types once; no other code passes a host or a URL as a string. Parsing refuses IP-literal hosts, user information and every scheme but https (AWP, ATP and WoA all demand https).
 
 use std::fmt;
 
@@ -10,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use url::Url;
 
-/// Why a name was refused; the text names what was wrong and what would be right.
+/// Why a name was refused. The text says what is wrong and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     #[error("\"{0}\" is not a host name: write it like example.org")]
@@ -42,9 +41,9 @@ pub enum NameError {
     Id(String),
 }
 
-/// Longest host name in octets (RFC 1035 section 2.3.4, without the final dot).
+/// Longest host name in bytes (RFC 1035 section 2.3.4, without the final dot).
 const HOST_BYTES_MAX: usize = 253;
-/// Longest URL that is kept; longer ones are refused. Generous against the 8,000 octets of RFC 9110 section 4.1.
+/// Longest URL in bytes; longer ones are refused. RFC 9110 section 4.1 recommends at least 8,000.
 pub(crate) const URL_BYTES_MAX: usize = 8_192;
 
 /// A host name in ASCII form, lower case, without final dot: `xn--bcher-kva.example`.
@@ -55,20 +54,20 @@ pub struct Host(String);
 impl Host {
     /// Parses a host name, mapping internationalised names to ASCII (UTS 46).
     pub fn parse(text: &str) -> Result<Self, NameError> {
-        Self::kept(text)?.without_outer_hyphens(text)
+        Self::from_stored(text)?.reject_outer_hyphens(text)
     }
 
     /// Refuses labels that begin or end with a hyphen (RFC 1123 section 2.1, RFC 5891 section 4.2.3.1): no certificate
     /// names them.
-    fn without_outer_hyphens(self, text: &str) -> Result<Self, NameError> {
+    fn reject_outer_hyphens(self, text: &str) -> Result<Self, NameError> {
         match self.0.split('.').find(|label| label.starts_with('-') || label.ends_with('-')) {
             Some(label) => Err(NameError::Hyphen(text.to_owned(), label.to_owned())),
             None => Ok(self),
         }
     }
 
-    /// A name as it lies in a database, which may be older than a rule about names.
-    fn kept(text: &str) -> Result<Self, NameError> {
+    /// A name from a database, which may be older than the rule about hyphens.
+    fn from_stored(text: &str) -> Result<Self, NameError> {
         let trimmed = text.trim().trim_end_matches('.');
         if Self::is_plain(trimmed) {
             return Ok(Self(trimmed.to_owned()));
@@ -76,7 +75,7 @@ impl Host {
         Self::map(trimmed, text)
     }
 
-    /// Maps a name that is not in its final form yet.
+    /// Maps a name to ASCII.
     fn map(trimmed: &str, text: &str) -> Result<Self, NameError> {
         let wrong = || NameError::Host(text.to_owned());
         let ascii =
@@ -88,8 +87,8 @@ impl Host {
         }
     }
 
-    /// Whether a name is in the form that mapping would give it, which it mostly is: lower-case ASCII without Punycode,
-    /// and no number at its end, which would make it an address.
+    /// Whether mapping keeps a name unchanged, the usual case: lower-case ASCII without Punycode, and without a number at
+    /// its end, which would make it an address.
     fn is_plain(name: &str) -> bool {
         let has_form = |label: &str| {
             label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
@@ -110,10 +109,6 @@ impl Host {
         name.len() <= HOST_BYTES_MAX && name.contains('.') && name.split('.').all(label_ok)
     }
 
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The site this host belongs to; a host that is itself a public suffix is a site of its own.
     pub fn site(&self) -> SiteName {
         SiteName::of(self)
@@ -121,13 +116,13 @@ impl Host {
 }
 
 /// A registrable domain by the whole Public Suffix List, private section included: `alice.github.io`, `example.co.uk`.
-/// The unit of leasing and politeness.
+/// Leases and rate limits apply to a site.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SiteName(String);
 
 impl SiteName {
-    pub fn of(host: &Host) -> Self {
+    pub(crate) fn of(host: &Host) -> Self {
         psl::domain_str(host.as_str()).map_or_else(|| Self(host.0.clone()), |domain| Self(domain.to_owned()))
     }
 
@@ -136,15 +131,11 @@ impl SiteName {
         Host::parse(text).map(|host| Self::of(&host))
     }
 
-    fn kept(text: &str) -> Result<Self, NameError> {
-        Host::kept(text).map(|host| Self::of(&host))
+    fn from_stored(text: &str) -> Result<Self, NameError> {
+        Host::from_stored(text).map(|host| Self::of(&host))
     }
 
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// The host that carries the site's own name.
+    /// The host with the name of the site.
     pub fn apex(&self) -> Host {
         Host(self.0.clone())
     }
@@ -157,12 +148,12 @@ pub struct ManifestUrl(Url);
 
 impl ManifestUrl {
     pub fn parse(text: &str) -> Result<Self, NameError> {
-        let url = Self::kept(text)?;
-        url.host().without_outer_hyphens(text)?;
+        let url = Self::from_stored(text)?;
+        url.host().reject_outer_hyphens(text)?;
         Ok(url)
     }
 
-    fn kept(text: &str) -> Result<Self, NameError> {
+    fn from_stored(text: &str) -> Result<Self, NameError> {
         if text.len() > URL_BYTES_MAX {
             let start: String = text.chars().take(60).collect();
             return Err(NameError::Url(format!("{start}…"), format!("longer than {URL_BYTES_MAX} bytes")));
@@ -179,7 +170,7 @@ impl ManifestUrl {
             return Err(NameError::UserInfo(url.into()));
         }
         match url.host() {
-            Some(url::Host::Domain(name)) => Host::kept(name)?,
+            Some(url::Host::Domain(name)) => Host::from_stored(name)?,
             Some(_) => return Err(NameError::IpLiteral(url.into())),
             None => return Err(NameError::Host(url.into())),
         };
@@ -199,10 +190,6 @@ impl ManifestUrl {
             .join(reference)
             .map_err(|error| NameError::Url(reference.to_owned(), error.to_string()))?;
         Self::parse(url.as_str())
-    }
-
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
     }
 
     pub fn as_url(&self) -> &Url {
@@ -241,7 +228,7 @@ impl TryFrom<Url> for ManifestUrl {
 
     fn try_from(url: Url) -> Result<Self, NameError> {
         let url = Self::of_url(url)?;
-        url.host().without_outer_hyphens(url.as_str())?;
+        url.host().reject_outer_hyphens(url.as_str())?;
         Ok(url)
     }
 }
@@ -256,8 +243,8 @@ impl ContentHash {
         Self(HEXLOWER.encode(&Sha256::digest(bytes)))
     }
 
-    /// Over several parts, as if they were one.
-    pub fn of_parts<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Self {
+    /// The hash of several parts as one.
+    pub(crate) fn of_parts<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Self {
         let mut digest = Sha256::new();
         for part in parts {
             digest.update(part);
@@ -269,13 +256,9 @@ impl ContentHash {
         let ok = text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         if ok { Ok(Self(text.to_owned())) } else { Err(NameError::Id(text.to_owned())) }
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-/// Bits of the hash that an id keeps: 80, so that a billion ids collide with a chance below one in a million.
+/// 80 bits, so that a billion ids collide with a probability below one in a million.
 const ID_HASH_BYTES: usize = 10;
 
 fn short_id(prefix: char, text: &str) -> String {
@@ -306,10 +289,6 @@ impl ManifestId {
     pub fn parse(text: &str) -> Result<Self, NameError> {
         parse_id('m', text).map(Self)
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 /// Short base32 hash of a capability's key `<manifest URL>#<format>:<native id>`: `c` and 16 characters.
@@ -325,16 +304,18 @@ impl CapabilityId {
     pub fn parse(text: &str) -> Result<Self, NameError> {
         parse_id('c', text).map(Self)
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-/// Conversions that every name shares: display, strict parsing of what people type, and reading back from
-/// JSON or a database by a function of its own.
+/// Conversions of every name: text, display, strict parsing of input, and reading from JSON or a database by the given
+/// function.
 macro_rules! name_conversions {
     ($($name:ident: $read_back:ident),*) => {$(
+        impl $name {
+            pub fn as_str(&self) -> &str {
+                self.0.as_str()
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(self.as_str())
@@ -366,7 +347,7 @@ macro_rules! name_conversions {
 }
 
 name_conversions!(
-    Host: kept, SiteName: kept, ManifestUrl: kept, ContentHash: parse, ManifestId: parse, CapabilityId: parse
+    Host: from_stored, SiteName: from_stored, ManifestUrl: from_stored, ContentHash: parse, ManifestId: parse, CapabilityId: parse
 );
 
 #[cfg(test)]
@@ -374,7 +355,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_folded_and_checked() {
+    fn normalises_and_validates_hosts() {
         assert_eq!(Host::parse("BÜCHER.example.").unwrap().as_str(), "xn--bcher-kva.example");
         assert_eq!(Host::parse("10.0.0.1"), Err(NameError::IpLiteral("10.0.0.1".into())));
         for wrong in ["", "localhost", "a b.example", "-", "..", "exa/mple.org"] {
@@ -383,15 +364,15 @@ mod tests {
     }
 
     #[test]
-    fn labels_neither_begin_nor_end_with_a_hyphen() {
+    fn rejects_labels_with_outer_hyphens() {
         for (wrong, label) in [("-bad-.com", "-bad-"), ("a-.example", "a-"), ("A.-B.example", "-b")] {
             let hyphen = NameError::Hyphen(wrong.to_owned(), label.to_owned());
             assert_eq!(Host::parse(wrong).unwrap_err(), hyphen);
             assert_eq!(SiteName::parse(wrong).unwrap_err(), hyphen);
             assert!(ManifestUrl::parse(&format!("https://{wrong}/agent.json")).is_err());
-            let kept = SiteName::try_from(wrong.to_owned()).unwrap();
+            let from_stored = SiteName::try_from(wrong.to_owned()).unwrap();
             assert_eq!(
-                kept.as_str(),
+                from_stored.as_str(),
                 wrong.to_ascii_lowercase().trim_start_matches("a."),
                 "older rows are read"
             );
@@ -408,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_their_final_form_are_those_that_mapping_leaves_alone() {
+    fn plain_names_are_those_that_mapping_keeps() {
         for name in [
             "example.org",
             "a--b.example",
@@ -429,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_is_the_registrable_domain_by_the_whole_suffix_list() {
+    fn site_is_the_registrable_domain_by_the_public_suffix_list() {
         for (host, site) in [
             ("www.example.co.uk", "example.co.uk"),
             ("docs.alice.github.io", "alice.github.io"),
@@ -442,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_are_https_names_without_user_or_fragment() {
+    fn accepts_https_urls_without_user_and_drops_the_fragment() {
         let url = ManifestUrl::parse("https://Example.org:8443/a?b=c#d").unwrap();
         assert_eq!(url.as_str(), "https://example.org:8443/a?b=c");
         assert_eq!(url.origin(), "https://example.org:8443");
@@ -453,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_stable_and_parse_back() {
+    fn ids_parse_back() {
         let url = ManifestUrl::parse("https://skyhop.example/agent.json").unwrap();
         let id = ManifestId::of(&url);
         assert_eq!(ManifestId::parse(id.as_str()).unwrap(), id);

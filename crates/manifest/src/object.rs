@@ -1,13 +1,11 @@
-//! Lenient access to an object of the document: what has the right type is returned, what has not is absent.
+//! Lenient access to an object of the document: values of another type are absent.
 //!
-//! Getters record nothing; demands are checked by `Draft::check` against a shape, so that reading stays short and
-//! every deviation has one place. JSON null counts as absent everywhere.
+//! Getters report nothing; `Draft::check` checks an object against a shape. JSON null counts as absent.
 
 use serde_json::{Map, Value};
 
 use crate::json::{push_index, push_name};
 
-/// An object of the document, with its place.
 #[derive(Clone)]
 pub(crate) struct Object<'v> {
     pub(crate) map: &'v Map<String, Value>,
@@ -81,7 +79,7 @@ impl<'v> Object<'v> {
         self.value(key)?.as_array().map(Vec::as_slice)
     }
 
-    /// The objects of a list, each with its own pointer; other elements are passed over.
+    /// The objects of a list with their pointers; other elements are skipped.
     pub(crate) fn objects(&self, key: &str) -> impl Iterator<Item = Object<'v>> + use<'v> {
         let pointer = self.at(key);
         self.list(key).unwrap_or_default().iter().enumerate().filter_map(move |(index, value)| {
@@ -106,6 +104,26 @@ impl<'v> Object<'v> {
     }
 }
 
+/// The elements of an array and the members of an object: name of a member, value, pointer. Other values have none.
+pub(crate) fn children<'v>(
+    value: &'v Value,
+    pointer: &str,
+) -> impl Iterator<Item = (Option<&'v str>, &'v Value, String)> + use<'v> {
+    let (list, map) = (value.as_array(), value.as_object());
+    let (of_list, of_map) = (pointer.to_owned(), pointer.to_owned());
+    let elements = list.into_iter().flatten().enumerate().map(move |(index, item)| {
+        let mut pointer = of_list.clone();
+        push_index(&mut pointer, index);
+        (None, item, pointer)
+    });
+    let members = map.into_iter().flatten().map(move |(name, item)| {
+        let mut pointer = of_map.clone();
+        push_name(&mut pointer, name);
+        (Some(name.as_str()), item, pointer)
+    });
+    elements.chain(members)
+}
+
 /// The strings of a list; a lone string counts as a list of one.
 pub(crate) fn texts(value: &Value) -> Vec<&str> {
     let kept = |value: &'_ Value| -> bool { value.as_str().is_some_and(|text| !text.trim().is_empty()) };
@@ -127,7 +145,7 @@ pub(crate) fn whole(value: &Value) -> Option<u64> {
     }
 }
 
-/// Largest whole number that every JSON reader agrees on (RFC 8259 section 6).
+/// Largest interoperable integer (RFC 8259 section 6).
 const EXACT_FLOAT_MAX: f64 = 9_007_199_254_740_991.0;
 
 fn whole_float(value: f64) -> Option<u64> {
@@ -140,7 +158,7 @@ fn whole_float(value: f64) -> Option<u64> {
 }
 
 /// The JSON type of a value in words.
-pub(crate) const fn type_words(value: &Value) -> &'static str {
+pub(crate) const fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

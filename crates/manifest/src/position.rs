@@ -1,4 +1,4 @@
-//! Line and column of findings, computed only when they are shown: a second scan that keeps none of the values.
+//! Line and column of findings, computed on demand by a second scan of the text.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,12 +11,11 @@ use crate::document::SYNTAX;
 use crate::json;
 use crate::model::Finding;
 
-/// The line and column of each finding of one document, from 1, columns in characters. Where a document stops being text or
-/// JSON, that is where reading ended; elsewhere it is the value that the JSON pointer names. `None` where the bytes are not
-/// JSON, or the pointer names nothing.
+/// The line and column of each finding, from 1, columns in characters: the position of a syntax error, else of the value at
+/// the JSON pointer. `None` if the bytes are not JSON or the pointer has no value.
 ///
-/// The text is read once for each level that pointers lead through, however many findings there are.
-pub fn places(bytes: &[u8], findings: &[Finding]) -> Vec<Option<(usize, usize)>> {
+/// The text is scanned once for each level of the pointers, independent of the number of findings.
+pub fn finding_positions(bytes: &[u8], findings: &[Finding]) -> Vec<Option<(usize, usize)>> {
     let mut offsets = vec![None; findings.len()];
     let text = match decode(bytes) {
         Decoded::Refused(rule, offset) => {
@@ -63,21 +62,21 @@ fn lines_and_columns(text: &[u8], offsets: &[Option<usize>]) -> Vec<Option<(usiz
     places
 }
 
-/// Steps of a pointer that are followed; deeper values are not read either.
+/// Longest pointer in steps; deeper values are not read.
 const STEPS_MAX: usize = json::DEPTH_MAX;
 
-/// The pointers that lead through one value, by the step that they take from it.
+/// The pointers through one value, by their next step.
 #[derive(Default)]
-struct Wanted {
-    /// Which pointers end here.
+struct PointerTree {
+    /// Indices of the pointers that end here.
     here: Vec<usize>,
     below: HashMap<String, Self>,
 }
 
-/// The offset of the value that each pointer names; `None` where the text is not JSON or the pointer leads nowhere.
+/// The offset of the value at each pointer; `None` without one.
 fn positions(text: &str, pointers: &[&str]) -> Vec<Option<usize>> {
     let mut offsets = vec![None; pointers.len()];
-    let mut root = Wanted::default();
+    let mut root = PointerTree::default();
     for (index, pointer) in pointers.iter().enumerate() {
         if pointer.split('/').nth(STEPS_MAX + 1).is_some() {
             continue;
@@ -94,7 +93,7 @@ fn positions(text: &str, pointers: &[&str]) -> Vec<Option<usize>> {
     offsets
 }
 
-fn walk(text: &str, raw: &RawValue, wanted: &Wanted, offsets: &mut [Option<usize>]) {
+fn walk(text: &str, raw: &RawValue, wanted: &PointerTree, offsets: &mut [Option<usize>]) {
     // The raw value borrows from `text`, so the distance of the two addresses is its offset.
     let offset = raw.get().as_ptr().addr().checked_sub(text.as_ptr().addr());
     for index in &wanted.here {
@@ -113,10 +112,9 @@ fn walk(text: &str, raw: &RawValue, wanted: &Wanted, offsets: &mut [Option<usize
     }
 }
 
-/// Takes the wanted children of one container out of its text and passes over the others. The last of two members of one
-/// name counts.
+/// Extracts the wanted children of one container and skips the others. The last of two equal names counts.
 struct Children<'w> {
-    wanted: &'w Wanted,
+    wanted: &'w PointerTree,
 }
 
 impl<'de> DeserializeSeed<'de> for Children<'_> {
@@ -173,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn pointers_lead_to_lines_and_columns() {
+    fn converts_pointers_to_lines_and_columns() {
         let text = "{\n  \"ä\": [1,\n    {\"a/b\": true}]\n}";
         assert_eq!(position(text, ""), Some((1, 1)));
         assert_eq!(position(text, "/ä/0"), Some((2, 9)));
@@ -183,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_placed_where_reading_stopped() {
+    fn syntax_errors_are_placed_where_reading_stopped() {
         let url = ManifestUrl::parse("https://a.example/agent.json").unwrap();
         for (bytes, code, expected) in [
             ("{\n  \"ä\": \"ü\" \"b\": 1\n}".as_bytes(), "json.syntax", (2, 12)),
@@ -203,7 +201,12 @@ mod tests {
             };
             let read = crate::read(&document);
             let finding = read.findings.iter().find(|finding| finding.code == code).unwrap();
-            assert_eq!(places(bytes, std::slice::from_ref(finding)), [Some(expected)], "{}", finding.text);
+            assert_eq!(
+                finding_positions(bytes, std::slice::from_ref(finding)),
+                [Some(expected)],
+                "{}",
+                finding.text
+            );
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Durations and rates as publishers write them: "24h", "900s", "PT1H", "30/minute", "100 per hour".
 //!
-//! What cannot be read is `None`; the published text is kept beside it by the caller.
+//! Unreadable texts are `None`; the caller keeps the published text.
 
 use crate::model::RateLimit;
 
@@ -28,6 +28,14 @@ pub(crate) fn duration_s(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at_checked(digits)?;
     let number: u64 = number.parse().ok()?;
     if unit.is_empty() { Some(number) } else { number.checked_mul(unit_seconds(unit)?) }
+}
+
+pub(crate) fn is_duration(text: &str) -> bool {
+    duration_s(text).is_some()
+}
+
+pub(crate) fn is_rate(text: &str) -> bool {
+    rate(text).requests.is_some()
 }
 
 fn iso_duration_s(text: &str) -> Option<u64> {
@@ -79,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_become_seconds() {
+    fn parses_durations() {
         for (text, seconds) in [
             ("24h", Some(86_400)),
             ("7d", Some(604_800)),
@@ -98,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_become_requests_in_a_window() {
+    fn parses_rates() {
         for (text, requests, window_s) in [
             ("30/minute", Some(30), Some(60)),
             ("60 req/min", Some(60), Some(60)),

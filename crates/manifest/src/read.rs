@@ -1,4 +1,4 @@
-//! The one way in: bytes and what is known of them become a [`Manifest`]. Never fails, never panics, always ends.
+//! The entry point: reads a document into a [`Manifest`]. Never fails or panics, always terminates.
 
 use serde_json::{Map, Value};
 
@@ -31,15 +31,20 @@ pub fn read(document: &Document<'_>) -> Manifest {
         }
     };
     report_size(&mut draft);
-    identity::examine(&mut draft);
-    served::examine(&mut draft);
+    identity::check(&mut draft);
+    served::check(&mut draft);
     draft.finish()
 }
 
 fn malformed<'d>(document: &'d Document<'d>, rule: &Rule, offset: usize) -> Draft<'d> {
-    let mut draft = Draft::new(document, Detection::new(Format::Malformed, Strength::Strong, rule.wrong));
-    draft.report(rule, String::new(), format!("{} (at byte {offset})", rule.wrong));
-    draft.judge("RFC 8259", |_| true);
+    unreadable(document, rule, rule.wrong.to_owned(), format!("{} (at byte {offset})", rule.wrong))
+}
+
+/// A document that is not read: the evidence of the detection, and the text of the one finding.
+fn unreadable<'d>(document: &'d Document<'d>, rule: &Rule, evidence: String, text: String) -> Draft<'d> {
+    let mut draft = Draft::new(document, Detection::new(Format::Malformed, Strength::Strong, evidence));
+    draft.report(rule, String::new(), text);
+    draft.assess("RFC 8259", |_| true);
     draft
 }
 
@@ -61,27 +66,18 @@ fn read_text<'d>(document: &'d Document<'d>, text: &str, skipped: usize) -> Draf
         }
     };
     if skipped > 0 {
-        draft.report_plainly(&bytes::BOM, String::new());
+        draft.report_rule(&bytes::BOM, String::new());
     }
     draft
 }
 
-/// A document that is not read because of what it would cost.
 fn over_budget<'d>(document: &'d Document<'d>, over: OverBudget) -> Draft<'d> {
-    let mut draft =
-        Draft::new(document, Detection::new(Format::Malformed, Strength::Strong, over.to_string()));
-    draft.report(&document::OVER_BUDGET, String::new(), over.to_string());
-    draft.judge("RFC 8259", |_| true);
-    draft
+    unreadable(document, &document::OVER_BUDGET, over.to_string(), over.to_string())
 }
 
 fn not_json<'d>(document: &'d Document<'d>, error: &NotJson, skipped: usize) -> Draft<'d> {
-    let offset = error.offset + skipped;
-    let evidence = format!("not JSON: {} at byte {offset}", error.reason);
-    let mut draft = Draft::new(document, Detection::new(Format::Malformed, Strength::Strong, evidence));
-    draft.report(&document::SYNTAX, String::new(), format!("{} at byte {offset}", error.reason));
-    draft.judge("RFC 8259", |_| true);
-    draft
+    let text = format!("{} at byte {}", error.reason, error.offset + skipped);
+    unreadable(document, &document::SYNTAX, format!("not JSON: {text}"), text)
 }
 
 fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, values: usize) -> Draft<'d> {
@@ -100,10 +96,10 @@ fn read_json<'d>(document: &'d Document<'d>, value: &Value, notes: &Notes, value
     let mut draft = Draft::new(document, detection);
     draft.within(&pointer, |draft| format::read(&Body::Json(if too_long { &empty } else { part }), draft));
     if !pointer.is_empty() {
-        format::read_blocks(&Body::Json(value), &mut draft);
+        format::read_embedded(&Body::Json(value), &mut draft);
     }
     if too_long {
-        draft.report_plainly(&document::TOO_LONG, String::new());
+        draft.report_rule(&document::TOO_LONG, String::new());
     }
     report_notes(&mut draft, notes);
     draft
@@ -119,7 +115,7 @@ fn report_size(draft: &mut Draft<'_>) {
         draft.report(&document::LONG, String::new(), format!("the document has {length} bytes"));
     }
     if draft.document.served.is_some_and(|served| served.truncated) {
-        draft.report_plainly(&document::TRUNCATED, String::new());
+        draft.report_rule(&document::TRUNCATED, String::new());
     }
 }
 
@@ -130,7 +126,7 @@ fn report_notes(draft: &mut Draft<'_>, notes: &Notes) {
         (&document::STRING_CUT, &notes.cut),
     ] {
         for pointer in pointers {
-            draft.report_plainly(rule, pointer.clone());
+            draft.report_rule(rule, pointer.clone());
         }
     }
     for (kind, count, pointer) in &notes.hidden {

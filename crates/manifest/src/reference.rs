@@ -20,7 +20,7 @@ use keywords::{Shape, modernise, shape_of};
 const DEPTH_MAX: usize = 24;
 /// Schema objects written for one capability. The largest real operation seen has about 900.
 const NODES_PER_CAPABILITY_MAX: usize = 2_000;
-/// Schema objects written for one document: a few megabytes of output at most, whatever the references multiply.
+/// Schema objects written for one document: a few megabytes of output.
 const NODES_PER_DOCUMENT_MAX: usize = 60_000;
 /// Memory that the schemas of one call of [`Resolver::schema`] take: twice what the largest real operation takes.
 const COPIED_BYTES_PER_SCHEMA_MAX: usize = 1_024 * 1_024;
@@ -31,10 +31,10 @@ const COPIED_BYTES_PER_BYTE: usize = 16;
 const COPIED_BYTES_MAX: usize = 24 * 1_024 * 1_024;
 /// Memory that a value copied beside a schema takes: a description, examples.
 const COPIED_BYTES_PER_VALUE_MAX: usize = 64 * 1_024;
-/// Bytes of values that references lead to, counted as often as they are followed: as many for every byte of the document.
-/// It bounds the work that one shared part can cause, not the memory.
+/// Bytes of referenced values, counted each time they are followed, for each byte of the document. Bounds the work for shared
+/// parts, not the memory.
 const FOLLOWED_BYTES_PER_BYTE: usize = 64;
-/// Longest reference that is followed; the longest seen has 140 bytes.
+/// Longest reference that is followed, in bytes; the longest seen has 140.
 const REFERENCE_BYTES_MAX: usize = 2_048;
 /// Problems that are remembered; a report shows a few of each kind.
 const PROBLEMS_MAX: usize = 2_000;
@@ -42,7 +42,7 @@ const PROBLEMS_MAX: usize = 2_000;
 const OBJECT_BYTES: usize = 72;
 /// Memory of a member before its name and value, with the room that maps keep free.
 const MEMBER_BYTES: usize = 150;
-/// Text that is copied costs a node for every so many bytes: a paragraph is free, a book is not.
+/// Bytes of copied text that cost one node.
 const TEXT_BYTES_PER_NODE: usize = 512;
 
 /// Why a part of a document could not be read as declared.
@@ -97,7 +97,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// What was met since the last time this was asked.
+    /// Returns and clears the problems.
     pub(crate) fn take_problems(&mut self) -> BTreeSet<Problem> {
         std::mem::take(&mut self.problems)
     }
@@ -119,7 +119,7 @@ impl<'a> Resolver<'a> {
         None
     }
 
-    /// Pays for following a reference once more: callers look through what it names.
+    /// Charges for following a reference.
     fn follow(&mut self, target: &Value) -> bool {
         let bytes = budget::bytes_of(target, self.followed_bytes_left);
         let affordable = bytes <= self.followed_bytes_left;
@@ -146,11 +146,11 @@ impl<'a> Resolver<'a> {
     pub(crate) fn schema_of_members(
         &mut self,
         object: &Map<String, Value>,
-        belongs: fn(&str) -> bool,
+        includes: fn(&str) -> bool,
         pointer: &str,
     ) -> Value {
         self.expanded(pointer, |resolver, expansion| {
-            Value::Object(resolver.keywords(object, belongs, pointer, expansion, 0))
+            Value::Object(resolver.keywords(object, includes, pointer, expansion, 0))
         })
     }
 
@@ -226,7 +226,7 @@ impl<'a> Resolver<'a> {
         affordable
     }
 
-    /// Pays for memory. What cannot be afforded uses up the rest, so that no further part is looked at.
+    /// Charges memory. An unaffordable charge exhausts the budget, so that no further part is read.
     fn charge(&mut self, bytes: usize, expansion: &mut Expansion) -> bool {
         let left = expansion.copied_bytes_left.min(self.copied_bytes_left);
         let spent = bytes.min(left);
@@ -235,7 +235,7 @@ impl<'a> Resolver<'a> {
         bytes <= left
     }
 
-    /// Whether nothing more can be converted, which is a problem.
+    /// Whether the budget is exhausted, which is reported.
     fn is_exhausted(&mut self, pointer: &str, expansion: &Expansion) -> bool {
         let nodes = expansion.nodes_left.min(self.nodes_left);
         let exhausted = nodes == 0 || expansion.copied_bytes_left.min(self.copied_bytes_left) == 0;
@@ -245,14 +245,14 @@ impl<'a> Resolver<'a> {
         exhausted
     }
 
-    /// A copy of a value as it stands, when the budget allows it.
+    /// A copy of a value, if the budget allows it.
     fn copied(&mut self, value: &Value, expansion: &mut Expansion) -> Option<Value> {
         let left = expansion.copied_bytes_left.min(self.copied_bytes_left);
         let affordable = self.charge(budget::bytes_of(value, left), expansion);
         (affordable && self.afford(value, expansion)).then(|| value.clone())
     }
 
-    /// Pays for a value that is copied as it stands: enumerations, examples, long texts.
+    /// Charges for a copied value: enumerations, examples, long texts.
     fn afford(&mut self, value: &Value, expansion: &mut Expansion) -> bool {
         match value {
             Value::String(text) => self.spend(text.len() / TEXT_BYTES_PER_NODE, expansion),
@@ -318,13 +318,13 @@ impl<'a> Resolver<'a> {
     fn keywords(
         &mut self,
         object: &Map<String, Value>,
-        belongs: fn(&str) -> bool,
+        includes: fn(&str) -> bool,
         pointer: &str,
         expansion: &mut Expansion,
         depth: usize,
     ) -> Map<String, Value> {
         let mut converted = Map::new();
-        for (name, value) in object.iter().filter(|(name, _)| belongs(name)) {
+        for (name, value) in object.iter().filter(|(name, _)| includes(name)) {
             if self.is_exhausted(pointer, expansion) {
                 converted.insert("x-truncated".to_owned(), Value::Bool(true));
                 break;
@@ -353,7 +353,7 @@ impl<'a> Resolver<'a> {
         converted
     }
 
-    /// The schemas of a map, as far as the budget goes.
+    /// The schemas of a map, within the budget.
     fn each_member(
         &mut self,
         members: &Map<String, Value>,
@@ -371,7 +371,7 @@ impl<'a> Resolver<'a> {
         converted
     }
 
-    /// The schemas of a list, as far as the budget goes.
+    /// The schemas of a list, within the budget.
     fn each(
         &mut self,
         members: &[Value],
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_replaced_and_keep_what_stands_beside_them() {
+    fn expands_references_and_keeps_their_siblings() {
         let document = json!({"components": {"schemas": {
             "Money": {"type": "object", "properties": {"amount": {"type": "number"}}},
             "a/b c": {"type": "string"},
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_contains_itself_keeps_a_definition() {
+    fn recursive_schemas_keep_a_definition() {
         let document = json!({"definitions": {
             "Node": {"properties": {"next": {"$ref": "#/definitions/Node"}, "leaf": {"$ref": "#/definitions/Leaf"}}},
             "Leaf": {"type": "string"},
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn other_documents_and_missing_targets_are_problems_not_fetches() {
+    fn reports_remote_and_missing_targets() {
         let schema = json!({"properties": {
             "far": {"$ref": "https://elsewhere.example/schemas.json#/A"},
             "gone": {"$ref": "#/components/schemas/Gone"},
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn doubling_references_end_at_the_cap() {
+    fn stops_exponential_expansion_at_the_cap() {
         let mut schemas = Map::new();
         for level in 0..40 {
             let next = format!("#/components/schemas/L{}", level + 1);
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn older_keywords_are_spelled_anew() {
+    fn converts_older_keywords_to_2020_12() {
         let older = json!({"type": "integer", "nullable": true, "enum": [1, 2], "minimum": 0, "exclusiveMinimum": true,
             "example": 1, "xml": {"name": "n"}});
         let (converted, _) = convert(&json!({}), &older);

@@ -1,18 +1,17 @@
-//! What a specification demands, as data: rules, and shapes of objects as tables of fields.
+//! Requirements of specifications as data: rules, and shapes of objects as tables of fields.
 //!
-//! A dialect file writes down its tables once; the checker walks them over a document, and the catalogue of finding
-//! codes is generated from the same tables. A code is `<shape>.<field>.<missing|mistyped|invalid>` or a rule's own.
+//! The checker applies the tables of a dialect to a document; the catalogue of finding codes is generated from them. A code is `<shape>.<field>.<missing|mistyped|invalid>` or a rule's own.
 
 use crate::model::Severity;
 
-/// One demand that is not about the presence or type of a single field.
+/// A requirement other than presence or type of a single field.
 pub(crate) struct Rule {
     /// Stable: `awp.action.id.duplicate`.
     pub(crate) code: &'static str,
     pub(crate) severity: Severity,
     /// Specification and section.
     pub(crate) spec: &'static str,
-    /// What is wrong, of any document that breaks it.
+    /// What is wrong, for any document.
     pub(crate) wrong: &'static str,
     /// What to do about it.
     pub(crate) fix: &'static str,
@@ -31,20 +30,13 @@ pub(crate) struct Shape {
 pub(crate) struct Field {
     pub(crate) key: &'static str,
     pub(crate) kind: Kind,
-    pub(crate) need: Need,
+    /// Severity of its absence; `None` where it is optional.
+    pub(crate) missing: Option<Severity>,
     /// What to publish, as an imperative sentence.
     pub(crate) fix: &'static str,
 }
 
-/// How strongly a field is demanded.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Need {
-    Must,
-    Should,
-    Optional,
-}
-
-/// What a field's value has to be.
+/// The required value of a field.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     Any,
@@ -62,46 +54,34 @@ pub(crate) enum Kind {
     Reference,
     /// A string out of a closed list; case counts.
     OneOf(&'static [&'static str]),
-    /// A string that passes a test; the words say which.
+    /// A string that passes a test, with a description of the test.
     Form(fn(&str) -> bool, &'static str),
     /// The same for the value of a line of text, which cannot have another type.
     Line(fn(&str) -> bool, &'static str),
 }
 
-/// A field that has to be there.
+/// A required field.
 pub(crate) const fn must(key: &'static str, kind: Kind, fix: &'static str) -> Field {
-    Field { key, kind, need: Need::Must, fix }
+    Field { key, kind, missing: Some(Severity::Must), fix }
 }
 
-/// A field that ought to be there.
+/// A recommended field.
 pub(crate) const fn should(key: &'static str, kind: Kind, fix: &'static str) -> Field {
-    Field { key, kind, need: Need::Should, fix }
+    Field { key, kind, missing: Some(Severity::Should), fix }
 }
 
-/// A field that may be left out.
+/// An optional field.
 pub(crate) const fn may(key: &'static str, kind: Kind, fix: &'static str) -> Field {
-    Field { key, kind, need: Need::Optional, fix }
+    Field { key, kind, missing: None, fix }
 }
 
 impl Field {
-    /// What its absence weighs; `None` where absence is allowed.
-    pub(crate) const fn missing(&self) -> Option<Severity> {
-        match self.need {
-            Need::Must => Some(Severity::Must),
-            Need::Should => Some(Severity::Should),
-            Need::Optional => None,
-        }
+    /// Severity of a wrong type or value: that of absence, `should` for an optional field.
+    pub(crate) fn wrong(&self) -> Severity {
+        self.missing.unwrap_or(Severity::Should)
     }
 
-    /// What a wrong type or value weighs: as much as absence where it is demanded, a `should` where it is optional.
-    pub(crate) const fn wrong(&self) -> Severity {
-        match self.need {
-            Need::Must => Severity::Must,
-            Need::Should | Need::Optional => Severity::Should,
-        }
-    }
-
-    /// The field's name as it stands in codes: `rate_limit` for `rateLimit`, `context` for `@context`.
+    /// The field's name in codes: `rate_limit` for `rateLimit`, `context` for `@context`.
     pub(crate) fn code_part(&self) -> String {
         let mut part = String::with_capacity(self.key.len() + 2);
         for letter in self.key.chars() {
@@ -132,17 +112,16 @@ impl Kind {
         !matches!(self, Self::Any | Self::Line(..))
     }
 
-    /// What a value of the right type has to look like.
-    pub(crate) fn form_words(self) -> String {
+    /// The required form of a value of the right type.
+    pub(crate) fn form_description(self) -> String {
         match self {
             Self::OneOf(known) => format!("one of {}", known.join(", ")),
             Self::Form(_, words) | Self::Line(_, words) => words.to_owned(),
-            other => other.words().to_owned(),
+            other => other.description().to_owned(),
         }
     }
 
-    /// The kind in words.
-    pub(crate) const fn words(self) -> &'static str {
+    pub(crate) const fn description(self) -> &'static str {
         match self {
             Self::Any => "any value",
             Self::Text | Self::OneOf(_) | Self::Form(..) | Self::Line(..) => "a string",
@@ -158,7 +137,7 @@ impl Kind {
     }
 }
 
-/// What one file can report: its shapes and its rules.
+/// The findings of one file: shapes and rules.
 pub(crate) struct FindingTable {
     pub(crate) shapes: &'static [&'static Shape],
     pub(crate) rules: &'static [&'static Rule],

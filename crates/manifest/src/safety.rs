@@ -1,4 +1,4 @@
-//! What a call may do, where the publisher does not say: inferred from the method, never lowered, always marked.
+//! Infers the effect of a call from the method where it is not declared. Declared classes are never lowered.
 
 use crate::model::{Capability, CapabilityKind, Protocol, Safety, SafetyClass, TypeSource};
 use crate::text;
@@ -16,12 +16,12 @@ pub(crate) fn of_method(method: &str) -> SafetyClass {
     }
 }
 
-/// Fills the class of a capability whose publisher said nothing about it.
+/// Infers the class of a capability without a declared one.
 pub(crate) fn infer(capability: &mut Capability) {
     if capability.safety.source == TypeSource::Declared || capability.safety.class != SafetyClass::Unknown {
         return;
     }
-    // The method that carries a message to an agent says nothing about what the agent will do.
+    // The method that carries a message to an agent does not tell what the agent will do.
     let is_message = capability.invocation.envelope.is_some()
         || matches!(capability.kind, CapabilityKind::Agent | CapabilityKind::AgentOperation)
         || matches!(capability.invocation.protocol, Some(Protocol::A2a | Protocol::Woa | Protocol::Mcp));
@@ -33,22 +33,22 @@ pub(crate) fn infer(capability: &mut Capability) {
     }
 }
 
-/// A class that the publisher stated.
+/// A declared class.
 pub(crate) fn declared(class: SafetyClass) -> Safety {
     Safety { class, source: TypeSource::Declared, ..Safety::default() }
 }
 
-/// Nouns before verbs harm nobody: "list payments", "get cancel policy".
+/// Words that make a dangerous word in the same name harmless: "list payments", "get cancel policy".
 const READS: &[&str] =
     &["get", "list", "search", "find", "check", "view", "show", "read", "status", "lookup", "quote"];
 
-/// Words in a name that promise consequences.
+/// Words in a name that imply a destructive or costly effect.
 const DANGEROUS: &[&str] = &[
     "delete", "remove", "destroy", "purge", "pay", "payment", "transfer", "purchase", "cancel", "refund",
     "wipe",
 ];
 
-/// The dangerous word in a name, if its capability is classed as harmless or not at all.
+/// The dangerous word in the name of a capability that is classed as harmless or unknown.
 pub(crate) fn understated(name: &str, class: SafetyClass) -> Option<&'static str> {
     if !matches!(class, SafetyClass::Read | SafetyClass::Unknown) {
         return None;

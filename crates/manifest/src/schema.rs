@@ -1,34 +1,54 @@
-//! JSON Schema 2020-12 for parameters and responses, built from what dialects offer.
+//! JSON Schema 2020-12 for parameters and responses of any published shape.
 
 use serde_json::{Map, Value};
 
 use crate::address;
+use crate::model::Invocation;
 
-/// Where a parameter travels; published as `x-in`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    Query,
+/// The part of a request that carries a parameter. The order decides which of two equal names keeps its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Location {
     Path,
+    Query,
     Header,
+    Cookie,
+    /// A form field, sent in the body (Swagger 2.0).
+    Form,
     Body,
 }
 
-impl Place {
-    pub(crate) const fn as_str(self) -> &'static str {
+impl Location {
+    /// Reads the `in` of an OpenAPI parameter.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "path" => Self::Path,
+            "query" => Self::Query,
+            "header" => Self::Header,
+            "cookie" => Self::Cookie,
+            "formData" => Self::Form,
+            "body" => Self::Body,
+            _ => return None,
+        })
+    }
+
+    /// The value of `x-in`.
+    pub(crate) const fn as_x_in(self) -> &'static str {
         match self {
-            Self::Query => "query",
             Self::Path => "path",
+            Self::Query => "query",
             Self::Header => "header",
-            Self::Body => "body",
+            Self::Cookie => "cookie",
+            Self::Form | Self::Body => "body",
         }
     }
 
-    /// Where a parameter travels when only the method and the address are known.
-    pub(crate) fn of(method: Option<&str>, address: Option<&str>, name: &str) -> Self {
-        if address.is_some_and(|address| address::variables(address).any(|variable| variable == name)) {
+    /// The location of a parameter that declares none: a variable of the address, else by the method.
+    pub(crate) fn of(invocation: &Invocation, name: &str) -> Self {
+        let mut variables = invocation.endpoint().into_iter().flat_map(address::variables);
+        if variables.any(|variable| variable == name) {
             return Self::Path;
         }
-        match method {
+        match invocation.method.as_deref() {
             Some("GET" | "HEAD" | "DELETE" | "OPTIONS") => Self::Query,
             _ => Self::Body,
         }
@@ -43,11 +63,22 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
-    /// Adds a property with its place.
-    pub(crate) fn add(&mut self, name: &str, mut schema: Map<String, Value>, place: Place, need: Demand) {
-        schema.insert("x-in".to_owned(), Value::from(place.as_str()));
+    /// Adds a parameter that a descriptor describes and that declares no location.
+    pub(crate) fn add_described(&mut self, name: &str, value: &Value, invocation: &Invocation) {
+        let (schema, presence) = descriptor(value);
+        self.add(name, schema, Location::of(invocation, name), presence);
+    }
+
+    pub(crate) fn add(
+        &mut self,
+        name: &str,
+        mut schema: Map<String, Value>,
+        location: Location,
+        presence: Presence,
+    ) {
+        schema.insert("x-in".to_owned(), Value::from(location.as_x_in()));
         self.properties.insert(name.to_owned(), Value::Object(schema));
-        if need == Demand::Required && !self.required.iter().any(|known| known == name) {
+        if presence == Presence::Required && !self.required.iter().any(|known| known == name) {
             self.required.push(Value::from(name));
         }
     }
@@ -67,14 +98,14 @@ impl Parameters {
     }
 }
 
-/// Whether a parameter has to be given.
+/// Whether a call must give a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Demand {
+pub(crate) enum Presence {
     Required,
     Optional,
 }
 
-impl Demand {
+impl Presence {
     pub(crate) const fn of(required: Option<bool>) -> Self {
         match required {
             Some(true) => Self::Required,
@@ -89,13 +120,13 @@ pub(crate) fn is_schema(map: &Map<String, Value>) -> bool {
     typed || map.get("properties").is_some_and(Value::is_object) || map.contains_key("$ref")
 }
 
-/// An object schema, each property marked with its place where the publisher gave none.
-pub(crate) fn placed(schema: &Map<String, Value>, place: Place) -> Value {
+/// An object schema whose properties have an `x-in`: the published one or `location`.
+pub(crate) fn with_location(schema: &Map<String, Value>, location: Location) -> Value {
     let mut schema = schema.clone();
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         for property in properties.values_mut() {
             if let Value::Object(property) = property {
-                property.entry("x-in").or_insert_with(|| Value::from(place.as_str()));
+                property.entry("x-in").or_insert_with(|| Value::from(location.as_x_in()));
             }
         }
     }
@@ -103,14 +134,13 @@ pub(crate) fn placed(schema: &Map<String, Value>, place: Place) -> Value {
 }
 
 /// Parameters of any published shape: a schema, a map of descriptors, a map of texts, or a list of named objects.
-pub(crate) fn loose(value: &Value, method: Option<&str>, address: Option<&str>) -> Option<Value> {
+pub(crate) fn lenient(value: &Value, invocation: &Invocation) -> Option<Value> {
     match value {
-        Value::Object(map) if is_schema(map) => Some(placed(map, Place::of(method, None, ""))),
+        Value::Object(map) if is_schema(map) => Some(with_location(map, Location::of(invocation, ""))),
         Value::Object(map) => {
             let mut parameters = Parameters::default();
             for (name, value) in map {
-                let (schema, need) = descriptor(value);
-                parameters.add(name, schema, Place::of(method, address, name), need);
+                parameters.add_described(name, value, invocation);
             }
             parameters.finish()
         }
@@ -119,9 +149,8 @@ pub(crate) fn loose(value: &Value, method: Option<&str>, address: Option<&str>) 
             for item in list {
                 let name = item.as_str().or_else(|| item.get("name")?.as_str());
                 let Some(name) = name else { continue };
-                let (schema, need) =
-                    if item.is_object() { descriptor(item) } else { (Map::new(), Demand::Optional) };
-                parameters.add(name, schema, Place::of(method, address, name), need);
+                let described = if item.is_object() { item } else { &Value::Null };
+                parameters.add_described(name, described, invocation);
             }
             parameters.finish()
         }
@@ -162,17 +191,23 @@ const KEYWORDS: &[&str] = &[
 ];
 
 /// A schema from a parameter descriptor, or from a text that names its type or describes it.
-pub(crate) fn descriptor(value: &Value) -> (Map<String, Value>, Demand) {
+pub(crate) fn descriptor(value: &Value) -> (Map<String, Value>, Presence) {
     let mut schema = Map::new();
-    let Value::Object(map) = value else {
-        if let Some(text) = value.as_str() {
-            let optional = text.ends_with('?');
-            let key = if TYPES.contains(&text.trim_end_matches('?')) { "type" } else { "description" };
-            schema.insert(key.to_owned(), Value::from(text.trim_end_matches('?')));
-            return (schema, if optional { Demand::Optional } else { Demand::of(None) });
+    match value {
+        Value::Object(map) => return object_descriptor(map),
+        Value::String(text) => {
+            let text = text.trim_end_matches('?');
+            let key = if TYPES.contains(&text) { "type" } else { "description" };
+            schema.insert(key.to_owned(), Value::from(text));
         }
-        return (schema, Demand::Optional);
-    };
+        _ => {}
+    }
+    (schema, Presence::Optional)
+}
+
+/// A schema from a descriptor that is an object.
+pub(crate) fn object_descriptor(map: &Map<String, Value>) -> (Map<String, Value>, Presence) {
+    let mut schema = Map::new();
     if let Some(name) = map.get("type").and_then(Value::as_str) {
         insert_type(&mut schema, name);
     }
@@ -181,10 +216,10 @@ pub(crate) fn descriptor(value: &Value) -> (Map<String, Value>, Demand) {
             schema.insert((*key).to_owned(), value.clone());
         }
     }
-    (schema, Demand::of(map.get("required").and_then(Value::as_bool)))
+    (schema, Presence::of(map.get("required").and_then(Value::as_bool)))
 }
 
-/// Sets a schema's type; a type that JSON Schema does not know becomes a string that keeps the published word.
+/// Sets the type of a schema. A type unknown to JSON Schema becomes `string`, with the published word in `x-type`.
 pub(crate) fn insert_type(schema: &mut Map<String, Value>, name: &str) {
     if TYPES.contains(&name) {
         schema.insert("type".to_owned(), Value::from(name));
@@ -201,17 +236,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loose_parameters_take_any_published_shape() {
-        let get = Some("GET");
+    fn reads_parameters_of_every_published_shape() {
+        let get = |address: &str| {
+            let (method, url_template) = (Some("GET".to_owned()), Some(address.to_owned()));
+            Invocation { method, url_template, ..Invocation::default() }
+        };
         assert_eq!(
-            loose(&json!(["q", {"name": "n", "type": "integer", "required": true}]), get, None).unwrap(),
+            lenient(&json!(["q", {"name": "n", "type": "integer", "required": true}]), &get("")).unwrap(),
             json!({
                 "type": "object", "properties": {"q": {"x-in": "query"}, "n": {"type": "integer", "x-in": "query"}}, "required": ["n"]
             })
         );
         let schema =
-            loose(&json!({"id": "string", "note": "free text"}), get, Some("https://a.example/{id}"))
-                .unwrap();
+            lenient(&json!({"id": "string", "note": "free text"}), &get("https://a.example/{id}")).unwrap();
         assert_eq!(schema["properties"]["id"], json!({"type": "string", "x-in": "path"}));
         assert_eq!(schema["properties"]["note"]["description"], "free text");
     }

@@ -1,6 +1,6 @@
-//! How a document was served, against what its specification demands: media type, path, CORS, caching, redirects.
+//! Checks of how a document was served against its specification: media type, path, CORS, caching.
 //!
-//! Checked only when it is known: a document read from a file has no such findings, which is not the same as none broken.
+//! A document without HTTP metadata, such as a file, is not checked.
 
 use crate::draft::Draft;
 use crate::format::dialects::dialect;
@@ -40,21 +40,21 @@ findings! {
 }
 
 /// Checks the HTTP-level rules of the document's dialect.
-pub(crate) fn examine(draft: &mut Draft<'_>) {
+pub(crate) fn check(draft: &mut Draft<'_>) {
     let Some(served) = draft.document.served else { return };
     let moved = !dialect(draft.format()).paths.contains(&draft.document.url.path());
     let media = media_type(served);
     let is_json = media.is_none_or(|media| media == "application/json");
     let broken: Vec<&Rule> = match draft.format() {
-        Format::Awp => only([(moved, &AWP_PATH), (!is_json || media.is_none(), &AWP_TYPE)]),
-        Format::Atp => only([
+        Format::Awp => broken_rules([(moved, &AWP_PATH), (!is_json || media.is_none(), &AWP_TYPE)]),
+        Format::Atp => broken_rules([
             (moved, &ATP_PATH),
             (!is_json || media.is_none(), &ATP_TYPE),
             (served.cors_allow_origin.as_deref() != Some("*"), &ATP_CORS),
             (served.cache_control.is_none(), &ATP_CACHE),
             (served.etag.is_none(), &ATP_ETAG),
         ]),
-        Format::Woa => only([
+        Format::Woa => broken_rules([
             (moved, &WOA_PATH),
             (!is_json && media != Some("application/woa+json"), &WOA_TYPE),
             (
@@ -62,14 +62,14 @@ pub(crate) fn examine(draft: &mut Draft<'_>) {
                 &WOA_CACHE,
             ),
         ]),
-        Format::AgentsJson => only([
+        Format::AgentsJson => broken_rules([
             (moved, &AGENTS_JSON_PATH),
             (!is_json || media.is_none() || !is_utf8(served), &AGENTS_JSON_TYPE),
         ]),
         Format::AgentsTxt if draft.manifest.detection.version.as_deref() == Some("0.1") => {
-            only([(media != Some("text/plain"), &AGENTS_TXT_TYPE)])
+            broken_rules([(media != Some("text/plain"), &AGENTS_TXT_TYPE)])
         }
-        Format::Arws => only([(moved, &ARWS_PATH)]),
+        Format::Arws => broken_rules([(moved, &ARWS_PATH)]),
         _ => Vec::new(),
     };
     let seen = served.content_type.clone().unwrap_or_else(|| "no content type".to_owned());
@@ -79,7 +79,7 @@ pub(crate) fn examine(draft: &mut Draft<'_>) {
     }
 }
 
-fn only<const N: usize>(rules: [(bool, &'static Rule); N]) -> Vec<&'static Rule> {
+fn broken_rules<const N: usize>(rules: [(bool, &'static Rule); N]) -> Vec<&'static Rule> {
     rules.into_iter().filter_map(|(broken, rule)| broken.then_some(rule)).collect()
 }
 

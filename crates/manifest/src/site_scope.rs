@@ -1,16 +1,13 @@
-//! Which names may be a site: the one answer for seeds, submissions and links.
+//! Decides which names can be sites, for seeds, submissions and links.
 //!
-//! A name that no public name server may answer for (RFC 6761 and those after it), a public suffix, an address with a
-//! port, and anything that is not https are refused. `.test` and `.example` are reserved too, and taken: they lead
-//! nowhere on the public web, and demos and tests stand on them.
+//! Special-use names (RFC 6761 and later), public suffixes, other ports than 443 and other schemes than https are refused.
+//! `.test` and `.example` are accepted although they are reserved: demos and tests use them.
 
 use crate::name::{Host, ManifestUrl, NameError, SiteName};
 
-/// The port of https, the one that is visited.
 const HTTPS_PORT: u16 = 443;
 
-/// Names of machines inside a network, with what reserves them. Their addresses are private, and another network has
-/// others of the same name.
+/// Names inside private networks, with what reserves them.
 const PRIVATE: [(&str, &str); 9] = [
     ("internal", "reserved by ICANN for private use"),
     ("local", "multicast DNS, RFC 6762"),
@@ -23,7 +20,7 @@ const PRIVATE: [(&str, &str); 9] = [
     ("lan", "private use, RFC 6762 appendix G"),
 ];
 
-/// Names that no web site has.
+/// Names that cannot be web sites.
 const NO_SITE: [(&str, &str); 4] = [
     ("invalid", "it is reserved to be invalid, RFC 6761"),
     ("onion", "it is a Tor service, which DNS must not be asked for, RFC 7686"),
@@ -31,17 +28,17 @@ const NO_SITE: [(&str, &str); 4] = [
     ("arpa", "it is infrastructure of the Internet such as in-addr.arpa and ip6.arpa, RFC 3172"),
 ];
 
-/// Which names are taken, by who names them.
+/// The names that a source may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SiteScope {
-    /// Names of the public web: what clients submit, other sites link to and an operator lists.
+    /// Public names: for submissions, links and seeds.
     Public,
-    /// Names of private networks too: what an operator lists who allows addresses of their own.
+    /// Also private names: for seeds of an operator who allows private addresses.
     WithPrivateNames,
 }
 
 impl SiteScope {
-    /// Whether a host may be visited; the error says what is wrong and what would be right.
+    /// Whether a host may be visited.
     pub fn check_host(self, host: &Host) -> Result<(), NameError> {
         let name = host.as_str();
         let reason = |names: &[(&str, &'static str)]| {
@@ -60,7 +57,7 @@ impl SiteScope {
         if is_suffix { Err(NameError::PublicSuffix(name.to_owned())) } else { Ok(()) }
     }
 
-    /// Whether a URL may be visited: one of a host that may be, on the port of https.
+    /// Whether a URL may be visited: host and port.
     pub fn check_url(self, url: &ManifestUrl) -> Result<(), NameError> {
         if url.port() != HTTPS_PORT {
             return Err(NameError::Port(url.as_str().to_owned(), url.port()));
@@ -82,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_public_web_and_of_tests_are_sites() {
+    fn accepts_public_and_test_names() {
         for name in [
             "example.org",
             "www.example.co.uk",
@@ -101,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn special_use_names_are_no_sites_for_anybody() {
+    fn rejects_special_use_names_in_every_scope() {
         for (name, says) in [
             ("a.invalid", "RFC 6761"),
             ("x.onion", "RFC 7686"),
@@ -126,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn private_names_are_sites_for_operators_alone() {
+    fn accepts_private_names_only_in_the_private_scope() {
         for name in [
             "a.internal",
             "a.local",
@@ -149,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_are_visited_on_the_port_of_https_alone() {
+    fn rejects_urls_with_other_ports() {
         let check = |text: &str| ManifestUrl::parse(text).and_then(|url| SiteScope::Public.check_url(&url));
         assert_eq!(check("https://a.example:443/agent.json"), Ok(()));
         for (url, says) in [

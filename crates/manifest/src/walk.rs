@@ -1,4 +1,4 @@
-//! What readers do with the objects of a document: check them, go through lists of them, make capabilities of them.
+//! Helpers of readers: check objects, iterate over lists, build capabilities.
 
 use std::collections::HashSet;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 use crate::draft::{self, Draft};
 use crate::json::push_index;
 use crate::model::{Capability, CapabilityKind, Follow, Link, Workflow, WorkflowStep};
-use crate::object::{Object, type_words};
+use crate::object::{Object, type_name};
 use crate::rule::{Rule, Shape};
 
 /// How the objects of a list are checked.
 pub(crate) struct List {
-    /// For each object; `None` where the reader checks it itself.
+    /// The shape of each object; `None` if the reader checks it.
     shape: Option<&'static Shape>,
-    /// For elements that are no objects.
+    /// Reported for elements that are not objects.
     mistyped: Option<&'static Rule>,
-    /// For objects that repeat the value of a member.
+    /// Reported for objects that repeat the value of a member.
     unique: Option<(&'static str, &'static Rule)>,
     max: usize,
 }
@@ -36,14 +36,14 @@ impl List {
         Self { unique: Some((key, rule)), ..self }
     }
 
-    /// Reads so many objects at most.
+    /// Reads at most `max` objects.
     pub(crate) const fn at_most(self, max: usize) -> Self {
         Self { max, ..self }
     }
 }
 
 impl Draft<'_> {
-    /// The object that is a member of another one, after its fields were checked.
+    /// A member that is an object, checked against a shape.
     pub(crate) fn checked<'v>(
         &mut self,
         parent: &Object<'v>,
@@ -55,7 +55,7 @@ impl Draft<'_> {
         Some(object)
     }
 
-    /// The value as an object; reports the rule where it is something else.
+    /// The value as an object; reports the rule if it has another type.
     pub(crate) fn object<'v>(
         &mut self,
         value: &'v Value,
@@ -65,11 +65,11 @@ impl Draft<'_> {
         if let Value::Object(map) = value {
             return Some(Object { map, pointer });
         }
-        self.report(rule, pointer, format!("{}: it is {}", rule.wrong, type_words(value)));
+        self.report(rule, pointer, format!("{}: it is {}", rule.wrong, type_name(value)));
         None
     }
 
-    /// Checks and reads the objects of a list in turn, until no further capability would be kept.
+    /// Checks and reads the objects of a list until the draft is full.
     pub(crate) fn each<'v>(
         &mut self,
         parent: &Object<'v>,
@@ -95,7 +95,7 @@ impl Draft<'_> {
             if let Some((key, rule)) = list.unique
                 && object.text(key).is_some_and(|id| !seen.insert(id))
             {
-                self.report_plainly(rule, object.at(key));
+                self.report_rule(rule, object.at(key));
             }
             read(&object, self);
             left -= 1;
@@ -111,8 +111,16 @@ impl Draft<'_> {
         self.manifest.links.extend(url.map(|url| Link::new(rel, url, follow)));
     }
 
-    /// Begins a capability that an object describes: its id and its name under the first spelling that is there, and its
-    /// `description`.
+    /// Keeps members that hold an address as links, by key and relation. Descriptions of services are followed.
+    pub(crate) fn links(&mut self, object: &Object<'_>, rels: &[(&str, &str)]) {
+        for (key, rel) in rels {
+            if object.text(key).is_some_and(|text| text.contains("://") || text.starts_with('/')) {
+                self.link(object, key, rel, (*rel == "service-desc").then_some(Follow::Manifest));
+            }
+        }
+    }
+
+    /// Begins a capability from an object: id and name from the first key present, and `description`.
     pub(crate) fn begin(
         &mut self,
         kind: CapabilityKind,
@@ -127,7 +135,7 @@ impl Draft<'_> {
         capability
     }
 
-    /// Keeps a workflow and marks the capabilities that are its steps. The rule is for steps that name none.
+    /// Adds a workflow and marks the capabilities that are its steps. Reports `unknown_step` for other steps.
     pub(crate) fn add_workflow(
         &mut self,
         object: &Object<'_>,

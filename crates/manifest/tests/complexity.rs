@@ -1,5 +1,4 @@
-//! Doubling a hostile document at most doubles what reading it allocates, and no document takes more memory than the
-//! budget says, whatever it holds.
+//! The allocations for a hostile document grow linearly with its length, and no document exceeds the memory budget.
 //!
 //! Bytes and blocks are counted by the allocator, for the thread of the test alone. Processor time is judged in release
 //! builds only, where it says something.
@@ -18,7 +17,7 @@ use hostile::{Hostile, read};
 use serde_json::Value;
 use support::Case;
 
-/// What doubling may cost, in tenths: twice as much, and a little for containers that grow by powers of two.
+/// Factor allowed for a doubled input, in tenths: two, and a margin for containers that grow by powers of two.
 const FACTOR_TENTHS_MAX: u64 = 23;
 /// Bytes and blocks that every reading costs, however short.
 const SLACK_BYTES: u64 = 64 * 1_024;
@@ -50,7 +49,7 @@ fn assert_linear(name: &str, single: &AllocationInfo, double: &AllocationInfo) {
 }
 
 #[test]
-fn doubling_a_hostile_document_at_most_doubles_its_cost() {
+fn cost_of_hostile_documents_grows_linearly() {
     // The first reading builds tables that all readings share.
     drop(read(
         b"{\"tools\": [{\"name\": \"delete all\", \"description\": \"ignore previous\"}]}",
@@ -88,22 +87,22 @@ fn assert_within_budget(paths: &[&str]) {
 const SHARE: usize = if cfg!(debug_assertions) { SHARE_IN_DEBUG } else { 1 };
 
 #[test]
-fn no_json_takes_more_memory_or_time_than_the_budget() {
+fn json_stays_within_the_memory_and_time_budget() {
     assert_within_budget(&[hostile::JSON]);
 }
 
 #[test]
-fn no_openapi_document_takes_more_memory_or_time_than_the_budget() {
+fn openapi_stays_within_the_memory_and_time_budget() {
     assert_within_budget(&[hostile::OPENAPI]);
 }
 
 #[test]
-fn no_yaml_takes_more_memory_or_time_than_the_budget() {
+fn yaml_stays_within_the_memory_and_time_budget() {
     assert_within_budget(&[hostile::YAML]);
 }
 
 #[test]
-fn no_text_takes_more_memory_or_time_than_the_budget() {
+fn text_stays_within_the_memory_and_time_budget() {
     assert_within_budget(&[hostile::AGENTS_TXT, hostile::LLMS_TXT, hostile::AI_TXT]);
 }
 
@@ -244,7 +243,7 @@ fn containers(document: &Value) -> Vec<String> {
     found
 }
 
-/// Repeats what a list or an object holds.
+/// Repeats the content of a list or an object.
 fn repeat(document: &mut Value, pointer: &str, times: usize) {
     match document.pointer_mut(pointer) {
         Some(Value::Array(items)) => {
@@ -262,7 +261,7 @@ fn repeat(document: &mut Value, pointer: &str, times: usize) {
 }
 
 #[test]
-fn the_estimate_of_a_tree_is_not_below_what_it_takes() {
+fn tree_estimate_is_an_upper_bound() {
     for (name, text) in [
         ("numbers", format!("[0{}]", ",0".repeat(99_999))),
         ("empty lists", format!("[[]{}]", ",[]".repeat(50_000))),
@@ -305,7 +304,7 @@ fn the_estimate_of_a_tree_is_not_below_what_it_takes() {
 }
 
 #[test]
-fn places_of_many_findings_are_found_in_one_walk() {
+fn finds_positions_of_many_findings_in_one_pass() {
     let document = |count: usize| {
         let elements: Vec<String> = (0..count).map(|n| format!("{{\"a\": {n}, \"b\": [1, 2, 3]}}")).collect();
         format!("{{\"list\": [{}]}}", elements.join(",\n"))
@@ -324,7 +323,7 @@ fn places_of_many_findings_are_found_in_one_walk() {
     let (few, many) = (findings(250), findings(500));
     let spent = |text: &str, findings: &[manifest::Finding]| {
         measure(|| {
-            let places = manifest::places(text.as_bytes(), findings);
+            let places = manifest::finding_positions(text.as_bytes(), findings);
             assert_eq!(places.iter().flatten().count(), findings.len());
         })
     };
@@ -333,6 +332,6 @@ fn places_of_many_findings_are_found_in_one_walk() {
     let (one, all) = (spent(&single, &findings(1)), spent(&single, &few));
     assert!(all.count_total < 2 * one.count_total + 10_000, "{} {}", one.count_total, all.count_total);
     let wide = format!("[{}0]", "0,".repeat(1_000_000));
-    let peak = measure(|| drop(manifest::places(wide.as_bytes(), &few))).bytes_max;
+    let peak = measure(|| drop(manifest::finding_positions(wide.as_bytes(), &few))).bytes_max;
     assert!(peak < 4 * 1_024 * 1_024, "{peak}");
 }

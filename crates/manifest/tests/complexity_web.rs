@@ -57,7 +57,7 @@ fn numbered(n: usize, unit: impl Fn(usize) -> String) -> String {
 }
 
 #[test]
-fn pages_cost_a_few_times_their_length() {
+fn cost_of_pages_is_linear() {
     let classes: &[(&str, Make)] = &[
         ("links", |n| "<link rel=ard href=/a>".repeat(n)),
         ("nested elements", |n| "<div>".repeat(n)),
@@ -101,13 +101,13 @@ fn pages_cost_a_few_times_their_length() {
 }
 
 #[test]
-fn a_page_is_read_up_to_its_cap() {
+fn reads_a_page_up_to_the_cap() {
     let page = format!("{}<link rel=ard href=/late>", " ".repeat(512 * 1_024));
     assert!(web::read_head(page.as_bytes()).links.is_empty());
 }
 
 #[test]
-fn link_headers_cost_a_few_times_their_length() {
+fn cost_of_link_headers_is_linear() {
     let classes: &[(&str, Make)] = &[
         ("links", |n| "</a>; rel=ard, ".repeat(n)),
         ("parameters", |n| format!("</a>{}", "; x=y".repeat(n))),
@@ -121,7 +121,7 @@ fn link_headers_cost_a_few_times_their_length() {
 }
 
 #[test]
-fn xml_lists_cost_the_same_memory_whatever_their_length() {
+fn memory_for_xml_lists_is_constant() {
     let classes: &[(&str, Make)] = &[
         ("locations", |n| {
             format!("<urlset>{}</urlset>", "<url><loc>https://a.example/</loc></url>".repeat(n))
@@ -152,7 +152,7 @@ fn xml_lists_cost_the_same_memory_whatever_their_length() {
 }
 
 #[test]
-fn an_event_of_xml_has_a_cap_that_is_told() {
+fn rejects_xml_events_over_the_cap() {
     let long = format!("<opml><outline text='{}'/></opml>", "x".repeat(70_000));
     let reason = web::each_url(long.as_bytes(), |_| ()).unwrap_err();
     assert!(reason.contains("longer than 65536 bytes"), "{reason}");

@@ -1,5 +1,5 @@
-//! Files that sites really publish, where they are at hand: each is read as the format that a careful reader judged it to
-//! be, or stands below with the reason why not. Where there are no such files the tests have nothing to do.
+//! Reads a corpus of published files, if it is available, and compares the detected format with the judged one. Known
+//! disagreements are listed with their reason.
 
 #![expect(clippy::unwrap_used, reason = "a file that cannot be read has to fail the test")]
 
@@ -117,7 +117,7 @@ fn may_be_opaque(entry: &Entry) -> bool {
 }
 
 #[test]
-fn published_files_are_read_as_the_format_they_were_judged_to_be() {
+fn published_files_are_detected_as_the_judged_format() {
     let Some(corpus) = Corpus::at_hand() else { return };
     let mut wrong = Vec::new();
     for entry in &corpus.entries {
@@ -125,7 +125,7 @@ fn published_files_are_read_as_the_format_they_were_judged_to_be() {
         let ruled = DISAGREEMENTS.iter().find(|(file, ..)| entry.file.contains(file));
         let expected = ruled.map_or_else(|| entry.slug(), |(_, slug, _)| slug);
         let empty = matches!(found, "opaque" | "pointer") && may_be_opaque(entry);
-        // What bears the name and follows nothing is told apart by its content alone.
+        // Files with the name of a manifest and no specification are distinguished by content.
         let unrelated = entry.format == "other" && matches!(found, "opaque" | "generic" | "pointer");
         if found != expected && !empty && !unrelated {
             wrong.push(format!("{} at {}: {found}, judged {expected}", entry.file, entry.served_path()));
@@ -169,7 +169,7 @@ const COUNTED: &[&str] = &[
 ];
 
 #[test]
-fn capabilities_are_counted_as_the_index_counts_them() {
+fn capability_counts_match_the_index() {
     let Some(corpus) = Corpus::at_hand() else { return };
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for entry in corpus.entries.iter().filter(|entry| COUNTED.contains(&entry.slug())) {

@@ -1,4 +1,4 @@
-//! docs/FORMATS.md ends with what the tables say: the types that may be inferred and every finding code.
+//! docs/FORMATS.md ends with generated tables: the inferred types and every finding code.
 
 #[path = "support/markdown.rs"]
 mod markdown;
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn the_end_of_the_chapter_is_generated_from_the_tables() {
+fn formats_chapter_matches_the_generated_tables() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/FORMATS.md");
     let text = fs::read_to_string(path).unwrap();
     let (_, written) = text.split_once("## Inferred types\n").expect("the generated part is there");
@@ -17,7 +17,7 @@ fn the_end_of_the_chapter_is_generated_from_the_tables() {
     );
 }
 
-/// A word of the chapter that speaks of each format; the kinds that follow no specification share one.
+/// A text of the chapter for each format; formats without a specification share one.
 const CHAPTERS: &[(&str, &[&str])] = &[
     ("## OpenAPI", &["openapi"]),
     ("## A2A", &["a2a"]),
@@ -50,7 +50,7 @@ const CHAPTERS: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn every_format_has_its_place_in_the_chapter() {
+fn every_format_is_documented() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/FORMATS.md");
     let text = fs::read_to_string(path).unwrap();
     for (heading, _) in CHAPTERS {

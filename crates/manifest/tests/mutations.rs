@@ -1,5 +1,5 @@
-//! Laws that hold for every format however a document is damaged: reading ends, says the same twice, stays within its
-//! caps, and every capability has an identity of its own.
+//! Invariants of reading damaged documents in every format: terminates, is deterministic, stays within its caps, and
+//! capability ids are unique.
 
 #![expect(clippy::unwrap_used, reason = "a fixture that cannot be read has to fail the test")]
 
@@ -27,7 +27,7 @@ fn read(bytes: &[u8], force: Option<Format>) -> Manifest {
     })
 }
 
-fn holds(manifest: &Manifest, again: &Manifest) {
+fn assert_invariants(manifest: &Manifest, again: &Manifest) {
     assert_eq!(manifest, again);
     assert!(manifest.capabilities.len() <= 5_000);
     let ids: BTreeSet<&str> =
@@ -83,11 +83,11 @@ static DOCUMENTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
 });
 
 #[test]
-fn the_laws_hold_for_every_fixture() {
+fn every_fixture_satisfies_the_invariants() {
     for case in Case::all() {
         let manifest = case.read();
         assert_eq!(manifest.format().as_str(), case.format, "{}", case.folder.display());
-        holds(&manifest, &case.read());
+        assert_invariants(&manifest, &case.read());
     }
 }
 
@@ -95,7 +95,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_damaged_document_is_read_in_its_own_format_and_any_other(
+    fn damaged_documents_satisfy_the_invariants_in_any_format(
         case in any::<Index>(), at in any::<Index>(), value in any_value(), format in select(Format::ALL),
     ) {
         let bytes = case.get(&DOCUMENTS);
@@ -112,18 +112,18 @@ proptest! {
             text.extend_from_slice(value.to_string().as_bytes());
             text
         };
-        holds(&read(&damaged, None), &read(&damaged, None));
-        holds(&read(&damaged, Some(format)), &read(&damaged, Some(format)));
+        assert_invariants(&read(&damaged, None), &read(&damaged, None));
+        assert_invariants(&read(&damaged, Some(format)), &read(&damaged, Some(format)));
     }
 
     #[test]
-    fn any_value_is_read_in_every_format(value in any_value(), format in select(Format::ALL)) {
+    fn any_value_satisfies_the_invariants_in_every_format(value in any_value(), format in select(Format::ALL)) {
         let bytes = value.to_string();
-        holds(&read(bytes.as_bytes(), Some(format)), &read(bytes.as_bytes(), Some(format)));
+        assert_invariants(&read(bytes.as_bytes(), Some(format)), &read(bytes.as_bytes(), Some(format)));
     }
 
     #[test]
-    fn any_text_is_read_in_every_format(text in "\\PC{0,80}(\n\\PC{0,40}){0,6}", format in select(Format::ALL)) {
-        holds(&read(text.as_bytes(), Some(format)), &read(text.as_bytes(), Some(format)));
+    fn any_text_satisfies_the_invariants_in_every_format(text in "\\PC{0,80}(\n\\PC{0,40}){0,6}", format in select(Format::ALL)) {
+        assert_invariants(&read(text.as_bytes(), Some(format)), &read(text.as_bytes(), Some(format)));
     }
 }

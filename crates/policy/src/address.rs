@@ -12,7 +12,7 @@ use manifest::{SiteScope, closed};
 
 use crate::spread::Seed;
 
-closed! {
+string_enum! {
     /// Why an address is refused.
     AddressRefusal, "address refusal" {
         /// 0.0.0.0/8, or the unspecified address.

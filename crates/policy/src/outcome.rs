@@ -4,7 +4,7 @@
 //! meaning; a new reason is a new variant.
 
 use http::HeaderMap;
-use manifest::closed;
+use manifest::string_enum;
 
 /// Headers that mark a challenge of a bot wall, as documented by Cloudflare and AWS WAF. A challenge is never solved; it
 /// counts as a denial.
@@ -14,7 +14,7 @@ const WALLS: [(&str, &[&str]); 2] =
 /// Denials (401, 403, 451, and bot walls with any status) after which a visit ends.
 pub(crate) const BLOCKS_MAX: u32 = 3;
 
-closed! {
+string_enum! {
     /// The outcome of one fetch.
     FetchOutcome, "fetch outcome" {
         /// A manifest was read.
@@ -149,7 +149,7 @@ pub fn wall_of(headers: &HeaderMap) -> Option<&'static str> {
     announced.map(|(name, _)| *name)
 }
 
-closed! {
+string_enum! {
     /// Why a visit stopped.
     VisitEnd, "visit end" {
         /// All planned paths were fetched.
@@ -215,7 +215,7 @@ impl VisitEnd {
     }
 }
 
-closed! {
+string_enum! {
     /// The status of a site, a manifest or a capability.
     Status, "status" {
         /// Known, never visited (sites only).
@@ -239,7 +239,7 @@ closed! {
     }
 }
 
-closed! {
+string_enum! {
     /// The kind of a robots.txt verdict.
     RobotsKind, "robots kind" {
         /// A file; its rules decide.

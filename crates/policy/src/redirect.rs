@@ -27,7 +27,7 @@ pub enum Purpose {
     Robots,
 }
 
-closed! {
+string_enum! {
     /// Why a redirect is refused.
     RedirectRefusal, "redirect refusal" {
         /// No Location, or more than one that differ.

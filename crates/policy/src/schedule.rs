@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use manifest::closed;
+use manifest::string_enum;
 
 use crate::delay::next_day;
 use crate::outcome::{Status, VisitEnd};
@@ -34,7 +34,7 @@ pub const HINT_INTERVAL: TimeDelta = TimeDelta::days(1);
 /// Delay of the next visit of a site that opted out. The site is not leased while it is blocked.
 const OPTED_OUT_WAIT: Duration = days(365);
 
-closed! {
+string_enum! {
     /// Why the next visit is at its time.
     NextVisitReason, "next visit reason" {
         /// The rate at which its manifests change.

@@ -54,7 +54,7 @@ const UNUSED: [(&str, &[&str], &str); 2] = [
     (
         "crates/manifest",
         &["catalogue", "known_types"],
-        "an example prints the catalogue for docs/FORMATS.md; the others are used in the crate",
+        "an example and a test print them for docs/FORMATS.md",
     ),
     ("crates/store", &["due_now"], "the tests of several crates and the benchmark of the store call it"),
 ];

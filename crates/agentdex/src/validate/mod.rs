@@ -157,7 +157,7 @@ pub(crate) fn run(args: &ValidateArgs, source: &Source, out: &mut impl Write) ->
     let checked = Checked {
         name: &args.document,
         manifest: &manifest,
-        places: manifest::places(&source.bytes, &manifest.findings),
+        places: manifest::finding_positions(&source.bytes, &manifest.findings),
         served: source.served.as_ref(),
     };
     match args.output.unwrap_or(Output::Text) {

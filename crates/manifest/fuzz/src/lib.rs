@@ -1,18 +1,16 @@
-//! What is fuzzed: each function takes any bytes, reads them in one way, and holds the laws that hold for every document.
+//! Fuzz targets: each function reads any bytes in one way and asserts the invariants of every document.
 //!
-//! Everything goes through public functions, `manifest::read` and those of `manifest::web`, so that a find is a document,
-//! a page or a header that a site could serve.
-//! The same functions run over the fixtures and seeded damage in `tests/fuzz_targets.rs`, where no fuzzer is built.
+//! The targets call public functions only, so that every failure is a document, a page or a header that a site can serve.
+//! `tests/fuzz_targets.rs` runs them without a fuzzer, over the fixtures and damaged copies.
 
 use std::fmt::Write as _;
 
 use manifest::model::Served;
 use manifest::{Discovery, Document, Format, LinkedDocument, Manifest, ManifestUrl, web};
 
-/// A target by its name.
+/// Name and function of a target.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// Every target.
 pub const TARGETS: &[Target] = &[
     ("document", document),
     ("json", json),
@@ -27,7 +25,7 @@ pub const TARGETS: &[Target] = &[
     ("xml", xml),
 ];
 
-/// The paths that weigh in the detection.
+/// Paths that the detection uses.
 const PATHS: &[&str] = &[
     "/.well-known/agent.json",
     "/agents.json",
@@ -43,25 +41,25 @@ const PATHS: &[&str] = &[
     "/.well-known/ai-catalog.json",
 ];
 
-/// Any document anywhere: the first byte chooses the path, the second whether a format is forced or headers are known.
+/// Any document: the first byte selects the path, the second whether a format is forced and headers are known.
 pub fn document(data: &[u8]) {
     let [path, how, bytes @ ..] = data else { return };
     let path = PATHS[usize::from(*path) % PATHS.len()];
     let force = Format::ALL.get(usize::from(*how)).copied();
     let served = Served { content_type: Some("text/plain".to_owned()), ..Served::default() };
-    holds(bytes, path, force, (how % 2 == 0).then_some(&served));
+    assert_invariants(bytes, path, force, (how % 2 == 0).then_some(&served));
 }
 
-/// JSON as every format that is written in it; the first byte chooses which.
+/// JSON forced to a format, which the first byte selects.
 pub fn json(data: &[u8]) {
     let [format, bytes @ ..] = data else { return };
     let force = Format::ALL[usize::from(*format) % Format::ALL.len()];
-    holds(bytes, "/.well-known/agent.json", Some(force), None);
+    assert_invariants(bytes, "/.well-known/agent.json", Some(force), None);
 }
 
 /// OpenAPI in YAML and JSON, alone and as the tools of an ARWS manifest.
 pub fn openapi(data: &[u8]) {
-    holds(data, "/openapi.yaml", Some(Format::OpenApi), None);
+    assert_invariants(data, "/openapi.yaml", Some(Format::OpenApi), None);
     let url = url("/.well-known/agent-manifest.json");
     let tools = self::url("/openapi.json");
     let linked = [LinkedDocument { url: &tools, bytes: data }];
@@ -71,13 +69,13 @@ pub fn openapi(data: &[u8]) {
 
 /// Every grammar of agents.txt.
 pub fn agents_txt(data: &[u8]) {
-    holds(data, "/.well-known/agents.txt", Some(Format::AgentsTxt), None);
+    assert_invariants(data, "/.well-known/agents.txt", Some(Format::AgentsTxt), None);
 }
 
 /// llms.txt and ai.txt: Markdown and prose.
 pub fn llms_txt(data: &[u8]) {
-    holds(data, "/llms.txt", Some(Format::LlmsTxt), None);
-    holds(data, "/ai.txt", Some(Format::AiTxt), None);
+    assert_invariants(data, "/llms.txt", Some(Format::LlmsTxt), None);
+    assert_invariants(data, "/ai.txt", Some(Format::AiTxt), None);
 }
 
 /// Untrusted text where names, descriptions, ids and addresses are expected: cleaning, reduction of markup, words,
@@ -89,7 +87,7 @@ pub fn text(data: &[u8]) {
         r#"{{"name": {quoted}, "description": {quoted}, "url": {quoted}, "contact": {quoted}, "auth": {quoted},
             "tools": [{{"id": {quoted}, "name": {quoted}, "description": {quoted}, "endpoint": {quoted}}}, {quoted}]}}"#
     );
-    let manifest = holds(bytes.as_bytes(), "/agents.json", Some(Format::Generic), None);
+    let manifest = assert_invariants(bytes.as_bytes(), "/agents.json", Some(Format::Generic), None);
     for capability in &manifest.capabilities {
         assert!(capability.name.chars().count() <= 200, "a name is longer than its cap");
         let described = capability.description.as_deref().unwrap_or_default();
@@ -102,7 +100,7 @@ pub fn text(data: &[u8]) {
     }
 }
 
-/// The open language of types in AWP, its rates and durations.
+/// Types, rates and durations of AWP.
 pub fn types(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let quoted = quoted(text);
@@ -113,13 +111,13 @@ pub fn types(data: &[u8]) {
                 "inputs": {{"a": {quoted}, "b": {{"type": {quoted}}}}}, "outputs": {{"a": {quoted}}},
                 "idempotency": {{"supported": true, "window": {quoted}}}}}]}}"#
     );
-    holds(bytes.as_bytes(), "/agent.json", Some(Format::Awp), None);
+    assert_invariants(bytes.as_bytes(), "/agent.json", Some(Format::Awp), None);
 }
 
-/// OpenAPI in YAML, whatever the bytes begin with.
+/// OpenAPI in YAML, with a valid first line.
 pub fn yaml(data: &[u8]) {
     let bytes = [b"openapi: 3.0.0\ninfo: {title: a, version: '1'}\n", data].concat();
-    holds(&bytes, "/openapi.yaml", None, None);
+    assert_invariants(&bytes, "/openapi.yaml", None, None);
 }
 
 /// The head of a page.
@@ -140,7 +138,7 @@ pub fn link_header(data: &[u8]) {
     assert!(links.iter().all(|link| link.href.len() <= 2_048), "a target is longer than its cap");
 }
 
-/// An OPML file or a sitemap, behind a beginning that makes it one and as it stands.
+/// Any XML, alone and as the content of a sitemap or an OPML file.
 pub fn xml(data: &[u8]) {
     for head in [&b""[..], b"<urlset><url><loc>", b"<opml><outline xmlUrl='"] {
         let bytes = [head, data].concat();
@@ -168,7 +166,7 @@ fn quoted(text: &str) -> String {
 }
 
 fn url(path: &str) -> ManifestUrl {
-    ManifestUrl::parse(&format!("https://fuzz.example{path}")).expect("a path of ours")
+    ManifestUrl::parse(&format!("https://fuzz.example{path}")).expect("a valid path")
 }
 
 fn read(
@@ -182,17 +180,17 @@ fn read(
     manifest::read(&Document { bytes, url, final_url: None, discovery, served, linked, force })
 }
 
-/// Reads twice and checks; the manifest.
-fn holds(bytes: &[u8], path: &str, force: Option<Format>, served: Option<&Served>) -> Manifest {
+/// Reads twice, asserts the invariants and returns the manifest.
+fn assert_invariants(bytes: &[u8], path: &str, force: Option<Format>, served: Option<&Served>) -> Manifest {
     let url = url(path);
     let manifest = read(bytes, &url, &[], force, served);
     assert_eq!(manifest, read(bytes, &url, &[], force, served), "two readings differ");
-    assert_eq!(manifest::places(bytes, &manifest.findings).len(), manifest.findings.len());
+    assert_eq!(manifest::finding_positions(bytes, &manifest.findings).len(), manifest.findings.len());
     check(&manifest);
     manifest
 }
 
-/// The laws of every manifest: caps, identities, findings that say something.
+/// Asserts the caps, unique ids and non-empty findings of a manifest.
 fn check(manifest: &Manifest) {
     assert!(manifest.capabilities.len() <= 5_000, "more capabilities than the cap");
     let mut ids: Vec<&str> = manifest.capabilities.iter().map(|capability| capability.id.as_str()).collect();

@@ -1,13 +1,13 @@
 //! The budget of JSON text, counted in one pass over its bytes.
 //!
-//! It tells strings from structure and nothing else: what is not JSON is left to the parser, which stops at the same byte
-//! or before. It keeps one entry for each open container, and so no more than the depth allows.
+//! It distinguishes only strings from structure; the parser reports invalid JSON. Memory: one entry for each open
+//! container, so the depth limit bounds it.
 
 use serde::de::DeserializeOwned;
 
 use super::{Limits, Meter, OverBudget};
 
-/// Counts what JSON text would cost as a tree. The meter tells what was spent.
+/// Counts the cost of JSON text as a tree.
 pub(crate) fn check_json(text: &[u8], limits: Limits) -> Result<Meter, OverBudget> {
     let mut meter = Meter::new(limits);
     let mut at = 0;
@@ -64,7 +64,6 @@ const fn is_structure(byte: u8) -> bool {
     matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':' | b'"' | b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Why a body cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     #[error(transparent)]
@@ -73,7 +72,7 @@ pub enum BodyError {
     Json(#[from] serde_json::Error),
 }
 
-/// Parses JSON of a stranger under a budget that is counted before anything is built.
+/// Parses untrusted JSON after checking its budget.
 pub fn parse_within_budget<T: DeserializeOwned>(bytes: &[u8], limits: &Limits) -> Result<T, BodyError> {
     check_json(bytes, *limits)?;
     Ok(serde_json::from_slice(bytes)?)

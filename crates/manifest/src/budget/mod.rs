@@ -1,8 +1,8 @@
-//! What one document may cost before it is refused: depth, values, bytes of scalars, bytes of the tree.
+//! Cost limits of one document: depth, values, bytes of scalars, bytes of the tree.
 //!
 //! The budget is counted in one linear pass over JSON text, or event by event where a parser streams (YAML), always before
-//! the part that is counted is built. Counting allocates nothing but one small entry for each open container. What is over
-//! budget is refused with the limit and the measured value; nothing is built and nothing is repaired.
+//! that part is built. Counting allocates one small entry for each open container. A document over budget is refused with
+//! the limit and the measured value.
 
 mod json;
 
@@ -29,7 +29,7 @@ pub struct Limits {
 
 /// Documents that sites publish.
 ///
-/// - depth: values below 64 levels are dropped and reported one by one; past 8,192 the bookkeeping alone is a cost.
+/// - depth: values below 64 levels are dropped and reported one by one; beyond 8,192 levels that alone is too expensive.
 /// - nodes: the largest OpenAPI documents published (12 MB) hold about 350,000 values.
 /// - scalar bytes: no more than the largest document that is read.
 /// - tree bytes: leaves 48 of the 128 MiB that one reading may take to capabilities, findings and the parser itself.
@@ -40,23 +40,23 @@ pub(crate) const DOCUMENT: Limits = Limits {
     tree_bytes: 80 * 1_024 * 1_024,
 };
 
-/// Documents in YAML, whose depth the reader follows itself.
+/// Documents in YAML. The YAML reader recurses, so the depth limit is that of JSON values.
 pub(crate) const YAML: Limits = Limits { depth: crate::json::DEPTH_MAX, nodes: 400_000, ..DOCUMENT };
 
-/// Values of a manifest that is no OpenAPI document: more than 4 MiB of any real manifest hold.
+/// Values of a manifest other than OpenAPI: more than any real manifest of 4 MiB holds.
 ///
-/// A small value can become a large entry of the model, so that this bounds the model too.
+/// A small value can become a large entry of the model, so this bounds the model too.
 pub(crate) const MANIFEST_NODES_MAX: usize = 150_000;
 
-/// Bodies of requests and answers that programs exchange: registries, agents, forms.
+/// Bodies of requests and responses: registries, agents, forms.
 ///
-/// - depth: what `serde_json` follows by default.
-/// - nodes and scalar bytes: a page of a thousand entries of a registry is a tenth of it.
-/// - tree bytes: a request may cost 32 MiB at most.
+/// - depth: the default recursion limit of `serde_json`.
+/// - nodes and scalar bytes: ten times a registry page with a thousand entries.
+/// - tree bytes: at most 32 MiB for a request.
 pub const BODY: Limits =
     Limits { depth: 128, nodes: 200_000, scalar_bytes: 4 * 1_024 * 1_024, tree_bytes: 32 * 1_024 * 1_024 };
 
-/// Which limit a document is over.
+/// The limit that a document exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     Depth,
@@ -65,14 +65,14 @@ pub enum Measure {
     TreeBytes,
     /// Bytes of a document in YAML.
     YamlBytes,
-    /// Values that aliases of YAML repeat.
+    /// Values repeated by YAML aliases.
     Repeated,
-    /// Characters that the YAML parser has to read before it can say what comes next.
+    /// Characters that the YAML parser reads before it returns the next event.
     Lookahead,
 }
 
 impl Measure {
-    const fn words(self) -> &'static str {
+    const fn description(self) -> &'static str {
         match self {
             Self::Depth => "levels of nesting",
             Self::Nodes => "values",
@@ -85,7 +85,7 @@ impl Measure {
     }
 }
 
-/// A document is over budget: the limit, and what was measured when counting stopped.
+/// A document is over budget. `measured` is the count when counting stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverBudget {
     pub measure: Measure,
@@ -96,7 +96,7 @@ pub struct OverBudget {
 impl fmt::Display for OverBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { measure, limit, measured } = self;
-        write!(f, "the document has at least {measured} {}; the limit is {limit}", measure.words())
+        write!(f, "the document has at least {measured} {}; the limit is {limit}", measure.description())
     }
 }
 
@@ -106,14 +106,14 @@ impl std::error::Error for OverBudget {}
 const VALUE_BYTES: usize = size_of::<Value>();
 /// Bytes of one member of an object: hash, name and value.
 const MEMBER_BYTES: usize = size_of::<String>() + VALUE_BYTES + size_of::<usize>();
-/// Bytes of one place of the hash table beside the members: an index and a control byte.
+/// Bytes of one bucket of the hash table: an index and a control byte.
 const BUCKET_BYTES: usize = size_of::<usize>() + 1;
-/// Bytes that the control group at the end of a hash table takes.
+/// Bytes of the control group at the end of a hash table.
 const TABLE_BYTES: usize = 16;
-/// Allocators hand out at least this much.
+/// Smallest block that allocators return.
 const BLOCK_BYTES: usize = 16;
 
-/// One open container and what it costs so far.
+/// One open container and its cost so far.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     is_object: bool,
@@ -161,7 +161,7 @@ impl Open {
     }
 }
 
-/// Counts what a document costs while it is read, and stops at the first limit that is passed.
+/// Counts the cost of a document while it is read, and fails at the first exceeded limit.
 #[derive(Debug)]
 pub(crate) struct Meter {
     limits: Limits,
@@ -169,7 +169,6 @@ pub(crate) struct Meter {
     spent: Cost,
 }
 
-/// What a part of a document costs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
     pub(crate) nodes: usize,
@@ -178,7 +177,7 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// What was spent since an earlier state.
+    /// The difference to an earlier state.
     pub(crate) const fn since(self, before: Self) -> Self {
         Self {
             nodes: self.nodes - before.nodes,
@@ -208,8 +207,8 @@ impl Meter {
         self.enter(true)
     }
 
-    /// Whether a value of so many levels may stand here.
-    pub(crate) const fn reaches(&self, height: usize) -> Result<(), OverBudget> {
+    /// Checks the depth of a value with `height` levels at the current position.
+    pub(crate) const fn check_depth(&self, height: usize) -> Result<(), OverBudget> {
         let (limit, measured) = (self.limits.depth, self.open.len() + height);
         if measured > limit {
             return Err(OverBudget { measure: Measure::Depth, limit, measured });
@@ -222,21 +221,21 @@ impl Meter {
         self.open.pop();
     }
 
-    /// A string, number or constant of so many bytes.
+    /// Counts a string, number or constant.
     pub(crate) fn scalar(&mut self, bytes: usize, is_text: bool) -> Result<(), OverBudget> {
         let kept = if is_text { block_bytes(bytes) } else { 0 };
         let in_list = self.open.last_mut().filter(|open| !open.is_object).map_or(0, Open::add);
-        self.pay(Cost { nodes: 1, scalar_bytes: bytes, tree_bytes: kept + in_list })
+        self.charge(Cost { nodes: 1, scalar_bytes: bytes, tree_bytes: kept + in_list })
     }
 
-    /// The name of a member of the innermost object.
+    /// Counts the name of a member of the innermost object.
     pub(crate) fn name(&mut self, bytes: usize) -> Result<(), OverBudget> {
         let grown = self.open.last_mut().map_or(0, Open::add);
-        self.pay(Cost { nodes: 0, scalar_bytes: bytes, tree_bytes: block_bytes(bytes) + grown })
+        self.charge(Cost { nodes: 0, scalar_bytes: bytes, tree_bytes: block_bytes(bytes) + grown })
     }
 
-    /// Pays for what is copied as a whole.
-    pub(crate) fn pay(&mut self, cost: Cost) -> Result<(), OverBudget> {
+    /// Adds a cost and checks the limits.
+    pub(crate) fn charge(&mut self, cost: Cost) -> Result<(), OverBudget> {
         let spent = &mut self.spent;
         spent.nodes = spent.nodes.saturating_add(cost.nodes);
         spent.scalar_bytes = spent.scalar_bytes.saturating_add(cost.scalar_bytes);
@@ -255,7 +254,7 @@ impl Meter {
 
     fn enter(&mut self, is_object: bool) -> Result<(), OverBudget> {
         let in_list = self.open.last_mut().filter(|open| !open.is_object).map_or(0, Open::add);
-        self.pay(Cost { nodes: 1, scalar_bytes: 0, tree_bytes: in_list })?;
+        self.charge(Cost { nodes: 1, scalar_bytes: 0, tree_bytes: in_list })?;
         self.open.push(Open { is_object, children: 0, capacity: 0 });
         let (limit, measured) = (self.limits.depth, self.open.len());
         if measured > limit {
@@ -265,23 +264,23 @@ impl Meter {
     }
 }
 
-/// Bytes of the block that a text of so many bytes takes.
+/// Bytes of the block for a text of `bytes` bytes.
 const fn block_bytes(bytes: usize) -> usize {
     bytes.next_multiple_of(BLOCK_BYTES)
 }
 
-/// Bytes that a copy of a value takes, counted up to a limit: a value over it costs no more than the limit to look at.
+/// Bytes of a copy of a value. Counting stops soon after `limit`, which bounds the work.
 pub(crate) fn bytes_of(value: &Value, limit: usize) -> usize {
     let inner = match value {
         Value::String(text) => block_bytes(text.len()),
-        Value::Array(items) => sum(items.iter(), 0, limit),
+        Value::Array(items) => bytes_of_items(items, limit),
         Value::Object(members) => return VALUE_BYTES + bytes_of_members(members, limit),
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     };
     VALUE_BYTES + inner
 }
 
-/// The same for the members of an object.
+/// Bytes of a copy of the members of an object, as [`bytes_of`].
 pub(crate) fn bytes_of_members(members: &Map<String, Value>, limit: usize) -> usize {
     let mut bytes = 0;
     for (name, value) in members {
@@ -294,9 +293,9 @@ pub(crate) fn bytes_of_members(members: &Map<String, Value>, limit: usize) -> us
     bytes
 }
 
-fn sum<'v>(values: impl Iterator<Item = &'v Value>, start: usize, limit: usize) -> usize {
-    let mut bytes = start;
-    for value in values {
+fn bytes_of_items(items: &[Value], limit: usize) -> usize {
+    let mut bytes = 0;
+    for value in items {
         if bytes > limit {
             break;
         }

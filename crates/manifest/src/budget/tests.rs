@@ -1,4 +1,4 @@
-//! The estimate holds for what is really built, and every limit is found before the tree is.
+//! Counts and limits of the budget.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn limits(depth: usize, nodes: usize, scalar_bytes: usize, tree_bytes: usize) ->
 }
 
 #[test]
-fn values_depth_and_text_are_counted() {
+fn counts_values_depth_and_text() {
     let text = json!({"a": [1, "two", null, {"b": "\\\"x"}], "c": true}).to_string();
     let spent = check_json(text.as_bytes(), DOCUMENT).unwrap().spent();
     assert_eq!(spent.nodes, 8);
@@ -22,20 +22,20 @@ fn values_depth_and_text_are_counted() {
 }
 
 #[test]
-fn what_is_over_names_limit_and_value() {
+fn error_names_the_limit_and_the_measured_value() {
     let over = check_json(b"[1, 2, 3]", limits(1, 3, 100, 10_000)).unwrap_err();
     assert_eq!(over.to_string(), "the document has at least 4 values; the limit is 3");
 }
 
 #[test]
-fn the_pass_ends_on_any_bytes() {
+fn accepts_any_bytes() {
     for text in ["", "]]]]", "\"", "\"\\", "{\"a", "nul", "\u{0}", "[1 2 \"x\" : }"] {
         check_json(text.as_bytes(), DOCUMENT).unwrap();
     }
 }
 
 #[test]
-fn copies_are_counted_up_to_a_limit() {
+fn stops_counting_a_copy_at_the_limit() {
     let value = json!({"a": vec!["x".repeat(100); 1_000]});
     let all = bytes_of(&value, usize::MAX);
     assert!(all > 100 * 1_000, "{all}");
@@ -43,7 +43,7 @@ fn copies_are_counted_up_to_a_limit() {
 }
 
 #[test]
-fn bodies_over_budget_are_told_from_bodies_that_are_not_json() {
+fn distinguishes_over_budget_bodies_from_invalid_json() {
     let deep = "[".repeat(200);
     assert!(matches!(parse_within_budget::<Value>(deep.as_bytes(), &BODY), Err(BodyError::OverBudget(_))));
     assert!(matches!(parse_within_budget::<Value>(b"[1,]", &BODY), Err(BodyError::Json(_))));

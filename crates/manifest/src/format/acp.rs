@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::draft::Draft;
 use crate::format::detect::candidate::{Marker, at_path, strong};
-use crate::format::{generic, header, loose};
+use crate::format::{generic, header, lenient};
 use crate::model::{CapabilityKind, Interface, Payment, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -40,10 +40,10 @@ findings! {
 }
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.judge("ACP discovery", |code| code.starts_with("acp."));
+    draft.assess("ACP discovery", |code| code.starts_with("acp."));
     let Some(protocol) = root.object("protocol").filter(|protocol| protocol.has("name")) else {
         draft.dialect(root.text_of(&["acp_version", "version"]), Some("freeform"));
-        draft.report_plainly(&FREEFORM, String::new());
+        draft.report_rule(&FREEFORM, String::new());
         let business = root.object("merchant").unwrap_or_else(|| root.clone());
         generic::read(root, draft);
         return header::describe(&business, draft);
@@ -59,7 +59,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.interfaces.push(interface);
     let Some(capabilities) = root.object("capabilities") else { return };
     if capabilities.texts("services").is_empty() {
-        draft.report_plainly(&NO_SERVICES, capabilities.pointer.clone());
+        draft.report_rule(&NO_SERVICES, capabilities.pointer.clone());
     }
     for (index, service) in capabilities.texts("services").into_iter().take(ITEMS_MAX).enumerate() {
         let pointer = format!("{}/services/{index}", capabilities.pointer);
@@ -79,7 +79,7 @@ fn method(value: &Value) -> Option<Payment> {
         Value::String(scheme) => Some(Payment { scheme: Some(scheme.clone()), ..Payment::default() }),
         Value::Object(map) => {
             let scheme = map.get("type").and_then(Value::as_str).map(str::to_owned);
-            Some(Payment { scheme, ..loose::price(value).unwrap_or_default() })
+            Some(Payment { scheme, ..lenient::price(value).unwrap_or_default() })
         }
         _ => None,
     }

@@ -1,7 +1,6 @@
-//! Addresses that stand in prose: Markdown links and bare URLs, classified by what they lead to.
+//! Addresses in prose: Markdown links and bare URLs, classified by their target.
 //!
-//! Decides which of them are manifests to follow and which are only pages. The text around an address is a title, never an
-//! instruction.
+//! Distinguishes manifests, which are followed, from pages.
 
 use crate::draft::{self, Draft};
 use crate::model::{Follow, Interface, Link, Protocol};
@@ -10,28 +9,30 @@ use crate::model::{Follow, Interface, Link, Protocol};
 const LINKS_MAX: usize = 500;
 
 /// An address found in a line.
-pub(crate) struct Found<'t> {
+pub(crate) struct LinkInText<'t> {
     pub(crate) title: Option<&'t str>,
     pub(crate) address: &'t str,
 }
 
 /// Every address of a line, Markdown links first.
-pub(crate) fn in_line(line: &str) -> Vec<Found<'_>> {
+fn in_line(line: &str) -> Vec<LinkInText<'_>> {
     let mut found = Vec::new();
     let mut rest = line;
     while let Some((before, after)) = rest.split_once("](") {
         let title = before.rsplit_once('[').map(|(_, title)| title);
         let Some((address, tail)) = after.split_once(')') else { break };
-        found.push(Found { title, address: address.split_whitespace().next().unwrap_or_default() });
+        found.push(LinkInText { title, address: address.split_whitespace().next().unwrap_or_default() });
         rest = tail;
     }
     if found.is_empty() {
-        found.extend(line.split_whitespace().filter_map(bare).map(|address| Found { title: None, address }));
+        found.extend(
+            line.split_whitespace().filter_map(bare).map(|address| LinkInText { title: None, address }),
+        );
     }
     found
 }
 
-/// A URL that stands alone, without the punctuation around it.
+/// A URL without the punctuation around it.
 fn bare(word: &str) -> Option<&str> {
     let start = word.find("https://")?;
     let url = word.get(start..)?;
@@ -39,15 +40,15 @@ fn bare(word: &str) -> Option<&str> {
     Some(url.get(..end)?.trim_end_matches(['.', ',', ';', ':', '!', '?']))
 }
 
-/// What an address leads to.
+/// The target of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Class {
+pub(crate) struct LinkClass {
     pub(crate) rel: &'static str,
     pub(crate) follow: Option<Follow>,
 }
 
 /// Classifies an address by its path.
-pub(crate) fn classify(address: &str) -> Class {
+pub(crate) fn classify(address: &str) -> LinkClass {
     let path = address.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
     let file = path.rsplit('/').next().unwrap_or_default();
     let (rel, follow) = match file {
@@ -66,7 +67,7 @@ pub(crate) fn classify(address: &str) -> Class {
         _ if is_description(file) => ("service-desc", true),
         _ => ("page", false),
     };
-    Class { rel, follow: follow.then_some(Follow::Manifest) }
+    LinkClass { rel, follow: follow.then_some(Follow::Manifest) }
 }
 
 fn is_description(file: &str) -> bool {
@@ -85,8 +86,15 @@ pub(crate) fn leads_to_manifest(text: &str) -> bool {
         && crate::address::split_method(text).0.is_none()
 }
 
-/// Keeps an address as a link, and as an interface where it is a server of tools.
-pub(crate) fn keep(found: &Found<'_>, draft: &mut Draft<'_>) {
+/// Keeps every address of a line.
+pub(crate) fn keep_line(line: &str, draft: &mut Draft<'_>) {
+    for found in in_line(line) {
+        keep(&found, draft);
+    }
+}
+
+/// Keeps an address as a link, and as an interface if it is an MCP server.
+pub(crate) fn keep(found: &LinkInText<'_>, draft: &mut Draft<'_>) {
     let plain = found.address.starts_with("https://") || found.address.starts_with('/');
     if !plain || draft.manifest.links.len() >= LINKS_MAX {
         return;
@@ -97,8 +105,7 @@ pub(crate) fn keep(found: &Found<'_>, draft: &mut Draft<'_>) {
         return;
     }
     let class = classify(&url);
-    let known = |url: &str| draft.has_interface(url);
-    if class.rel == "mcp" && !known(&url) {
+    if class.rel == "mcp" && !draft.has_interface(&url) {
         draft.manifest.interfaces.push(Interface::new(Protocol::Mcp, Some(url.clone())));
     }
     let mut link = Link::new(class.rel, url, class.follow);
@@ -111,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_found_in_markdown_and_prose() {
+    fn finds_addresses_in_markdown_and_prose() {
         let of = |line| in_line(line).iter().map(|found| found.address).collect::<Vec<_>>();
         assert_eq!(
             of("- [API](https://a.example/openapi.json): the API"),
@@ -126,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_classified_by_their_path() {
+    fn classifies_addresses_by_path() {
         for (address, rel, followed) in [
             ("https://a.example/.well-known/agent-card.json", "agent-card", true),
             ("https://a.example/api/openapi.yaml?v=1", "service-desc", true),

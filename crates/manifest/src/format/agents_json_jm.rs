@@ -1,6 +1,6 @@
 //! agents.json as jmilinovich defines it (January 2025): intents with endpoints, beside `site_info`.
 //!
-//! It has no schema, so only the presence of its parts is demanded.
+//! It has no schema, so only the presence of its parts is checked.
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
@@ -31,10 +31,10 @@ findings! {
     }
 }
 
-/// Reads intents: every method of every endpoint is a call of its own.
+/// Reads intents: every method of every endpoint is one capability.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("version"), None);
-    draft.judge("agents.json 1.0 (jmilinovich)", |code| code.starts_with("agents_json_jm."));
+    draft.assess("agents.json 1.0 (jmilinovich)", |code| code.starts_with("agents_json_jm."));
     draft.check(root, &ROOT);
     if let Some(site) = root.object("site_info") {
         draft.manifest.name = draft::name(site.text("name"));

@@ -1,6 +1,6 @@
 //! agents.json as `LeonTing` defines it (April 2026): data and actions under version 1.0.
 //!
-//! It has no schema, so only the presence of its parts is demanded.
+//! It has no schema, so only the presence of its parts is checked.
 
 use crate::draft::Draft;
 use crate::format::detect::candidate::{Marker, at_path};
@@ -24,12 +24,12 @@ findings! {
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("version"), None);
-    draft.judge("agents.json 1.0 (LeonTing)", |code| code.starts_with("agents_json_lt."));
+    draft.assess("agents.json 1.0 (LeonTing)", |code| code.starts_with("agents_json_lt."));
     draft.check(root, &ROOT);
     header::describe(root, draft);
     for key in ["data", "actions"] {
         if let Some(value) = root.value(key) {
-            generic::offer(key, value, &root.at(key), draft);
+            generic::read_service_list(key, value, &root.at(key), draft);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Agent Handshake Protocol manifests.
 //!
-//! Decides which of three modes serves a capability: content to read (MODE1), questions (MODE2), actions by an agent of the
-//! site (MODE3). The last two are messages to the `converse` endpoint.
+//! A capability has one of three modes: content to read (MODE1), questions (MODE2), actions by an agent of the site (MODE3).
+//! The last two are messages to the `converse` endpoint.
 //!
 //! Follows AHP 0.1 (February 2026).
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::{endpoint, header, loose};
+use crate::format::{endpoint, header, lenient};
 use crate::model::{CapabilityKind, ExecutionModel, PolicyChoice, SafetyClass};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -46,14 +46,14 @@ const MODES: &[&str] = &["MODE1", "MODE2", "MODE3"];
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("ahp"), None);
-    draft.judge("AHP 0.1", |code| code.starts_with("ahp."));
+    draft.assess("AHP 0.1", |code| code.starts_with("ahp."));
     draft.check(root, &ROOT);
     header::describe(root, draft);
-    draft.manifest.auth = root.value("authentication").map(loose::auth).unwrap_or_default();
+    draft.manifest.auth = root.value("authentication").map(lenient::auth).unwrap_or_default();
     draft.manifest.rate_limit = root.object("rate_limits").and_then(|limits| {
         ["unauthenticated", "default", "authenticated"]
             .iter()
-            .find_map(|key| loose::rate_limit(limits.value(key)?))
+            .find_map(|key| lenient::rate_limit(limits.value(key)?))
     });
     if let Some(signals) = root.object("content_signals") {
         read_signals(&signals, draft);
@@ -63,12 +63,12 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let (content, converse) = (address("content"), address("converse"));
     let modes = root.texts("modes");
     if converse.is_none() && modes.iter().any(|mode| matches!(*mode, "MODE2" | "MODE3")) {
-        draft.report_plainly(&NO_CONVERSE, root.at("endpoints"));
+        draft.report_rule(&NO_CONVERSE, root.at("endpoints"));
     }
     draft.each(root, "capabilities", &List::of(&CAPABILITY), |capability, draft| {
         let mode = capability.text("mode").unwrap_or_default();
         if !mode.is_empty() && !modes.contains(&mode) {
-            draft.report_plainly(&UNDECLARED_MODE, capability.at("mode"));
+            draft.report_rule(&UNDECLARED_MODE, capability.at("mode"));
         }
         let url = if mode == "MODE1" { content.as_deref() } else { converse.as_deref() };
         read_capability(capability, mode, url, draft);
@@ -92,8 +92,7 @@ fn read_signals(signals: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_capability(object: &Object<'_>, mode: &str, url: Option<&str>, draft: &mut Draft<'_>) {
     let name = object.text("name").unwrap_or_default();
     let kind = if mode == "MODE1" { CapabilityKind::Content } else { CapabilityKind::AgentOperation };
-    let mut capability = draft.capability(kind, name, "", object.pointer.clone());
-    capability.description = draft::description(object.text("description"));
+    let mut capability = draft.begin(kind, object, &["name"], &[]);
     capability.tags = draft::tags(object.texts("response_types"));
     let method = if mode == "MODE1" { "GET" } else { "POST" };
     if let Some(address) = url.and_then(|url| draft.on_origin(url, &object.pointer)) {
@@ -102,7 +101,7 @@ fn read_capability(object: &Object<'_>, mode: &str, url: Option<&str>, draft: &m
     if mode != "MODE1" {
         capability.invocation.native = Some(name.to_owned());
         capability.invocation.envelope = Some(envelope(name));
-        // A question may be answered or acted upon: what it does is not said, whatever the method.
+        // The effect of a question is not declared, regardless of the method.
         capability.safety = match object.text("action_type") {
             Some("query") => safety::declared(SafetyClass::Read),
             Some("action" | "async") => safety::declared(SafetyClass::Write),
@@ -115,7 +114,7 @@ fn read_capability(object: &Object<'_>, mode: &str, url: Option<&str>, draft: &m
     draft.push(capability);
 }
 
-/// The message that a caller posts.
+/// The message of a call.
 fn envelope(name: &str) -> Value {
     json!({"ahp": "0.1", "capability": name, "query": "{query}"})
 }

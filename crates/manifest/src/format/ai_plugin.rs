@@ -61,11 +61,11 @@ findings! {
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let flavour = if root.has("api") { None } else { Some("derived") };
     draft.dialect(root.text("schema_version"), flavour);
-    draft.judge("plugin manifest v1", |code| code.starts_with("ai_plugin."));
+    draft.assess("plugin manifest v1", |code| code.starts_with("ai_plugin."));
     draft.check(root, &PLUGIN);
-    draft.report_plainly(&RETIRED, String::new());
+    draft.report_rule(&RETIRED, String::new());
     if root.text("name_for_human").is_some_and(|name| name.chars().count() > 20) {
-        draft.report_plainly(&LONG_NAME, root.at("name_for_human"));
+        draft.report_rule(&LONG_NAME, root.at("name_for_human"));
     }
     read_header(root, draft);
     if let Some(auth) = draft.checked(root, "auth", &AUTH) {
@@ -111,11 +111,11 @@ fn auth_of(auth: &Object<'_>) -> Auth {
 fn read_api(api: &Object<'_>, draft: &mut Draft<'_>) {
     draft.check(api, &API);
     if api.text("type").is_some_and(|kind| kind != "openapi") {
-        draft.report_plainly(&API_TYPE, api.at("type"));
+        draft.report_rule(&API_TYPE, api.at("type"));
     }
     let Some(published) = api.text("url") else { return };
     if ["$host", "{{", "PLUGIN_HOSTNAME", "<"].iter().any(|mark| published.contains(mark)) {
-        return draft.report_plainly(&PLACEHOLDER, api.at("url"));
+        return draft.report_rule(&PLACEHOLDER, api.at("url"));
     }
     let Some(url) = draft.url(api, "url") else { return };
     draft.manifest.links.push(Link::new("service-desc", url.clone(), Some(Follow::Merge)));
@@ -123,7 +123,7 @@ fn read_api(api: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(description) = linked.iter().find(|linked| linked.url.as_str() == url) else { return };
     match openapi::parse_linked(description.bytes) {
         Some(document) => openapi::merge(&document, description.url, draft),
-        None => draft.report_plainly(&NOT_READ, api.at("url")),
+        None => draft.report_rule(&NOT_READ, api.at("url")),
     }
 }
 

@@ -11,9 +11,7 @@ pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
         if draft.manifest.name.is_none() {
             draft.manifest.name = named(line).and_then(|name| draft::name(Some(name)));
         }
-        for found in addresses::in_line(line) {
-            addresses::keep(&found, draft);
-        }
+        addresses::keep_line(line, draft);
     }
 }
 

@@ -7,7 +7,7 @@
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::{endpoint, loose};
+use crate::format::{endpoint, lenient};
 use crate::model::{CapabilityKind, Payment};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -52,10 +52,10 @@ findings! {
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("version"), None);
-    draft.judge("agent.json 1.4 (AIR)", |code| code.starts_with("air."));
+    draft.assess("agent.json 1.4 (AIR)", |code| code.starts_with("air."));
     draft.check(root, &ROOT);
     if root.text("origin").is_some_and(|origin| origin.contains('/')) {
-        draft.report_plainly(&ORIGIN_SCHEME, root.at("origin"));
+        draft.report_rule(&ORIGIN_SCHEME, root.at("origin"));
     }
     let manifest = &mut draft.manifest;
     manifest.name = draft::name(root.text_of(&["display_name", "origin"]));
@@ -106,13 +106,11 @@ fn read_intent(intent: &Object<'_>, origin: Option<&str>, draft: &mut Draft<'_>)
         let method = intent.text("method").unwrap_or("POST");
         endpoint::read(&published, Some(method), &intent.at("endpoint"), &mut capability, draft);
     }
-    let method = capability.invocation.method.as_deref();
-    let parameters = intent.value("parameters");
     capability.parameters =
-        parameters.and_then(|value| schema::loose(value, method, capability.invocation.endpoint()));
-    capability.response = intent.value("returns").and_then(loose::response);
+        intent.value("parameters").and_then(|value| schema::lenient(value, &capability.invocation));
+    capability.response = intent.value("returns").and_then(lenient::response);
     if draft.checked(intent, "price", &PRICE).is_some() {
-        capability.price = intent.value("price").and_then(loose::price);
+        capability.price = intent.value("price").and_then(lenient::price);
     }
     draft.push(capability);
 }

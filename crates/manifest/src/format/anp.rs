@@ -49,7 +49,7 @@ findings! {
 }
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.judge("ANP", |code| code.starts_with("anp."));
+    draft.assess("ANP", |code| code.starts_with("anp."));
     header::describe(root, draft);
     if root.list("items").is_some() {
         draft.dialect(root.text("protocolVersion"), Some("collection"));
@@ -73,14 +73,10 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_item(item: &Object<'_>, draft: &mut Draft<'_>) {
     let key = if item.has("@id") { "@id" } else { "url" };
     if key == "url" {
-        draft.report_plainly(&NO_ID, item.pointer.clone());
+        draft.report_rule(&NO_ID, item.pointer.clone());
     }
-    let name = item.text("name").unwrap_or_default();
-    let id = item.text(key).unwrap_or(name);
-    let mut capability = draft.capability(CapabilityKind::Agent, id, name, item.pointer.clone());
-    capability.description = draft::description(item.text("description"));
-    if let Some(address) = item.text(key).and_then(|text| draft.on_document(text, &item.at(key))) {
-        let url = address.into_string();
+    let mut capability = draft.begin(CapabilityKind::Agent, item, &[key, "name"], &["name"]);
+    if let Some(url) = draft.document_url(item, key) {
         draft.manifest.links.push(Link::new("agent-description", url.clone(), Some(Follow::Manifest)));
         capability.invocation.url = Some(url);
         capability.invocation.protocol = Some(Protocol::Other);
@@ -100,8 +96,7 @@ fn read_interface(interface: &Object<'_>, draft: &mut Draft<'_>) {
         "websocket" => Protocol::WebSocket,
         _ => Protocol::Other,
     };
-    let address = interface.text("url").and_then(|text| draft.on_document(text, &interface.at("url")));
-    let url = address.map(crate::address::Address::into_string);
+    let url = draft.document_url(interface, "url");
     if let (true, Some(url)) = (folded == "openapi", url.clone()) {
         draft.manifest.links.push(Link::new("service-desc", url, Some(Follow::Manifest)));
     }

@@ -1,7 +1,7 @@
 //! API catalogs: link sets that name a publisher's APIs and their descriptions.
 //!
-//! Decides which links lead to documents that declare capabilities. A catalog declares none itself. Link sets that spell
-//! the relation inside the link (`links: [{rel, href}]`) are read although RFC 9264 does not know them.
+//! Selects the links to documents that declare capabilities; a catalog declares none. Link sets with the relation inside
+//! the link (`links: [{rel, href}]`) are read although RFC 9264 does not define them.
 //!
 //! Follows RFC 9727 (api-catalog), RFC 9264 §4.2 (JSON link sets), RFC 8631 (service-desc, service-doc, service-meta, status).
 
@@ -42,7 +42,7 @@ findings! {
 }
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.judge("RFC 9727", |code| code.starts_with("api_catalog."));
+    draft.assess("RFC 9727", |code| code.starts_with("api_catalog."));
     draft.check(root, &CATALOG);
     for key in root.map.keys().filter(|key| *key != "linkset") {
         draft.report(&EXTRA, root.at(key), format!("`{key}` stands beside `linkset`"));
@@ -51,7 +51,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         read_context(&context, draft);
     }
     if !draft.manifest.links.iter().any(|link| link.rel == "service-desc") {
-        draft.report_plainly(&NO_DESCRIPTION, root.at("linkset"));
+        draft.report_rule(&NO_DESCRIPTION, root.at("linkset"));
     }
 }
 
@@ -82,13 +82,10 @@ fn read_target(target: &Object<'_>, relation: &str, draft: &mut Draft<'_>) {
     draft.check(target, &TARGET);
     let inside = target.text("rel");
     if inside.is_some() {
-        draft.report_plainly(&REL_INSIDE, target.at("rel"));
+        draft.report_rule(&REL_INSIDE, target.at("rel"));
     }
     let relation = inside.unwrap_or(relation);
-    let Some(url) = target.text("href").and_then(|href| draft.on_document(href, &target.at("href"))) else {
-        return;
-    };
-    let url = url.into_string();
+    let Some(url) = draft.document_url(target, "href") else { return };
     let media_type = target.text("type").map(str::to_ascii_lowercase);
     if draft.manifest.links.len() >= LINKS_MAX
         || draft.manifest.links.iter().any(|link| link.url == url && link.rel == relation)
@@ -104,7 +101,7 @@ fn read_target(target: &Object<'_>, relation: &str, draft: &mut Draft<'_>) {
     draft.manifest.links.push(link);
 }
 
-/// Descriptions and further catalogs are manifests of their own; documentation is for people.
+/// Descriptions and catalogs are followed; documentation is not.
 fn follow(relation: &str, media_type: Option<&str>) -> Option<Follow> {
     let readable = media_type
         .is_none_or(|kind| ["json", "yaml", "openapi", "linkset"].iter().any(|word| kind.contains(word)));

@@ -1,8 +1,7 @@
 //! AI catalogs: the manifest of Agentic Resource Discovery and of the AI Catalog format it grew from.
 //!
-//! Decides what each entry is by its media type: an agent, a server of tools, a skill, a data set, a registry, another
-//! catalog. An entry names a document, so it becomes a link to follow and a capability that says what is there; what the
-//! document declares is its own manifest's. Inline `data` is read in place. Nothing is called.
+//! The media type of an entry determines its kind: agent, MCP server, skill, data set, registry or catalog. Each entry becomes
+//! a capability and a link; a linked document is a separate manifest. Inline `data` is read in place. Nothing is called.
 //!
 //! Follows ARD 0.9 §4 (`ai-catalog.json`, urn:air identifiers), ARD 0.91 (`ard.json`, `specVersion` optional), AI Catalog
 //! 1.0 (`mediaType`, any URI as identifier).
@@ -17,7 +16,7 @@ use crate::name::Host;
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 
-/// Catalogs within catalogs that are read; published ones nest once.
+/// Deepest nesting of catalogs; published ones nest once.
 const NESTING_MAX: usize = 4;
 /// Representative queries kept of one catalog.
 const QUERIES_MAX: usize = 100;
@@ -84,13 +83,13 @@ findings! {
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("specVersion"), None);
-    draft.judge("ARD 0.9", |code| code.starts_with("ard."));
-    draft.judge("AI Catalog 1.0", |code| {
+    draft.assess("ARD 0.9", |code| code.starts_with("ard."));
+    draft.assess("AI Catalog 1.0", |code| {
         let of_ard_alone = [IDENTIFIER.code, MEDIA_TYPE.code, QUERIES.code, FOREIGN.code].contains(&code);
         code.starts_with("ard.") && !of_ard_alone
     });
     if root.text("specVersion").is_some_and(|version| version != "1.0") {
-        draft.report_plainly(&SPEC_VERSION, root.at("specVersion"));
+        draft.report_rule(&SPEC_VERSION, root.at("specVersion"));
     }
     if let Some(host) = root.object("host") {
         read_host(&host, draft);
@@ -129,10 +128,7 @@ fn read_entry(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
     check_entry(entry, draft);
     let media_type = entry.text_of(&["type", "mediaType"]).unwrap_or_default().to_ascii_lowercase();
     let artefact = Artefact::of(&media_type);
-    let (name, id) =
-        (entry.text("displayName").unwrap_or_default(), entry.text("identifier").unwrap_or_default());
-    let mut capability = draft.capability(artefact.kind(), id, name, entry.pointer.clone());
-    capability.description = draft::description(entry.text("description"));
+    let mut capability = draft.begin(artefact.kind(), entry, &["identifier"], &["displayName"]);
     capability.tags = draft::tags(entry.texts("tags").into_iter().chain(entry.texts("capabilities")));
     capability.examples = draft::tags(entry.texts("representativeQueries"));
     if let Some(trust) = entry.object("trustManifest") {
@@ -157,12 +153,12 @@ fn read_entry(entry: &Object<'_>, depth: usize, draft: &mut Draft<'_>) {
 fn check_entry(entry: &Object<'_>, draft: &mut Draft<'_>) {
     draft.check(entry, &ENTRY);
     match (entry.has("type"), entry.has("mediaType")) {
-        (false, false) => draft.report_plainly(&NO_TYPE, entry.pointer.clone()),
-        (false, true) => draft.report_plainly(&MEDIA_TYPE, entry.at("mediaType")),
+        (false, false) => draft.report_rule(&NO_TYPE, entry.pointer.clone()),
+        (false, true) => draft.report_rule(&MEDIA_TYPE, entry.at("mediaType")),
         _ => {}
     }
     if entry.has("url") == entry.has("data") {
-        draft.report_plainly(&VALUE_OR_REFERENCE, entry.pointer.clone());
+        draft.report_rule(&VALUE_OR_REFERENCE, entry.pointer.clone());
     }
     if let Some(identifier) = entry.text("identifier") {
         match publisher(identifier) {
@@ -178,7 +174,7 @@ fn check_entry(entry: &Object<'_>, draft: &mut Draft<'_>) {
         }
     }
     if entry.list("representativeQueries").is_some_and(|queries| !(2..=5).contains(&queries.len())) {
-        draft.report_plainly(&QUERIES, entry.at("representativeQueries"));
+        draft.report_rule(&QUERIES, entry.at("representativeQueries"));
     }
     draft.checked(entry, "trustManifest", &TRUST);
 }
@@ -192,7 +188,7 @@ fn publisher(identifier: &str) -> Option<Host> {
     well_formed.then(|| Host::parse(publisher).ok()).flatten()
 }
 
-/// What an entry leads to, by its media type.
+/// The artefact of an entry, by its media type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Artefact {
     Agent,
@@ -236,7 +232,7 @@ impl Artefact {
         }
     }
 
-    /// Documents that declare capabilities of their own are fetched and read as manifests.
+    /// Documents that declare capabilities are followed.
     const fn follow(self) -> Option<Follow> {
         match self {
             Self::Agent | Self::McpServer | Self::Catalog | Self::Api => Some(Follow::Manifest),
@@ -245,7 +241,7 @@ impl Artefact {
     }
 }
 
-/// Puts the artefact's address on the capability. Only a registry can be called by it: ARD says how.
+/// Sets the address of the artefact. ARD defines calls of registries only.
 fn refer(artefact: Artefact, url: &str, capability: &mut Capability) {
     let invocation = &mut capability.invocation;
     match artefact {
@@ -265,7 +261,7 @@ fn refer(artefact: Artefact, url: &str, capability: &mut Capability) {
 fn read_inline(data: &Object<'_>, artefact: Artefact, depth: usize, draft: &mut Draft<'_>) {
     let is_catalog = data.value("entries").is_some_and(Value::is_array);
     match artefact {
-        _ if is_catalog && depth + 1 >= NESTING_MAX => draft.report_plainly(&NESTED, data.pointer.clone()),
+        _ if is_catalog && depth + 1 >= NESTING_MAX => draft.report_rule(&NESTED, data.pointer.clone()),
         _ if is_catalog => read_entries(data, depth + 1, draft),
         Artefact::Agent => a2a::merge(data, draft),
         Artefact::McpServer => mcp::merge(data, draft),

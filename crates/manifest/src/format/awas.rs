@@ -1,10 +1,10 @@
 //! AWAS files: actions of web pages with their HTTP calls.
 //!
-//! Follows AWAS 1.1 (December 2025). Companion files of the same project that only say where the actions are become links.
+//! Follows AWAS 1.1 (December 2025). Companion files with the address of the actions become links.
 
 use crate::draft::Draft;
 use crate::format::detect::candidate::{Marker, at_path, medium, strong};
-use crate::format::{addresses, endpoint, header, loose};
+use crate::format::{addresses, endpoint, header, lenient};
 use crate::model::{CapabilityKind, Follow, Link, SafetyClass, Tristate};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -43,10 +43,10 @@ findings! {
     }
 }
 
-/// Reads a file of actions, or one that leads to it.
+/// Reads a file of actions, or one with its address.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("specVersion"), None);
-    draft.judge("AWAS 1.1", |code| code.starts_with("awas."));
+    draft.assess("AWAS 1.1", |code| code.starts_with("awas."));
     header::describe(root, draft);
     if let Some(endpoints) = root.object("endpoints").filter(|_| root.list("actions").is_none()) {
         for key in endpoints.map.keys() {
@@ -67,14 +67,11 @@ fn read_action(action: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(published) = action.text("endpoint") {
         endpoint::read(published, action.text("method"), &action.at("endpoint"), &mut capability, draft);
     }
-    let method = capability.invocation.method.as_deref();
-    let inputs = action.value("inputs");
     capability.parameters =
-        inputs.and_then(|value| schema::loose(value, method, capability.invocation.endpoint()));
-    capability.response =
-        action.value("output").or_else(|| action.value("outputs")).and_then(loose::response);
+        action.value("inputs").and_then(|value| schema::lenient(value, &capability.invocation));
+    capability.response = action.value_of(&["output", "outputs"]).and_then(lenient::response);
     capability.auth.required = Tristate::from_option(action.flag("authentication_required"));
-    capability.rate_limit = action.value("rateLimitHint").and_then(loose::rate_limit);
+    capability.rate_limit = action.value("rateLimitHint").and_then(lenient::rate_limit);
     let class = match (action.text("intent"), action.text("sideEffect")) {
         (Some("delete"), _) | (_, Some("destructive" | "irreversible")) => Some(SafetyClass::Destructive),
         (Some("write"), _) | (_, Some("mutating" | "write" | "idempotent")) => Some(SafetyClass::Write),

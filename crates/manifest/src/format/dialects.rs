@@ -1,6 +1,6 @@
 //! The table of dialects: one row for each format. A new dialect is its folder, its fixtures and a row here.
 //!
-//! Detection tries the markers in the order of the rows, and the first hit decides. Rulings that the order encodes: AWP
+//! Detection tries the markers in the order of the rows, and the first hit decides. The order encodes: AWP
 //! before ATP before everything else at agent.json; ERC-8004 before A2A, since registrations are served as cards; Wildcard
 //! before anything with `flows`; an MCP client configuration only without skills.
 
@@ -16,13 +16,13 @@ use crate::model::Format;
 use crate::object::Object;
 use crate::rule::FindingTable;
 
-/// What is known of one dialect.
+/// One dialect.
 pub(crate) struct Dialect {
     pub(crate) format: Format,
     /// The name for people.
     pub(crate) label: &'static str,
     pub(crate) read: Read,
-    /// Where the dialect's own text puts the document, the usual place first.
+    /// Paths that the specification defines, the default first.
     pub(crate) paths: &'static [&'static str],
     pub(crate) markers: &'static [Marker],
     pub(crate) findings: &'static [&'static FindingTable],
@@ -39,7 +39,7 @@ pub(crate) enum Read {
     Text(fn(&str, &mut Draft<'_>)),
     /// From either syntax.
     Body(fn(&Body<'_>, &mut Draft<'_>)),
-    /// It declares nothing.
+    /// Not read.
     Nothing,
 }
 

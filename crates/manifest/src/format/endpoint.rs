@@ -1,17 +1,17 @@
-//! Where a capability is called: an address, a template of one, and the HTTP method.
+//! Sets the address or address template and the HTTP method of a capability.
 
 use crate::address::{self, Address};
 use crate::draft::Draft;
 use crate::model::{Capability, Protocol};
 use crate::object::Object;
 
-/// Puts an address and a method on a capability that is called over plain HTTP.
+/// Sets the address and the method of a call over HTTP.
 pub(crate) fn set_call(capability: &mut Capability, method: &str, address: Address) {
     set(capability, address);
     capability.invocation.method = Some(method.to_owned());
 }
 
-/// Reads an address that may carry its method in front (`GET /x`); a method stated elsewhere wins.
+/// Reads an address with an optional method prefix (`GET /x`); `method` takes precedence.
 pub(crate) fn read(
     published: &str,
     method: Option<&str>,
@@ -28,20 +28,19 @@ pub(crate) fn read(
     }
 }
 
-/// Takes the address of a string field, resolved against the served origin, and reports one that is unusable.
-pub(crate) fn read_field(
-    published: &Object<'_>,
-    key: &str,
-    capability: &mut Capability,
-    draft: &mut Draft<'_>,
-) {
-    let Some(text) = published.text(key) else { return };
-    if let Some(address) = draft.on_origin(text, &published.at(key)) {
+/// Reads `method` and `endpoint`, which is resolved against the served origin.
+pub(crate) fn read_call(published: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
+    if let Some(method) = published.text("method") {
+        capability.invocation.method = Some(method.to_ascii_uppercase());
+        capability.invocation.protocol = Some(Protocol::Http);
+    }
+    let endpoint = published.text("endpoint");
+    if let Some(address) = endpoint.and_then(|text| draft.on_origin(text, &published.at("endpoint"))) {
         set(capability, address);
     }
 }
 
-/// Stores an address where its kind belongs.
+/// Sets the address as URL or template.
 pub(crate) fn set(capability: &mut Capability, address: Address) {
     let is_socket = address.as_str().starts_with("ws");
     capability.invocation.protocol = Some(if is_socket { Protocol::WebSocket } else { Protocol::Http });

@@ -1,7 +1,7 @@
-//! ERC-8004 agent registrations: where an agent that is registered on a chain can be reached.
+//! ERC-8004 agent registrations: endpoints of agents that are registered on a chain.
 //!
-//! Decides the interfaces of the agent; a registration declares no capabilities of its own. An A2A endpoint is the address
-//! of a card, which is followed; an MCP endpoint is an interface. Skills that a hybrid file lists as A2A does are read.
+//! Reads the interfaces of the agent; a registration declares no capabilities. An A2A endpoint is the address of a card,
+//! which is followed; an MCP endpoint is an interface. A2A skills of hybrid files are read.
 //!
 //! Follows ERC-8004 registration-v1.
 
@@ -45,12 +45,12 @@ findings! {
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(Some("registration-v1"), None);
-    draft.judge("ERC-8004 registration-v1", |code| code.starts_with("erc8004."));
+    draft.assess("ERC-8004 registration-v1", |code| code.starts_with("erc8004."));
     draft.check(root, &ROOT);
     header::describe(root, draft);
     draft.manifest.provider.logo = root.string("image");
     if root.has("endpoints") && !root.has("services") {
-        draft.report_plainly(&OLD_NAME, root.at("endpoints"));
+        draft.report_rule(&OLD_NAME, root.at("endpoints"));
     }
     draft.each(root, "registrations", &List::of(&REGISTRATION), |registration, draft| {
         let id = registration.value("agentId").map(ToString::to_string).unwrap_or_default();

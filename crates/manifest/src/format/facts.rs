@@ -36,7 +36,7 @@ findings! {
 /// Reads the subject, its addresses and the two facts that say whom to write to.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("schema_version"), None);
-    draft.judge("agent-json 1.0", |code| code.starts_with("facts."));
+    draft.assess("agent-json 1.0", |code| code.starts_with("facts."));
     draft.check(root, &ROOT);
     draft.manifest.updated_at = root.string("last_reviewed");
     if let Some(subject) = draft.checked(root, "subject", &SUBJECT) {

@@ -1,19 +1,18 @@
-//! Service-like JSON that follows no known specification, read as far as its words go.
+//! Service-like JSON that follows no known specification, read by its member names.
 //!
-//! It takes the first list or map that looks like an offer and turns each element into a capability. It demands
-//! nothing and therefore reports nothing; what it makes is marked by the weak detection.
+//! Reads the first list or map of services and turns each element into a capability. Without a specification there are
+//! no findings; the weak detection marks the result.
 
 use serde_json::{Map, Value};
 
 use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::{endpoint, header, inline};
-use crate::json::{push_index, push_name};
 use crate::model::{Capability, CapabilityKind, Protocol};
-use crate::object::{Object, texts};
+use crate::object::{Object, children, texts};
 use crate::schema;
 
-/// Members under which services list what they offer.
+/// Members that list the capabilities of a service.
 pub(crate) const SERVICE_KEYS: &[&str] = &[
     "actions",
     "tools",
@@ -33,14 +32,14 @@ pub(crate) const SERVICE_KEYS: &[&str] = &[
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     header::describe(root, draft);
-    offers(root, draft);
+    read_services(root, draft);
 }
 
-/// The first member that offers something, inside a wrapper if need be.
-fn offers(root: &Object<'_>, draft: &mut Draft<'_>) {
+/// Reads the first member that lists services, at the root or one level below.
+fn read_services(root: &Object<'_>, draft: &mut Draft<'_>) {
     for key in SERVICE_KEYS {
         if let Some(value) = root.value(key) {
-            offer(key, value, &root.at(key), draft);
+            read_service_list(key, value, &root.at(key), draft);
             if !draft.manifest.capabilities.is_empty() {
                 return;
             }
@@ -49,7 +48,7 @@ fn offers(root: &Object<'_>, draft: &mut Draft<'_>) {
     for (_, inner) in root.members() {
         for key in SERVICE_KEYS {
             if let Some(value) = inner.value(key) {
-                offer(key, value, &inner.at(key), draft);
+                read_service_list(key, value, &inner.at(key), draft);
             }
         }
         if !draft.manifest.capabilities.is_empty() {
@@ -59,29 +58,12 @@ fn offers(root: &Object<'_>, draft: &mut Draft<'_>) {
 }
 
 /// Every element of a list or map as a capability.
-pub(crate) fn offer(key: &str, value: &Value, pointer: &str, draft: &mut Draft<'_>) {
-    match value {
-        Value::Array(list) => {
-            for (index, item) in list.iter().enumerate() {
-                let mut pointer = pointer.to_owned();
-                push_index(&mut pointer, index);
-                element(key, None, item, pointer, draft);
-                if draft.is_full() {
-                    return;
-                }
-            }
+pub(crate) fn read_service_list(key: &str, value: &Value, pointer: &str, draft: &mut Draft<'_>) {
+    for (name, item, pointer) in children(value, pointer) {
+        element(key, name, item, pointer, draft);
+        if draft.is_full() {
+            return;
         }
-        Value::Object(map) => {
-            for (name, item) in map {
-                let mut pointer = pointer.to_owned();
-                push_name(&mut pointer, name);
-                element(key, Some(name), item, pointer, draft);
-                if draft.is_full() {
-                    return;
-                }
-            }
-        }
-        _ => {}
     }
 }
 
@@ -120,7 +102,7 @@ fn element(key: &str, name: Option<&str>, item: &Value, pointer: String, draft: 
     }
 }
 
-/// What kind of thing a list's name promises.
+/// The kind that the name of a list implies.
 fn kind_of(key: &str) -> CapabilityKind {
     match key {
         "actions" | "intents" => CapabilityKind::Action,
@@ -162,15 +144,11 @@ pub(crate) fn from_object(
         capability.invocation.protocol = Some(Protocol::Http);
     }
     let inputs = ["inputSchema", "input_schema", "parameters", "params", "inputs", "input", "arguments"];
-    let method = capability.invocation.method.as_deref();
-    capability.parameters = inputs
-        .iter()
-        .find_map(|key| object.value(key))
-        .and_then(|value| schema::loose(value, method, capability.invocation.endpoint()));
+    capability.parameters =
+        object.value_of(&inputs).and_then(|value| schema::lenient(value, &capability.invocation));
     let outputs = ["outputSchema", "output_schema", "response", "returns", "outputs", "output"];
-    capability.response = outputs
-        .iter()
-        .find_map(|key| object.object(key))
+    capability.response = object
+        .object_of(&outputs)
         .and_then(|o| schema::is_schema(o.map).then(|| Value::Object(Map::clone(o.map))));
     capability.deprecated = object.flag("deprecated").unwrap_or_default();
     if let Some(scopes) = object.value("scopes") {
@@ -179,7 +157,7 @@ pub(crate) fn from_object(
     capability
 }
 
-/// Takes an address, with or without its method, if the text is one.
+/// Sets the address, with or without a method, if the text is one.
 fn address_from(published: &str, capability: &mut Capability, draft: &Draft<'_>) -> bool {
     let (method, rest) = address::split_method(published);
     let looks_like = rest.starts_with('/') || rest.contains("://");

@@ -1,4 +1,4 @@
-//! What documents of most formats say of the service as a whole, under the usual names.
+//! Common members that describe the service as a whole.
 
 use serde_json::Value;
 

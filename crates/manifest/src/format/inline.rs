@@ -1,7 +1,7 @@
 //! A document inside another one: an agent card in a list, an OpenAPI description in a catalog.
 //!
-//! Decides by its markers what it is, and adds its capabilities to the manifest that holds it. Its name, its provider and
-//! its findings about itself as a whole are not those of the manifest and are passed over.
+//! Detects its format by the markers and adds its capabilities to the enclosing manifest. Its name, provider and findings
+//! about the whole document are ignored.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::format::{a2a, detect, mcp, openapi};
 use crate::model::{Detection, Format, Strength};
 use crate::object::Object;
 
-/// Adds the capabilities that an inline document declares; the format it was read as, if it is one that can be.
+/// Adds the capabilities of an inline document. Returns its format, or `None` if it is not supported.
 pub(crate) fn read(inner: &Object<'_>, draft: &mut Draft<'_>) -> Option<Format> {
     let Detection { format, strength, .. } = detect::object(inner.map, draft.base().path());
     if strength == Strength::Weak {

@@ -1,6 +1,6 @@
-//! llms.txt: a Markdown file that leads models to what is worth reading. It declares nothing to call.
+//! llms.txt: a Markdown file with links for models. It declares no capability.
 //!
-//! Decides the links, classified by what they lead to. The names of a title, a quotation and sections come from the text.
+//! Reads the title, the quotation and the links, classified by their target.
 //!
 //! Follows llmstxt.org (September 2024): an H1, an optional quotation, H2 sections with lists of links.
 
@@ -21,25 +21,21 @@ findings! {
 }
 
 pub(crate) fn read(text: &str, draft: &mut Draft<'_>) {
-    draft.judge("llmstxt.org", |code| code.starts_with("llms_txt."));
+    draft.assess("llmstxt.org", |code| code.starts_with("llms_txt."));
     let lines = || text.lines().take(LINES_MAX).map(str::trim);
     match lines().find(|line| !line.is_empty()).and_then(|line| line.strip_prefix("# ")) {
         Some(title) => draft.manifest.name = draft::name(Some(title)),
-        None => draft.report_plainly(&NO_TITLE, String::new()),
+        None => draft.report_rule(&NO_TITLE, String::new()),
     }
     if !lines().any(|line| line.starts_with("## ")) {
-        draft.report_plainly(&NO_SECTION, String::new());
+        draft.report_rule(&NO_SECTION, String::new());
     }
     if !lines().any(is_link_item) {
-        draft.report_plainly(&NO_LINKS, String::new());
+        draft.report_rule(&NO_LINKS, String::new());
     }
     let quoted: Vec<&str> = lines().filter_map(|line| line.strip_prefix('>')).map(str::trim).collect();
     draft.manifest.description = draft::description(Some(quoted.join(" ").as_str()));
-    for line in lines() {
-        for found in addresses::in_line(line) {
-            addresses::keep(&found, draft);
-        }
-    }
+    lines().for_each(|line| addresses::keep_line(line, draft));
 }
 
 fn is_link_item(line: &str) -> bool {

@@ -1,14 +1,13 @@
 //! Agent Manifest v1: actions with a risk, scopes and rules of approval.
 //!
-//! Decides what an action may do from its declared risk. Actions have no endpoint in this format, so none can be called
-//! from the manifest alone.
+//! The declared risk of an action determines its safety class. Actions have no endpoint in this format.
 //!
 //! Follows mhaidi95/agent-manifest-specs 1.0 (May 2026).
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::loose;
-use crate::model::{CapabilityKind, Confirmation, RateLimit, SafetyClass, Tristate, TypeSource};
+use crate::format::lenient;
+use crate::model::{CapabilityKind, Confirmation, Invocation, RateLimit, SafetyClass, Tristate, TypeSource};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
 use crate::walk::List;
@@ -46,7 +45,7 @@ findings! {
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("manifest_version"), None);
-    draft.judge("Agent Manifest 1.0", |code| code.starts_with("manifest_v1."));
+    draft.assess("Agent Manifest 1.0", |code| code.starts_with("manifest_v1."));
     draft.check(root, &ROOT);
     if let Some(app) = draft.checked(root, "app", &APP) {
         let manifest = &mut draft.manifest;
@@ -56,7 +55,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         manifest.provider.logo = app.string("logo_url");
     }
     if let Some(auth) = root.value("auth") {
-        draft.manifest.auth = loose::auth(auth);
+        draft.manifest.auth = lenient::auth(auth);
     }
     let ids: Vec<&str> = root.objects("actions").filter_map(|action| action.text("id")).collect();
     let mut approved: Vec<&str> = Vec::new();
@@ -76,7 +75,8 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_action(action: &Object<'_>, approved: &[&str], draft: &mut Draft<'_>) {
     let id = action.text("id").unwrap_or_default();
     let mut capability = draft.begin(CapabilityKind::Action, action, &["id"], &["name", "title"]);
-    capability.parameters = action.value("parameters").and_then(|value| schema::loose(value, None, None));
+    capability.parameters =
+        action.value("parameters").and_then(|value| schema::lenient(value, &Invocation::default()));
     capability.auth.scopes = draft::tags(action.texts("scopes"));
     capability.auth.required = Tristate::from_option((!capability.auth.scopes.is_empty()).then_some(true));
     let reads = capability.auth.scopes.iter().all(|scope| scope.ends_with(":read"))
@@ -96,10 +96,6 @@ fn read_action(action: &Object<'_>, approved: &[&str], draft: &mut Draft<'_>) {
     if action.flag("requires_approval") == Some(true) || approved.contains(&id) {
         capability.safety.confirmation = Confirmation::Required;
     }
-    capability.rate_limit = action.whole("rate_limit_per_minute").map(|requests| RateLimit {
-        requests: Some(requests),
-        window_s: Some(60),
-        ..RateLimit::default()
-    });
+    capability.rate_limit = action.whole("rate_limit_per_minute").map(RateLimit::per_minute);
     draft.push(capability);
 }

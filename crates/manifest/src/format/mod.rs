@@ -1,4 +1,4 @@
-//! The dialects: how each is told from the others, checked and read. What a dialect is stands in [`dialects`].
+//! Detection, checks and readers of the dialects, listed in [`dialects`].
 
 mod a2a;
 mod acp;
@@ -18,18 +18,18 @@ mod arws;
 mod atp;
 mod awas;
 mod awp;
-mod blocks;
 pub(crate) mod detect;
 pub(crate) mod dialects;
+mod embedded;
 mod endpoint;
 mod erc8004;
 mod facts;
 mod generic;
 mod header;
 mod inline;
+mod lenient;
 mod list;
 mod llms_txt;
-mod loose;
 mod manifest_v1;
 mod mcp;
 mod openapi;
@@ -55,12 +55,12 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
         (Read::Body(read), ..) => read(body, draft),
         (Read::Object(_) | Read::Text(_) | Read::Nothing, ..) => {}
     }
-    read_blocks(body, draft);
+    read_embedded(body, draft);
 }
 
 /// Reads the blocks of other formats that a document holds beside its own.
-pub(crate) fn read_blocks(body: &Body<'_>, draft: &mut Draft<'_>) {
+pub(crate) fn read_embedded(body: &Body<'_>, draft: &mut Draft<'_>) {
     if let Some(root) = body.root() {
-        blocks::extract(&root, draft);
+        embedded::read(&root, draft);
     }
 }

@@ -1,7 +1,7 @@
 //! Indexes of agent skills: instructions that an agent may read, each with its address and digest.
 //!
 //! Decides one skill for each entry. A skill is a document to read, not a call to make, so it is never invocable. The digest
-//! is kept for whoever fetches it; nobody here does.
+//! is kept for clients.
 //!
 //! Follows the Agent Skills discovery RFC 0.2.0 (12 March 2026) and its predecessor 0.1, which lists `files`.
 
@@ -51,10 +51,10 @@ const SCHEMA_0_2: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let schema = root.text("$schema");
     draft.dialect(Some(if schema.is_some() { "0.2.0" } else { "0.1" }), None);
-    draft.judge("Agent Skills discovery 0.2.0", |code| code.starts_with("skills_index."));
+    draft.assess("Agent Skills discovery 0.2.0", |code| code.starts_with("skills_index."));
     match schema {
-        None => draft.report_plainly(&NO_SCHEMA, String::new()),
-        Some(schema) if schema != SCHEMA_0_2 => draft.report_plainly(&UNKNOWN_SCHEMA, root.at("$schema")),
+        None => draft.report_rule(&NO_SCHEMA, String::new()),
+        Some(schema) if schema != SCHEMA_0_2 => draft.report_rule(&UNKNOWN_SCHEMA, root.at("$schema")),
         Some(_) => {}
     }
     draft.check(root, &INDEX);

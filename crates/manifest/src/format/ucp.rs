@@ -55,10 +55,10 @@ const VERSIONS: &[&str] = &["2026-01-11", "2026-01-23", "2026-04-08"];
 const ITEMS_MAX: usize = 500;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.judge("UCP", |code| code.starts_with("ucp."));
+    draft.assess("UCP", |code| code.starts_with("ucp."));
     let Some(profile) = root.object("ucp") else {
         draft.dialect(root.text_of(&["ucp", "ucp_version", "version"]), Some("freeform"));
-        draft.report_plainly(&FREEFORM, String::new());
+        draft.report_rule(&FREEFORM, String::new());
         return generic::read(root, draft);
     };
     let version = profile.text("version");
@@ -86,26 +86,27 @@ fn read_services(profile: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> 
         for name in services.map.keys().take(ITEMS_MAX) {
             check_name(name, &services.at(name), draft);
             draft.each(&services, name, &List::of(&SERVICE), |binding, draft| {
-                found.extend(bound(binding, binding.text("transport"), name, draft));
+                found.extend(read_binding(binding, binding.text("transport"), name, draft));
             });
             let Some(old) = services.object(name) else { continue };
-            draft.report_plainly(&OLD_SHAPE, old.pointer.clone());
+            draft.report_rule(&OLD_SHAPE, old.pointer.clone());
             for transport in ["rest", "mcp", "a2a", "embedded"] {
                 let binding = old.object(transport);
-                found.extend(binding.and_then(|binding| bound(&binding, Some(transport), name, draft)));
+                found
+                    .extend(binding.and_then(|binding| read_binding(&binding, Some(transport), name, draft)));
             }
         }
     }
     for service in profile.objects("services").take(ITEMS_MAX) {
-        draft.report_plainly(&OLD_SHAPE, service.pointer.clone());
+        draft.report_rule(&OLD_SHAPE, service.pointer.clone());
         let name = service.text_of(&["name", "id"]).unwrap_or_default();
-        found.extend(bound(&service, service.text("transport"), name, draft));
+        found.extend(read_binding(&service, service.text("transport"), name, draft));
     }
     draft.manifest.interfaces.extend(found.iter().cloned());
     found
 }
 
-fn bound(
+fn read_binding(
     binding: &Object<'_>,
     transport: Option<&str>,
     service: &str,
@@ -133,17 +134,17 @@ fn read_capabilities(profile: &Object<'_>, services: &[Interface], draft: &mut D
                 for version in &versions {
                     draft.check(version, &CAPABILITY);
                 }
-                add(name, versions.first(), capabilities.at(name), services, draft);
+                add_capability(name, versions.first(), capabilities.at(name), services, draft);
             }
         }
         Some(Value::Array(list)) => {
-            draft.report_plainly(&OLD_SHAPE, profile.at("capabilities"));
+            draft.report_rule(&OLD_SHAPE, profile.at("capabilities"));
             for name in list.iter().filter_map(Value::as_str).take(ITEMS_MAX) {
-                add(name, None, profile.at("capabilities"), services, draft);
+                add_capability(name, None, profile.at("capabilities"), services, draft);
             }
             for capability in profile.objects("capabilities").take(ITEMS_MAX) {
                 let name = capability.text_of(&["name", "id"]).unwrap_or_default();
-                add(name, Some(&capability), capability.pointer.clone(), services, draft);
+                add_capability(name, Some(&capability), capability.pointer.clone(), services, draft);
             }
         }
         _ => {}
@@ -151,7 +152,7 @@ fn read_capabilities(profile: &Object<'_>, services: &[Interface], draft: &mut D
 }
 
 /// A capability belongs to the service whose name it continues; its call is defined by its specification.
-fn add(
+fn add_capability(
     name: &str,
     about: Option<&Object<'_>>,
     pointer: String,

@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::{endpoint, header, loose};
+use crate::format::{endpoint, header, lenient};
 use crate::model::CapabilityKind;
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
-use crate::schema::{Demand, Parameters, Place};
+use crate::schema::{self, Location, Parameters, Presence};
 use crate::walk::List;
 
 pub(crate) const MARKERS: &[Marker] =
@@ -41,7 +41,7 @@ findings! {
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("w2a"), None);
-    draft.judge("W2A 1.0", |code| code.starts_with("w2a."));
+    draft.assess("W2A 1.0", |code| code.starts_with("w2a."));
     draft.check(root, &ROOT);
     header::describe(root, draft);
     if let Some(site) = draft.checked(root, "site", &SITE) {
@@ -58,12 +58,11 @@ fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(action) = skill.text("action") {
         endpoint::read(action, None, &skill.at("action"), &mut capability, draft);
     }
-    let (method, address) = (capability.invocation.method.as_deref(), capability.invocation.endpoint());
     if let Some(input) = skill.object("input") {
         let mut parameters = Parameters::default();
         for (name, word) in input.map {
-            let (schema, need) = typed(word);
-            parameters.add(name, schema, Place::of(method, address, name), need);
+            let (schema, presence) = typed(word);
+            parameters.add(name, schema, Location::of(&capability.invocation, name), presence);
         }
         capability.parameters = parameters.finish();
     }
@@ -73,23 +72,23 @@ fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
         json!({"type": "object", "properties": members})
     });
     if let Some(auth) = skill.value("auth") {
-        capability.auth = loose::required_by(&loose::auth(auth));
+        capability.auth = lenient::required_by(&lenient::auth(auth));
     }
     draft.push(capability);
 }
 
 /// A type word as a schema: `string?`, `int`, `object[]`.
-fn typed(word: &Value) -> (Map<String, Value>, Demand) {
-    let Some(text) = word.as_str() else { return (Map::new(), Demand::Optional) };
-    let (text, need) = match text.trim().strip_suffix('?') {
-        Some(text) => (text, Demand::Optional),
-        None => (text.trim(), Demand::Required),
+fn typed(word: &Value) -> (Map<String, Value>, Presence) {
+    let Some(text) = word.as_str() else { return (Map::new(), Presence::Optional) };
+    let (text, presence) = match text.trim().strip_suffix('?') {
+        Some(text) => (text, Presence::Optional),
+        None => (text.trim(), Presence::Required),
     };
     let mut schema = Map::new();
     if let Some(inner) = text.strip_suffix("[]") {
         schema.insert("type".to_owned(), json!("array"));
         schema.insert("items".to_owned(), Value::Object(typed(&json!(inner)).0));
-        return (schema, need);
+        return (schema, presence);
     }
     let name = match text {
         "bool" => "boolean",
@@ -97,8 +96,8 @@ fn typed(word: &Value) -> (Map<String, Value>, Demand) {
         "float" => "number",
         other => other,
     };
-    crate::schema::insert_type(&mut schema, name);
-    (schema, need)
+    schema::insert_type(&mut schema, name);
+    (schema, presence)
 }
 
 fn is_action(text: &str) -> bool {

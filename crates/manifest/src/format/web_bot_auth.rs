@@ -30,11 +30,11 @@ findings! {
 
 /// Reads a directory: the first key's id identifies the operator.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.judge("HTTP Message Signatures Directory", |code| code.starts_with("web_bot_auth."));
+    draft.assess("HTTP Message Signatures Directory", |code| code.starts_with("web_bot_auth."));
     draft.check(root, &ROOT);
     draft.each(root, "keys", &List::of(&KEY), |key, draft| {
         if key.has("d") || key.has("k") {
-            draft.report_plainly(&PRIVATE, key.pointer.clone());
+            draft.report_rule(&PRIVATE, key.pointer.clone());
         }
         if let Some(id) = key.text("kid") {
             draft.manifest.provider.identity.get_or_insert_with(|| id.to_owned());

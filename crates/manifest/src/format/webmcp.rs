@@ -37,12 +37,12 @@ findings! {
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("spec").and_then(|spec| spec.split('/').nth(1)), None);
-    draft.judge("webmcp/0.1", |code| code.starts_with("webmcp."));
+    draft.assess("webmcp/0.1", |code| code.starts_with("webmcp."));
     draft.check(root, &ROOT);
     header::describe(root, draft);
     draft.each(root, "tools", &List::of(&TOOL), |tool, draft| {
         if !tool.has("url") {
-            draft.report_plainly(&NO_CALL, tool.pointer.clone());
+            draft.report_rule(&NO_CALL, tool.pointer.clone());
         }
     });
     if let Some(tools) = root.value("tools") {

@@ -1,7 +1,7 @@
 //! Wildcard's agents.json: flows over the operations of OpenAPI sources.
 //!
-//! Decides one flow for each entry of `flows`, with its steps as operations of a named source. A flow runs in the caller:
-//! it has no address. The sources are descriptions of their own and are followed.
+//! Decides one flow for each entry of `flows`, with its steps as operations of a named source. A flow runs in the
+//! client and has no address. The sources are separate descriptions and are followed.
 //!
 //! Follows agents.json 0.1.0 of wild-card-ai (2025).
 
@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::loose;
-use crate::model::{CapabilityKind, Follow, Link, Workflow, WorkflowStep};
+use crate::format::lenient;
+use crate::model::{CapabilityKind, Follow, Invocation, Link, Workflow, WorkflowStep};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
-use crate::schema;
+use crate::schema::{self, Location};
 use crate::walk::List;
 
 /// Steps of one flow that are kept.
@@ -66,10 +66,10 @@ findings! {
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let version = root.text("agentsJson");
     draft.dialect(version, None);
-    draft.judge("agents.json 0.1.0 (Wildcard)", |code| code.starts_with("wildcard."));
+    draft.assess("agents.json 0.1.0 (Wildcard)", |code| code.starts_with("wildcard."));
     draft.check(root, &ROOT);
     if version.is_some_and(|version| version != "0.1.0") {
-        draft.report_plainly(&VERSION, root.at("agentsJson"));
+        draft.report_rule(&VERSION, root.at("agentsJson"));
     }
     if let Some(info) = draft.checked(root, "info", &INFO) {
         let manifest = &mut draft.manifest;
@@ -80,15 +80,9 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let mut sources = Vec::new();
     draft.each(root, "sources", &List::of(&SOURCE), |source, draft| {
         sources.extend(source.text("id"));
-        if let Some(address) =
-            source.text("path").and_then(|path| draft.on_document(path, &source.at("path")))
-        {
-            draft.manifest.links.push(Link::new(
-                "service-desc",
-                address.into_string(),
-                Some(Follow::Manifest),
-            ));
-        }
+        let url = draft.document_url(source, "path");
+        let link = url.map(|url| Link::new("service-desc", url, Some(Follow::Manifest)));
+        draft.manifest.links.extend(link);
     });
     for flow in root.objects("flows") {
         if draft.is_full() {
@@ -120,7 +114,7 @@ fn read_flow(flow: &Object<'_>, sources: &[&str], draft: &mut Draft<'_>) {
     if let Some(fields) = draft.checked(flow, "fields", &FIELDS) {
         capability.parameters = inputs(&fields);
         let responses = fields.object("responses");
-        capability.response = responses.and_then(|responses| loose::response(responses.value("success")?));
+        capability.response = responses.and_then(|responses| lenient::response(responses.value("success")?));
     }
     draft.manifest.workflows.push(Workflow {
         id: capability.native_id.clone(),
@@ -135,12 +129,13 @@ fn read_flow(flow: &Object<'_>, sources: &[&str], draft: &mut Draft<'_>) {
 
 /// Parameters and the members of the body, as one object.
 fn inputs(fields: &Object<'_>) -> Option<Value> {
-    let parameters = fields.value("parameters").and_then(|list| schema::loose(list, Some("GET"), None));
+    let query = Invocation { method: Some("GET".to_owned()), ..Invocation::default() };
+    let parameters = fields.value("parameters").and_then(|list| schema::lenient(list, &query));
     let body = fields
         .object("requestBody")
         .and_then(|body| body.object("content"))
         .and_then(|content| content.object("application/json").and_then(|media| media.object("schema")))
-        .map(|schema| schema::placed(schema.map, schema::Place::Body));
+        .map(|schema| schema::with_location(schema.map, Location::Body));
     let mut merged = parameters.unwrap_or_else(|| Value::Object(Map::new()));
     if let Some(body) = body {
         merge(&mut merged, &body);

@@ -1,6 +1,6 @@
 //! x402 discovery files: resources that answer 402 with a price.
 //!
-//! Decides one capability for each priced resource. No schema was ratified, so every shape seen is read: resources or items
+//! Each priced resource is one capability. No schema was ratified, so every published shape is read: resources or items
 //! as strings, as `METHOD path`, as objects with `accepts`. Prices are recorded and never paid.
 //!
 //! Follows x402 v1 and v2 (payment requirements); the discovery file is community practice.
@@ -9,16 +9,15 @@ use serde_json::Value;
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, strong};
-use crate::format::{endpoint, header, loose};
-use crate::json::push_index;
-use crate::model::{AuthScheme, CapabilityKind, Link, Payment, Protocol, Tristate};
-use crate::object::Object;
+use crate::format::{endpoint, header, lenient};
+use crate::model::{AuthScheme, CapabilityKind, Payment, Protocol, Tristate};
+use crate::object::{Object, children};
 use crate::rule::{Kind, findings, may};
 use crate::schema;
 
 /// Members under which resources are listed.
 const LISTS: &[&str] = &["resources", "items", "endpoints", "services", "accepts"];
-/// Ways to pay that are kept of one file.
+/// Payment methods kept of one file.
 const PAYMENTS_MAX: usize = 50;
 
 pub(crate) const MARKERS: &[Marker] = &[
@@ -50,53 +49,45 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let version = root.value("x402Version").map(ToString::to_string);
     let flavour = if version.is_some() { None } else { Some("freeform") };
     draft.dialect(version.as_deref().or_else(|| root.text("version")), flavour);
-    draft.judge("x402 discovery", |code| code.starts_with("x402."));
+    draft.assess("x402 discovery", |code| code.starts_with("x402."));
     draft.check(root, &ROOT);
     header::describe(root, draft);
     read_payments(root, draft);
     for key in LISTS {
-        if let Some(list) = root.list(key).filter(|list| !list.is_empty()) {
+        if let Some(list @ Value::Array(items)) = root.value(key)
+            && !items.is_empty()
+        {
             read_list(list, &root.at(key), draft);
             break;
         }
     }
     if draft.manifest.capabilities.is_empty() {
-        draft.report_plainly(&NO_RESOURCES, String::new());
+        draft.report_rule(&NO_RESOURCES, String::new());
     }
-    for (key, rel) in
-        [("openapi", "service-desc"), ("documentation", "docs"), ("docs", "docs"), ("skill", "skill")]
-    {
-        if root.text(key).is_some_and(|text| text.contains("://") || text.starts_with('/'))
-            && let Some(url) = draft.url(root, key)
-        {
-            let follow = (rel == "service-desc").then_some(crate::model::Follow::Manifest);
-            draft.manifest.links.push(Link::new(rel, url, follow));
-        }
-    }
+    let rels = [("openapi", "service-desc"), ("documentation", "docs"), ("docs", "docs"), ("skill", "skill")];
+    draft.links(root, &rels);
 }
 
 fn read_payments(root: &Object<'_>, draft: &mut Draft<'_>) {
     for key in ["payment", "payments", "pricing"] {
         let Some(payment) = root.object(key) else { continue };
-        let base = root.value(key).and_then(loose::price).unwrap_or_default();
+        let base = root.value(key).and_then(lenient::price).unwrap_or_default();
         let rails: Vec<Payment> = payment
             .objects("rails")
             .chain(payment.objects("accepts"))
             .take(PAYMENTS_MAX)
-            .filter_map(|rail| loose::price(&Value::Object(rail.map.clone())))
+            .filter_map(|rail| lenient::price(&Value::Object(rail.map.clone())))
             .map(|rail| Payment { asset: rail.asset.or_else(|| base.asset.clone()), ..rail })
             .collect();
         draft.manifest.payments.extend(if rails.is_empty() { vec![base] } else { rails });
     }
 }
 
-fn read_list(list: &[Value], pointer: &str, draft: &mut Draft<'_>) {
-    for (index, item) in list.iter().enumerate() {
+fn read_list(list: &Value, pointer: &str, draft: &mut Draft<'_>) {
+    for (_, item, pointer) in children(list, pointer) {
         if draft.is_full() {
             return;
         }
-        let mut pointer = pointer.to_owned();
-        push_index(&mut pointer, index);
         match item {
             Value::String(published) => {
                 let mut capability =
@@ -129,16 +120,14 @@ fn read_resource(resource: &Object<'_>, draft: &mut Draft<'_>) {
         let pointer = resource.at(key.unwrap_or("resource"));
         endpoint::read(published, resource.text("method"), &pointer, &mut capability, draft);
     }
-    let method = capability.invocation.method.as_deref();
     let inputs = ["inputSchema", "input_schema", "parameters", "params", "input", "query"];
-    capability.parameters = inputs
-        .iter()
-        .find_map(|key| schema::loose(resource.value(key)?, method, capability.invocation.endpoint()));
+    capability.parameters =
+        inputs.iter().find_map(|key| schema::lenient(resource.value(key)?, &capability.invocation));
     let outputs = ["outputSchema", "output_schema", "output", "response"];
-    capability.response = outputs.iter().find_map(|key| loose::response(resource.value(key)?));
+    capability.response = outputs.iter().find_map(|key| lenient::response(resource.value(key)?));
     capability.price = price(resource);
     if capability.price.is_none() {
-        draft.report_plainly(&NO_PRICE, resource.pointer.clone());
+        draft.report_rule(&NO_PRICE, resource.pointer.clone());
     }
     paid(&mut capability);
     draft.push(capability);
@@ -146,9 +135,9 @@ fn read_resource(resource: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// The stated price, completed from the first requirement that is accepted.
 fn price(resource: &Object<'_>) -> Option<Payment> {
-    let accepted = resource.list("accepts").and_then(|list| list.iter().find_map(loose::price));
+    let accepted = resource.list("accepts").and_then(|list| list.iter().find_map(lenient::price));
     let keys = ["price", "pricing", "amount", "cost", "price_usd"];
-    let stated = keys.iter().find_map(|key| loose::price(resource.value(key)?));
+    let stated = keys.iter().find_map(|key| lenient::price(resource.value(key)?));
     match (stated, accepted) {
         (Some(stated), Some(accepted)) => Some(Payment {
             price: stated.price.or(accepted.price),

@@ -1,21 +1,16 @@
-//! One thing that an agent can do.
+//! One capability of a manifest.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::closed::{AuthScheme, CapabilityKind, Confirmation, Format, Protocol, SafetyClass, Tristate};
+use super::enums::{
+    AuthScheme, CapabilityKind, Confirmation, ExecutionModel, Format, Protocol, SafetyClass, Tristate,
+    TypeSource,
+};
 use super::parts::{Integrity, Payment, RateLimit};
 use crate::name::{CapabilityId, ManifestUrl};
-
-/// Whether a value was published or derived by a rule of ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TypeSource {
-    Declared,
-    Inferred,
-}
 
 /// `namespace:type` (ATP section 3.5.2), declared or inferred.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,12 +55,12 @@ impl Invocation {
     }
 }
 
-/// What a caller needs before calling.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Credentials for a call.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CapabilityAuth {
     pub required: Tristate,
-    /// Schemes that apply here; empty when nothing was said.
+    /// Schemes that apply; empty when none was declared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schemes: Vec<AuthScheme>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -75,14 +70,8 @@ pub struct CapabilityAuth {
     pub session: bool,
 }
 
-impl Default for CapabilityAuth {
-    fn default() -> Self {
-        Self { required: Tristate::Unknown, schemes: Vec::new(), scopes: Vec::new(), session: false }
-    }
-}
-
-/// What a call may do. An inferred class is never shown as declared and a declared one is never lowered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The effect of a call. An inferred class is never shown as declared, and a declared one is never lowered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Safety {
     pub class: SafetyClass,
     pub source: TypeSource,
@@ -97,19 +86,6 @@ pub struct Safety {
     pub message: Option<String>,
 }
 
-impl Default for Safety {
-    fn default() -> Self {
-        Self {
-            class: SafetyClass::Unknown,
-            source: TypeSource::Inferred,
-            confirmation: Confirmation::None,
-            handoff: false,
-            reversible: None,
-            message: None,
-        }
-    }
-}
-
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Idempotency {
@@ -121,16 +97,6 @@ pub struct Idempotency {
     pub window_s: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ExecutionModel {
-    Sync,
-    Async,
-    Stream,
-    #[default]
-    Unknown,
-}
-
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Execution {
@@ -139,13 +105,13 @@ pub struct Execution {
     pub poll_url: Option<String>,
 }
 
-/// One thing that an agent can do, however its dialect calls it.
+/// An action, tool, skill or operation that agents can use.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Capability {
     pub id: CapabilityId,
     /// `<manifest URL>#<format>:<native id>`.
     pub key: String,
-    /// As published; made from name or position where the publisher gave none.
+    /// As published; otherwise derived from name or position.
     pub native_id: String,
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,7 +128,7 @@ pub struct Capability {
     pub examples: Vec<String>,
     #[serde(default)]
     pub invocation: Invocation,
-    /// JSON Schema 2020-12 object; each property keeps `x-in`: query, path, header or body. Null where nothing was said.
+    /// JSON Schema 2020-12 object; each property keeps `x-in`: query, path, header or body. Absent when not declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Value>,
     /// JSON Schema 2020-12.
@@ -194,10 +160,10 @@ pub struct Capability {
     pub used_in_workflows: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integrity: Option<Integrity>,
-    /// The text tries to instruct the reading model; kept as data, never ranked on.
+    /// The text instructs the model that reads it; kept as data, excluded from ranking.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub addresses_reader: bool,
-    /// Field name to the rule that inferred it: what is not here was declared or is absent.
+    /// Field name to the rule that inferred its value. Other fields were declared or are absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inferred: BTreeMap<String, String>,
     /// JSON pointer into the document as fetched (of the linked document, where the capability came from one).

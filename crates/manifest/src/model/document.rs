@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::capability::Capability;
-use super::closed::{Discovery, Format, Source, Strength};
-use super::finding::{Conformance, ConformanceLevel, Finding, Severity};
+use super::enums::{ConformanceLevel, Discovery, Format, Severity, Source, Strength};
+use super::finding::{Conformance, Finding};
 use super::parts::{
     Audit, Auth, Contact, ErrorRecovery, Features, Integrity, Interface, Link, Payment, Policies, Provider,
     RateLimit, Sessions, Status, Workflow,
 };
 use crate::name::{ContentHash, ManifestId, ManifestUrl};
 
-/// What the detection decided, and on what evidence.
+/// Result and evidence of the detection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Detection {
     pub format: Format,
@@ -31,8 +31,7 @@ pub struct Detection {
 }
 
 impl Detection {
-    /// With one piece of evidence, and nothing known of version and dialect.
-    pub fn new(format: Format, strength: Strength, evidence: impl Into<String>) -> Self {
+    pub(crate) fn new(format: Format, strength: Strength, evidence: impl Into<String>) -> Self {
         let evidence = vec![evidence.into()];
         Self { format, strength, version: None, dialect: None, evidence, also_matches: Vec::new() }
     }
@@ -89,7 +88,7 @@ pub struct Manifest {
     pub title: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// BCP 47, as declared; detection from text is the indexer's.
+    /// BCP 47, as declared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -149,7 +148,7 @@ impl Manifest {
         self.detection.format
     }
 
-    /// The strictest finding of the specification level: what a site owner should hear first.
+    /// The highest severity of the findings.
     pub fn worst(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).max()
     }

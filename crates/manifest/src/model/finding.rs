@@ -4,44 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::closed::UnknownValue;
-
-/// How much a deviation weighs, in the words of RFC 2119.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Worth knowing; no specification is broken.
-    Note,
-    May,
-    Should,
-    Must,
-}
-
-impl Severity {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Note => "note",
-            Self::May => "may",
-            Self::Should => "should",
-            Self::Must => "must",
-        }
-    }
-}
-
-impl std::str::FromStr for Severity {
-    type Err = UnknownValue;
-
-    fn from_str(text: &str) -> Result<Self, UnknownValue> {
-        [Self::Note, Self::May, Self::Should, Self::Must]
-            .into_iter()
-            .find(|severity| severity.as_str() == text)
-            .ok_or_else(|| UnknownValue {
-                what: "severity",
-                value: text.chars().take(80).collect(),
-                known: "note, may, should, must".to_owned(),
-            })
-    }
-}
+use super::enums::{ConformanceLevel, Severity};
 
 /// One deviation. The code is stable; the text speaks of this document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,32 +18,8 @@ pub struct Finding {
     pub pointer: String,
     /// What is wrong here.
     pub text: String,
-    /// What would be right.
+    /// How to fix it.
     pub fix: Cow<'static, str>,
-}
-
-/// How well a document keeps to its dialect, at one level of strictness.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ConformanceLevel {
-    /// No finding above `may`.
-    Conforms,
-    /// Some `should` is broken.
-    Minor,
-    /// Some `must` is broken.
-    Major,
-    Unparseable,
-}
-
-impl ConformanceLevel {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Conforms => "conforms",
-            Self::Minor => "minor",
-            Self::Major => "major",
-            Self::Unparseable => "unparseable",
-        }
-    }
 }
 
 /// Conformance to one text: a dialect may have several (ATP's prose and its stricter schema), each with its own verdict.

@@ -1,24 +1,22 @@
-//! The one normalised model that every dialect is read into.
+//! The normalised model of all dialects.
 //!
-//! Absent is `None` or empty; what was inferred rather than declared is marked with the rule that inferred it. Text in
-//! here is the publisher's: cleaned of control and direction characters, capped, and never an instruction to us.
+//! Absent values are `None` or empty; inferred ones are marked with their rule. Texts are the publisher's, without control
+//! and direction characters and capped; they are untrusted data.
 
 mod capability;
-mod closed;
 mod document;
+mod enums;
 mod finding;
 mod parts;
 
-pub use capability::{
-    Capability, CapabilityAuth, Execution, ExecutionModel, Idempotency, Invocation, Safety, SemanticType,
-    TypeSource,
-};
-pub use closed::{
-    AuthScheme, CapabilityKind, Confirmation, Discovery, Format, Lifecycle, PolicyChoice, Protocol,
-    SafetyClass, Source, SourceKind, Strength, Tristate, UnknownValue,
-};
+pub use capability::{Capability, CapabilityAuth, Execution, Idempotency, Invocation, Safety, SemanticType};
 pub use document::{Detection, Manifest, Served};
-pub use finding::{Conformance, ConformanceLevel, Finding, Severity};
+pub use enums::{
+    AuthScheme, CapabilityKind, Confirmation, ConformanceLevel, Discovery, ExecutionModel, Format,
+    PolicyChoice, Protocol, SafetyClass, Severity, Source, SourceKind, Strength, Tristate, TypeSource,
+    UnknownValue,
+};
+pub use finding::{Conformance, Finding};
 pub use parts::{
     AgentIdentity, AppliesTo, Audit, Auth, Contact, ErrorRecovery, Features, Follow, Integrity, Interface,
     Link, Payment, Policies, Provider, RateLimit, Sessions, Status, Workflow, WorkflowStep,

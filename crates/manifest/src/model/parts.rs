@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::closed::{AuthScheme, Lifecycle, PolicyChoice, Protocol};
+use super::enums::{AuthScheme, PolicyChoice, Protocol};
 
 /// Who offers the service.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -54,8 +54,8 @@ pub struct AgentIdentity {
     pub format: Option<String>,
 }
 
-/// One way to authenticate. A `none` scheme is an explicit statement; an empty list means that nothing was said.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One authentication scheme. `none` is an explicit declaration; an empty list means that none was declared.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Auth {
     pub scheme: AuthScheme,
     /// The publisher's own word for the scheme, when it differs.
@@ -90,21 +90,7 @@ pub struct Auth {
 
 impl Auth {
     pub fn new(scheme: AuthScheme) -> Self {
-        Self {
-            scheme,
-            declared: None,
-            location: None,
-            name: None,
-            token_url: None,
-            authorize_url: None,
-            refresh_url: None,
-            scopes: BTreeMap::new(),
-            registration_url: None,
-            token_expiry_s: None,
-            agent_identity: None,
-            docs_url: None,
-            applies_to: AppliesTo::All,
-        }
+        Self { scheme, ..Self::default() }
     }
 }
 
@@ -127,7 +113,7 @@ pub struct Features {
     pub other: BTreeMap<String, Value>,
 }
 
-/// What to do when an error code comes back. Raw and untrusted.
+/// Recovery for an error code. Raw and untrusted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ErrorRecovery {
@@ -181,13 +167,19 @@ pub struct RateLimit {
     pub text: Option<String>,
 }
 
+impl RateLimit {
+    pub(crate) fn per_minute(requests: u64) -> Self {
+        Self { requests: Some(requests), window_s: Some(60), ..Self::default() }
+    }
+}
+
 /// What the publisher allows others to do with the content (ATP section 3.8, agents.txt 1.0 access).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Policies {
     pub training: PolicyChoice,
     pub inference: PolicyChoice,
-    /// `Some(false)`: the bytes as fetched must not be served by us.
+    /// `Some(false)`: agentdex does not serve the fetched bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caching_allowed: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,23 +197,7 @@ pub struct Policies {
     pub access_disallow: Vec<String>,
 }
 
-impl Default for Policies {
-    fn default() -> Self {
-        Self {
-            training: PolicyChoice::Unset,
-            inference: PolicyChoice::Unset,
-            caching_allowed: None,
-            caching_max_age_s: None,
-            attribution: None,
-            terms_url: None,
-            privacy_url: None,
-            access_allow: Vec::new(),
-            access_disallow: Vec::new(),
-        }
-    }
-}
-
-/// The publisher's own word on whether the service works; what we observed is kept elsewhere.
+/// The publisher's statement on whether the service works.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Status {
@@ -231,8 +207,6 @@ pub struct Status {
     pub degraded_ids: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_url: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lifecycle: Option<Lifecycle>,
 }
 
 /// A protocol endpoint that the service offers as a whole. Declared, never called.
@@ -248,13 +222,11 @@ pub struct Interface {
     pub version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub auth_ref: Option<String>,
 }
 
 impl Interface {
     pub const fn new(protocol: Protocol, url: Option<String>) -> Self {
-        Self { protocol, declared: None, url, version: None, transport: None, auth_ref: None }
+        Self { protocol, declared: None, url, version: None, transport: None }
     }
 }
 
@@ -274,7 +246,7 @@ pub struct Payment {
     pub address: Option<String>,
 }
 
-/// A document that this one names: the crawl frontier.
+/// An address of another document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Link {
     /// `tools`, `service-desc`, `agent-card`, `catalog-entry`, `docs`, `llms`, `status`…
@@ -285,7 +257,7 @@ pub struct Link {
     pub media_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Whether the crawler should fetch it, and what becomes of it.
+    /// Whether and how the crawler follows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow: Option<Follow>,
 }
@@ -296,13 +268,13 @@ impl Link {
     }
 }
 
-/// What becomes of a document that is reached through a link.
+/// How a linked document is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Follow {
     /// It completes this manifest: fetch it and read this document again with it (ARWS tools, plugin api.url).
     Merge,
-    /// It is a manifest of its own (catalog entries, api-catalog descriptions, pointers).
+    /// It is a separate manifest (catalog entries, api-catalog descriptions, pointers).
     Manifest,
 }
 
@@ -333,7 +305,7 @@ pub struct Workflow {
 #[serde(default)]
 pub struct Integrity {
     pub signed: bool,
-    /// `None`: a signature is there and nobody has checked it.
+    /// `None`: not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]

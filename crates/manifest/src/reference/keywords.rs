@@ -1,4 +1,4 @@
-//! The keywords of JSON Schema: what each of them holds, and how those of OpenAPI 2.0 and 3.0 are spelled in 2020-12.
+//! The keywords of JSON Schema, and the conversion of those of OpenAPI 2.0 and 3.0 to 2020-12.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ pub(super) enum Shape {
     List,
     Map,
     Plain,
-    /// Says nothing to a caller, or would change what references mean once the schema stands alone.
+    /// Irrelevant for callers, or would change the meaning of references in a self-contained schema.
     Dropped,
 }
 
@@ -35,8 +35,8 @@ pub(super) fn shape_of(keyword: &str) -> Shape {
     }
 }
 
-/// Spells the keywords of OpenAPI 2.0 and 3.0 as 2020-12 does. Done whatever version the document states: the older
-/// spellings are common under 3.1, where they would mean nothing.
+/// Converts the keywords of OpenAPI 2.0 and 3.0 to 2020-12, for every declared version: the older keywords are common in
+/// 3.1 documents.
 pub(super) fn modernise(schema: &mut Map<String, Value>) {
     if schema.get("type").and_then(Value::as_str) == Some("file") {
         schema.insert("type".to_owned(), json!("string"));
@@ -75,7 +75,7 @@ fn allow_null(schema: &mut Map<String, Value>) {
         }
         Some(Value::Array(names)) if !names.contains(&json!("null")) => names.push(json!("null")),
         Some(_) => {}
-        // In 3.0 `nullable` counts only beside `type`; written beside a composition it is meant all the same.
+        // In 3.0 `nullable` needs `type`; publishers also write it beside a composition.
         None => {
             let composed = schema.keys().any(|name| matches!(name.as_str(), "allOf" | "anyOf" | "oneOf"));
             if composed {

@@ -1,7 +1,7 @@
-//! What kind of thing a capability is, as `namespace:type`, where the publisher does not say (ATP section 3.5.2).
+//! Infers the semantic type of a capability (`namespace:type`, ATP section 3.5.2) where none is declared.
 //!
-//! A type is inferred from words: those of id and name count fully, those of the description less. What is inferred
-//! carries its rule and its confidence, and a declared type is never touched.
+//! The type follows from words of id and name, with less confidence from words of the description. An inferred type has
+//! its rule and its confidence; a declared type is never changed.
 
 mod vocabulary;
 
@@ -13,27 +13,27 @@ use vocabulary::{Entry, VOCABULARY};
 use crate::model::{Capability, SemanticType, TypeSource};
 use crate::text;
 
-/// Confidence lost when a word had to be taken from the description.
+/// Confidence subtracted when a word comes from the description.
 const DESCRIPTION_PENALTY: f64 = 0.35;
-/// Below this confidence nothing is said.
+/// Lowest confidence of an inferred type.
 const CONFIDENCE_MIN: f64 = 0.3;
-/// Characters of a description that are looked at: its first sentence says what the capability does.
+/// Characters of a description that are used: the first sentence says what the capability does.
 const DESCRIPTION_CHARS: usize = 160;
-/// Words looked at in one capability.
+/// Words of one capability that are used.
 const WORDS_MAX: usize = 48;
 
-/// The groups of each entry that have been met, as bits.
+/// The matched groups of each entry, as bits.
 type Filled = [u8; VOCABULARY.len()];
 
-/// A word with the entries and groups that it fills.
+/// A word with the entries and groups that it matches.
 type Word = (&'static str, Vec<(usize, u8)>);
 
-/// The words by their first letter, sorted: most words of a text are dismissed without being hashed.
+/// The words by their first letter, sorted: most words of a text are rejected without a hash.
 static INDEX: LazyLock<[Vec<Word>; 26]> = LazyLock::new(|| {
     let mut words: BTreeMap<&'static str, Vec<(usize, u8)>> = BTreeMap::new();
     for (at, entry) in VOCABULARY.iter().enumerate() {
         for (group, listed) in entry.groups.iter().enumerate() {
-            for word in *listed {
+            for word in listed.split(' ') {
                 words.entry(word).or_default().push((at, 1_u8 << group));
             }
         }
@@ -105,7 +105,7 @@ fn fill_word(filled: &mut Filled, word: &str) {
     }
 }
 
-/// The complete entry of highest confidence; of equals the first, as the vocabulary lists the specific before the general.
+/// The complete entry of highest confidence, the first of equals: the vocabulary lists specific entries first.
 fn best(filled: &Filled, penalty: f64) -> Option<(&'static Entry, f64)> {
     let complete = VOCABULARY
         .iter()
@@ -121,7 +121,7 @@ fn best(filled: &Filled, penalty: f64) -> Option<(&'static Entry, f64)> {
     best
 }
 
-/// A type that the publisher stated, if it has the form `namespace:type`.
+/// A declared type.
 pub(crate) fn declared(name: &str) -> SemanticType {
     SemanticType {
         name: text::capped(name, 100).to_ascii_lowercase(),
@@ -144,7 +144,7 @@ pub(crate) fn implied(name: &str, confidence: f64, rule: &str) -> SemanticType {
 /// Every type that may be inferred, with the words that lead to it: for documentation and for the list of known types.
 pub fn known_types() -> impl Iterator<Item = (&'static str, String)> {
     VOCABULARY.iter().map(|entry| {
-        let groups: Vec<String> = entry.groups.iter().map(|words| words.join(" or ")).collect();
+        let groups: Vec<String> = entry.groups.iter().map(|words| words.replace(' ', " or ")).collect();
         (entry.name, groups.join("; and "))
     })
 }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn words_lead_to_types() {
+    fn infers_types_from_words() {
         for (id, description, expected) in [
             ("book_flight", "", Some("travel:flight-booking")),
             ("searchFlights", "", Some("travel:flight-search")),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_from_the_description_counts_less() {
+    fn words_from_the_description_lower_the_confidence() {
         let by_name = inferred("book_flight", "").unwrap().1;
         let by_description = inferred("book", "Book a flight").unwrap().1;
         assert!(by_name > by_description);
@@ -191,7 +191,7 @@ mod tests {
         let mut names: Vec<&str> = VOCABULARY.iter().map(|entry| entry.name).collect();
         assert!(names.iter().all(|name| name.split(':').count() == 2));
         assert!(VOCABULARY.iter().all(|entry| entry.groups.len() <= 3 && entry.confidence <= 0.95));
-        let words = VOCABULARY.iter().flat_map(|entry| entry.groups.iter().copied().flatten());
+        let words = VOCABULARY.iter().flat_map(|entry| entry.groups).flat_map(|words| words.split(' '));
         assert!(
             words.into_iter().all(|word| letter(word).is_some()),
             "a word without a first letter is never found"

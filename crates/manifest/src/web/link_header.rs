@@ -1,25 +1,9 @@
 //! Link headers (RFC 8288 §3), read in one pass.
 
-/// Links of one header that are read.
-const LINKS_MAX: usize = 200;
-/// Longest target that is taken over.
-const HREF_BYTES_MAX: usize = 2_048;
-/// Relations of one link.
-const RELS_MAX: usize = 16;
-/// Longest value of a parameter that is taken over.
-const WORDS_BYTES_MAX: usize = 256;
-
-/// One member of a Link header (RFC 8288 §3).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeaderLink {
-    /// Lower case, one for each word of `rel`.
-    pub rels: Vec<String>,
-    pub href: String,
-    pub media_type: Option<String>,
-}
+use super::{HREF_BYTES_MAX, LINKS_MAX, PARAMETER_BYTES_MAX, WebLink, relations};
 
 /// Reads the members of one Link header.
-pub fn link_header(value: &str) -> Vec<HeaderLink> {
+pub fn link_header(value: &str) -> Vec<WebLink> {
     let mut links = Vec::new();
     let mut rest = value;
     while let Some((_, after)) = rest.split_once('<') {
@@ -31,12 +15,8 @@ pub fn link_header(value: &str) -> Vec<HeaderLink> {
         if href.len() > HREF_BYTES_MAX {
             continue;
         }
-        let rels = parameter(own, "rel").unwrap_or_default();
-        links.push(HeaderLink {
-            rels: rels.split_ascii_whitespace().take(RELS_MAX).map(str::to_ascii_lowercase).collect(),
-            href: href.to_owned(),
-            media_type: parameter(own, "type"),
-        });
+        let rels = relations(&parameter(own, "rel").unwrap_or_default());
+        links.push(WebLink { rels, href: href.to_owned(), media_type: parameter(own, "type") });
         if links.len() >= LINKS_MAX {
             break;
         }
@@ -44,7 +24,7 @@ pub fn link_header(value: &str) -> Vec<HeaderLink> {
     links
 }
 
-/// Where the next member of the list begins: at the first comma outside quotes.
+/// The end of a member: the first comma outside quotes.
 fn end_of_member(parameters: &str) -> usize {
     let mut quoted = false;
     for (at, character) in parameters.char_indices() {
@@ -62,7 +42,7 @@ fn parameter(parameters: &str, name: &str) -> Option<String> {
         let (key, value) = part.split_once('=')?;
         key.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"'))
     });
-    value.filter(|value| value.len() <= WORDS_BYTES_MAX).map(str::to_owned)
+    value.filter(|value| value.len() <= PARAMETER_BYTES_MAX).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -70,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commas_and_semicolons_in_quotes_do_not_end_a_link() {
+    fn ignores_commas_in_quoted_parameters() {
         let links = link_header("</a>; title=\"one, two\"; rel=\"ard agent\", </b>; rel=mcp");
         assert_eq!(links.len(), 2);
         assert_eq!(links[0].rels, ["ard", "agent"]);

@@ -1,7 +1,7 @@
 //! The URLs of an OPML file (`xmlUrl`, `htmlUrl`) or of a sitemap (`loc`), event by event.
 //!
-//! Entities beyond XML's own are not expanded. The parser keeps one event and the names of open elements: both have caps, so
-//! that a file of any length costs the same memory.
+//! Only predefined XML entities are expanded. The parser keeps one event and the names of open elements. Both have caps, so
+//! memory does not depend on the length of the file.
 
 use std::io::{self, BufRead, Read};
 
@@ -13,14 +13,14 @@ const URL_ATTRIBUTES: [&str; 2] = ["xmlUrl", "htmlUrl"];
 
 /// Longest event: an element with its attributes, a text, a comment. An outline of a feed has a few hundred bytes.
 const EVENT_BYTES_MAX: usize = 64 * 1_024;
-/// Elements within elements; OPML nests folders, sitemaps nothing.
+/// Deepest nesting of elements; OPML nests folders.
 const DEPTH_MAX: usize = 256;
-/// Attributes of one element that are looked at.
+/// Attributes of one element that are read.
 const ATTRIBUTES_MAX: usize = 64;
-/// Longest URL that is handed over.
+/// Longest URL in bytes.
 const URL_BYTES_MAX: usize = 8 * 1_024;
 
-/// A source that ends with an error when one event takes more than the cap.
+/// A source that fails when one event is longer than the cap.
 struct Metered<R> {
     source: R,
     left: usize,
@@ -55,14 +55,13 @@ impl<R: BufRead> BufRead for Metered<R> {
     }
 }
 
-/// Hands over each URL, as it stands.
+/// Calls `each` with every URL as written.
 pub fn each_url(source: impl BufRead, mut each: impl FnMut(&str)) -> Result<(), String> {
     let mut reader = Reader::from_reader(Metered { source, left: EVENT_BYTES_MAX });
     let (mut buffer, mut location, mut depth) = (Vec::new(), None::<String>, 0_usize);
     loop {
         reader.get_mut().left = EVENT_BYTES_MAX;
-        let event =
-            reader.read_event_into(&mut buffer).map_err(|error| format!("it is not usable XML: {error}"))?;
+        let event = reader.read_event_into(&mut buffer).map_err(|error| format!("invalid XML: {error}"))?;
         match event {
             Event::Start(element) => {
                 depth += 1;
@@ -116,7 +115,7 @@ fn each_attribute(element: &BytesStart<'_>, each: &mut impl FnMut(&str)) {
     if element.local_name().as_ref() != "outline" {
         return;
     }
-    // Without checks: looking for doubled names compares every attribute with all before it.
+    // Without checks: the check for duplicates compares every attribute with all previous ones.
     for attribute in element.attributes().with_checks(false).flatten().take(ATTRIBUTES_MAX) {
         let is_url = URL_ATTRIBUTES.iter().any(|name| attribute.key.as_ref() == *name);
         if is_url && attribute.value.len() <= URL_BYTES_MAX {

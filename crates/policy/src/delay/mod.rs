@@ -13,7 +13,7 @@ mod tests;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use manifest::closed;
+use manifest::string_enum;
 
 pub use self::known::platform_of;
 pub use self::platform::{PlatformRate, RateChange, Sample};
@@ -33,7 +33,7 @@ const JITTER_PERCENT_MAX: u32 = 20;
 /// which costs both sides less than a handshake for each request.
 const PARK_AFTER: Duration = Duration::from_secs(6);
 
-closed! {
+string_enum! {
     /// What a limit applies to.
     Scope, "scope" {
         /// Scheme, host and port.
@@ -111,7 +111,7 @@ impl Network {
     }
 }
 
-closed! {
+string_enum! {
     /// What made a gap as long as it is.
     GapReason, "gap reason" {
         /// The configured delay.

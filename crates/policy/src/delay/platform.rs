@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use manifest::closed;
+use manifest::string_enum;
 use serde::{Deserialize, Serialize};
 
 /// Requests in a thousand seconds at the start: 2 a second, as for any address.
@@ -32,7 +32,7 @@ pub enum Sample {
     Trouble,
 }
 
-closed! {
+string_enum! {
     /// How the rate changed.
     RateChange, "rate change" {
         /// The window is not full yet.

@@ -18,7 +18,7 @@ use http::header::{
     IF_NONE_MATCH, LAST_MODIFIED, PRAGMA, VARY,
 };
 use http_cache_semantics::{CacheOptions, CachePolicy};
-use manifest::closed;
+use manifest::string_enum;
 use serde::{Deserialize, Serialize};
 
 use self::header::Directives;
@@ -61,7 +61,7 @@ pub enum Freshness {
     NoStore,
 }
 
-closed! {
+string_enum! {
     /// Why a response is never used without a request.
     RevalidateReason, "reason to revalidate" {
         /// `no-cache`.
@@ -71,7 +71,7 @@ closed! {
     }
 }
 
-closed! {
+string_enum! {
     /// What may be kept of an answer.
     Keeping, "keeping" {
         /// The body and its validators.
@@ -99,7 +99,7 @@ pub enum NotModified {
     AskPlainly(NotModifiedTrouble),
 }
 
-closed! {
+string_enum! {
     /// Why a 304 cannot be used.
     NotModifiedTrouble, "trouble with a 304" {
         /// The request carried no validators.

@@ -11,7 +11,7 @@ mod tests;
 use std::cmp::Reverse;
 
 use chrono::{DateTime, Utc};
-use manifest::closed;
+use manifest::string_enum;
 
 pub use self::table::{BodyKind, ERROR_BODY_BYTES_MAX, PATHS, PlannedPath, find};
 use crate::outcome::FetchOutcome;
@@ -31,7 +31,7 @@ const PROBES_OF_POSITIVE: usize = 1;
 /// Paths per visit of a catch-all host, in addition to the homepage.
 const PROBES_OF_CATCH_ALL: usize = 1;
 
-closed! {
+string_enum! {
     /// The outcome of the last check of a path, as stored in a packed record.
     PathClass, "path class" {
         /// Nothing there.

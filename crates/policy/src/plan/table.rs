@@ -8,7 +8,7 @@ use manifest::{Format, closed};
 /// Bytes read of a response other than 2xx, so that the connection can be reused. Longer ones close it.
 pub const ERROR_BODY_BYTES_MAX: usize = 16 * 1024;
 
-closed! {
+string_enum! {
     /// The expected kind of a body, which decides how much of it is read.
     BodyKind, "body kind" {
         /// A manifest of any dialect.

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use manifest::closed;
+use manifest::string_enum;
 
 use crate::outcome::FetchOutcome;
 
-closed! {
+string_enum! {
     /// Why a verdict is `denied` or `unreachable`.
     RobotsCause, "robots cause" {
         /// 401.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use manifest::closed;
+use manifest::string_enum;
 
 use super::decision::RobotsDecision;
 use super::pattern::NormalPath;
@@ -23,7 +23,7 @@ pub struct CrawlDelay {
     pub line: u32,
 }
 
-closed! {
+string_enum! {
     /// A problem or remark that is reported to the owner of a file.
     RobotsNoteKind, "robots note" {
         /// The file is an HTML page.

@@ -1,7 +1,7 @@
 //! The change feed: every change of the index, in one order without gaps.
 
 use chrono::{DateTime, Utc};
-use manifest::closed;
+use manifest::string_enum;
 use manifest::{ManifestId, SiteName};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ impl FeedPosition {
     pub const END: Self = Self(i64::MAX);
 }
 
-closed! {
+string_enum! {
     /// What happened to a manifest.
     FeedChange, "feed change" {
         /// It is new, or returned.

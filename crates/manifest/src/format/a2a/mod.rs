@@ -1,8 +1,7 @@
 //! A2A agent cards, versions 0.1 to 1.0.
 //!
-//! Decides what an agent offers: its skills, the interfaces through which all of them are reached, the credentials. A skill
-//! has no address of its own in any version; it is invoked by a message to the card's preferred interface. Cards that give
-//! a skill an `endpoint` all the same are read as published.
+//! Reads skills, interfaces and credentials. No version defines addresses of skills: a skill is invoked by a message to the
+//! preferred interface of the card. An `endpoint` of a skill is read where it is published.
 //!
 //! Follows the A2A protocol specification 0.1.0, 0.2.6 §5.5, 0.3.0 §5.5, 1.0.1 (`AgentCard`).
 
@@ -12,8 +11,8 @@ mod security;
 use crate::address;
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
-use crate::format::{endpoint, header, loose};
-use crate::model::{Capability, CapabilityKind, ExecutionModel, Interface, Protocol};
+use crate::format::{endpoint, header, lenient};
+use crate::model::{Capability, CapabilityKind, ExecutionModel, Interface, Invocation, Protocol};
 use crate::object::Object;
 use crate::schema;
 
@@ -23,7 +22,7 @@ pub(crate) const MARKERS: &[Marker] = &[strong(|c| {
     c.objects("supportedInterfaces").map(|_| "`supportedInterfaces` is a list of objects".to_owned())
 })];
 
-/// The generations that differ in shape.
+/// Versions with different shapes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Generation {
     /// 0.1 to 0.3: the card's own `url`.
@@ -74,7 +73,7 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.interfaces.extend(interfaces);
 }
 
-/// The version stated, or the one whose shape the card has.
+/// The declared version, or the one that matches the shape.
 fn version<'v>(root: &Object<'v>) -> &'v str {
     let listed = root.objects("supportedInterfaces").find_map(|interface| interface.text("protocolVersion"));
     match root.text("protocolVersion").or(listed) {
@@ -125,7 +124,7 @@ fn read_features(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn supported_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     let mut interfaces = Vec::new();
     for listed in root.objects("supportedInterfaces") {
-        rules::check_interface(&listed, draft);
+        draft.check(&listed, &rules::INTERFACE);
         let mut interface = Interface::new(Protocol::A2a, draft.url(&listed, "url"));
         interface.version = listed.string("protocolVersion");
         interface.transport = listed.string_of(&["protocolBinding", "transport"]);
@@ -143,7 +142,7 @@ fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     let mut interfaces: Vec<Interface> =
         std::iter::once(preferred).filter(|first| first.url.is_some()).collect();
     for additional in root.objects("additionalInterfaces") {
-        rules::check_additional(&additional, draft);
+        draft.check(&additional, &rules::ADDITIONAL);
         let mut interface = Interface::new(Protocol::A2a, draft.url(&additional, "url"));
         interface.version.clone_from(&version);
         interface.transport = additional.string("transport");
@@ -156,20 +155,19 @@ fn url_interfaces(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
 
 fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) -> Capability {
     rules::check_skill(skill, draft);
-    let name = skill.text_of(&["name", "id"]).unwrap_or_default();
-    let id = skill.text("id").unwrap_or(name);
-    let mut capability = draft.capability(CapabilityKind::Skill, id, name, skill.pointer.clone());
-    capability.description = draft::description(skill.text("description"));
+    let mut capability = draft.begin(CapabilityKind::Skill, skill, &["id", "name"], &["name", "id"]);
     capability.tags = draft::tags(skill.texts("tags"));
     capability.examples = draft::tags(skill.texts("examples"));
-    capability.price = ["price", "payment", "pricing"].iter().find_map(|key| loose::price(skill.value(key)?));
-    capability.parameters = skill.value("inputSchema").and_then(|value| schema::loose(value, None, None));
-    capability.response = skill.value("outputSchema").and_then(loose::response);
+    capability.price =
+        ["price", "payment", "pricing"].iter().find_map(|key| lenient::price(skill.value(key)?));
+    capability.parameters =
+        skill.value("inputSchema").and_then(|value| schema::lenient(value, &Invocation::default()));
+    capability.response = skill.value("outputSchema").and_then(lenient::response);
     own_endpoint(skill, draft, &mut capability);
     capability
 }
 
-/// An endpoint of a skill's own, which no version defines and some publish.
+/// Reads the endpoint of a skill, which no version defines.
 fn own_endpoint(skill: &Object<'_>, draft: &mut Draft<'_>, capability: &mut Capability) {
     let Some(published) = skill.text("endpoint") else { return };
     let (prefixed, published) = address::split_method(published);

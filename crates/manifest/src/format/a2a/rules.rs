@@ -1,4 +1,4 @@
-//! What the versions of A2A demand of a card.
+//! Requirements of A2A cards.
 
 use std::collections::BTreeMap;
 
@@ -88,13 +88,13 @@ findings! {
 }
 
 pub(super) fn check_card(root: &Object<'_>, generation: Generation, draft: &mut Draft<'_>) {
-    draft.judge("A2A", |code| code.starts_with("a2a."));
+    draft.assess("A2A", |code| code.starts_with("a2a."));
     draft.check(root, &CARD);
     match generation {
         Generation::Interfaces => {
             draft.check(root, &CARD_INTERFACES);
             if root.has("url") {
-                draft.report_plainly(&LEGACY_URL, root.at("url"));
+                draft.report_rule(&LEGACY_URL, root.at("url"));
             }
         }
         Generation::Url => draft.check(root, &CARD_URL),
@@ -105,30 +105,18 @@ pub(super) fn check_card(root: &Object<'_>, generation: Generation, draft: &mut 
         draft.check(&signature, &SIGNATURE);
     }
     if root.has("authentication") {
-        draft.report_plainly(&LEGACY_AUTHENTICATION, root.at("authentication"));
+        draft.report_rule(&LEGACY_AUTHENTICATION, root.at("authentication"));
     }
     if root.list("skills").is_some_and(<[Value]>::is_empty) {
-        draft.report_plainly(&NO_SKILLS, root.at("skills"));
+        draft.report_rule(&NO_SKILLS, root.at("skills"));
     }
-}
-
-pub(super) fn check_interface(interface: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.check(interface, &INTERFACE);
-}
-
-pub(super) fn check_additional(interface: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.check(interface, &ADDITIONAL);
 }
 
 pub(super) fn check_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
     draft.check(skill, &SKILL);
     if skill.has("endpoint") {
-        draft.report_plainly(&SKILL_ENDPOINT, skill.at("endpoint"));
+        draft.report_rule(&SKILL_ENDPOINT, skill.at("endpoint"));
     }
-}
-
-pub(super) fn report_scheme(pointer: String, kind: &str, draft: &mut Draft<'_>) {
-    draft.report(&SCHEME_TYPE, pointer, format!("\"{kind}\" is no kind of security scheme"));
 }
 
 pub(super) fn check_requirements(

@@ -10,21 +10,21 @@ use serde_json::{Map, Value, json};
 use super::rules;
 use crate::auth;
 use crate::draft::Draft;
-use crate::format::{loose, openapi};
+use crate::format::{lenient, openapi};
 use crate::model::{Auth, CapabilityAuth};
 use crate::object::Object;
 
 /// The kinds of OpenAPI's security schemes.
 const KINDS: [&str; 5] = ["apiKey", "http", "oauth2", "openIdConnect", "mutualTLS"];
 
-/// What a card says about credentials.
+/// The credentials of a card.
 pub(super) struct Schemes {
     by_name: BTreeMap<String, Auth>,
     card: CapabilityAuth,
 }
 
 impl Schemes {
-    /// What one skill demands.
+    /// The requirements of one skill.
     pub(super) fn of_skill(&self, skill: &Object<'_>) -> CapabilityAuth {
         match requirements(skill) {
             Some(own) => openapi::requirement(Some(&own), &self.by_name),
@@ -39,16 +39,17 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Schemes {
     for (name, scheme) in root.object("securitySchemes").iter().flat_map(Object::members) {
         let kind = scheme.text("type");
         if let Some(kind) = kind.filter(|kind| !KINDS.contains(kind)) {
-            rules::report_scheme(scheme.at("type"), kind, draft);
+            let text = format!("\"{kind}\" is no kind of security scheme");
+            draft.report(&rules::SCHEME_TYPE, scheme.at("type"), text);
         }
         by_name.insert(name.to_owned(), scheme_of(scheme.map));
     }
     let requirements = requirements(root);
     rules::check_requirements(root, requirements.as_ref(), &by_name, draft);
-    let legacy = root.value("authentication").map(loose::auth).unwrap_or_default();
+    let legacy = root.value("authentication").map(lenient::auth).unwrap_or_default();
     let card = match requirements {
         Some(stated) => openapi::requirement(Some(&stated), &by_name),
-        None if by_name.is_empty() => loose::required_by(&legacy),
+        None if by_name.is_empty() => lenient::required_by(&legacy),
         None => CapabilityAuth::default(),
     };
     let named = by_name.values().cloned();
@@ -56,7 +57,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Schemes {
     Schemes { by_name, card }
 }
 
-/// A scheme in the words of OpenAPI, or wrapped as 1.0 does.
+/// A scheme in the form of OpenAPI or in the wrapper of 1.0.
 fn scheme_of(scheme: &Map<String, Value>) -> Auth {
     const WRAPPERS: [(&str, &str); 5] = [
         ("apiKeySecurityScheme", "apiKey"),

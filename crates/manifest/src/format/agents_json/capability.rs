@@ -1,17 +1,17 @@
-//! The capabilities of agents.json 0.1: how to call them, whether a session or a person is needed.
+//! The capabilities of agents.json 0.1: calls, sessions and hand-off to a person.
 
 use serde_json::Value;
 
 use super::{Flavour, rules, unlisted};
-use crate::draft::{self, Draft};
+use crate::draft::Draft;
 use crate::format::endpoint;
-use crate::model::{AuthScheme, Capability, CapabilityKind, Execution, ExecutionModel, Protocol, Tristate};
-use crate::object::{Object, type_words};
-use crate::schema::{Parameters, Place, descriptor};
+use crate::model::{AuthScheme, Capability, CapabilityKind, Execution, ExecutionModel, Tristate};
+use crate::object::{Object, type_name};
+use crate::schema::Parameters;
 use crate::semantic;
 use crate::walk::List;
 
-/// Names that the specification uses throughout, and the types they stand for.
+/// Names that the specification uses, and their types.
 const BUILT_IN: &[(&str, &str)] = &[
     ("search", "data:query"),
     ("browse", "commerce:product-search"),
@@ -23,34 +23,28 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("checkout", "commerce:checkout"),
 ];
 
-/// Confidence in a built-in name: the specification shows it in a shop, and sites may mean something else.
+/// Confidence of a built-in name: sites other than shops may use it differently.
 const BUILT_IN_CONFIDENCE: f64 = 0.7;
 
 pub(super) fn read(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     let capabilities = root.list("capabilities").unwrap_or_default();
     if capabilities.is_empty() && root.has("capabilities") {
-        draft.report_plainly(&rules::NO_CAPABILITY, root.at("capabilities"));
+        draft.report_rule(&rules::NO_CAPABILITY, root.at("capabilities"));
     }
     let list = List::UNCHECKED.mistyped(&rules::CAPABILITY_MISTYPED).unique("name", &rules::NAME_DUPLICATE);
-    draft.each(root, "capabilities", &list, |published, draft| one(published, flavour, draft));
+    draft.each(root, "capabilities", &list, |published, draft| read_capability(published, flavour, draft));
 }
 
-fn one(published: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
+fn read_capability(published: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     draft.check(published, &rules::CAPABILITY);
     let listed = ["name", "description", "endpoint", "method", "params", "requires_session", "human_handoff"];
     unlisted(published, &listed, flavour, draft);
     let name = published.text("name").unwrap_or_default();
-    let label = published.text("title").map_or_else(|| crate::text::humanised(name), str::to_owned);
-    let mut capability = draft.capability(CapabilityKind::Operation, name, &label, published.pointer.clone());
-    capability.description = draft::description(published.text("description"));
+    let mut capability = draft.begin(CapabilityKind::Operation, published, &["name"], &["title"]);
     if let Some((_, kind)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
         capability.semantic_types.push(semantic::implied(kind, BUILT_IN_CONFIDENCE, "agents_json.built-in"));
     }
-    if let Some(method) = published.text("method") {
-        capability.invocation.method = Some(method.to_ascii_uppercase());
-        capability.invocation.protocol = Some(Protocol::Http);
-    }
-    endpoint::read_field(published, "endpoint", &mut capability, draft);
+    endpoint::read_call(published, &mut capability, draft);
     parameters(published, flavour, &mut capability, draft);
     if published.flag("requires_session") == Some(true) {
         capability.auth.session = true;
@@ -74,13 +68,11 @@ fn parameters(published: &Object<'_>, flavour: Flavour, capability: &mut Capabil
                 unlisted(&parameter, &listed, flavour, draft);
             }
             other => {
-                let text = format!("the parameter \"{name}\" is {}", type_words(other));
+                let text = format!("the parameter \"{name}\" is {}", type_name(other));
                 draft.report(&rules::PARAMETER_MISTYPED, params.at(name), text);
             }
         }
-        let (schema, need) = descriptor(value);
-        let method = capability.invocation.method.as_deref();
-        parameters.add(name, schema, Place::of(method, capability.invocation.endpoint(), name), need);
+        parameters.add_described(name, value, &capability.invocation);
     }
     capability.parameters = parameters.finish();
 }

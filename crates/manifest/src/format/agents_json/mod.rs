@@ -1,9 +1,9 @@
 //! agents.json 0.1, companion of agents.txt, in the three dialects that exist: the prose of the specification, its JSON
 //! Schema, and what its SDK writes.
 //!
-//! The version member tells them apart: `schema_version`, `protocol_version`, and `schema_version` "1.0" or `flows`. All are
-//! accepted with all their spellings; each is judged against its own text. Where the specification states a default
-//! (session addresses, lifetime, audit address) the default is read.
+//! The version member tells them apart: `schema_version`, `protocol_version`, and `schema_version` "1.0" or `flows`. All
+//! spellings are accepted; conformance is assessed against the text of the dialect. Missing values get the defaults of the
+//! specification (session addresses, lifetime, audit address).
 
 mod capability;
 mod rules;
@@ -20,16 +20,16 @@ use crate::walk::List;
 pub(crate) const MARKERS: &[Marker] =
     &[strong(|c| c.with_site("protocol_version")), strong(|c| c.with_site("schema_version"))];
 
-/// Where sessions are created unless the manifest says otherwise.
+/// Default path where sessions are created.
 const SESSION_DEFAULT: &str = "/.well-known/agents/api/session";
-/// Where audit artifacts are unless the manifest says otherwise.
+/// Default path of audit artifacts.
 const AUDIT_DEFAULT: &str = "/.well-known/agents/api/audit";
-/// Seconds that a session lives unless the manifest says otherwise.
+/// Default lifetime of a session.
 const TTL_DEFAULT_S: u64 = 1_800;
-/// Seconds that a session has to live.
+/// Shortest lifetime of a session.
 const TTL_MIN_S: u64 = 60;
 
-/// Which of the three texts a document follows.
+/// The text that a document follows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flavour {
     Prose,
@@ -48,7 +48,7 @@ impl Flavour {
         }
     }
 
-    const fn words(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::Prose => "prose",
             Self::Schema => "schema",
@@ -60,12 +60,12 @@ impl Flavour {
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let flavour = Flavour::of(root);
     let spec = if flavour == Flavour::Schema { "agents.json 0.1.0 schema" } else { "agents.json 0.1.0" };
-    draft.judge(spec, |code| code.starts_with("agents_json."));
-    draft.dialect(root.text_of(&["schema_version", "protocol_version"]), Some(flavour.words()));
+    draft.assess(spec, |code| code.starts_with("agents_json."));
+    draft.dialect(root.text_of(&["schema_version", "protocol_version"]), Some(flavour.as_str()));
     match flavour {
         Flavour::Schema => draft.check(root, &rules::SCHEMA_ROOT),
         Flavour::Sdk if root.text("schema_version") == Some("1.0") => {
-            draft.report_plainly(&rules::SDK_VERSION, root.at("schema_version"));
+            draft.report_rule(&rules::SDK_VERSION, root.at("schema_version"));
         }
         _ => draft.check(root, &rules::ROOT),
     }
@@ -81,7 +81,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     flows(root, draft);
 }
 
-/// The schema closes every object: what it does not list is reported where the schema is followed.
+/// Reports members that the schema does not list, in documents that follow the schema.
 pub(super) fn unlisted(object: &Object<'_>, listed: &[&str], flavour: Flavour, draft: &mut Draft<'_>) {
     if flavour != Flavour::Schema {
         return;
@@ -107,7 +107,7 @@ fn site(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     manifest.contact = site.value("contact").map(header::contact).unwrap_or_default();
 }
 
-/// Both spellings are read, whichever text is followed.
+/// Both spellings are read for every text.
 fn rate_limit(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     let Some(limit) = root.object("rate_limit") else { return };
     if flavour == Flavour::Schema {
@@ -131,15 +131,11 @@ fn audit(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     let enabled = audit.flag("enabled");
     let url = match audit.text("endpoint") {
         Some(_) => draft.url(&audit, "endpoint"),
-        None if enabled == Some(true) => absolute(AUDIT_DEFAULT, draft),
+        None if enabled == Some(true) => draft.origin_url(AUDIT_DEFAULT),
         None => None,
     };
     let public_key = audit.string("public_key");
     draft.manifest.audit = Some(Audit { enabled, url, public_key });
-}
-
-fn absolute(path: &str, draft: &Draft<'_>) -> Option<String> {
-    crate::address::on_origin(draft.base(), path).map(crate::address::Address::into_string)
 }
 
 /// The session's configuration, or its defaults where a capability needs one.
@@ -152,7 +148,7 @@ fn sessions(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     }
     let mut sessions = Sessions { required_ids, ..Sessions::default() };
     match &session {
-        None => draft.report_plainly(&rules::SESSION_MISSING, root.pointer.clone()),
+        None => draft.report_rule(&rules::SESSION_MISSING, root.pointer.clone()),
         Some(session) => {
             if flavour == Flavour::Schema {
                 draft.check(session, &rules::SCHEMA_SESSION);
@@ -164,11 +160,11 @@ fn sessions(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
             sessions.delete_url = draft.url(session, "delete");
             sessions.ttl_s = session.whole("ttl_seconds").or_else(|| session.whole("ttl"));
             if sessions.ttl_s.is_some_and(|ttl_s| ttl_s < TTL_MIN_S) {
-                draft.report_plainly(&rules::TTL_SHORT, session.pointer.clone());
+                draft.report_rule(&rules::TTL_SHORT, session.pointer.clone());
             }
         }
     }
-    sessions.create_url = sessions.create_url.or_else(|| absolute(SESSION_DEFAULT, draft));
+    sessions.create_url = sessions.create_url.or_else(|| draft.origin_url(SESSION_DEFAULT));
     sessions.delete_url = sessions.delete_url.or_else(|| sessions.create_url.clone());
     sessions.ttl_s = sessions.ttl_s.or(Some(TTL_DEFAULT_S));
     if !sessions.required_ids.is_empty() {
@@ -178,7 +174,7 @@ fn sessions(root: &Object<'_>, flavour: Flavour, draft: &mut Draft<'_>) {
     draft.manifest.sessions = Some(sessions);
 }
 
-/// What the SDK adds: named orders of capabilities.
+/// Flows, an addition of the SDK.
 fn flows(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.each(root, "flows", &List::of(&rules::FLOW), |flow, draft| {
         draft.add_workflow(flow, &rules::STEP_UNKNOWN, None);

@@ -1,4 +1,4 @@
-//! What agents.json 0.1 demands, as tables: the prose, its JSON Schema, and what the SDK writes.
+//! Requirements of agents.json 0.1: the prose, its JSON Schema, and the output of the SDK.
 
 use crate::check::is_semver;
 use crate::rule::{Kind, findings, may, must, should};

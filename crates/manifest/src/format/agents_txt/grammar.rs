@@ -1,4 +1,4 @@
-//! Lines of `Key: value`, grouped by indentation: what the grammars of agents.txt have in common.
+//! Lines of `Key: value`, grouped by indentation: the common part of the grammars of agents.txt.
 //!
 //! Follows agents.txt 1.0 §3.1: `#` begins a comment line, keys are case-insensitive, a line indented by two spaces or a
 //! tab belongs to the block above it.
@@ -7,7 +7,7 @@ use super::LINES_MAX;
 
 /// One line that is neither blank nor a comment.
 pub(super) struct Line<'t> {
-    /// 0 for a line of its own, 1 for one that belongs to the block above.
+    /// 0 for the first line of a block, 1 for an indented line.
     pub(super) indent: u8,
     /// Lower case.
     pub(super) key: String,
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn indented_lines_belong_to_the_block_above() {
+    fn groups_indented_lines_with_the_block_above() {
         let lines = lines(
             "  Stray: 1\n# note\nSite-Name: Shop\nCapability: find\n  Method: GET\n\tParam: a\n  Param: b\n\nno key here\n",
         );

@@ -1,13 +1,12 @@
-//! agents.txt: several grammars under one name, and the JSON twins of two of them.
+//! agents.txt: several grammars under one name, and the JSON forms of two of them.
 //!
-//! Decides which grammar a text is written in by the keys that only it has; a text of none is prose, of which the addresses
-//! are kept. A text is read by turning it into its JSON twin, so that both forms are read by the same code; JSON pointers of
-//! findings lead into that twin.
+//! Keys determine the grammar; of other texts only the addresses are kept. A text is converted to its JSON form, so that one
+//! reader handles both; JSON pointers of findings refer to the JSON form.
 //!
 //! Follows agents.txt 0.1 (kaylacar/agents-protocol) in prose and SDK, agents.txt 1.0 (kaylacar/agents-txt, draft-car-agents-txt-wellknown-00) and agents.txt 1.0 of agents-txt.com.
 
+mod com;
 mod grammar;
-mod layers;
 mod v0;
 mod v1;
 
@@ -35,7 +34,7 @@ pub(crate) const MARKERS: &[Marker] = &[
 
 /// The findings of every grammar.
 pub(crate) const FINDING_TABLES: &[&FindingTable] =
-    &[&v0::FINDINGS, &v1::FINDINGS, &layers::FINDINGS, &FINDINGS];
+    &[&v0::FINDINGS, &v1::FINDINGS, &com::FINDINGS, &FINDINGS];
 
 findings! {
     rule NO_GRAMMAR: Must("agents_txt.grammar.unknown", "agents.txt 1.0 §3.1")
@@ -43,11 +42,11 @@ findings! {
             => "Write `Spec-Version`, `Site-Name`, `Site-URL` and a `Capability:` block for each thing that agents can do.";
 }
 
-/// Reads a text in any grammar, or a JSON twin.
+/// Reads a text in any grammar, or its JSON form.
 pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
     match (body.root(), body.text()) {
         (Some(root), _) if root.has("specVersion") => v1::read(&root, draft),
-        (Some(root), _) => layers::read(&root, draft),
+        (Some(root), _) => com::read(&root, draft),
         (None, Some(text)) => read_text(text, draft),
         (None, None) => {}
     }
@@ -56,11 +55,11 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
 fn read_text(text: &str, draft: &mut Draft<'_>) {
     let lines = grammar::lines(text);
     let has = |key: &str| lines.iter().any(|line| line.indent == 0 && line.key == key);
-    let layered = ["protocols", "authorization", "mcp", "skills", "a2a", "ucp", "webmcp"];
+    let com_keys = ["protocols", "authorization", "mcp", "skills", "a2a", "ucp", "webmcp"];
     if has("spec-version") || (has("site-name") && has("capability")) {
-        read_twin(&v1::twin(&lines), draft, v1::read);
-    } else if layered.iter().filter(|key| has(key)).count() >= 2 {
-        read_twin(&layers::twin(&lines), draft, layers::read);
+        read_json(&v1::to_json(&lines), draft, v1::read);
+    } else if com_keys.iter().filter(|key| has(key)).count() >= 2 {
+        read_json(&com::to_json(&lines), draft, com::read);
     } else if v0::is_v0(&lines) {
         v0::read(&lines, draft);
     } else {
@@ -68,8 +67,8 @@ fn read_text(text: &str, draft: &mut Draft<'_>) {
     }
 }
 
-fn read_twin(twin: &Value, draft: &mut Draft<'_>, read: fn(&Object<'_>, &mut Draft<'_>)) {
-    if let Value::Object(map) = twin {
+fn read_json(json: &Value, draft: &mut Draft<'_>, read: fn(&Object<'_>, &mut Draft<'_>)) {
+    if let Value::Object(map) = json {
         read(&Object::root(map), draft);
     }
 }
@@ -77,14 +76,12 @@ fn read_twin(twin: &Value, draft: &mut Draft<'_>, read: fn(&Object<'_>, &mut Dra
 /// Prose and policy stubs: a title, addresses, nothing to call.
 fn read_prose(text: &str, draft: &mut Draft<'_>) {
     draft.dialect(None, Some("prose"));
-    draft.judge("agents.txt", |code| code.starts_with("agents_txt."));
-    draft.report_plainly(&NO_GRAMMAR, String::new());
+    draft.assess("agents.txt", |code| code.starts_with("agents_txt."));
+    draft.report_rule(&NO_GRAMMAR, String::new());
     for line in text.lines().take(LINES_MAX).map(str::trim) {
         if draft.manifest.name.is_none() {
             draft.manifest.name = draft::name(line.strip_prefix("# ").filter(|title| !title.contains("://")));
         }
-        for found in addresses::in_line(line) {
-            addresses::keep(&found, draft);
-        }
+        addresses::keep_line(line, draft);
     }
 }

@@ -1,18 +1,17 @@
-//! agents.txt 0.1 in its two grammars: the prose of the specification and what its SDK writes.
+//! agents.txt 0.1 in its two grammars: that of the specification and that of its SDK.
 //!
-//! Both only name capabilities; the endpoints stand in the agents.json that they point to, which is a manifest of its own.
-//! The grammar is told by its keys: `Name` with `Capabilities` is the prose, `Site` with `Allow` the SDK. Where the
-//! specification states a default address, the default is read.
+//! Both only name capabilities; the endpoints are in the linked agents.json, a separate manifest. Keys determine the grammar:
+//! `Name` with `Capabilities` is that of the specification, `Site` with `Allow` that of the SDK. Missing addresses get the
+//! defaults of the specification.
 
 use serde_json::{Map, Value};
 
 use super::grammar::{Line, listed};
-use crate::address::{self, Address};
 use crate::draft::{self, Draft};
 use crate::format::header;
 use crate::model::{Audit, CapabilityKind, Follow, Interface, Link, Protocol, RateLimit, Sessions};
 use crate::object::Object;
-use crate::quantity;
+use crate::quantity::{self, is_duration, is_rate};
 use crate::rule::{Kind, Shape, findings, may, must};
 
 findings! {
@@ -48,7 +47,7 @@ const SPEC: &str = "agents.txt 0.1";
 /// The value of a line that has to be an absolute URL.
 const ADDRESS: Kind = Kind::Line(crate::check::is_url, "an absolute URL");
 
-/// Keys of either grammar that have no field of their own in a shape.
+/// Keys of either grammar without a field in a shape.
 const OTHER_KEYS: &[&str] = &["description", "contact", "allow"];
 
 /// Whether lines are of one of the two grammars.
@@ -62,7 +61,7 @@ pub(super) fn is_v0(lines: &[Line<'_>]) -> bool {
 pub(super) fn read(lines: &[Line<'_>], draft: &mut Draft<'_>) {
     let is_sdk = lines.iter().any(|line| line.key == "site");
     let shape = if is_sdk { &SDK } else { &PROSE };
-    draft.judge(shape.spec, |code| code.starts_with("agents_txt_0."));
+    draft.assess(shape.spec, |code| code.starts_with("agents_txt_0."));
     draft.dialect(Some("0.1"), Some(if is_sdk { "sdk" } else { "prose" }));
     let map = members(lines, shape, draft);
     let root = Object::root(&map);
@@ -74,7 +73,7 @@ pub(super) fn read(lines: &[Line<'_>], draft: &mut Draft<'_>) {
         None => lines.iter().filter(|line| line.key == "allow").map(|line| line.value).collect(),
     };
     if is_sdk && names.is_empty() {
-        draft.report_plainly(&NO_CAPABILITY, String::new());
+        draft.report_rule(&NO_CAPABILITY, String::new());
     }
     for name in names.into_iter().filter(|name| !name.is_empty() && !name.starts_with('/')) {
         let capability = draft.capability(CapabilityKind::Unknown, name, "", String::new());
@@ -113,21 +112,15 @@ fn header(root: &Object<'_>, draft: &mut Draft<'_>) {
     manifest.declared_origin = root.string("url");
     manifest.contact = root.value("contact").map(header::contact).unwrap_or_default();
     let declared = root.text_of(&["capabilities-url", "agents-json"]).unwrap_or("/.well-known/agents.json");
-    if let Some(url) = absolute(declared, draft) {
+    if let Some(url) = draft.origin_url(declared) {
         draft.manifest.links.push(Link::new("agents-json", url, Some(Follow::Manifest)));
     }
-    if let Some(url) = root.text("docs").and_then(|docs| absolute(docs, draft)) {
+    if let Some(url) = root.text("docs").and_then(|docs| draft.origin_url(docs)) {
         draft.manifest.links.push(Link::new("docs", url, None));
     }
-    if let Some(url) = root.text("agent-api").and_then(|api| absolute(api, draft)) {
-        draft.manifest.interfaces.push(Interface {
-            protocol: Protocol::Http,
-            declared: Some("Agent-API".to_owned()),
-            url: Some(url),
-            version: None,
-            transport: None,
-            auth_ref: None,
-        });
+    if let Some(url) = root.text("agent-api").and_then(|api| draft.origin_url(api)) {
+        let declared = Some("Agent-API".to_owned());
+        draft.manifest.interfaces.push(Interface { declared, ..Interface::new(Protocol::Http, Some(url)) });
     }
 }
 
@@ -135,14 +128,12 @@ fn limits(root: &Object<'_>, draft: &mut Draft<'_>) {
     if let Some(published) = root.text("rate-limit") {
         // The prose wants a bare number a minute; its own README and the SDK write 60/minute.
         draft.manifest.rate_limit = Some(match published.parse() {
-            Ok(requests) => {
-                RateLimit { requests: Some(requests), window_s: Some(60), ..RateLimit::default() }
-            }
+            Ok(requests) => RateLimit::per_minute(requests),
             Err(_) => quantity::rate(published),
         });
     }
     if root.has("session-endpoint") || root.has("session-ttl") {
-        let create_url = root.text("session-endpoint").and_then(|text| absolute(text, draft));
+        let create_url = root.text("session-endpoint").and_then(|text| draft.origin_url(text));
         draft.manifest.sessions = Some(Sessions {
             delete_url: create_url.clone(),
             create_url,
@@ -153,24 +144,12 @@ fn limits(root: &Object<'_>, draft: &mut Draft<'_>) {
     if root.has("audit") || root.has("audit-endpoint") {
         draft.manifest.audit = Some(Audit {
             enabled: root.text("audit").and_then(|text| text.to_ascii_lowercase().parse().ok()),
-            url: root.text("audit-endpoint").and_then(|text| absolute(text, draft)),
+            url: root.text("audit-endpoint").and_then(|text| draft.origin_url(text)),
             public_key: None,
         });
     }
 }
 
-fn absolute(text: &str, draft: &Draft<'_>) -> Option<String> {
-    address::on_origin(draft.base(), text).map(Address::into_string)
-}
-
 fn is_whole(text: &str) -> bool {
     text.parse::<u64>().is_ok()
-}
-
-fn is_rate(text: &str) -> bool {
-    quantity::rate(text).requests.is_some()
-}
-
-fn is_duration(text: &str) -> bool {
-    quantity::duration_s(text).is_some()
 }

@@ -1,25 +1,26 @@
 //! agents.txt 1.0: capability blocks with endpoint, protocol, credentials and parameters.
 //!
-//! Decides the calls that a site declares, whom they are open to, and which paths are allowed. An endpoint that a
-//! capability declares is open whatever `Disallow` says. Policies for named agents are kept as hints.
+//! Reads the declared calls, their credentials and the allowed paths. A declared endpoint is allowed regardless of
+//! `Disallow`. Policies for named agents are kept as hints.
 //!
 //! Follows agents.txt 1.0 §3 and §4 (kaylacar/agents-txt), draft-car-agents-txt-wellknown-00.
 
 use serde_json::{Map, Value, json};
 
 use super::grammar::{Block, Line, blocks, listed};
+use crate::check::is_major_minor;
 use crate::draft::{self, Draft};
-use crate::format::{endpoint, header, loose};
+use crate::format::{endpoint, header, lenient};
 use crate::model::{Capability, CapabilityKind, Follow, Interface, Protocol};
 use crate::object::Object;
 use crate::quantity;
 use crate::rule::{Kind, findings, may, must};
-use crate::schema::{Demand, Parameters, Place, descriptor};
+use crate::schema::{Location, Parameters, Presence, object_descriptor};
 use crate::walk::List;
 
 findings! {
     shape ROOT("agents_txt", "agents.txt 1.0 §3.2") {
-        must("specVersion", Kind::Form(is_version, "MAJOR.MINOR"), "State the version, 1.0."),
+        must("specVersion", Kind::Form(is_major_minor, "MAJOR.MINOR"), "State the version, 1.0."),
         must("site", Kind::Object, "Describe the site: Site-Name and Site-URL in the text form."),
         must("capabilities", Kind::List, "Declare capabilities."),
         may("declarationType", Kind::OneOf(&["platform", "agent"]), "State platform or agent."),
@@ -60,8 +61,8 @@ findings! {
         "`agents` is not a map from agent to policy" => "Publish an object with a member for each agent; `*` means all.";
 }
 
-/// The JSON twin of a text.
-pub(super) fn twin(lines: &[Line<'_>]) -> Value {
+/// Converts a text to its JSON form.
+pub(super) fn to_json(lines: &[Line<'_>]) -> Value {
     let mut root = Map::new();
     let (mut site, mut access, mut agents) = (Map::new(), Map::new(), Map::new());
     let mut capabilities = Vec::new();
@@ -81,8 +82,8 @@ pub(super) fn twin(lines: &[Line<'_>]) -> Value {
             "site-terms" => drop(site.insert("terms".to_owned(), json!(value))),
             "allow" => append(&mut access, "allow", value),
             "disallow" => append(&mut access, "disallow", value),
-            "capability" => capabilities.push(capability_twin(&block)),
-            "agent" => drop(agents.insert(value.to_owned(), agent_twin(&block))),
+            "capability" => capabilities.push(capability_json(&block)),
+            "agent" => drop(agents.insert(value.to_owned(), agent_json(&block))),
             _ => {}
         }
     }
@@ -99,7 +100,7 @@ fn append(map: &mut Map<String, Value>, key: &str, value: &str) {
     }
 }
 
-fn capability_twin(block: &Block<'_, '_>) -> Value {
+fn capability_json(block: &Block<'_, '_>) -> Value {
     let mut capability = Map::new();
     capability.insert("id".to_owned(), json!(block.head.value));
     for (key, name) in [
@@ -122,7 +123,7 @@ fn capability_twin(block: &Block<'_, '_>) -> Value {
     if !scopes.is_empty() {
         capability.insert("scopes".to_owned(), json!(scopes));
     }
-    let parameters: Vec<Value> = block.all("param").map(parameter_twin).collect();
+    let parameters: Vec<Value> = block.all("param").map(parameter_json).collect();
     if !parameters.is_empty() {
         capability.insert("parameters".to_owned(), Value::Array(parameters));
     }
@@ -130,7 +131,7 @@ fn capability_twin(block: &Block<'_, '_>) -> Value {
 }
 
 /// `name (location, type[, required]) [- description]`
-fn parameter_twin(text: &str) -> Value {
+fn parameter_json(text: &str) -> Value {
     let Some((name, rest)) = text.split_once('(') else { return json!({"name": text}) };
     let (inside, after) = rest.split_once(')').unwrap_or((rest, ""));
     let mut parts = listed(inside);
@@ -146,7 +147,7 @@ fn parameter_twin(text: &str) -> Value {
     parameter
 }
 
-fn agent_twin(block: &Block<'_, '_>) -> Value {
+fn agent_json(block: &Block<'_, '_>) -> Value {
     let mut policy = Map::new();
     if let Some(rate) = block.get("rate-limit") {
         policy.insert("rateLimit".to_owned(), json!(rate));
@@ -163,7 +164,7 @@ fn agent_twin(block: &Block<'_, '_>) -> Value {
 
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("specVersion"), Some("1.0"));
-    draft.judge("agents.txt 1.0", |code| code.starts_with("agents_txt."));
+    draft.assess("agents.txt 1.0", |code| code.starts_with("agents_txt."));
     draft.check(root, &ROOT);
     header::describe(root, draft);
     draft.manifest.updated_at = root.string("generatedAt");
@@ -180,12 +181,12 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         Some(agents @ Value::Object(_)) => {
             draft.manifest.hints.insert("agents".to_owned(), agents.clone());
         }
-        Some(_) => draft.report_plainly(&AGENTS_LIST, root.at("agents")),
+        Some(_) => draft.report_rule(&AGENTS_LIST, root.at("agents")),
         None => {}
     }
     draft.link(root, "agentsJson", "agents-json", Some(Follow::Manifest));
     if root.list("capabilities").is_some_and(<[Value]>::is_empty) {
-        draft.report_plainly(&NO_CAPABILITY, root.at("capabilities"));
+        draft.report_rule(&NO_CAPABILITY, root.at("capabilities"));
     }
     draft.each(root, "capabilities", &List::of(&CAPABILITY).unique("id", &DUPLICATE), read_capability);
 }
@@ -193,33 +194,32 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_capability(object: &Object<'_>, draft: &mut Draft<'_>) {
     let mut capability = draft.begin(CapabilityKind::Action, object, &["id"], &[]);
     address(object, &mut capability, draft);
-    let (method, url) = (capability.invocation.method.as_deref(), capability.invocation.endpoint());
     let mut parameters = Parameters::default();
     for parameter in object.objects("parameters").chain(object.objects("params")) {
         draft.check(&parameter, &PARAMETER);
         let Some(name) = parameter.text("name") else { continue };
-        let (schema, need) = descriptor(&Value::Object(parameter.map.clone()));
-        let place = match parameter.text_of(&["in", "location"]) {
-            Some("query") => Place::Query,
-            Some("path") => Place::Path,
-            Some("header") => Place::Header,
-            Some("body") => Place::Body,
-            _ => Place::of(method, url, name),
+        let (schema, presence) = object_descriptor(parameter.map);
+        let location = match parameter.text_of(&["in", "location"]) {
+            Some("query") => Location::Query,
+            Some("path") => Location::Path,
+            Some("header") => Location::Header,
+            Some("body") => Location::Body,
+            _ => Location::of(&capability.invocation, name),
         };
-        let need = if place == Place::Path { Demand::Required } else { need };
-        parameters.add(name, schema, place, need);
+        let presence = if location == Location::Path { Presence::Required } else { presence };
+        parameters.add(name, schema, location, presence);
     }
     capability.parameters = parameters.finish();
     read_auth(object, &mut capability, draft);
     capability.rate_limit = object.value("rateLimit").and_then(|limit| match limit {
         Value::String(text) => Some(quantity::rate(text)),
-        other => loose::rate_limit(other),
+        other => lenient::rate_limit(other),
     });
     draft.link(object, "openapi", "service-desc", Some(Follow::Manifest));
     draft.push(capability);
 }
 
-/// The endpoint over its protocol; a method is HTTP's alone and GET where none is stated.
+/// Sets endpoint and protocol. Only HTTP has a method, by default GET.
 fn address(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
     let Some(address) =
         object.text("endpoint").and_then(|text| draft.on_origin(text, &object.at("endpoint")))
@@ -250,7 +250,7 @@ fn address(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'
 
 fn read_auth(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
     let Some(published) = object.value("auth") else { return };
-    let mut found = loose::auth(published);
+    let mut found = lenient::auth(published);
     let described = object.object("auth");
     for auth in &mut found {
         let text = |key: &str| described.as_ref().and_then(|auth| auth.text(key)).map(str::to_owned);
@@ -260,10 +260,10 @@ fn read_auth(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft
         let tokens =
             matches!(auth.scheme, crate::model::AuthScheme::Bearer | crate::model::AuthScheme::OAuth2);
         if tokens && auth.token_url.is_none() {
-            draft.report_plainly(&NO_TOKEN_ENDPOINT, object.at("auth"));
+            draft.report_rule(&NO_TOKEN_ENDPOINT, object.at("auth"));
         }
     }
-    capability.auth = loose::required_by(&found);
+    capability.auth = lenient::required_by(&found);
     for auth in found {
         let known = draft
             .manifest
@@ -274,11 +274,6 @@ fn read_auth(object: &Object<'_>, capability: &mut Capability, draft: &mut Draft
             draft.manifest.auth.push(auth);
         }
     }
-}
-
-fn is_version(text: &str) -> bool {
-    let number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    text.split_once('.').is_some_and(|(major, minor)| number(major) && number(minor))
 }
 
 fn is_id(text: &str) -> bool {

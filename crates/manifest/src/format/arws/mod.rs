@@ -1,8 +1,8 @@
 //! ARWS, the Agent-Readable Web Standard: a small manifest that names the tool definitions, and those definitions.
 //!
 //! Layer 1 is this document (`agent-manifest.json`, or JSON at `llms.txt`). Layer 2 is the document that `tools` names:
-//! when it comes along as a linked document, its operations become this manifest's capabilities. Layer 3, an MCP server,
-//! is an interface that is never called. Layer 4 is judged from what the operations declare.
+//! if it is linked, its operations become the capabilities of this manifest. Layer 3, an MCP server, is an
+//! interface that is never called. Layer 4 is checked against the declarations of the operations.
 
 mod rules;
 mod tools;
@@ -21,9 +21,9 @@ pub(crate) const MARKERS: &[Marker] = &[medium(|c| {
     described.then(|| format!("`tools` is the address {tools}"))
 })];
 
-/// Reads an ARWS manifest, with its tool definitions where they came along.
+/// Reads an ARWS manifest, with its tool definitions if they are linked.
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.judge("ARWS", |code| code.starts_with("arws."));
+    draft.assess("ARWS", |code| code.starts_with("arws."));
     draft.check(root, &rules::ROOT);
     draft.dialect(root.text("version").filter(|_| root.has("arws")), None);
     draft.manifest.name = draft::name(root.text("name"));
@@ -37,18 +37,18 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         draft.manifest.interfaces.push(mcp(server));
     }
     let Some(published) = root.text("tools") else {
-        return draft.report_plainly(&rules::TOOLS_MISSING, root.at("tools"));
+        return draft.report_rule(&rules::TOOLS_MISSING, root.at("tools"));
     };
     match draft
         .on_document(published, &root.at("tools"))
         .and_then(|found| ManifestUrl::parse(found.as_str()).ok())
     {
         Some(url) => definitions(&url, draft),
-        None => draft.report_plainly(&rules::TOOLS_UNUSABLE, root.at("tools")),
+        None => draft.report_rule(&rules::TOOLS_UNUSABLE, root.at("tools")),
     }
 }
 
-/// The tools are an MCP server, or a document that completes this one.
+/// Reads the tools: an MCP server, or a document that completes this one.
 fn definitions(url: &ManifestUrl, draft: &mut Draft<'_>) {
     if is_mcp(url) {
         draft.manifest.declared_origin = Some(url.origin());
@@ -63,7 +63,7 @@ fn definitions(url: &ManifestUrl, draft: &mut Draft<'_>) {
     }
 }
 
-/// Whether the address is that of an MCP server rather than of a document: `/mcp`, `/sse`.
+/// Whether the address is an MCP server: `/mcp`, `/sse`.
 fn is_mcp(url: &ManifestUrl) -> bool {
     let last = url.path().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     matches!(last, "mcp" | "sse")
@@ -75,9 +75,7 @@ fn mcp(url: String) -> Interface {
 
 fn authentication(contract: &Object<'_>, draft: &mut Draft<'_>) -> Option<Auth> {
     draft.check(contract, &rules::AUTH);
-    let word = contract.text("type")?;
-    let mut entry = Auth::new(auth::scheme(word));
-    entry.declared = draft::name(Some(word)).filter(|word| word != entry.scheme.as_str());
+    let mut entry = auth::of_word(contract.text("type")?);
     entry.token_url = draft.url(contract, "token_url");
     entry.authorize_url = draft.url(contract, "authorization_url");
     entry.scopes =

@@ -1,5 +1,5 @@
-//! What ARWS demands, as tables. The page that defines it uses few words of obligation: what it shows as a manifest's
-//! three parts is taken as MUST where agents cannot do without, as SHOULD elsewhere.
+//! Requirements of ARWS. Its definition uses few words of obligation: parts that agents cannot do without are MUST, others
+//! SHOULD.
 
 use crate::rule::{Kind, findings, may, must, should};
 

@@ -59,7 +59,7 @@ fn breaks(manifest: &Manifest, code: &str) {
 }
 
 #[test]
-fn both_places_are_read_and_name_the_document_to_fetch() {
+fn reads_both_paths_and_links_the_tool_document() {
     for path in ["/.well-known/agent-manifest.json", "/.well-known/llms.txt"] {
         let manifest = read_at(path, &manifest(), None);
         assert_eq!(manifest.format(), Format::Arws, "{path}: {:?}", manifest.detection);
@@ -94,7 +94,7 @@ fn every_operation_of_the_tools_becomes_a_capability() {
 }
 
 #[test]
-fn tools_in_yaml_and_as_a_list_are_read_too() {
+fn reads_tools_from_yaml_and_from_a_list() {
     let yaml = "openapi: 3.0.3\ninfo: {title: Museum, version: '1'}\npaths:\n  /rooms:\n    get:\n      operationId: list_rooms\n      responses: {'200': {description: The rooms}}\n";
     let manifest_in_yaml = read(&manifest(), Some(yaml));
     assert_eq!(manifest_in_yaml.capabilities[0].native_id, "list_rooms");
@@ -112,7 +112,7 @@ fn tools_in_yaml_and_as_a_list_are_read_too() {
 }
 
 #[test]
-fn an_mcp_server_is_an_interface_and_never_followed() {
+fn lists_an_mcp_server_as_an_interface_without_following_it() {
     let mut document = manifest();
     document["tools"] = json!("https://museum.example/mcp");
     let manifest = read(&document, None);
@@ -121,7 +121,7 @@ fn an_mcp_server_is_an_interface_and_never_followed() {
 }
 
 #[test]
-fn every_broken_demand_is_a_finding() {
+fn reports_every_violation() {
     let mut nameless = manifest();
     nameless["name"] = json!(7);
     breaks(&read(&nameless, None), "arws.name.mistyped");

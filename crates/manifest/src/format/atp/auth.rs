@@ -1,12 +1,12 @@
 //! ATP authentication (§3.3): schemes, OAuth flows and the identity of the agent.
 
 use super::rules;
-use crate::auth::scheme;
+use crate::auth;
 use crate::draft::{self, Draft};
 use crate::model::{AgentIdentity, Auth, AuthScheme};
 use crate::object::Object;
 
-/// Reads every scheme; a demand for an identity belongs to each of them.
+/// Reads every scheme; a required identity applies to each.
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(auth) = draft.checked(root, "auth", &rules::AUTH) else { return };
     let identity = auth.object("agentIdentity").map(|identity| {
@@ -17,7 +17,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
         }
     });
     for published in auth.objects("schemes") {
-        let mut entry = one(&published, draft);
+        let mut entry = read_scheme(&published, draft);
         entry.agent_identity.clone_from(&identity);
         draft.manifest.auth.push(entry);
     }
@@ -27,11 +27,9 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-fn one(published: &Object<'_>, draft: &mut Draft<'_>) -> Auth {
+fn read_scheme(published: &Object<'_>, draft: &mut Draft<'_>) -> Auth {
     draft.check(published, &rules::SCHEME);
-    let word = published.text("type").unwrap_or_default();
-    let mut entry = Auth::new(scheme(word));
-    entry.declared = draft::name(Some(word)).filter(|word| word != entry.scheme.as_str());
+    let mut entry = auth::of_word(published.text("type").unwrap_or_default());
     match entry.scheme {
         AuthScheme::ApiKey => {
             draft.check(published, &rules::API_KEY);
@@ -55,7 +53,7 @@ fn flows(published: &Object<'_>, entry: &mut Auth, draft: &mut Draft<'_>) {
             entry.refresh_url = draft.url(&code, "refreshUrl");
             token_and_scopes(&code, entry, draft);
         }
-        None => draft.report_plainly(&rules::CODE_FLOW_MISSING, published.pointer.clone()),
+        None => draft.report_rule(&rules::CODE_FLOW_MISSING, published.pointer.clone()),
     }
     if let Some(credentials) = flow("clientCredentials") {
         draft.check(&credentials, &rules::CREDENTIALS_FLOW);

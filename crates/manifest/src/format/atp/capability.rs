@@ -1,15 +1,14 @@
-//! ATP capabilities (§3.5): how to call them, what they change, and whether a person is asked.
+//! ATP capabilities (§3.5): calls, side effects and confirmation.
 
 use std::collections::HashSet;
 
 use super::rules;
 use crate::draft::{self, Draft};
 use crate::format::endpoint;
-use crate::json::push_index;
-use crate::model::{Capability, CapabilityKind, Confirmation, Protocol, SafetyClass, Tristate};
-use crate::object::{Object, type_words};
+use crate::model::{Capability, CapabilityKind, Confirmation, SafetyClass, Tristate};
+use crate::object::Object;
 use crate::reference::{ProblemKind, Resolver};
-use crate::schema::{Parameters, Place, descriptor};
+use crate::schema::{Location, Parameters, object_descriptor};
 use crate::walk::List;
 use crate::{safety, semantic, text};
 
@@ -18,10 +17,12 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     let scopes: HashSet<String> =
         draft.manifest.auth.iter().flat_map(|auth| auth.scopes.keys().cloned()).collect();
     let list = List::UNCHECKED.mistyped(&rules::CAPABILITY_MISTYPED).unique("id", &rules::ID_DUPLICATE);
-    draft.each(root, "capabilities", &list, |published, draft| one(published, &scopes, &mut resolver, draft));
+    draft.each(root, "capabilities", &list, |published, draft| {
+        read_capability(published, &scopes, &mut resolver, draft)
+    });
 }
 
-fn one<'v>(
+fn read_capability<'v>(
     published: &Object<'v>,
     scopes: &HashSet<String>,
     resolver: &mut Resolver<'v>,
@@ -33,11 +34,7 @@ fn one<'v>(
     if let Some(name) = published.text("semanticType").filter(|name| name.contains(':')) {
         capability.semantic_types.push(semantic::declared(name));
     }
-    if let Some(method) = published.text("method") {
-        capability.invocation.method = Some(method.to_ascii_uppercase());
-        capability.invocation.protocol = Some(Protocol::Http);
-    }
-    endpoint::read_field(published, "endpoint", &mut capability, draft);
+    endpoint::read_call(published, &mut capability, draft);
     parameters(published, &mut capability, draft);
     response(published, &mut capability, resolver, draft);
     authorization(published, scopes, &mut capability, draft);
@@ -50,24 +47,13 @@ fn one<'v>(
 
 fn parameters(published: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
     let mut parameters = Parameters::default();
-    for (index, value) in published.list("parameters").unwrap_or_default().iter().enumerate() {
-        let mut pointer = published.at("parameters");
-        push_index(&mut pointer, index);
-        let Some(map) = value.as_object() else {
-            draft.report(
-                &rules::PARAMETER_MISTYPED,
-                pointer,
-                format!("a parameter is {}", type_words(value)),
-            );
-            continue;
-        };
-        let parameter = Object { map, pointer };
-        draft.check(&parameter, &rules::PARAMETER);
-        let Some(name) = parameter.text("name") else { continue };
-        let (schema, need) = descriptor(value);
-        let method = capability.invocation.method.as_deref();
-        parameters.add(name, schema, Place::of(method, capability.invocation.endpoint(), name), need);
-    }
+    let list = List::of(&rules::PARAMETER).mistyped(&rules::PARAMETER_MISTYPED);
+    draft.each(published, "parameters", &list, |parameter, _| {
+        if let Some(name) = parameter.text("name") {
+            let (schema, presence) = object_descriptor(parameter.map);
+            parameters.add(name, schema, Location::of(&capability.invocation, name), presence);
+        }
+    });
     capability.parameters = parameters.finish();
 }
 
@@ -84,7 +70,7 @@ fn response(
         let leads = match problem.kind {
             ProblemKind::Unresolved => "nowhere",
             ProblemKind::Remote => "out of this document",
-            // The schema itself says where it was cut.
+            // The schema is marked where it was cut.
             ProblemKind::TooLarge => continue,
         };
         draft.report(&rules::REFERENCE, pointer.clone(), format!("{} leads {leads}", problem.detail));
@@ -104,7 +90,7 @@ fn authorization(
     let schemes: Vec<_> =
         draft.manifest.auth.iter().take(draft::SCHEMES_PER_CAPABILITY_MAX).map(|auth| auth.scheme).collect();
     if schemes.is_empty() {
-        draft.report_plainly(&rules::AUTH_UNDECLARED, published.at("requiredScopes"));
+        draft.report_rule(&rules::AUTH_UNDECLARED, published.at("requiredScopes"));
     } else if !scopes.is_empty() {
         for scope in required.iter().filter(|scope| !scopes.contains(**scope)) {
             let text = format!("no scheme declares the scope \"{scope}\"");
@@ -116,16 +102,16 @@ fn authorization(
     capability.auth.scopes = draft::tags(required);
 }
 
-/// `sideEffects` is believed when it admits something; a DELETE stays destructive whatever it says.
+/// `sideEffects` cannot lower the class of PUT, PATCH and DELETE.
 fn effects(published: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
     let stated = published.flag("sideEffects");
     let method = capability.invocation.method.as_deref();
     match (method, stated) {
         (Some("PUT" | "PATCH" | "DELETE"), None | Some(false)) => {
-            draft.report_plainly(&rules::SIDE_EFFECTS, published.pointer.clone());
+            draft.report_rule(&rules::SIDE_EFFECTS, published.pointer.clone());
         }
         (Some("POST"), None) => {
-            draft.report_plainly(&rules::SIDE_EFFECTS_UNSTATED, published.pointer.clone());
+            draft.report_rule(&rules::SIDE_EFFECTS_UNSTATED, published.pointer.clone());
         }
         _ => {}
     }
@@ -136,7 +122,7 @@ fn effects(published: &Object<'_>, capability: &mut Capability, draft: &mut Draf
     }
 }
 
-/// Words in an id that stand for what cannot be undone or costs money.
+/// Words in an id that imply an irreversible or costly effect.
 const COSTLY: &[&str] = &[
     "delete", "pay", "payment", "purchase", "buy", "checkout", "order", "transfer", "cancel", "refund",
     "charge", "book",
@@ -152,7 +138,7 @@ fn confirmation(published: &Object<'_>, capability: &mut Capability, draft: &mut
     if required == Some(true) {
         capability.safety.confirmation = Confirmation::Required;
         if capability.safety.message.is_none() {
-            draft.report_plainly(&rules::MESSAGE_MISSING, published.at("confirmation"));
+            draft.report_rule(&rules::MESSAGE_MISSING, published.at("confirmation"));
         }
         return;
     }
@@ -161,6 +147,6 @@ fn confirmation(published: &Object<'_>, capability: &mut Capability, draft: &mut
     let changes = published.flag("sideEffects") == Some(true)
         || capability.invocation.method.as_deref() == Some("DELETE");
     if costly && changes {
-        draft.report_plainly(&rules::CONFIRMATION_UNDECLARED, published.pointer.clone());
+        draft.report_rule(&rules::CONFIRMATION_UNDECLARED, published.pointer.clone());
     }
 }

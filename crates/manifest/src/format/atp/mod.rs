@@ -1,7 +1,7 @@
 //! ATP, the Agent Transfer Protocol: `agent.json` with JSON-LD context, capabilities, workflows and policies.
 //!
-//! Follows the ATP specification 0.1. Its published JSON Schema demands more than its prose; both are judged, each as a
-//! level of its own. References are resolved within the document and nowhere else.
+//! Follows the ATP specification 0.1. Its published JSON Schema is stricter than its prose; each gets its own conformance
+//! level. References are resolved within the document only.
 
 mod auth;
 mod capability;
@@ -38,21 +38,21 @@ pub(crate) const MARKERS: &[Marker] = &[
     }),
 ];
 
-/// Longest manifest that §6.1 advises.
+/// Longest manifest recommended by §6.1.
 const ADVISED_BYTES: usize = 50_000;
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.judge("ATP 0.1", |code| code.starts_with("atp."));
-    draft.judge("ATP 0.1 schema.json", belongs_to_schema);
+    draft.assess("ATP 0.1", |code| code.starts_with("atp."));
+    draft.assess("ATP 0.1 schema.json", belongs_to_schema);
     let context = root.text("@context").and_then(|context| context.rsplit('/').next());
     draft.dialect(Some("0.1"), context.is_none().then_some("without context"));
     draft.check(root, &rules::ROOT);
     draft.check(root, &rules::SCHEMA_ROOT);
     if root.list("capabilities").is_some_and(<[_]>::is_empty) {
-        draft.report_plainly(&rules::SCHEMA_EMPTY, root.at("capabilities"));
+        draft.report_rule(&rules::SCHEMA_EMPTY, root.at("capabilities"));
     }
     if draft.document.bytes.len() > ADVISED_BYTES {
-        draft.report_plainly(&rules::SIZE, String::new());
+        draft.report_rule(&rules::SIZE, String::new());
     }
     draft.manifest.name = draft::name(root.text("name"));
     draft.manifest.description = draft::description(root.text("description"));
@@ -66,7 +66,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     workflows(root, draft);
 }
 
-/// The schema demands presence and types like the prose, but neither a full semantic version nor described parameters.
+/// The schema requires presence and types like the prose, but neither a full semantic version nor described parameters.
 fn belongs_to_schema(code: &str) -> bool {
     let of_prose_alone = ["atp.version.invalid", "atp.parameter.description.missing"];
     let shared = code.starts_with("atp.") && !of_prose_alone.contains(&code);
@@ -109,7 +109,7 @@ fn policies(root: &Object<'_>, draft: &mut Draft<'_>) {
     let (training, inference) = (choice("training"), choice("inference"));
     let conditional = [training, inference].contains(&PolicyChoice::Conditional);
     if conditional && !policies.has("termsUrl") {
-        draft.report_plainly(&rules::TERMS_MISSING, policies.pointer.clone());
+        draft.report_rule(&rules::TERMS_MISSING, policies.pointer.clone());
     }
     let (terms_url, privacy_url) = (draft.url(&policies, "termsUrl"), draft.url(&policies, "privacyUrl"));
     if let Some(caching) = draft.checked(&policies, "caching", &rules::CACHING) {

@@ -1,7 +1,7 @@
-//! What ATP demands, as tables: the prose, and where its published JSON Schema is stricter.
+//! Requirements of ATP: the prose, and where its published JSON Schema is stricter.
 
 use crate::check::{is_email, is_semver};
-use crate::quantity;
+use crate::quantity::is_duration;
 use crate::rule::{Kind, findings, may, must, should};
 
 findings! {
@@ -105,7 +105,7 @@ findings! {
         should("allowed", Kind::Bool, "Say true or false."),
         may("maxAge", Kind::Integer, "Give a number of seconds."),
     }
-    // Where the published JSON Schema demands more than the prose.
+    // Stricter requirements of the published JSON Schema.
     shape SCHEMA_ROOT("atp_schema", "ATP 0.1 schema.json") {
         must("@context", Kind::OneOf(&["https://atp.dev/schema/v1"]), "Declare the context of version 1."),
         must("@type", Kind::OneOf(&["AgentManifest"]), "Declare the type AgentManifest."),
@@ -159,10 +159,6 @@ findings! {
 }
 
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
-
-fn is_duration(text: &str) -> bool {
-    quantity::duration_s(text).is_some()
-}
 
 fn is_window(text: &str) -> bool {
     let digits = text.strip_suffix(['s', 'm', 'h', 'd']);

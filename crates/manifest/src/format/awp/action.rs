@@ -9,15 +9,14 @@ use super::types::{References, Types, report_unknown};
 use crate::draft::{self, Draft};
 use crate::format::endpoint;
 use crate::model::{
-    Capability, CapabilityKind, Confirmation, Execution, ExecutionModel, Idempotency, Protocol, SafetyClass,
-    Tristate,
+    Capability, CapabilityKind, Confirmation, Execution, ExecutionModel, Idempotency, SafetyClass, Tristate,
 };
-use crate::object::{Object, type_words};
-use crate::schema::{Demand, Parameters, Place};
+use crate::object::{Object, type_name};
+use crate::schema::{Location, Parameters, Presence};
 use crate::walk::List;
-use crate::{auth, quantity, safety, text};
+use crate::{auth, quantity, safety};
 
-/// What the actions share.
+/// Context shared by the actions.
 struct Shared<'r> {
     root: &'r Object<'r>,
     types: &'r Types,
@@ -45,19 +44,17 @@ pub(super) fn read(root: &Object<'_>, types: &Types, draft: &mut Draft<'_>) {
     };
     let actions = root.list("actions").unwrap_or_default();
     if actions.is_empty() && root.has("actions") {
-        draft.report_plainly(&rules::NO_ACTIONS, root.at("actions"));
+        draft.report_rule(&rules::NO_ACTIONS, root.at("actions"));
     }
     let list = List::UNCHECKED.mistyped(&rules::ACTION_MISTYPED).unique("id", &rules::ID_DUPLICATE);
-    draft.each(root, "actions", &list, |action, draft| one(action, &shared, draft));
+    draft.each(root, "actions", &list, |action, draft| read_action(action, &shared, draft));
 }
 
-fn one(action: &Object<'_>, shared: &Shared<'_>, draft: &mut Draft<'_>) {
+fn read_action(action: &Object<'_>, shared: &Shared<'_>, draft: &mut Draft<'_>) {
     draft.check(action, &rules::ACTION);
     let id = action.text("id").unwrap_or_default();
-    let name = action.text("name").map_or_else(|| text::humanised(id), str::to_owned);
-    let mut capability = draft.capability(CapabilityKind::Action, id, &name, action.pointer.clone());
+    let mut capability = draft.begin(CapabilityKind::Action, action, &["id"], &["name"]);
     capability.title = draft::name(action.text("title"));
-    capability.description = draft::description(action.text("description"));
     capability.tags = draft::tags(action.texts("tags"));
     capability.degraded = shared.degraded.contains(id);
     call(action, shared, &mut capability, draft);
@@ -80,15 +77,11 @@ fn call(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability, d
         return via(action, shared, capability, draft);
     }
     draft.check(action, &rules::CALL);
-    if let Some(method) = action.text("method") {
-        let method = method.to_ascii_uppercase();
-        if matches!(method.as_str(), "HEAD" | "OPTIONS") {
-            draft.report_plainly(&rules::METHOD_UNLISTED, action.at("method"));
-        }
-        capability.invocation.method = Some(method);
-        capability.invocation.protocol = Some(Protocol::Http);
+    let method = action.text("method").unwrap_or_default();
+    if ["HEAD", "OPTIONS"].iter().any(|unlisted| method.eq_ignore_ascii_case(unlisted)) {
+        draft.report_rule(&rules::METHOD_UNLISTED, action.at("method"));
     }
-    endpoint::read_field(action, "endpoint", capability, draft);
+    endpoint::read_call(action, capability, draft);
 }
 
 fn via(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
@@ -101,8 +94,7 @@ fn via(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability, dr
         None => draft.report(&rules::VIA_UNKNOWN, action.at("via"), format!("`protocols` has no \"{name}\"")),
         Some(protocol) => {
             let endpoint = protocol.text("endpoint").or_else(|| action.text("endpoint"));
-            let address = endpoint.and_then(|text| crate::address::on_origin(draft.base(), text));
-            capability.invocation.url = address.map(crate::address::Address::into_string);
+            capability.invocation.url = endpoint.and_then(|text| draft.origin_url(text));
         }
     }
 }
@@ -118,20 +110,19 @@ fn inputs(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability,
                 draft.check(&input, &rules::INPUT);
                 if input.text("type") == Some("enum") && input.list("options").is_none_or(<[Value]>::is_empty)
                 {
-                    draft.report_plainly(&rules::OPTIONS_MISSING, input.pointer.clone());
+                    draft.report_rule(&rules::OPTIONS_MISSING, input.pointer.clone());
                 }
                 input.flag("required")
             }
             other => {
-                let text = format!("the input \"{name}\" is {}", type_words(other));
+                let text = format!("the input \"{name}\" is {}", type_name(other));
                 draft.report(&rules::INPUT_MISTYPED, inputs.at(name), text);
                 None
             }
         };
         let schema = shared.types.value(value, &mut references);
-        let method = capability.invocation.method.as_deref();
-        let place = Place::of(method, capability.invocation.endpoint(), name);
-        parameters.add(name, schema, place, Demand::of(required));
+        let location = Location::of(&capability.invocation, name);
+        parameters.add(name, schema, location, Presence::of(required));
     }
     capability.parameters = parameters.finish();
     if let Some(schema) = &mut capability.parameters {
@@ -154,7 +145,7 @@ fn outputs(action: &Object<'_>, shared: &Shared<'_>, capability: &mut Capability
     report_unknown(&references, &outputs.pointer, draft);
 }
 
-/// The action's own word first, then the lists of the contract (§7).
+/// The action's own declaration takes precedence over the lists of the contract (§7).
 fn authentication(
     action: &Object<'_>,
     id: &str,
@@ -166,7 +157,7 @@ fn authentication(
     let listed = shared.required_for.contains(id);
     let optional = shared.optional_for.contains(id);
     if own == Some(false) && listed {
-        draft.report_plainly(&rules::AUTH_CONTRADICTED, action.at("auth_required"));
+        draft.report_rule(&rules::AUTH_CONTRADICTED, action.at("auth_required"));
     }
     let required = match own {
         Some(false) | None if listed => Some(true),
@@ -182,12 +173,12 @@ fn authentication(
     capability.auth.scopes = draft::tags(action.texts("scopes"));
 }
 
-/// `sensitivity`, `reversible` and `requires_human_confirmation`; `standard` says nothing about writing.
+/// Reads `sensitivity`, `reversible` and `requires_human_confirmation`. `standard` does not imply a class.
 fn consequences(action: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
     let sensitivity = action.text("sensitivity");
     let reversible = action.flag("reversible");
     if sensitivity == Some("irreversible") && reversible == Some(true) {
-        draft.report_plainly(&rules::REVERSIBLE_CONTRADICTED, action.at("reversible"));
+        draft.report_rule(&rules::REVERSIBLE_CONTRADICTED, action.at("reversible"));
     }
     let class = match (sensitivity, reversible) {
         (Some("irreversible"), _) | (_, Some(false)) => Some(SafetyClass::Irreversible),
@@ -205,7 +196,7 @@ fn consequences(action: &Object<'_>, capability: &mut Capability, draft: &mut Dr
         None => Confirmation::None,
     };
     if sensitivity.is_none() && capability.invocation.method.as_deref() == Some("DELETE") {
-        draft.report_plainly(&rules::SENSITIVITY_UNDECLARED, action.pointer.clone());
+        draft.report_rule(&rules::SENSITIVITY_UNDECLARED, action.pointer.clone());
     }
 }
 
@@ -221,12 +212,12 @@ fn execution(action: &Object<'_>, capability: &mut Capability, draft: &mut Draft
     };
     let poll_url = draft.url(action, "poll_endpoint");
     if model == ExecutionModel::Async && !action.has("poll_endpoint") {
-        draft.report_plainly(&rules::POLL_MISSING, action.pointer.clone());
+        draft.report_rule(&rules::POLL_MISSING, action.pointer.clone());
     }
     capability.execution = Execution { model, poll_url };
 }
 
-/// The action's own contract; failing that, the manifest's flag (§6).
+/// The action's own contract, else the manifest's flag (§6).
 fn idempotency(action: &Object<'_>, capability: &mut Capability, draft: &mut Draft<'_>) {
     let Some(contract) = action.object("idempotency") else {
         let supported = draft.manifest.features.idempotency;
@@ -238,7 +229,7 @@ fn idempotency(action: &Object<'_>, capability: &mut Capability, draft: &mut Dra
     };
     draft.check(&contract, &rules::IDEMPOTENCY);
     if contract.flag("supported") == Some(true) && !contract.has("key_field") {
-        draft.report_plainly(&rules::KEY_FIELD_MISSING, contract.pointer.clone());
+        draft.report_rule(&rules::KEY_FIELD_MISSING, contract.pointer.clone());
     }
     capability.idempotency = Idempotency {
         supported: contract.flag("supported"),

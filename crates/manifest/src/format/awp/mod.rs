@@ -1,8 +1,8 @@
 //! AWP, the Agent Web Protocol: `agent.json` with actions (versions 0.1 and 0.2).
 //!
 //! Follows the AWP specification 0.1 and its version 0.2, which adds `protocols` and actions that are called `via` one
-//! of them. Conformance is judged twice: against the text, and against what the protocol's own validator demands,
-//! which is less. Unknown members are ignored, as §4 and §15 ask; an unknown major version is read as far as it goes.
+//! of them. Conformance is assessed against the text and against the checks of the protocol's validator, which are
+//! weaker. Unknown members are ignored (§4, §15); an unknown major version is read as version 0.
 
 mod action;
 mod rules;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, strong};
 use crate::model::{AppliesTo, Auth, ErrorRecovery, Follow, Interface, Link, Source, SourceKind};
-use crate::object::{Object, type_words};
+use crate::object::{Object, type_name};
 use crate::{auth, quantity};
 use types::Types;
 
@@ -28,15 +28,15 @@ pub(crate) const MARKERS: &[Marker] = &[
         (!workstate).then(|| format!("`awp_version` is \"{version}\""))
     }),
     strong(|c| {
-        // The version mistyped as a number is still nobody else's member.
+        // No other dialect has this member, even mistyped as a number.
         let version = c.value("awp_version").filter(|value| value.is_number())?;
         c.list("actions").map(|_| format!("`awp_version` is the number {version}, beside `actions`"))
     }),
 ];
 
 pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.judge("AWP 0.1", |code| code.starts_with("awp."));
-    draft.judge("AWP validator", |code| rules::VALIDATED.contains(&code));
+    draft.assess("AWP 0.1", |code| code.starts_with("awp."));
+    draft.assess("AWP validator", |code| rules::VALIDATED.contains(&code));
     draft.check(root, &rules::ROOT);
     version(root, draft);
     draft.manifest.name = draft::name(root.text("domain"));
@@ -62,11 +62,11 @@ fn version(root: &Object<'_>, draft: &mut Draft<'_>) {
     let version = root.string("awp_version").or(number);
     draft.dialect(version.as_deref(), None);
     if version.is_some_and(|version| !version.starts_with("0.") && version != "0") {
-        draft.report_plainly(&rules::MAJOR, root.at("awp_version"));
+        draft.report_rule(&rules::MAJOR, root.at("awp_version"));
     }
 }
 
-/// Feature flags (§6); what has no field is kept as published.
+/// Feature flags (§6); unknown flags are kept as published.
 fn features(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(flags) = draft.checked(root, "capabilities", &rules::FEATURES) else { return };
     let known = ["streaming", "batch_actions", "webhooks", "pagination", "idempotency"];
@@ -88,8 +88,7 @@ fn features(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(contract) = draft.checked(root, "auth", &rules::AUTH) else { return };
     let Some(word) = contract.text("type") else { return };
-    let mut entry = Auth::new(auth::scheme(word));
-    entry.declared = draft::name(Some(word)).filter(|word| word != entry.scheme.as_str());
+    let mut entry = auth::of_word(word);
     entry.token_expiry_s = contract.text("token_expiry").and_then(quantity::duration_s);
     entry.refresh_url = draft.url(&contract, "refresh_endpoint");
     let ids = |key: &str| contract.texts(key).into_iter().map(str::to_owned).collect::<Vec<_>>();
@@ -106,7 +105,7 @@ fn auth(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Error recovery contracts (§10), kept raw: they are instructions to whoever calls, never to us.
+/// Error recovery contracts (§10): instructions for clients, kept raw.
 fn errors(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(errors) = root.object("errors") else { return };
     let actions: Vec<&str> = root.objects("actions").filter_map(|action| action.text("id")).collect();
@@ -118,7 +117,7 @@ fn errors(root: &Object<'_>, draft: &mut Draft<'_>) {
                 contract.text("recovery")
             }
             other => {
-                let text = format!("the contract of \"{code}\" is {}", type_words(other));
+                let text = format!("the contract of \"{code}\" is {}", type_name(other));
                 draft.report(&rules::ERROR_MISTYPED, errors.at(code), text);
                 other.as_str()
             }
@@ -129,7 +128,7 @@ fn errors(root: &Object<'_>, draft: &mut Draft<'_>) {
                 || actions.iter().any(|id| text.contains(id))
         };
         if recovery.is_some_and(|text| !concrete(text)) {
-            draft.report_plainly(&rules::ERROR_VAGUE, errors.at(code));
+            draft.report_rule(&rules::ERROR_VAGUE, errors.at(code));
         }
         let recovery = draft::description(recovery);
         draft.manifest.errors.push(ErrorRecovery { code: code.clone(), recovery });
@@ -145,11 +144,11 @@ fn status(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.manifest.status.status_url = draft.url(&status, "status_endpoint");
 }
 
-/// The marks of a synthetic declaration (§14).
+/// Synthetic declarations (§14).
 fn source(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(word) = root.text("source") else {
         if root.has("generated_by") && root.has("confidence") {
-            draft.report_plainly(&rules::SYNTHETIC_UNMARKED, root.pointer.clone());
+            draft.report_rule(&rules::SYNTHETIC_UNMARKED, root.pointer.clone());
         }
         return;
     };
@@ -159,7 +158,7 @@ fn source(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.check(root, &rules::SYNTHETIC);
     let confidence = root.value("confidence").and_then(Value::as_f64);
     if confidence.is_some_and(|confidence| !(0.0..=1.0).contains(&confidence)) {
-        draft.report_plainly(&rules::CONFIDENCE, root.at("confidence"));
+        draft.report_rule(&rules::CONFIDENCE, root.at("confidence"));
     }
     draft.manifest.source = Source {
         kind: SourceKind::Synthetic,
@@ -169,7 +168,7 @@ fn source(root: &Object<'_>, draft: &mut Draft<'_>) {
     };
 }
 
-/// The protocols of version 0.2: each an interface; a card that one of them names is a manifest of its own.
+/// The protocols of version 0.2 are interfaces; their cards are separate manifests.
 fn protocols(root: &Object<'_>, draft: &mut Draft<'_>) {
     let Some(protocols) = root.object("protocols") else { return };
     for (name, protocol) in protocols.members() {
@@ -181,19 +180,16 @@ fn protocols(root: &Object<'_>, draft: &mut Draft<'_>) {
             url,
             version: draft::name(protocol.text("version")),
             transport: draft::name(protocol.text("transport")),
-            auth_ref: None,
         });
         for rel in ["agent_card", "server_card", "openapi"] {
             if let Some(url) = draft.url(&protocol, rel) {
-                let follow = Some(Follow::Manifest);
-                let rel = rel.replace('_', "-");
-                draft.manifest.links.push(Link { rel, url, media_type: None, title: None, follow });
+                draft.manifest.links.push(Link::new(&rel.replace('_', "-"), url, Some(Follow::Manifest)));
             }
         }
     }
 }
 
-/// Ids that stand in `auth`, `dependencies` and `agent_status` have to be ids of actions (§7, §11, §13).
+/// Checks that ids in `auth`, `dependencies` and `agent_status` are ids of actions (§7, §11, §13).
 fn references(root: &Object<'_>, draft: &mut Draft<'_>) {
     let known: HashSet<&str> = root.objects("actions").filter_map(|action| action.text("id")).collect();
     let lists = [
@@ -215,7 +211,7 @@ fn references(root: &Object<'_>, draft: &mut Draft<'_>) {
 fn dependencies(graph: &Object<'_>, known: &HashSet<&str>, draft: &mut Draft<'_>) {
     for (id, value) in graph.map {
         if !value.is_array() {
-            let text = format!("the prerequisites of \"{id}\" are {}", type_words(value));
+            let text = format!("the prerequisites of \"{id}\" are {}", type_name(value));
             draft.report(&rules::DEPENDENCY_MISTYPED, graph.at(id), text);
         }
         let needs = graph.texts(id);
@@ -228,7 +224,7 @@ fn dependencies(graph: &Object<'_>, known: &HashSet<&str>, draft: &mut Draft<'_>
     }
 }
 
-/// Steps taken to look for a circle: graphs of manifests have a few dozen edges.
+/// Steps of the search for a cycle: graphs of manifests have a few dozen edges.
 const CIRCLE_STEPS_MAX: usize = 20_000;
 
 /// An action that is, through others, its own prerequisite.

@@ -1,12 +1,13 @@
-//! What AWP demands, as tables.
+//! Requirements of AWP.
 
-use crate::quantity;
+use crate::check::is_major_minor;
+use crate::quantity::{is_duration, is_rate};
 use crate::rule::{Kind, findings, may, must, should};
 
 findings! {
     // Required members of the root (§5) and the types of the optional ones.
     shape ROOT("awp", "AWP 0.1 §5") {
-        must("awp_version", Kind::Form(is_version, "MAJOR.MINOR"), "Declare the version as a string, such as \"0.1\"."),
+        must("awp_version", Kind::Form(is_major_minor, "MAJOR.MINOR"), "Declare the version as a string, such as \"0.1\"."),
         must("domain", Kind::Text, "Name the domain that this file applies to."),
         must("intent", Kind::Text, "Say in plain language what the site is for."),
         must("actions", Kind::List, "List the actions that agents may take."),
@@ -165,22 +166,6 @@ pub(super) const VALIDATED: &[&str] = &[
 ];
 
 const METHODS: &[&str] = &["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"];
-
-/// `MAJOR.MINOR` (§4).
-fn is_version(text: &str) -> bool {
-    let mut parts = text.split('.');
-    let number =
-        |part: Option<&str>| part.is_some_and(|p| !p.is_empty() && p.bytes().all(|b| b.is_ascii_digit()));
-    number(parts.next()) && number(parts.next()) && parts.next().is_none()
-}
-
-fn is_duration(text: &str) -> bool {
-    quantity::duration_s(text).is_some()
-}
-
-fn is_rate(text: &str) -> bool {
-    quantity::rate(text).requests.is_some()
-}
 
 fn is_date_time(text: &str) -> bool {
     chrono::DateTime::parse_from_rfc3339(text).is_ok()

@@ -1,7 +1,7 @@
-//! AWP's open type language as JSON Schema: `enum[a, b]`, `array[x]`, `object[entity]`, and words that nobody defined.
+//! Converts AWP types to JSON Schema: `enum[a, b]`, `array[x]`, `object[entity]`, and undefined words.
 //!
-//! A word that is no type becomes a string that keeps the word in `x-type`; an entity becomes a reference into `$defs`,
-//! which is attached to every schema that needs it.
+//! An undefined word becomes a string with the word in `x-type`; an entity becomes a reference into the `$defs` of the
+//! schema.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::rules;
 use crate::draft::Draft;
-use crate::object::{Object, type_words};
+use crate::object::{Object, type_name};
 use crate::schema;
 
-/// Nesting of `array[array[…]]` that is followed.
+/// Deepest nesting of `array[array[…]]`.
 const NESTING_MAX: usize = 8;
 /// Entities attached to one schema.
 const DEFINITIONS_MAX: usize = 32;
@@ -22,7 +22,7 @@ pub(super) struct Types {
     entities: Map<String, Value>,
 }
 
-/// A schema in the making, and the entities it refers to.
+/// The entities that a schema refers to.
 #[derive(Default)]
 pub(super) struct References {
     known: BTreeSet<String>,
@@ -40,7 +40,7 @@ impl Types {
                 draft.report(
                     &rules::ENTITY_MISTYPED,
                     published.at(name),
-                    format!("the entity \"{name}\" is {}", type_words(value)),
+                    format!("the entity \"{name}\" is {}", type_name(value)),
                 );
                 continue;
             };
@@ -61,12 +61,11 @@ impl Types {
         json!({"type": "object", "properties": properties})
     }
 
-    /// The entities as they stand in the model.
     pub(super) fn schemas(&self) -> Map<String, Value> {
         self.entities.clone()
     }
 
-    /// A field that names its type, or describes itself.
+    /// The schema of a field: the name of a type or a description.
     pub(super) fn value(&self, value: &Value, references: &mut References) -> Map<String, Value> {
         match value {
             Value::String(word) => self.word(word, references, 0),
@@ -76,7 +75,7 @@ impl Types {
     }
 
     fn described(&self, map: &Map<String, Value>, references: &mut References) -> Map<String, Value> {
-        let (mut described, _) = schema::descriptor(&Value::Object(map.clone()));
+        let (mut described, _) = schema::object_descriptor(map);
         let word = map.get("type").and_then(Value::as_str).unwrap_or("string");
         described.remove("x-type");
         let mut schema = self.word(word, references, 0);

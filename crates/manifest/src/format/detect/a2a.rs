@@ -1,10 +1,10 @@
-//! A2A cards have no marker of their own before 1.0: several members together make one.
+//! Scores A2A cards before 1.0, which have no unique marker.
 
 use serde_json::Value;
 
 use super::candidate::Candidate;
 
-/// Points that make a card.
+/// Points required for a card.
 pub(super) const POINTS_MIN: u8 = 3;
 
 pub(super) struct Score {
@@ -12,7 +12,7 @@ pub(super) struct Score {
     pub(super) evidence: Vec<String>,
 }
 
-/// Adds up what speaks for a card. AWP and ATP have been ruled out before.
+/// Adds up the evidence for a card. AWP and ATP are ruled out before.
 pub(super) fn score(candidate: &Candidate<'_>) -> Score {
     let mut score = Score { points: 0, evidence: Vec::new() };
     let mut count = |points: u8, found: bool, words: &str| {

@@ -1,11 +1,11 @@
-//! What the markers of a dialect are tried on, and what a marker is.
+//! Markers of dialects and the document that they test.
 
 use serde_json::{Map, Value};
 
 use crate::model::{Detection, Format, Strength};
 use crate::text;
 
-/// A test whether a document is of one dialect. It returns its evidence in words.
+/// A test for one dialect, which returns its evidence as text.
 pub(crate) struct Marker {
     pub(super) trust: Trust,
     pub(super) test: fn(&Candidate<'_>) -> Option<String>,
@@ -37,16 +37,16 @@ pub(crate) const fn medium(test: fn(&Candidate<'_>) -> Option<String>) -> Marker
     Marker { trust: Trust::Medium, test }
 }
 
-/// A marker that many other documents have too: it counts only at a path of the dialect.
+/// A marker shared with other documents: tried only if no other marker decides.
 pub(crate) const fn at_path(test: fn(&Candidate<'_>) -> Option<String>) -> Marker {
     Marker { trust: Trust::AtPath, test }
 }
 
-/// What is looked at: the root object and the name of the file it was served as.
+/// A document to test: the root object and the path of its URL.
 pub(crate) struct Candidate<'c> {
     pub(super) root: &'c Map<String, Value>,
     pub(crate) path: &'c str,
-    /// A bit for each kind of name that the root has: most names that are asked for are not there.
+    /// Fingerprints of the names in the root: a fast path for absent names.
     present: u64,
 }
 
@@ -68,7 +68,7 @@ impl<'c> Candidate<'c> {
         if self.present & bit(key) == 0 { None } else { self.root.get(key) }
     }
 
-    /// How many members the root has.
+    /// Number of members of the root.
     pub(crate) fn size(&self) -> usize {
         self.root.len()
     }
@@ -89,17 +89,17 @@ impl<'c> Candidate<'c> {
         self.value(key).is_some_and(|value| !value.is_null())
     }
 
-    /// Whether a list holds objects, which is more than a list of names.
+    /// A list whose first element is an object.
     pub(crate) fn objects(&self, key: &str) -> Option<&'c [Value]> {
         self.list(key).filter(|list| list.first().is_some_and(Value::is_object))
     }
 
-    /// The last segment of the path, and the whole path for names that need their folder.
+    /// Whether the path ends with one of the names.
     pub(crate) fn is_file(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.path.ends_with(name))
     }
 
-    /// Evidence that one of the members stands in a file of one of these names.
+    /// Evidence of one of the members in a file with one of the names.
     pub(crate) fn agrees(&self, files: &[&str], keys: &[&str]) -> Option<String> {
         let key = keys.iter().find(|key| self.has(key)).filter(|_| self.is_file(files))?;
         Some(format!("`{key}` and the path {} agree", self.path))
@@ -119,11 +119,11 @@ impl<'c> Candidate<'c> {
     }
 }
 
-/// Characters of one piece of evidence: it quotes the document, which may hold anything where a version belongs.
+/// Characters of one piece of evidence, which quotes the document.
 const EVIDENCE_CHARS_MAX: usize = 300;
 
 /// A detection with its evidence, cut to its cap.
-pub(super) fn found(format: Format, strength: Strength, mut evidence: String) -> Detection {
+pub(super) fn detected(format: Format, strength: Strength, mut evidence: String) -> Detection {
     evidence.truncate(text::capped(&evidence, EVIDENCE_CHARS_MAX).len());
     Detection::new(format, strength, evidence)
 }

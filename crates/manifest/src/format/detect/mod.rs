@@ -1,8 +1,7 @@
-//! Which dialect a document is written in. The body decides; the path only breaks ties; every decision names its
-//! evidence.
+//! Detects the dialect of a document. The body decides; the path only breaks ties; every decision has its evidence.
 //!
-//! Markers are tried in the order of the table of dialects: the first hit wins and the others are kept as `also_matches`.
-//! Without one, A2A is scored, then markers count where the path agrees, then the shape.
+//! Markers are tried in the order of the table of dialects. The first hit decides; the others are kept in `also_matches`.
+//! Without a hit, the A2A score decides, then markers that need a matching path, then the shape.
 
 mod a2a;
 pub(crate) mod candidate;
@@ -16,17 +15,16 @@ use super::dialects::DIALECTS;
 use super::generic::SERVICE_KEYS;
 use crate::json::push_name;
 use crate::model::{Detection, Format, Strength};
-use candidate::{Candidate, Trust, found};
+use candidate::{Candidate, Trust, detected};
 pub(crate) use plain::text;
 
-/// What kind of syntax a text has to be read as.
+/// The syntax of a text.
 pub(crate) enum Syntax {
     Json,
     Text,
 }
 
-/// JSON when it begins like JSON, or when it is empty of anything else that is known; files that are named as text and
-/// begin with a Markdown link are text.
+/// JSON if the text begins like JSON, except for text files that begin with a Markdown link.
 pub(crate) fn syntax(text: &str, path: &str) -> Syntax {
     let is_text_file = [".txt", ".md", ".yaml", ".yml"].iter().any(|ending| path.ends_with(ending));
     match text.trim_start().chars().next() {
@@ -44,22 +42,22 @@ fn is_bracketed_json(text: &str) -> bool {
     matches!(second, Some('{' | '[' | '"' | ']'))
 }
 
-/// What a JSON document was found to be, and the part of it that says so: the whole, or what a wrapper holds.
-pub(crate) struct Found<'v> {
+/// The detection of a JSON document, and the part that it applies to: the whole or the content of a wrapper.
+pub(crate) struct DetectedPart<'v> {
     pub(crate) detection: Detection,
     pub(crate) body: &'v Value,
     /// Pointer of the part.
     pub(crate) pointer: String,
 }
 
-/// Wrappers within wrappers that are opened.
+/// Deepest nesting of wrappers.
 const WRAPPERS_MAX: usize = 3;
 
-/// Detects the dialect of a JSON document, inside a wrapper if need be.
-pub(crate) fn json<'v>(document: &'v Value, path: &str) -> Found<'v> {
+/// Detects the dialect of a JSON document or of the content of its wrapper.
+pub(crate) fn json<'v>(document: &'v Value, path: &str) -> DetectedPart<'v> {
     let whole = whole(document, path);
     if !matches!(whole.format, Format::Generic | Format::Opaque) {
-        return Found { detection: whole, body: document, pointer: String::new() };
+        return DetectedPart { detection: whole, body: document, pointer: String::new() };
     }
     let (mut body, mut pointer) = (document, String::new());
     for _ in 0..WRAPPERS_MAX {
@@ -70,17 +68,17 @@ pub(crate) fn json<'v>(document: &'v Value, path: &str) -> Found<'v> {
             detection
                 .evidence
                 .insert(0, format!("everything is inside `{}`", &pointer.trim_start_matches('/')));
-            return Found { detection, body: inner, pointer };
+            return DetectedPart { detection, body: inner, pointer };
         }
         body = inner;
     }
-    Found { detection: whole, body: document, pointer: String::new() }
+    DetectedPart { detection: whole, body: document, pointer: String::new() }
 }
 
 fn whole(value: &Value, path: &str) -> Detection {
     match value {
         Value::Object(root) => object(root, path),
-        Value::Array(list) if is_about_people(list) => found(
+        Value::Array(list) if is_about_people(list) => detected(
             Format::Unrelated,
             Strength::Weak,
             format!("the root is an array of {} elements, none of which offers anything", list.len()),
@@ -89,13 +87,17 @@ fn whole(value: &Value, path: &str) -> Detection {
             let objects = list.iter().filter(|item| item.is_object()).count();
             let evidence =
                 format!("the root is an array of {} elements, {objects} of them objects", list.len());
-            found(Format::List, Strength::Strong, evidence)
+            detected(Format::List, Strength::Strong, evidence)
         }
-        _ => found(Format::Opaque, Strength::Strong, "the root is neither an object nor an array".to_owned()),
+        _ => detected(
+            Format::Opaque,
+            Strength::Strong,
+            "the root is neither an object nor an array".to_owned(),
+        ),
     }
 }
 
-/// Detects the dialect of an object as it stands.
+/// Detects the dialect of an object.
 pub(crate) fn object(root: &Map<String, Value>, path: &str) -> Detection {
     let candidate = &Candidate::new(root, path);
     let mut hits = hits(candidate, |trust| trust != Trust::AtPath);
@@ -110,31 +112,38 @@ pub(crate) fn object(root: &Map<String, Value>, path: &str) -> Detection {
     detection
 }
 
-/// What the markers say that are trusted so far, in the order of the dialects.
+/// The hits of the markers with the given trust, in the order of the dialects.
 fn hits(candidate: &Candidate<'_>, tried: fn(Trust) -> bool) -> impl Iterator<Item = Detection> {
     DIALECTS.iter().flat_map(move |dialect| {
         let markers = dialect.markers.iter().filter(move |marker| tried(marker.trust));
-        markers.filter_map(|marker| Some(found(dialect.format, marker.strength(), (marker.test)(candidate)?)))
+        markers
+            .filter_map(|marker| Some(detected(dialect.format, marker.strength(), (marker.test)(candidate)?)))
     })
 }
 
 fn without_marker(candidate: &Candidate<'_>) -> Detection {
     let a2a = a2a::score(candidate);
     if a2a.points >= a2a::POINTS_MIN {
-        return Detection { evidence: a2a.evidence, ..found(Format::A2a, Strength::Strong, String::new()) };
+        return Detection {
+            evidence: a2a.evidence,
+            ..detected(Format::A2a, Strength::Strong, String::new())
+        };
     }
     if let Some(detection) = hits(candidate, |trust| trust == Trust::AtPath).next() {
         return detection;
     }
     if a2a.points > 0 && a2a::is_card_path(candidate) && candidate.objects("skills").is_some() {
-        return Detection { evidence: a2a.evidence, ..found(Format::A2a, Strength::Medium, String::new()) };
+        return Detection {
+            evidence: a2a.evidence,
+            ..detected(Format::A2a, Strength::Medium, String::new())
+        };
     }
     by_shape(candidate)
 }
 
 fn by_shape(candidate: &Candidate<'_>) -> Detection {
     if let Some(evidence) = pointer(candidate) {
-        return found(Format::Pointer, Strength::Medium, evidence);
+        return detected(Format::Pointer, Strength::Medium, evidence);
     }
     let listed = SERVICE_KEYS.iter().find(|key| {
         candidate.value(key).is_some_and(|value| match value {
@@ -145,10 +154,10 @@ fn by_shape(candidate: &Candidate<'_>) -> Detection {
     });
     if let Some(key) = listed.filter(|key| lists_people(candidate, key)) {
         let evidence = format!("`{key}` lists people: names with ways to reach them, and nothing to call");
-        return found(Format::Unrelated, Strength::Weak, evidence);
+        return detected(Format::Unrelated, Strength::Weak, evidence);
     }
     if let Some(key) = listed {
-        return found(
+        return detected(
             Format::Generic,
             Strength::Weak,
             format!("no known marker; `{key}` is a list or a map"),
@@ -156,13 +165,13 @@ fn by_shape(candidate: &Candidate<'_>) -> Detection {
     }
     if wrapper(candidate.root).is_some() {
         let evidence = "no known marker; everything is inside one member".to_owned();
-        return found(Format::Generic, Strength::Weak, evidence);
+        return detected(Format::Generic, Strength::Weak, evidence);
     }
-    found(Format::Opaque, Strength::Weak, "no known marker and no list of capabilities".to_owned())
+    detected(Format::Opaque, Strength::Weak, "no known marker and no list of capabilities".to_owned())
 }
 
-/// Members of which an element of a list has at least one when it can be called, read or asked.
-const OFFERS: &[&str] = &[
+/// Members of elements that can be called or read.
+const CALLABLE_KEYS: &[&str] = &[
     "url",
     "endpoint",
     "endpoints",
@@ -195,7 +204,7 @@ const OFFERS: &[&str] = &[
     "prompt",
     "instructions",
 ];
-/// Members that people have and services have not.
+/// Members of people, not of services.
 const PERSONAL: &[&str] = &[
     "email",
     "phone",
@@ -217,12 +226,12 @@ fn has_any(element: &Value, names: &[&str]) -> bool {
     names.iter().any(|name| element.get(name).is_some())
 }
 
-/// A list of objects that offer nothing: estate agents, spies, characters of a game.
+/// A list of objects that cannot be called or read: estate agents, characters of a game.
 fn is_about_people(list: &[Value]) -> bool {
-    !list.is_empty() && list.iter().all(|element| element.is_object() && !has_any(element, OFFERS))
+    !list.is_empty() && list.iter().all(|element| element.is_object() && !has_any(element, CALLABLE_KEYS))
 }
 
-/// The same under a member that services use as well: only what belongs to people tells them apart.
+/// The same for members that services use too: needs a personal member.
 fn lists_people(candidate: &Candidate<'_>, key: &str) -> bool {
     matches!(key, "agents" | "data")
         && candidate.list(key).is_some_and(|list| {
@@ -230,7 +239,7 @@ fn lists_people(candidate: &Candidate<'_>, key: &str) -> bool {
         })
 }
 
-/// `{"agent": {…}}` and the like: one member that holds the whole document.
+/// The member that contains the whole document, such as `{"agent": {…}}`.
 fn wrapper(root: &Map<String, Value>) -> Option<(&'static str, &Value)> {
     ["agent", "manifest", "mcp", "card", "agentCard", "agent_card"].into_iter().find_map(|key| {
         let inner = root.get(key)?;
@@ -238,11 +247,11 @@ fn wrapper(root: &Map<String, Value>) -> Option<(&'static str, &Value)> {
     })
 }
 
-/// Members that describe a pointer itself rather than lead anywhere.
+/// Members that describe a pointer document itself.
 const POINTER_WORDS: &[&str] =
     &["name", "description", "version", "$schema", "schema", "title", "note", "comment"];
 
-/// A document that holds nothing but addresses of other documents.
+/// Evidence of a document that contains only addresses of other documents.
 fn pointer(candidate: &Candidate<'_>) -> Option<String> {
     let mut leads = 0;
     for (key, value) in candidate.root {

@@ -1,33 +1,33 @@
-//! Documents that are not JSON: agents.txt in its grammars, llms.txt, ai.txt, OpenAPI in YAML, and what is none of them.
+//! Detects documents that are not JSON: agents.txt in its grammars, llms.txt, ai.txt, OpenAPI in YAML.
 
 use crate::model::{Detection, Format, Strength};
 
-use super::candidate::found;
+use super::candidate::detected;
 
-/// Lines looked at; every grammar shows itself at once.
+/// Lines inspected; every grammar is recognisable at its start.
 const LINES_MAX: usize = 400;
 
 /// Detects the dialect of a text.
 pub(crate) fn text(text: &str, path: &str) -> Detection {
     let lines: Vec<&str> = text.lines().take(LINES_MAX).map(str::trim_end).collect();
     if let Some(line) = lines.iter().find(|line| is_openapi_line(line)) {
-        return found(Format::OpenApi, Strength::Strong, format!("the YAML line \"{line}\""));
+        return detected(Format::OpenApi, Strength::Strong, format!("the YAML line \"{line}\""));
     }
     let name = path.rsplit('/').next().unwrap_or_default();
     match name {
         "agents.txt" | "agent.txt" => agents_txt(&lines),
         "llms.txt" | "llms-full.txt" => {
-            found(Format::LlmsTxt, Strength::Medium, format!("Markdown or prose at {path}"))
+            detected(Format::LlmsTxt, Strength::Medium, format!("Markdown or prose at {path}"))
         }
-        "ai.txt" => found(Format::AiTxt, Strength::Medium, format!("a text at {path}")),
+        "ai.txt" => detected(Format::AiTxt, Strength::Medium, format!("a text at {path}")),
         _ if has_grammar(&lines) => agents_txt(&lines),
         _ if is_llms_txt(&lines) => {
-            found(Format::LlmsTxt, Strength::Weak, "a Markdown title and lists of links".to_owned())
+            detected(Format::LlmsTxt, Strength::Weak, "a Markdown title and lists of links".to_owned())
         }
         _ if expects_json(name) => {
-            found(Format::Malformed, Strength::Strong, format!("plain text where {name} has to be JSON"))
+            detected(Format::Malformed, Strength::Strong, format!("plain text where {name} has to be JSON"))
         }
-        _ => found(Format::Unrelated, Strength::Weak, "a text of no known kind".to_owned()),
+        _ => detected(Format::Unrelated, Strength::Weak, "a text of no known kind".to_owned()),
     }
 }
 
@@ -78,18 +78,20 @@ fn has_grammar(lines: &[&str]) -> bool {
     keys(lines).filter(|key| KEYS.contains(&key.as_str())).take(2).count() == 2
 }
 
-/// agents.txt by name; the strength says whether a grammar was recognised.
+/// Detects agents.txt by name. The strength tells whether a grammar was recognised.
 fn agents_txt(lines: &[&str]) -> Detection {
     let known: Vec<String> = keys(lines).filter(|key| KEYS.contains(&key.as_str())).take(3).collect();
     match known.as_slice() {
-        [] => found(
+        [] => detected(
             Format::AgentsTxt,
             Strength::Weak,
             "the name agents.txt; no line of a known grammar".to_owned(),
         ),
-        keys => {
-            found(Format::AgentsTxt, Strength::Strong, format!("lines that begin with {}", keys.join(", ")))
-        }
+        keys => detected(
+            Format::AgentsTxt,
+            Strength::Strong,
+            format!("lines that begin with {}", keys.join(", ")),
+        ),
     }
 }
 

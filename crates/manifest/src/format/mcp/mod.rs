@@ -1,8 +1,8 @@
 //! What sites publish about their MCP servers: server cards of both generations, registry entries, client configurations
 //! and files of no specification.
 //!
-//! Decides where the servers are and which tools a file lists. The final card lists none, since tools are known only at run
-//! time; the older one and the free forms do. A server is an interface; it is never contacted.
+//! Reads the servers and the listed tools. The final card lists no tools; the older one and the free forms do. A server is
+//! an interface; it is never contacted.
 //!
 //! Follows SEP-2127 (server card v1), SEP-1649 (its draft), the MCP registry's server.json 2025-07-09 to 2025-12-11.
 
@@ -14,8 +14,8 @@ use serde_json::Value;
 
 use crate::draft::{self, Draft};
 use crate::format::detect::candidate::{Marker, at_path, medium, strong};
-use crate::format::{header, loose};
-use crate::model::{Auth, Format, Link};
+use crate::format::{header, lenient};
+use crate::model::{Auth, Tristate};
 use crate::object::Object;
 
 pub(crate) use rules::FINDINGS;
@@ -44,10 +44,10 @@ pub(crate) const REGISTRY_MARKERS: &[Marker] = &[strong(|c| c.schema_ends("serve
 
 pub(crate) const FREEFORM_MARKERS: &[Marker] = &[at_path(|c| c.agrees(MCP_FILES, MCP_KEYS))];
 
-/// Names under which servers of tools are described in shapes of their own.
+/// Files that describe MCP servers without a specification.
 const MCP_FILES: &[&str] =
     &["/mcp.json", "server-card.json", "/mcp/manifest.json", "/mcp-server.json", "/mcp-manifest.json"];
-/// What a description of a server has at least one of.
+/// A description of a server has at least one of these members.
 const MCP_KEYS: &[&str] = &[
     "tools",
     "transport",
@@ -75,7 +75,7 @@ pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
 
 /// Reads a client configuration: `mcpServers` by name.
 pub(crate) fn read_config(root: &Object<'_>, draft: &mut Draft<'_>) {
-    rules::check_config(root, draft);
+    draft.assess("MCP client configuration", |code| code.starts_with("mcp."));
     draft.manifest.name = draft::name(root.text("name"));
     draft.manifest.description = draft::description(root.text("description"));
     servers::configured(root, draft);
@@ -84,7 +84,7 @@ pub(crate) fn read_config(root: &Object<'_>, draft: &mut Draft<'_>) {
 /// Adds the servers and tools of a file to a manifest, whether it is the manifest or embedded in one.
 pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     let auth =
-        ["authentication", "auth", "security"].iter().find_map(|key| Some(loose::auth(root.value(key)?)));
+        ["authentication", "auth", "security"].iter().find_map(|key| Some(lenient::auth(root.value(key)?)));
     let auth: Vec<Auth> = auth.unwrap_or_default();
     let found = servers::read(root, draft);
     if root.pointer.is_empty() {
@@ -105,11 +105,11 @@ pub(crate) fn merge(root: &Object<'_>, draft: &mut Draft<'_>) {
     if draft.manifest.capabilities.len() == first {
         read_wrapped(root, server.as_deref(), draft);
     }
-    let needed = loose::required_by(&auth);
+    let needed = lenient::required_by(&auth);
     for capability in draft.manifest.capabilities.iter_mut().skip(first) {
         if capability.auth.schemes.is_empty() && !auth.is_empty() {
             capability.auth.schemes.clone_from(&needed.schemes);
-            if capability.auth.required == crate::model::Tristate::Unknown {
+            if capability.auth.required == Tristate::Unknown {
                 capability.auth.required = needed.required;
             }
         }
@@ -161,28 +161,18 @@ fn read_header(root: &Object<'_>, draft: &mut Draft<'_>) {
         manifest.contact = header::contact(contact);
     }
     if let Some(limit) = root.value_of(&["rateLimits", "rate_limits", "rateLimit", "rate_limit"]) {
-        manifest.rate_limit = loose::rate_limit(limit);
+        manifest.rate_limit = lenient::rate_limit(limit);
     }
     manifest.declared_origin = said(&["websiteUrl", "homepage", "website"]).map(str::to_owned);
-    for (key, rel) in [
-        ("documentation", "docs"),
-        ("documentationUrl", "docs"),
-        ("repository", "repository"),
-        ("openapi", "service-desc"),
-        ("openapi_spec", "service-desc"),
-        ("llms", "llms"),
-    ] {
-        let address = root.text(key).filter(|text| text.contains("://") || text.starts_with('/'));
-        if address.is_some()
-            && let Some(url) = draft.url(root, key)
-        {
-            let follow = (rel == "service-desc").then_some(crate::model::Follow::Manifest);
-            draft.manifest.links.push(Link::new(rel, url, follow));
-        }
-    }
-}
-
-/// Which of the MCP files a draft is.
-const fn is_card(format: Format) -> bool {
-    matches!(format, Format::McpCard)
+    draft.links(
+        root,
+        &[
+            ("documentation", "docs"),
+            ("documentationUrl", "docs"),
+            ("repository", "repository"),
+            ("openapi", "service-desc"),
+            ("openapi_spec", "service-desc"),
+            ("llms", "llms"),
+        ],
+    );
 }

@@ -1,6 +1,5 @@
-//! What the MCP server card, its draft and the registry demand.
+//! Requirements of the MCP server card, its draft and the registry.
 
-use super::is_card;
 use crate::draft::Draft;
 use crate::model::Format;
 use crate::object::Object;
@@ -61,66 +60,58 @@ findings! {
 
 const CARD_URI: &str = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json";
 
-/// Checks a file by the text it is measured against.
+/// Checks a file against the specification of its format.
 pub(super) fn check(root: &Object<'_>, draft: &mut Draft<'_>) {
     let schema = root.text("$schema").unwrap_or_default();
     match draft.format() {
         Format::McpRegistry => {
             let dated = schema.split('/').rev().nth(1);
             draft.dialect(dated, None);
-            draft.judge("MCP registry server.json", |code| code.starts_with("mcp."));
+            draft.assess("MCP registry server.json", |code| code.starts_with("mcp."));
             draft.check(root, &REGISTRY);
         }
-        format if is_card(format) && root.object("serverInfo").is_some() => check_draft_card(root, draft),
-        format if is_card(format) => {
+        Format::McpCard if root.object("serverInfo").is_some() => check_draft_card(root, draft),
+        Format::McpCard => {
             draft.dialect(Some("v1"), Some("sep-2127"));
-            draft.judge("SEP-2127", |code| code.starts_with("mcp."));
+            draft.assess("SEP-2127", |code| code.starts_with("mcp."));
             draft.check(root, &CARD);
             if !schema.is_empty() && schema != CARD_URI {
-                draft.report_plainly(&CARD_SCHEMA, root.at("$schema"));
+                draft.report_rule(&CARD_SCHEMA, root.at("$schema"));
             }
         }
-        _ => draft.report_plainly(&FREEFORM, String::new()),
+        _ => draft.report_rule(&FREEFORM, String::new()),
     }
 }
 
 fn check_draft_card(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(None, Some("sep-1649"));
-    draft.judge("SEP-1649", |code| code.starts_with("mcp.") && code != DRAFT_SHAPE.code);
-    draft.judge("SEP-2127", |code| code.starts_with("mcp."));
-    draft.report_plainly(&DRAFT_SHAPE, String::new());
+    draft.assess("SEP-1649", |code| code.starts_with("mcp.") && code != DRAFT_SHAPE.code);
+    draft.assess("SEP-2127", |code| code.starts_with("mcp."));
+    draft.report_rule(&DRAFT_SHAPE, String::new());
     draft.check(root, &DRAFT_CARD);
     draft.checked(root, "serverInfo", &SERVER_INFO);
 }
 
-pub(super) fn check_remote(remote: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.check(remote, &REMOTE);
-}
-
-/// Reports a file that leads nowhere.
+/// Reports a file without an address of a server.
 pub(super) fn check_reachable(root: &Object<'_>, found: usize, draft: &mut Draft<'_>) {
     let rule = if root.has("serverInfo") { &NO_TRANSPORT } else { &NO_ENDPOINT };
     if found == 0 {
-        draft.report_plainly(rule, String::new());
+        draft.report_rule(rule, String::new());
     }
-}
-
-pub(super) fn check_config(_root: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.judge("MCP client configuration", |code| code.starts_with("mcp."));
 }
 
 pub(super) fn check_configured(server: &Object<'_>, draft: &mut Draft<'_>) {
     if server.has("command") {
-        draft.report_plainly(&COMMAND, server.at("command"));
+        draft.report_rule(&COMMAND, server.at("command"));
     }
     for key in ["env", "headers"] {
         if server.object(key).is_some_and(|set| set.map.values().any(looks_secret)) {
-            draft.report_plainly(&SECRET, server.at(key));
+            draft.report_rule(&SECRET, server.at(key));
         }
     }
 }
 
-/// A value of some length that is no placeholder.
+/// A long value that is not a placeholder.
 fn looks_secret(value: &serde_json::Value) -> bool {
     let Some(text) = value.as_str() else { return false };
     let placeholder =
@@ -141,7 +132,7 @@ fn is_short(text: &str) -> bool {
     (1..=100).contains(&text.chars().count())
 }
 
-/// Ranges such as `^1.2` or `1.x` are no versions.
+/// Rejects ranges such as `^1.2` or `1.x`.
 fn is_exact_version(text: &str) -> bool {
     let range = text.starts_with(['^', '~', '>', '<', '='])
         || text.contains('*')

@@ -1,5 +1,5 @@
-//! Where MCP servers are, however a file says it: `remotes`, `transport`, a lone URL, a list of servers, the command lines
-//! of a client configuration.
+//! Addresses of MCP servers in any published shape: `remotes`, `transport`, a single URL, a list of servers, the command
+//! lines of a client configuration.
 //!
 //! A command is kept as a declared transport without address; it is never run.
 
@@ -10,7 +10,7 @@ use crate::draft::{self, Draft};
 use crate::model::{CapabilityKind, Interface, Protocol};
 use crate::object::Object;
 
-/// Members that hold a server's address in the wild.
+/// Members with the address of a server.
 const ADDRESS_KEYS: &[&str] = &[
     "endpoint",
     "url",
@@ -29,19 +29,19 @@ const SERVERS_MAX: usize = 100;
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
     let mut found = Vec::new();
     for remote in root.objects("remotes").take(SERVERS_MAX) {
-        rules::check_remote(&remote, draft);
-        found.extend(one(&remote, draft));
+        draft.check(&remote, &rules::REMOTE);
+        found.extend(read_server(&remote, draft));
     }
     for key in ["transport", "mcp", "server", "endpoints", "mcp_server"] {
-        found.extend(root.object(key).and_then(|object| one(&object, draft)));
+        found.extend(root.object(key).and_then(|object| read_server(&object, draft)));
     }
     for key in ["transports", "servers", "endpoints"] {
         for listed in root.objects(key).take(SERVERS_MAX) {
-            found.extend(one(&listed, draft));
+            found.extend(read_server(&listed, draft));
         }
     }
     if found.is_empty() {
-        found.extend(one(root, draft));
+        found.extend(read_server(root, draft));
     }
     let version = root.text_of(&["protocolVersion", "protocol_version", "mcp_version", "mcpVersion"]);
     for interface in &mut found {
@@ -52,7 +52,7 @@ pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) -> Vec<Interface> {
 }
 
 /// The server that one object names.
-fn one(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> {
+fn read_server(object: &Object<'_>, draft: &mut Draft<'_>) -> Option<Interface> {
     let inner = ["mcp", "streamable_http", "streamable-http", "http", "sse"];
     let key = ADDRESS_KEYS.iter().chain(&inner).find(|key| object.text(key).is_some_and(is_address))?;
     let mut interface = Interface::new(Protocol::Mcp, draft.url(object, key));
@@ -67,12 +67,13 @@ fn is_address(text: &str) -> bool {
     (text.contains("://") || text.starts_with('/')) && !text.contains(char::is_whitespace)
 }
 
-/// The servers of a client configuration: an interface each, and a resource to be found by name.
+/// Adds an interface and a resource for each server of a client configuration.
 pub(super) fn configured(root: &Object<'_>, draft: &mut Draft<'_>) {
     let servers = root.object_of(&["mcpServers", "servers"]);
     for (name, server) in servers.iter().flat_map(Object::members).take(SERVERS_MAX) {
         rules::check_configured(&server, draft);
-        let mut interface = one(&server, draft).unwrap_or_else(|| Interface::new(Protocol::Mcp, None));
+        let mut interface =
+            read_server(&server, draft).unwrap_or_else(|| Interface::new(Protocol::Mcp, None));
         interface.declared = Some(name.to_owned());
         let command = server.value("command").is_some_and(Value::is_string);
         interface.transport = interface.transport.take().or_else(|| command.then(|| "stdio".to_owned()));

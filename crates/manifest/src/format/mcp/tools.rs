@@ -1,23 +1,22 @@
-//! Tools of MCP servers as files list them, at whatever shape: objects as `tools/list` returns them, names alone, a map
-//! from name to description, groups.
+//! Tools of MCP servers in files of any shape: objects as in `tools/list`, names, a map from name to description, groups.
 //!
-//! Decides one capability for each tool, called through the server. The file is a declaration; the server is never asked.
-//! Annotations are the publisher's word (MCP 2025-11-25 `ToolAnnotations`) and win over inference.
+//! Each tool is one capability, called through the server, which is never contacted. Annotations are declarations (MCP
+//! 2025-11-25 `ToolAnnotations`) and take precedence over inference.
 
 use serde_json::{Map, Value};
 
 use crate::address;
 use crate::draft::{self, Draft};
-use crate::format::{endpoint, loose};
-use crate::json::{push_index, push_name};
-use crate::model::{Capability, CapabilityKind, Protocol, SafetyClass, Tristate};
-use crate::object::Object;
+use crate::format::{endpoint, lenient};
+use crate::json::push_name;
+use crate::model::{Capability, CapabilityKind, Invocation, Protocol, SafetyClass, Tristate};
+use crate::object::{Object, children};
 use crate::{safety, schema};
 
-/// Groups within groups of tools that are read.
+/// Deepest nesting of groups of tools.
 const NESTING_MAX: usize = 3;
 
-/// Reads the value of a `tools` member. `server` is where the tools are called, when the file says so.
+/// Reads the value of a `tools` member. `server` is the address of the server, if it is declared.
 pub(crate) fn read(tools: &Value, pointer: &str, server: Option<&str>, draft: &mut Draft<'_>) {
     read_nested(tools, pointer, server, 0, draft);
 }
@@ -26,25 +25,11 @@ fn read_nested(tools: &Value, pointer: &str, server: Option<&str>, depth: usize,
     if depth > NESTING_MAX {
         return;
     }
-    match tools {
-        Value::Array(list) => {
-            for (index, item) in list.iter().enumerate() {
-                if draft.is_full() {
-                    return;
-                }
-                let mut pointer = pointer.to_owned();
-                push_index(&mut pointer, index);
-                read_item(item, None, &pointer, server, depth, draft);
-            }
+    for (name, item, pointer) in children(tools, pointer) {
+        if name.is_none() && draft.is_full() {
+            return;
         }
-        Value::Object(map) => {
-            for (name, item) in map {
-                let mut pointer = pointer.to_owned();
-                push_name(&mut pointer, name);
-                read_item(item, Some(name), &pointer, server, depth, draft);
-            }
-        }
-        _ => {}
+        read_item(item, name, &pointer, server, depth, draft);
     }
 }
 
@@ -97,11 +82,11 @@ fn read_tool(tool: &Object<'_>, key: Option<&str>, server: Option<&str>, draft: 
     capability.description = draft::description(tool.text_of(&["description", "summary", "purpose"]));
     capability.tags = draft::tags(tool.texts("tags").into_iter().chain(tool.text("category")));
     capability.price =
-        ["price", "cost", "pricing", "payment"].iter().find_map(|key| loose::price(tool.value(key)?));
+        ["price", "cost", "pricing", "payment"].iter().find_map(|key| lenient::price(tool.value(key)?));
     capability.deprecated = tool.flag("deprecated") == Some(true);
     own_endpoint(tool, draft, &mut capability);
-    let (method, template) =
-        (capability.invocation.method.as_deref(), capability.invocation.url_template.as_deref());
+    // The URL of the server has no variables of the tool.
+    let own = Invocation { url: None, ..capability.invocation.clone() };
     let inputs = [
         "inputSchema",
         "input_schema",
@@ -113,9 +98,9 @@ fn read_tool(tool: &Object<'_>, key: Option<&str>, server: Option<&str>, draft: 
         "args",
         "schema",
     ];
-    capability.parameters = inputs.iter().find_map(|key| schema::loose(tool.value(key)?, method, template));
+    capability.parameters = inputs.iter().find_map(|key| schema::lenient(tool.value(key)?, &own));
     let outputs = ["outputSchema", "output_schema", "returns", "output", "response"];
-    capability.response = outputs.iter().find_map(|key| loose::response(tool.value(key)?));
+    capability.response = outputs.iter().find_map(|key| lenient::response(tool.value(key)?));
     for (key, value) in
         [("auth_required", true), ("requires_auth", true), ("authRequired", true), ("public", false)]
     {
@@ -129,8 +114,7 @@ fn read_tool(tool: &Object<'_>, key: Option<&str>, server: Option<&str>, draft: 
     draft.push(capability);
 }
 
-/// A tool that is also offered over plain HTTP keeps the address that a caller without MCP can use, when the file names
-/// no server.
+/// Reads the HTTP address of a tool, for files without a server.
 fn own_endpoint(tool: &Object<'_>, draft: &mut Draft<'_>, capability: &mut Capability) {
     let key = ["endpoint", "url", "path", "rest"].into_iter().find(|key| tool.text(key).is_some());
     let Some((key, published)) = key.and_then(|key| Some((key, tool.text(key)?))) else { return };
@@ -147,7 +131,7 @@ fn own_endpoint(tool: &Object<'_>, draft: &mut Draft<'_>, capability: &mut Capab
     }
 }
 
-/// What the publisher says a tool does to the world.
+/// Sets the declared effect of a tool.
 fn annotate(annotations: &Map<String, Value>, capability: &mut Capability) {
     let hint = |name: &str| annotations.get(name).and_then(Value::as_bool);
     let class = match (hint("readOnlyHint"), hint("destructiveHint")) {

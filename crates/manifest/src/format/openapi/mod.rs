@@ -1,8 +1,7 @@
 //! OpenAPI documents: every operation is a capability.
 //!
-//! Decides which operations a description holds, wherever it is reached from: at its own address, as the tools of an ARWS
-//! manifest, as the API of a plugin, as a service description of an API catalog. It refuses to fetch: references to other
-//! documents are reported, not followed.
+//! Reads the operations of a description at its own address, of the tools of an ARWS manifest or of the API of a plugin.
+//! References to other documents are reported, never fetched.
 //!
 //! Follows OpenAPI 3.1.1, 3.0.4 and 2.0 (Swagger), in JSON and YAML.
 
@@ -53,13 +52,13 @@ const METHODS: [(&str, &str); 9] = [
     ("query", "QUERY"),
 ];
 
-/// What every operation of a document shares.
+/// Context shared by the operations of a document.
 struct Reading<'a> {
     root: &'a Map<String, Value>,
-    /// Where the description lies: often, but not always, the manifest's own address.
+    /// Address of the description; may differ from that of the manifest.
     document: &'a ManifestUrl,
     schemes: BTreeMap<String, Auth>,
-    /// The base address and the credentials that the document names for every operation.
+    /// The default base address and credentials of operations.
     base: String,
     auth: CapabilityAuth,
 }
@@ -72,7 +71,7 @@ fn is_description(document: &Map<String, Value>) -> bool {
         && ["paths", "info", "webhooks"].iter().any(|name| document.get(*name).is_some_and(Value::is_object))
 }
 
-/// Reads a description that is a manifest of its own.
+/// Reads a description that is the manifest.
 pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
     let parsed = match body {
         Body::Json(value) => Ok(Cow::Borrowed(*value)),
@@ -96,8 +95,8 @@ pub(crate) fn read(body: &Body<'_>, draft: &mut Draft<'_>) {
     }
 }
 
-/// Adds every operation of a description to a manifest, whether it is the manifest or completes it. What cannot be read
-/// is left out and reported.
+/// Adds every operation of a description to a manifest, whether it is the manifest or completes it. Reports unreadable
+/// parts.
 pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Draft<'_>) {
     let mut resolver = Resolver::new(root, draft.document.bytes.len());
     let schemes = schemes(root);
@@ -106,12 +105,12 @@ pub(crate) fn merge(root: &Map<String, Value>, at: &ManifestUrl, draft: &mut Dra
     let reading = Reading { root, document: at, schemes, base, auth };
     draft.manifest.auth.extend(reading.schemes.values().cloned());
     let mut ids = BTreeSet::new();
-    for place in places(root, &mut resolver) {
+    for operation in path_operations(root, &mut resolver) {
         if draft.is_full() {
             break;
         }
-        rules::check_operation(&place, &mut ids, draft);
-        let capability = operation::read(&reading, &place, draft, &mut resolver);
+        rules::check_operation(&operation, &mut ids, draft);
+        let capability = operation::read(&reading, &operation, draft, &mut resolver);
         draft.push(capability);
     }
     rules::report_problems(resolver.take_problems(), draft);
@@ -133,8 +132,11 @@ pub(crate) fn parse_linked(bytes: &[u8]) -> Option<Map<String, Value>> {
     }
 }
 
-fn places<'a>(root: &'a Map<String, Value>, resolver: &mut Resolver<'a>) -> Vec<operation::Place<'a>> {
-    let mut places = Vec::new();
+fn path_operations<'a>(
+    root: &'a Map<String, Value>,
+    resolver: &mut Resolver<'a>,
+) -> Vec<operation::PathOperation<'a>> {
+    let mut path_operations = Vec::new();
     for (path, item) in root.get("paths").and_then(Value::as_object).into_iter().flatten() {
         if path.starts_with("x-") {
             continue;
@@ -144,15 +146,15 @@ fn places<'a>(root: &'a Map<String, Value>, resolver: &mut Resolver<'a>) -> Vec<
         for (name, method) in METHODS {
             if let Some(operation) = item.get(name).and_then(Value::as_object) {
                 let pointer = format!("{pointer}/{name}");
-                places.push(operation::Place { path, method, item, operation, pointer });
+                path_operations.push(operation::PathOperation { path, method, item, operation, pointer });
             }
         }
-        // One more than is kept, so that the report says that there are more.
-        if places.len() > CAPABILITIES_MAX {
+        // One more than is kept, so that the cut is reported.
+        if path_operations.len() > CAPABILITIES_MAX {
             break;
         }
     }
-    places
+    path_operations
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Decides identity (`operationId`, or `METHOD path` where there is none or it was used before), address, input, response,
 //! credentials, safety by method, idempotency and execution. Callbacks and webhooks are calls that the service makes, so
-//! they are no capabilities.
+//! they are not capabilities.
 //!
 //! Follows OpenAPI 3.1 §4.8.10 and §4.8.16, RFC 9110 §9.2 for what a method promises.
 
@@ -15,11 +15,11 @@ use crate::model::{Capability, CapabilityKind, Confirmation, ExecutionModel, Pro
 use crate::object;
 use crate::reference::Resolver;
 
-/// Successful responses of one operation that are looked at: there are a hundred codes, and `2XX`.
+/// Successful responses of one operation that are read: a hundred codes and `2XX`.
 const SUCCESSES_MAX: usize = 101;
 
-/// Where an operation stands in its document.
-pub(super) struct Place<'a> {
+/// An operation with its path item.
+pub(super) struct PathOperation<'a> {
     pub(super) path: &'a str,
     pub(super) method: &'static str,
     pub(super) item: &'a Map<String, Value>,
@@ -34,57 +34,58 @@ pub(super) fn declared_id(operation: &Map<String, Value>) -> Option<&str> {
 
 pub(super) fn read<'a>(
     reading: &Reading<'a>,
-    place: &Place<'a>,
+    path_operation: &PathOperation<'a>,
     draft: &mut Draft<'_>,
     resolver: &mut Resolver<'a>,
 ) -> Capability {
-    let operation = place.operation;
+    let operation = path_operation.operation;
     let text =
         |name: &str| operation.get(name).and_then(Value::as_str).map(str::trim).filter(|t| !t.is_empty());
-    let nameless = format!("{} {}", place.method, place.path);
+    let nameless = format!("{} {}", path_operation.method, path_operation.path);
     let id = declared_id(operation).unwrap_or(&nameless);
     let name = text("summary").or_else(|| declared_id(operation).is_none().then_some(id)).unwrap_or_default();
-    let mut capability = draft.capability(CapabilityKind::Operation, id, name, place.pointer.clone());
+    let mut capability =
+        draft.capability(CapabilityKind::Operation, id, name, path_operation.pointer.clone());
     if reading.document != draft.base() {
         capability.pointer_document = Some(reading.document.as_str().to_owned());
     }
     capability.title = draft::name(text("summary"));
-    let shared = place.item.get("description").and_then(Value::as_str);
+    let shared = path_operation.item.get("description").and_then(Value::as_str);
     capability.description = draft::description(text("description").or(shared));
     capability.tags = operation.get("tags").map(|tags| draft::tags(object::texts(tags))).unwrap_or_default();
     capability.deprecated = is_true(operation, "deprecated");
-    address(reading, place, &mut capability);
-    let lists = [place.item.get("parameters"), operation.get("parameters")];
-    let parameters = collect(lists, resolver, &place.pointer);
-    rules::check_variables(place.path, &path_names(&parameters), &place.pointer, draft);
-    capability.parameters = input(operation, &parameters, resolver, &place.pointer);
+    address(reading, path_operation, &mut capability);
+    let lists = [path_operation.item.get("parameters"), operation.get("parameters")];
+    let parameters = collect(lists, resolver, &path_operation.pointer);
+    rules::check_variables(path_operation.path, &path_names(&parameters), &path_operation.pointer, draft);
+    capability.parameters = input(operation, &parameters, resolver, &path_operation.pointer);
     capability.auth = match operation.get("security") {
         Some(security) => security::requirement(Some(security), &reading.schemes),
         None => reading.auth.clone(),
     };
-    if matches!(place.method, "PUT" | "DELETE") {
-        // RFC 9110 §9.2.2: these methods promise it.
+    if matches!(path_operation.method, "PUT" | "DELETE") {
+        // RFC 9110 §9.2.2: these methods are idempotent.
         capability.idempotency.supported = Some(true);
         capability.inferred.insert("idempotency".to_owned(), "idempotency.http-method".to_owned());
     }
     consequence(operation, &mut capability);
-    response(operation, resolver, &place.pointer, &mut capability);
+    response(operation, resolver, &path_operation.pointer, &mut capability);
     capability
 }
 
-fn address(reading: &Reading<'_>, place: &Place<'_>, capability: &mut Capability) {
-    let lists = [place.operation.get("servers"), place.item.get("servers")];
+fn address(reading: &Reading<'_>, path_operation: &PathOperation<'_>, capability: &mut Capability) {
+    let lists = [path_operation.operation.get("servers"), path_operation.item.get("servers")];
     let base = if lists.iter().flatten().any(|servers| servers::is_listed(servers)) {
         servers::base_url(&lists, reading.root, reading.document)
     } else {
         reading.base.clone()
     };
-    let slash = if place.path.starts_with('/') { "" } else { "/" };
-    let url = format!("{base}{slash}{}", place.path);
+    let slash = if path_operation.path.starts_with('/') { "" } else { "/" };
+    let url = format!("{base}{slash}{}", path_operation.path);
     let invocation = &mut capability.invocation;
     invocation.protocol = Some(Protocol::Http);
-    invocation.method = Some(place.method.to_owned());
-    invocation.native = declared_id(place.operation).map(str::to_owned);
+    invocation.method = Some(path_operation.method.to_owned());
+    invocation.native = declared_id(path_operation.operation).map(str::to_owned);
     if url.contains('{') {
         invocation.url_template = Some(url);
     } else {
@@ -112,7 +113,7 @@ fn input<'a>(
     input.into_schema()
 }
 
-/// `x-openai-isConsequential`: the publisher wants a person asked before every call.
+/// `x-openai-isConsequential`: a person confirms every call.
 fn consequence(operation: &Map<String, Value>, capability: &mut Capability) {
     if is_true(operation, "x-openai-isConsequential") {
         capability.safety.confirmation = Confirmation::Required;

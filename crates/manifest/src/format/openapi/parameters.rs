@@ -1,4 +1,4 @@
-//! Everything that an operation takes, as one JSON Schema object.
+//! The input of an operation as one JSON Schema object.
 //!
 //! Decides the property of each parameter and of each member of the body, with `x-in` telling where it goes: query, path,
 //! header, cookie or body. A body that is not an object with named members becomes one property called `body`. Two
@@ -11,54 +11,20 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use serde_json::{Map, Value, json};
 
 use crate::reference::Resolver;
+use crate::schema::Location;
 
 /// Parameters of one operation that are kept; the most seen in a published document is 61.
 const PARAMETERS_MAX: usize = 200;
 
 /// The parameter objects of an operation: its own, and those of its path that it does not override.
-pub(super) type Parameters<'a> = BTreeMap<(Place, String), &'a Map<String, Value>>;
+pub(super) type Parameters<'a> = BTreeMap<(Location, String), &'a Map<String, Value>>;
 
-/// Examples of a parameter that are looked at.
+/// Examples of a parameter that are read.
 const EXAMPLES_MAX: usize = 20;
-/// Media types of one body that are looked at.
+/// Media types of one body that are read.
 const MEDIA_TYPES_MAX: usize = 64;
 
-/// Where a value goes, in the order in which names are given out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
-    Path,
-    Query,
-    Header,
-    Cookie,
-    Form,
-    Body,
-}
-
-impl Place {
-    fn parse(text: &str) -> Option<Self> {
-        Some(match text {
-            "path" => Self::Path,
-            "query" => Self::Query,
-            "header" => Self::Header,
-            "cookie" => Self::Cookie,
-            "formData" => Self::Form,
-            "body" => Self::Body,
-            _ => return None,
-        })
-    }
-
-    const fn as_x_in(self) -> &'static str {
-        match self {
-            Self::Path => "path",
-            Self::Query => "query",
-            Self::Header => "header",
-            Self::Cookie => "cookie",
-            Self::Form | Self::Body => "body",
-        }
-    }
-}
-
-/// Reads the `parameters` arrays of a path and of one of its operations; the operation's win.
+/// Reads the `parameters` arrays of a path and of one of its operations; the operation overrides its path.
 pub(super) fn collect<'a>(
     lists: [Option<&'a Value>; 2],
     resolver: &mut Resolver<'a>,
@@ -67,10 +33,10 @@ pub(super) fn collect<'a>(
     let mut parameters = Parameters::new();
     for value in lists.into_iter().flatten().filter_map(Value::as_array).flatten().take(PARAMETERS_MAX) {
         let Some(parameter) = resolver.object(value, pointer) else { continue };
-        let place = parameter.get("in").and_then(Value::as_str).and_then(Place::parse);
+        let location = parameter.get("in").and_then(Value::as_str).and_then(Location::parse);
         let name = parameter.get("name").and_then(Value::as_str);
-        if let (Some(place), Some(name)) = (place, name) {
-            parameters.insert((place, name.to_owned()), parameter);
+        if let (Some(location), Some(name)) = (location, name) {
+            parameters.insert((location, name.to_owned()), parameter);
         }
     }
     parameters
@@ -78,7 +44,11 @@ pub(super) fn collect<'a>(
 
 /// Names of the parameters that fill the path.
 pub(super) fn path_names<'p>(parameters: &'p Parameters<'_>) -> BTreeSet<&'p str> {
-    parameters.keys().filter(|(place, _)| *place == Place::Path).map(|(_, name)| name.as_str()).collect()
+    parameters
+        .keys()
+        .filter(|(location, _)| *location == Location::Path)
+        .map(|(_, name)| name.as_str())
+        .collect()
 }
 
 /// The input of an operation under construction.
@@ -111,8 +81,8 @@ impl Input {
         resolver: &mut Resolver<'a>,
         pointer: &str,
     ) {
-        for ((place, name), parameter) in parameters {
-            if *place == Place::Body {
+        for ((location, name), parameter) in parameters {
+            if *location == Location::Body {
                 let any = Value::Object(Map::new());
                 let schema = parameter.get("schema").unwrap_or(&any);
                 self.add_body(schema, is_true(parameter, "required"), None, resolver, pointer);
@@ -129,8 +99,8 @@ impl Input {
                     object.entry("examples").or_insert(examples);
                 }
             }
-            let required = is_true(parameter, "required") || *place == Place::Path;
-            self.add(name, *place, schema, required);
+            let required = is_true(parameter, "required") || *location == Location::Path;
+            self.add(name, *location, schema, required);
         }
     }
 
@@ -153,17 +123,17 @@ impl Input {
             for (name, mut member) in members.properties {
                 let needed = required && members.required.contains(&name);
                 annotate_media_type(&mut member, media_type);
-                self.add(&name, Place::Body, member, needed);
+                self.add(&name, Location::Body, member, needed);
             }
         } else {
             annotate_media_type(&mut schema, media_type);
-            self.add("body", Place::Body, schema, required);
+            self.add("body", Location::Body, schema, required);
         }
     }
 
-    fn add(&mut self, name: &str, place: Place, schema: Value, required: bool) {
+    fn add(&mut self, name: &str, location: Location, schema: Value, required: bool) {
         let mut schema = if schema.is_object() { schema } else { json!({}) };
-        schema["x-in"] = json!(place.as_x_in());
+        schema["x-in"] = json!(location.as_x_in());
         if let Some(Value::Object(definitions)) =
             schema.as_object_mut().and_then(|object| object.remove("$defs"))
         {
@@ -171,7 +141,7 @@ impl Input {
         }
         let key = if self.properties.contains_key(name) {
             schema["x-name"] = json!(name);
-            format!("{}_{name}", place.as_x_in())
+            format!("{}_{name}", location.as_x_in())
         } else {
             name.to_owned()
         };
@@ -212,7 +182,7 @@ fn annotate_media_type(schema: &mut Value, media_type: Option<&str>) {
     }
 }
 
-/// Members of a parameter that are no keywords of its schema.
+/// Members of a parameter that are not schema keywords.
 const NOT_SCHEMA: &[&str] = &[
     "name",
     "in",

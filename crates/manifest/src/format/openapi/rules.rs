@@ -1,8 +1,8 @@
-//! What OpenAPI demands of a document, and what keeps an agent from using one.
+//! Requirements of OpenAPI, and problems that keep agents from using a document.
 
 use std::collections::BTreeSet;
 
-use super::operation::{self, Place};
+use super::operation::{self, PathOperation};
 use super::servers;
 use crate::draft::Draft;
 use crate::object::Object;
@@ -53,7 +53,7 @@ findings! {
 
 /// Checks the document itself.
 pub(super) fn check_document(root: &Object<'_>, draft: &mut Draft<'_>) {
-    draft.judge("OpenAPI", |code| code.starts_with("openapi."));
+    draft.assess("OpenAPI", |code| code.starts_with("openapi."));
     draft.check(root, &DOCUMENT);
     draft.checked(root, "info", &INFO);
     let version = root.text_of(&["openapi", "swagger"]).unwrap_or_default();
@@ -62,25 +62,29 @@ pub(super) fn check_document(root: &Object<'_>, draft: &mut Draft<'_>) {
     }
     let stands_in = !version.starts_with("3.0") && (root.has("components") || root.has("webhooks"));
     if root.object("paths").is_none() && !stands_in {
-        draft.report_plainly(&PATHS, String::new());
+        draft.report_rule(&PATHS, String::new());
     }
     let base = servers::base_url(&[root.value("servers")], root.map, draft.base());
     if !servers::is_declared(root.map) {
-        draft.report_plainly(&NO_SERVERS, String::new());
+        draft.report_rule(&NO_SERVERS, String::new());
     } else if base.contains('{') {
         draft.report(&TEMPLATE_SERVER, root.at("servers"), format!("{base} has a variable without default"));
     }
 }
 
-/// Checks one operation; `ids` holds the operation ids met so far.
-pub(super) fn check_operation(place: &Place<'_>, ids: &mut BTreeSet<String>, draft: &mut Draft<'_>) {
-    if let Some(id) = operation::declared_id(place.operation)
+/// Checks one operation; `ids` collects the operation ids.
+pub(super) fn check_operation(
+    path_operation: &PathOperation<'_>,
+    ids: &mut BTreeSet<String>,
+    draft: &mut Draft<'_>,
+) {
+    if let Some(id) = operation::declared_id(path_operation.operation)
         && !ids.insert(id.to_owned())
     {
-        draft.report(&REPEATED_ID, place.pointer.clone(), format!("the id \"{id}\" is used twice"));
+        draft.report(&REPEATED_ID, path_operation.pointer.clone(), format!("the id \"{id}\" is used twice"));
     }
-    if !place.operation.contains_key("responses") {
-        draft.report_plainly(&NO_RESPONSES, place.pointer.clone());
+    if !path_operation.operation.contains_key("responses") {
+        draft.report_rule(&NO_RESPONSES, path_operation.pointer.clone());
     }
 }
 
@@ -92,7 +96,7 @@ pub(super) fn check_variables(path: &str, declared: &BTreeSet<&str>, pointer: &s
     }
 }
 
-/// Reports what kept schemas and references from being read.
+/// Reports unreadable schemas and references.
 pub(super) fn report_problems(problems: BTreeSet<Problem>, draft: &mut Draft<'_>) {
     for problem in problems {
         let rule = match problem.kind {

@@ -1,7 +1,7 @@
-//! Security schemes of OpenAPI documents and what an operation demands of them.
+//! Security schemes of OpenAPI documents and requirements of operations.
 //!
-//! Decides the normal form of a scheme and, for one operation, whether credentials are needed: an empty list says no, an
-//! empty requirement among others makes them optional, and nothing said anywhere stays unknown.
+//! Decides the normal form of a scheme and, for one operation, whether credentials are needed: an empty list means no, an
+//! empty requirement among others makes them optional, and without a declaration it is unknown.
 //!
 //! Follows OpenAPI 3.1 §4.8.27 and §4.8.30, 2.0 "Security Definitions Object".
 
@@ -36,7 +36,7 @@ pub(crate) fn schemes(document: &Map<String, Value>) -> BTreeMap<String, Auth> {
         .collect()
 }
 
-/// One scheme in the words of OpenAPI, which A2A cards use as well.
+/// One scheme in the form of OpenAPI, which A2A cards use too.
 pub(crate) fn scheme_of(scheme: &Map<String, Value>) -> Auth {
     let text = |name: &str| scheme.get(name).and_then(Value::as_str).map(str::to_owned);
     let kind = text("type").unwrap_or_default();
@@ -79,7 +79,7 @@ fn read_flows(auth: &mut Auth, scheme: &Map<String, Value>) {
     }
 }
 
-/// What a list of alternative requirements asks for. `None`: nothing was said.
+/// The credentials for a list of alternative requirements; unknown without a list.
 pub(crate) fn requirement(security: Option<&Value>, schemes: &BTreeMap<String, Auth>) -> CapabilityAuth {
     let Some(alternatives) = security.and_then(Value::as_array) else { return CapabilityAuth::default() };
     let mut auth = CapabilityAuth { required: Tristate::Yes, ..CapabilityAuth::default() };
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_tell_needed_from_optional_from_unsaid() {
+    fn distinguishes_required_optional_and_undeclared_auth() {
         assert_eq!(auth_for(None).required, Tristate::Unknown);
         assert_eq!(auth_for(Some(&json!([]))).schemes, [AuthScheme::None]);
         assert_eq!(auth_for(Some(&json!([]))).required, Tristate::No);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn schemes_of_both_generations_have_one_form() {
+    fn normalises_schemes_of_openapi_3_and_swagger_2() {
         let swagger = json!({"securityDefinitions": {
             "basic": {"type": "basic"},
             "oauth": {"type": "oauth2", "flow": "accessCode", "authorizationUrl": "https://x.example/a",

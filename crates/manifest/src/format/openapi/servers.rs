@@ -1,7 +1,7 @@
 //! Where the operations of an OpenAPI document are served.
 //!
-//! Decides one base URL for an operation: the nearest `servers` list wins (operation, path, document), within it the
-//! first https entry, else the first. Swagger 2.0's scheme, host and base path are read as one such entry. A relative
+//! Selects one base URL for an operation: from the nearest `servers` list (operation, path, document), the first https
+//! entry, else the first. Swagger 2.0's scheme, host and base path are read as one such entry. A relative
 //! address is resolved against the document; variables take their defaults. It looks nothing up.
 //!
 //! Follows OpenAPI 3.1 §4.8.5 and §4.8.9 (the path is appended to the server's URL, never resolved against it), 2.0
@@ -28,7 +28,7 @@ pub(super) fn base_url(
     absolute(&declared, base).trim_end_matches('/').to_owned()
 }
 
-/// Whether the document says where it is served, or leaves it to its own address.
+/// Whether the document names its servers.
 pub(super) fn is_declared(document: &Map<String, Value>) -> bool {
     document.get("servers").is_some_and(is_listed) || document.get("host").is_some_and(Value::is_string)
 }
@@ -38,7 +38,7 @@ pub(super) fn is_listed(servers: &Value) -> bool {
     servers.as_array().is_some_and(|servers| !servers.is_empty())
 }
 
-/// Servers of one list that are looked at; they are tried in order, and https is preferred.
+/// Servers of one list that are read.
 const SERVERS_MAX: usize = 64;
 /// Longest base address, variables filled in.
 const BASE_BYTES_MAX: usize = 2_048;
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_base_is_absolute_and_prefers_https() {
+    fn base_url_is_absolute_and_prefers_https() {
         for (document, expected) in [
             (json!({"servers": [{"url": "https://api.shop.example/v1/"}]}), "https://api.shop.example/v1"),
             (

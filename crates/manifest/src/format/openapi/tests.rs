@@ -1,4 +1,4 @@
-//! One table a version of OpenAPI: what each operation becomes.
+//! Operations of every version of OpenAPI as capabilities.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn codes(manifest: &Manifest) -> Vec<&str> {
 }
 
 #[test]
-fn an_operation_of_3_1_is_read_to_the_last_field() {
+fn reads_every_field_of_a_3_1_operation() {
     let capability = only(&json!({
         "openapi": "3.1.0", "info": {"title": "Shop", "version": "1"},
         "servers": [{"url": "https://api.shop.example/v1"}],
@@ -90,7 +90,7 @@ fn an_operation_of_3_1_is_read_to_the_last_field() {
 }
 
 #[test]
-fn swagger_2_is_read_like_its_successors() {
+fn reads_swagger_2() {
     let document = json!({
         "swagger": "2.0", "info": {"title": "Old", "version": "1"},
         "host": "old.example", "basePath": "/api", "schemes": ["https"],
@@ -140,7 +140,7 @@ fn a_body_without_named_members_is_one_property() {
 }
 
 #[test]
-fn ids_are_unique_and_other_documents_are_not_fetched() {
+fn makes_ids_unique_and_does_not_fetch_references() {
     let found = read(&json!({"openapi": "3.0.1", "info": {}, "paths": {
         "/a": {"get": {"operationId": "same"}}, "/b/{id}": {"get": {"operationId": "same"}},
         "/c": {"$ref": "https://elsewhere.example/paths.json"}, "x-note": {"get": {}}
@@ -175,7 +175,7 @@ fn callbacks_and_webhooks_are_no_capabilities() {
 }
 
 #[test]
-fn a_linked_description_points_into_its_own_document() {
+fn linked_operations_point_into_the_linked_document() {
     let manifest = ManifestUrl::parse("https://shop.example/.well-known/ai-plugin.json").unwrap();
     let api = ManifestUrl::parse("https://shop.example/openapi.yaml").unwrap();
     let plugin =
@@ -198,7 +198,7 @@ fn a_linked_description_points_into_its_own_document() {
 }
 
 #[test]
-fn what_is_no_description_yields_nothing() {
+fn returns_no_capability_without_a_description() {
     for document in
         [json!(null), json!([]), json!({"openapi": 3}), json!({"paths": []}), json!({"paths": {"/": 1}})]
     {

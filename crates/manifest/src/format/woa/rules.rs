@@ -1,4 +1,4 @@
-//! What WoA demands, as tables.
+//! Requirements of WoA.
 
 use crate::rule::{Kind, findings, may, must};
 

@@ -56,7 +56,7 @@ fn breaks(change: impl FnOnce(&mut Value), code: &str) {
 }
 
 #[test]
-fn an_agent_is_invoked_at_base_and_path_put_together() {
+fn invokes_an_agent_at_base_plus_path() {
     let manifest = read(&sound());
     assert_eq!(manifest.format(), Format::Woa);
     assert!(manifest.findings.is_empty(), "{:?}", manifest.findings);
@@ -73,7 +73,7 @@ fn an_agent_is_invoked_at_base_and_path_put_together() {
 }
 
 #[test]
-fn operations_override_their_agent_and_stand_for_it() {
+fn operations_replace_their_agent_and_override_its_schemas() {
     let manifest = read(&sound());
     let ids: Vec<_> = manifest.capabilities.iter().map(|capability| capability.native_id.as_str()).collect();
     assert_eq!(ids, ["letter-writer", "proofreader/spelling", "proofreader/style"]);
@@ -91,7 +91,7 @@ fn operations_override_their_agent_and_stand_for_it() {
 }
 
 #[test]
-fn every_broken_demand_is_a_finding() {
+fn reports_every_violation() {
     breaks(|document| document["woa_version"] = json!("7"), "woa.woa_version.unknown");
     breaks(|document| document["agents"] = json!([]), "woa.agents.empty");
     breaks(|document| document["agents"][0] = json!("x"), "woa.agent.mistyped");
@@ -132,7 +132,7 @@ fn every_broken_demand_is_a_finding() {
 }
 
 #[test]
-fn the_authorization_extension_is_read() {
+fn reads_the_authorization_extension() {
     let mut document = sound();
     document["agents"][0]["authz"] =
         json!({"scheme": "south", "policy_uri": "https://authz.letters.example/p"});

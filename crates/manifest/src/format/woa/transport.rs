@@ -1,5 +1,5 @@
-//! WoA transports (§4.3): how an agent is invoked. The invocation URL is `base` and `invoke_path` put together as they
-//! stand, not resolved as URLs are.
+//! WoA transports (§4.3): how an agent is invoked. The invocation URL is the concatenation of `base` and
+//! `invoke_path`, which are not resolved like a relative URL.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::rules;
 use crate::draft::{self, Draft};
 use crate::model::{Capability, Interface, Protocol};
-use crate::object::{Object, type_words};
+use crate::object::{Object, type_name};
 
-/// What the path says where the agent's id belongs; case counts.
+/// The placeholder of the agent's id in the path, case-sensitive.
 const PLACEHOLDER: &str = "{agent_id}";
 
 /// The transports of a document by name.
@@ -23,7 +23,7 @@ impl<'v> Transports<'v> {
         for (name, value) in published.map {
             let pointer = published.at(name);
             let Some(map) = value.as_object() else {
-                let text = format!("the transport \"{name}\" is {}", type_words(value));
+                let text = format!("the transport \"{name}\" is {}", type_name(value));
                 draft.report(&rules::TRANSPORT_MISTYPED, pointer, text);
                 continue;
             };
@@ -112,11 +112,11 @@ fn check(name: &str, transport: &Object<'_>, draft: &mut Draft<'_>) {
         "rest" => {
             draft.check(transport, &rules::REST);
             if transport.text("base").is_some_and(|base| base.contains("://") && !is_https(base)) {
-                draft.report_plainly(&rules::BASE_NOT_HTTPS, transport.at("base"));
+                draft.report_rule(&rules::BASE_NOT_HTTPS, transport.at("base"));
             }
             let rest = transport.text("invoke_path").map(|path| path.replace(PLACEHOLDER, ""));
             if rest.is_some_and(|path| path.contains('{')) {
-                draft.report_plainly(&rules::PLACEHOLDER_CASE, transport.at("invoke_path"));
+                draft.report_rule(&rules::PLACEHOLDER_CASE, transport.at("invoke_path"));
             }
         }
         "mcp" => draft.check(transport, &rules::MCP),
@@ -143,14 +143,10 @@ fn interface(name: &str, transport: &Object<'_>) -> Interface {
         "mcp" => (Protocol::Mcp, transport.text("server")),
         _ => (Protocol::Other, transport.text("url")),
     };
-    Interface {
-        protocol,
-        declared: draft::name(Some(name)),
-        url: address.filter(|address| is_https(address)).map(str::to_owned),
-        version: None,
-        transport: draft::name(transport.text("tool_namespace")),
-        auth_ref: None,
-    }
+    let url = address.filter(|address| is_https(address)).map(str::to_owned);
+    let declared = draft::name(Some(name));
+    let transport = draft::name(transport.text("tool_namespace"));
+    Interface { declared, transport, ..Interface::new(protocol, url) }
 }
 
 fn report_unused(root: &Object<'_>, published: &Object<'_>, draft: &mut Draft<'_>) {

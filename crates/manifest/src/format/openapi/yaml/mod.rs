@@ -1,4 +1,4 @@
-//! YAML into JSON values, built from events under a budget.
+//! Converts YAML to JSON values, event by event, within a budget.
 //!
 //! Decides how YAML's wider data model becomes JSON: keys that are numbers or truth values turn into text (response codes
 //! are often written bare), tags of applications are ignored, numbers that JSON cannot hold become null, `<<` is a name like
@@ -31,7 +31,6 @@ pub(crate) const YAML_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 const REPEATED_NODES_MIN: usize = 20_000;
 const BYTES_PER_REPEATED_NODE: usize = 8;
 
-/// Why a text was not read.
 #[derive(Debug)]
 pub(crate) enum YamlError {
     /// What is wrong and where.
@@ -74,7 +73,7 @@ pub(crate) fn parse(text: &str) -> Result<Value, YamlError> {
 struct Anchored {
     value: Value,
     cost: Cost,
-    /// Containers within containers.
+    /// Levels of containers.
     height: usize,
 }
 
@@ -118,7 +117,7 @@ impl<'t> Builder<'t> {
         }
         match event {
             Some(Ok((event, _))) => Ok(event),
-            Some(Err(error)) => Err(YamlError::Syntax(words(&error))),
+            Some(Err(error)) => Err(YamlError::Syntax(message(&error))),
             None => Err(YamlError::Syntax("the text ends in the middle".to_owned())),
         }
     }
@@ -137,7 +136,7 @@ impl<'t> Builder<'t> {
         };
         if anchor > 0 {
             let cost = self.meter.spent().since(before);
-            self.meter.pay(cost)?;
+            self.meter.charge(cost)?;
             let anchored = Anchored { value: value.clone(), cost, height: height(&value) };
             self.anchors.insert(anchor, anchored);
         }
@@ -187,8 +186,8 @@ impl<'t> Builder<'t> {
             return Err(OverBudget { measure: Measure::Repeated, limit, measured }.into());
         }
         self.meter.scalar(0, false)?;
-        self.meter.pay(anchored.cost)?;
-        self.meter.reaches(anchored.height)?;
+        self.meter.charge(anchored.cost)?;
+        self.meter.check_depth(anchored.height)?;
         Ok(anchored.value.clone())
     }
 }
@@ -214,7 +213,7 @@ fn key_text(key: Value) -> Result<String, YamlError> {
     Ok(text)
 }
 
-fn words(error: &ScanError) -> String {
+fn message(error: &ScanError) -> String {
     let at = error.marker();
     format!("{} at line {} column {}", error.info(), at.line(), at.col() + 1)
 }

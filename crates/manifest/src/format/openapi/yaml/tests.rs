@@ -1,4 +1,4 @@
-//! Values of YAML as JSON, and what is refused before it costs anything.
+//! Conversion of YAML values, and refused documents.
 
 use serde_json::json;
 
@@ -19,7 +19,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn bare_keys_and_tags_become_json() {
+fn converts_bare_keys_and_tags_to_json() {
     let text = "openapi: 3.1.0\nresponses:\n  200: {a: !x y, b: .nan, c: ~}\n  on: true\n";
     assert_eq!(
         parse(text).unwrap(),
@@ -61,7 +61,7 @@ fn scalars_follow_the_core_schema() {
 }
 
 #[test]
-fn merge_keys_are_names_and_the_first_of_two_members_counts() {
+fn keeps_merge_keys_as_names_and_the_first_duplicate() {
     let text = "base: &base {x: 1}\nuse:\n  <<: *base\n  y: 2\n  y: 3\n";
     assert_eq!(parse(text).unwrap(), json!({"base": {"x": 1}, "use": {"<<": {"x": 1}, "y": 2}}));
 }
@@ -76,7 +76,7 @@ fn block_scalars_and_folded_lines_keep_their_text() {
 }
 
 #[test]
-fn aliases_are_expanded_and_bombs_are_refused() {
+fn expands_aliases_and_refuses_bombs() {
     assert_eq!(parse("a: &x [1, 2]\nb: *x\n").unwrap(), json!({"a": [1, 2], "b": [1, 2]}));
     let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
     for level in 1..12 {
@@ -90,7 +90,7 @@ fn aliases_are_expanded_and_bombs_are_refused() {
 }
 
 #[test]
-fn an_alias_may_not_nest_deeper_than_its_text_could() {
+fn limits_the_depth_of_aliases() {
     let mut text = String::from("a0: &a0 [x]\n");
     for level in 1..80 {
         text = format!("{text}a{level}: &a{level} [*a{}]\n", level - 1);
@@ -99,7 +99,7 @@ fn an_alias_may_not_nest_deeper_than_its_text_could() {
 }
 
 #[test]
-fn depth_is_refused_in_every_spelling() {
+fn refuses_deep_nesting_in_every_syntax() {
     for text in [
         "[".repeat(200_000),
         format!("openapi: 3.0.0\nx: {}", "[".repeat(200_000)),
@@ -114,7 +114,7 @@ fn depth_is_refused_in_every_spelling() {
 }
 
 #[test]
-fn what_has_to_be_read_ahead_is_bounded() {
+fn bounds_the_lookahead() {
     assert_eq!(over(&format!("- [{}", "a, ".repeat(300_000))).measure, Measure::Lookahead);
     assert_eq!(over(&format!("x: '{}'", "a".repeat(1_100_000))).measure, Measure::Lookahead);
     assert_eq!(over(&format!("{}x: 1", "# a comment\n".repeat(100_000))).measure, Measure::Lookahead);
@@ -122,13 +122,13 @@ fn what_has_to_be_read_ahead_is_bounded() {
 }
 
 #[test]
-fn collections_as_keys_cannot_multiply_quotes() {
+fn limits_the_length_of_keys_that_are_collections() {
     let nested = format!("{}'\"'{}: 1\n", "{".repeat(40), ": 1}".repeat(40));
     assert!(refused(&nested).contains("64 KiB"));
 }
 
 #[test]
-fn directives_and_further_documents_are_refused() {
+fn refuses_tag_directives_and_further_documents() {
     assert!(refused("%TAG !e! tag:example.com,2000:\n---\na: 1\n").contains("%TAG"));
     assert!(refused("a: 1\n---\nb: 2\n").contains("more than one"));
     assert!(refused("a: \0").contains("null character"));
@@ -136,6 +136,6 @@ fn directives_and_further_documents_are_refused() {
 }
 
 #[test]
-fn what_is_not_yaml_is_refused_with_its_place() {
+fn syntax_errors_name_the_line() {
     assert!(refused("a: 1\n b: 2\n").contains("line 2"), "{}", refused("a: 1\n b: 2\n"));
 }

@@ -1,8 +1,8 @@
-//! The closed vocabularies of the model: every value that a client may filter by, spelled once.
+//! The enums of the model that have a fixed spelling in JSON, in the database and in URLs.
 
 use serde::{Deserialize, Serialize};
 
-/// A word that is not in a closed vocabulary; the text lists the words that are.
+/// A text that is not a value of an enum; the error lists the values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{value}\" is not a known {what}: one of {known}")]
 pub struct UnknownValue {
@@ -11,11 +11,11 @@ pub struct UnknownValue {
     pub known: String,
 }
 
-/// Declares a closed vocabulary: variants with their spelling in JSON, in the database and in URLs. Other crates
-/// declare theirs with it too, so that every vocabulary parses, prints and refuses alike; they need `serde`.
+/// Declares an enum with its spelling in JSON, in the database and in URLs, and implements parsing, printing and serde.
+/// Crates that use it need `serde`.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! closed {
+macro_rules! string_enum {
     ($(#[$meta:meta])* $name:ident, $what:literal { $($(#[$vmeta:meta])* $variant:ident = $slug:literal),+ $(,)? }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -69,7 +69,7 @@ macro_rules! closed {
     };
 }
 
-closed! {
+string_enum! {
     /// The dialect of a document.
     Format, "format" {
         Awp = "awp",
@@ -108,33 +108,33 @@ closed! {
         AiTxt = "ai_txt",
         /// Service-like JSON that follows no known specification.
         Generic = "generic",
-        /// A document whose only content is where other manifests are.
+        /// A document that contains only addresses of other manifests.
         Pointer = "pointer",
         /// An array of documents.
         List = "list",
-        /// A file that merely bears the name: a list of people called agents.json.
+        /// An unrelated file with the name of a manifest, such as a list of people called agents.json.
         Unrelated = "unrelated",
         /// Parsed, but nothing in it is a capability.
         Opaque = "opaque",
-        /// Not parseable in the syntax its kind demands.
+        /// Not parseable in the syntax of its kind.
         Malformed = "malformed",
     }
 }
 
 impl Format {
-    /// Whether a document of this format may carry capabilities that are worth keeping in the index.
+    /// Whether documents of this format are indexed.
     pub const fn is_indexable(self) -> bool {
         !matches!(self, Self::Unrelated | Self::Opaque | Self::Malformed | Self::WebBotAuth)
     }
 }
 
-closed! {
-    /// How sure the detection is: a strong marker in the body, a medium one bound to a path, or a guess from the shape.
+string_enum! {
+    /// Certainty of the detection: a strong marker in the body, a medium one at a known path, or a guess from the shape.
     Strength, "detection strength" { Strong = "strong", Medium = "medium", Weak = "weak" }
 }
 
-closed! {
-    /// How a resource came to be known.
+string_enum! {
+    /// How a resource was discovered.
     Discovery, "discovery" {
         WellKnown = "well_known",
         Root = "root",
@@ -148,7 +148,7 @@ closed! {
     }
 }
 
-closed! {
+string_enum! {
     /// What kind of thing a capability is.
     CapabilityKind, "kind" {
         Action = "action",
@@ -162,29 +162,33 @@ closed! {
         Dataset = "dataset",
         Content = "content",
         Registry = "registry",
-        /// Only a name was published.
+        /// Published by name only.
         Unknown = "unknown",
     }
 }
 
-closed! {
-    /// What calling a capability may do to the world.
+string_enum! {
+    /// The effect of a call.
+    #[derive(Default)]
     SafetyClass, "safety class" {
         Read = "read",
         Write = "write",
         Destructive = "destructive",
         Irreversible = "irreversible",
+        #[default]
         Unknown = "unknown",
     }
 }
 
-closed! {
+string_enum! {
     /// Whether a person should agree before the call.
-    Confirmation, "confirmation" { None = "none", Recommended = "recommended", Required = "required" }
+    #[derive(Default)]
+    Confirmation, "confirmation" { #[default] None = "none", Recommended = "recommended", Required = "required" }
 }
 
-closed! {
+string_enum! {
     /// How a caller authenticates.
+    #[derive(Default)]
     AuthScheme, "auth scheme" {
         None = "none",
         ApiKey = "api_key",
@@ -199,11 +203,12 @@ closed! {
         Delegated = "delegated",
         Cookie = "cookie",
         Other = "other",
+        #[default]
         Unknown = "unknown",
     }
 }
 
-closed! {
+string_enum! {
     /// The protocol an interface or an invocation speaks.
     Protocol, "protocol" {
         Http = "http",
@@ -220,30 +225,59 @@ closed! {
     }
 }
 
-closed! {
+string_enum! {
     /// Where the declaration comes from.
+    #[derive(Default)]
     SourceKind, "source" {
+        #[default]
         Native = "native",
         Synthetic = "synthetic",
         Derived = "derived",
-        /// Every endpoint lies on another site: likely a fork that republishes somebody's manifest.
+        /// Every endpoint is on another site: likely a republished copy of its manifest.
         CopySuspected = "copy_suspected",
     }
 }
 
-closed! {
+string_enum! {
     /// What a publisher allows.
-    PolicyChoice, "policy" { Allow = "allow", Deny = "deny", Conditional = "conditional", Unset = "unset" }
+    #[derive(Default)]
+    PolicyChoice, "policy" { Allow = "allow", Deny = "deny", Conditional = "conditional", #[default] Unset = "unset" }
 }
 
-closed! {
-    /// The publisher's own word on how alive the service is.
-    Lifecycle, "lifecycle" { Live = "live", Draft = "draft", Deprecated = "deprecated" }
+string_enum! {
+    /// How the server answers a call: at once, later at a poll URL, or as a stream.
+    #[derive(Default)]
+    ExecutionModel, "execution model" { Sync = "sync", Async = "async", Stream = "stream", #[default] Unknown = "unknown" }
 }
 
-closed! {
-    /// Yes, no, or nothing was said.
-    Tristate, "truth value" { Yes = "yes", No = "no", Unknown = "unknown" }
+string_enum! {
+    /// Whether a value was published or derived by an agentdex rule.
+    #[derive(Default)]
+    TypeSource, "source of a value" { Declared = "declared", #[default] Inferred = "inferred" }
+}
+
+string_enum! {
+    /// How severe a deviation is, in the words of RFC 2119. A `note` breaks no specification.
+    Severity, "severity" { Note = "note", May = "may", Should = "should", Must = "must" }
+}
+
+string_enum! {
+    /// How well a document conforms to a specification, by its worst finding.
+    ConformanceLevel, "conformance level" {
+        /// No finding above `may`.
+        Conforms = "conforms",
+        /// Worst finding `should`.
+        Minor = "minor",
+        /// Worst finding `must`.
+        Major = "major",
+        Unparseable = "unparseable",
+    }
+}
+
+string_enum! {
+    /// Yes, no or not declared.
+    #[derive(Default)]
+    Tristate, "truth value" { Yes = "yes", No = "no", #[default] Unknown = "unknown" }
 }
 
 impl Tristate {
@@ -264,8 +298,8 @@ impl Tristate {
     }
 }
 
-/// Who wrote the declaration, and how far it may be trusted (AWP synthetic declarations).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Origin of the declaration (AWP synthetic declarations).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     pub kind: SourceKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -276,10 +310,4 @@ pub struct Source {
     /// As published; not parsed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_verified: Option<String>,
-}
-
-impl Default for Source {
-    fn default() -> Self {
-        Self { kind: SourceKind::Native, generator: None, confidence: None, last_verified: None }
-    }
 }

@@ -1,12 +1,12 @@
-//! Parts that many formats share and that publishers write in many shapes: credentials, prices, limits, responses.
+//! Lenient readers of parts that many formats share: credentials, prices, limits, responses.
 //!
-//! Decides what a loosely written part means where no specification settles it: a scheme as a word or an object, a rate as
-//! text or numbers. It reports nothing; a part that cannot be read is absent.
+//! Reads parts without a specification: a scheme as a word or an object, a rate as text or numbers. Unreadable parts are
+//! absent, without a finding.
 
 use serde_json::{Map, Value};
 
 use crate::auth;
-use crate::model::{Auth, AuthScheme, CapabilityAuth, Payment, RateLimit, Tristate};
+use crate::model::{Auth, AuthScheme, CapabilityAuth, Invocation, Payment, RateLimit, Tristate};
 use crate::object::{self, Object};
 use crate::quantity;
 use crate::schema;
@@ -17,7 +17,7 @@ pub(crate) fn response(value: &Value) -> Option<Value> {
     if schema::is_schema(map) || map.get("type").is_some_and(Value::is_string) {
         return Some(value.clone());
     }
-    let mut made = schema::loose(value, None, None)?;
+    let mut made = schema::lenient(value, &Invocation::default())?;
     for member in
         made.get_mut("properties").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut)
     {
@@ -28,7 +28,7 @@ pub(crate) fn response(value: &Value) -> Option<Value> {
     Some(made)
 }
 
-/// Credentials, however they are written: a word, an object with `type`, a list of either, an object with `schemes`.
+/// Credentials of any shape: a word, an object with `type`, a list of either, an object with `schemes`.
 pub(crate) fn auth(value: &Value) -> Vec<Auth> {
     let mut found: Vec<Auth> = Vec::new();
     match value {
@@ -114,11 +114,7 @@ pub(crate) fn rate_limit(value: &Value) -> Option<RateLimit> {
                     .iter()
                     .find_map(|key| object.whole(key));
             if let Some(requests) = minute {
-                return Some(RateLimit {
-                    requests: Some(requests),
-                    window_s: Some(60),
-                    ..RateLimit::default()
-                });
+                return Some(RateLimit::per_minute(requests));
             }
             if let Some(text) = object.text("requests").filter(|text| text.contains('/')) {
                 return Some(quantity::rate(text));
@@ -130,10 +126,7 @@ pub(crate) fn rate_limit(value: &Value) -> Option<RateLimit> {
                 .or_else(|| object.whole("window_s").or_else(|| object.whole("window_seconds")));
             Some(RateLimit { requests: Some(requests), window_s, ..RateLimit::default() })
         }
-        number => {
-            let requests = object::whole(number)?;
-            Some(RateLimit { requests: Some(requests), window_s: Some(60), ..RateLimit::default() })
-        }
+        number => object::whole(number).map(RateLimit::per_minute),
     }
 }
 
@@ -180,7 +173,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn credentials_are_read_from_words_lists_and_objects() {
+    fn reads_credentials_from_words_lists_and_objects() {
         let schemes = |value: Value| auth(&value).iter().map(|auth| auth.scheme).collect::<Vec<_>>();
         assert_eq!(schemes(json!("none")), [AuthScheme::None]);
         assert_eq!(
@@ -197,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_prices_and_responses_have_many_shapes() {
+    fn reads_rates_prices_and_responses_of_every_shape() {
         for (published, requests, window_s) in [
             (json!("60/minute"), Some(60), Some(60)),
             (json!(30), Some(30), Some(60)),

@@ -1,7 +1,6 @@
 //! agents.txt 1.0 of agents-txt.com: which agent protocols a site speaks, and where.
 //!
-//! Decides interfaces, ways to pay and documents to follow; skills are documents to read. There is nothing to call in the
-//! file itself.
+//! Reads interfaces, payment methods and documents to follow; skills are documents to read. The file declares no call.
 //!
 //! Follows the agents.txt standard 1.0 of agents-txt.com.
 
@@ -10,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::grammar::{Line, listed};
 use crate::auth;
 use crate::draft::{self, Draft};
-use crate::format::loose;
+use crate::format::lenient;
 use crate::model::{Auth, CapabilityKind, Follow, Interface, Link, Payment, Protocol};
 use crate::object::Object;
 use crate::rule::{Kind, findings, may, must};
@@ -53,8 +52,8 @@ findings! {
         "a way to pay lists no chain, method or presentation" => "List at least one.";
 }
 
-/// The JSON twin of a text.
-pub(super) fn twin(lines: &[Line<'_>]) -> Value {
+/// Converts a text to its JSON form.
+pub(super) fn to_json(lines: &[Line<'_>]) -> Value {
     let mut root = Map::new();
     root.insert("version".to_owned(), json!("1.0"));
     root.insert("standard".to_owned(), json!("https://agents-txt.com"));
@@ -90,9 +89,9 @@ pub(super) fn twin(lines: &[Line<'_>]) -> Value {
 
 pub(super) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     draft.dialect(root.text("version"), Some("agents-txt.com"));
-    draft.judge("agents-txt.com 1.0", |code| code.starts_with("agents_txt_com."));
+    draft.assess("agents-txt.com 1.0", |code| code.starts_with("agents_txt_com."));
     if draft.document.bytes.first() == Some(&b'{') {
-        // The text form has no room for the site and need not repeat the standard.
+        // The text form has neither `site` nor `standard`.
         draft.check(root, &ROOT);
     }
     if let Some(site) = draft.checked(root, "site", &SITE) {
@@ -155,13 +154,13 @@ fn read_skill(skill: &Object<'_>, draft: &mut Draft<'_>) {
 fn read_payments(payments: &Object<'_>, draft: &mut Draft<'_>) {
     let known = |name: &str| matches!(name, "x402" | "mpp" | "ap2") || name.starts_with("x-");
     if !payments.map.keys().any(|name| known(name)) {
-        draft.report_plainly(&NO_METHOD, payments.pointer.clone());
+        draft.report_rule(&NO_METHOD, payments.pointer.clone());
     }
-    let price = payments.value("pricing").and_then(loose::price).unwrap_or_default();
+    let price = payments.value("pricing").and_then(lenient::price).unwrap_or_default();
     for (scheme, method) in payments.members().filter(|(name, _)| known(name)) {
         let listed = ["chains", "methods", "presentations"].iter().find_map(|key| method.list(key));
         if listed.is_some_and(<[Value]>::is_empty) {
-            draft.report_plainly(&EMPTY_METHOD, method.pointer.clone());
+            draft.report_rule(&EMPTY_METHOD, method.pointer.clone());
         }
         let networks = method.texts("chains");
         let base = Payment { scheme: Some(scheme.to_owned()), ..price.clone() };

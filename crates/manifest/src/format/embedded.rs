@@ -1,22 +1,21 @@
 //! Blocks of other formats inside a document of any format: an MCP server in an agent card, an A2A endpoint or x402 terms
 //! in a file of no format, the addresses of further manifests.
 //!
-//! Decides the interfaces, ways to pay and links that such blocks declare beside what the document's own format says. It
-//! adds no capability, so nothing is counted twice, and an address that is known already is passed over.
+//! Adds the interfaces, payment methods and links of such blocks. It adds no capability, so that nothing is counted twice, and
+//! skips known addresses.
 
 use serde_json::Value;
 
-use crate::address;
 use crate::draft::Draft;
-use crate::format::{addresses, loose};
+use crate::format::{addresses, lenient};
 use crate::model::{Format, Interface, Payment, Protocol};
 use crate::object::Object;
 
-/// Blocks and links of one kind that are taken from one document.
+/// Blocks and links of one kind that are kept.
 const ITEMS_MAX: usize = 50;
 /// Members that hold the address of a server in a block.
 const ADDRESS_KEYS: &[&str] = &["url", "endpoint", "httpUrl", "serverUrl", "server_url", "streamable_http"];
-/// Members of the root that lead to a further manifest or to text for models.
+/// Members of the root with the address of a manifest or of a text for models.
 const LINK_KEYS: &[&str] = &[
     "openapi",
     "openapi_spec",
@@ -35,8 +34,7 @@ const LINK_KEYS: &[&str] = &[
 const LINK_MAPS: &[&str] =
     &["endpoints", "links", "discovery", "related", "integrations", "interfaces", "resources"];
 
-/// Adds what the blocks of a document declare.
-pub(crate) fn extract(root: &Object<'_>, draft: &mut Draft<'_>) {
+pub(crate) fn read(root: &Object<'_>, draft: &mut Draft<'_>) {
     if matches!(draft.format(), Format::OpenApi | Format::Unrelated | Format::Malformed) {
         return;
     }
@@ -69,7 +67,7 @@ fn add_server(block: Option<&Value>, protocol: Protocol, draft: &mut Draft<'_>) 
     };
     let Some(url) = published.and_then(|text| absolute(text, draft)) else { return };
     if addresses::classify(&url).follow.is_some() {
-        return addresses::keep(&addresses::Found { title: None, address: &url }, draft);
+        return addresses::keep(&addresses::LinkInText { title: None, address: &url }, draft);
     }
     let known = draft.has_interface(&url);
     if !known && draft.manifest.interfaces.len() < ITEMS_MAX {
@@ -94,10 +92,10 @@ fn add_payments(terms: &Object<'_>, draft: &mut Draft<'_>) {
 }
 
 fn priced(object: &Object<'_>) -> Option<Payment> {
-    loose::price(&Value::Object(object.map.clone()))
+    lenient::price(&Value::Object(object.map.clone()))
 }
 
-/// Addresses of manifests, not of mere pages.
+/// Adds addresses of manifests, not of pages.
 fn add_links(root: &Object<'_>, draft: &mut Draft<'_>) {
     let named = LINK_KEYS.iter().filter_map(|key| root.text(key));
     let maps: Vec<Object<'_>> = LINK_MAPS.iter().filter_map(|key| root.object(key)).collect();
@@ -105,14 +103,13 @@ fn add_links(root: &Object<'_>, draft: &mut Draft<'_>) {
     for published in named.chain(mapped).take(ITEMS_MAX) {
         let Some(url) = absolute(published, draft) else { continue };
         if addresses::classify(&url).rel != "page" {
-            addresses::keep(&addresses::Found { title: None, address: &url }, draft);
+            addresses::keep(&addresses::LinkInText { title: None, address: &url }, draft);
         }
     }
 }
 
-/// An address on the served origin; what only resembles one is no finding here, since no format demands these members.
+/// An address on the served origin. Without a finding, since no format requires these members.
 fn absolute(published: &str, draft: &Draft<'_>) -> Option<String> {
     let plain = published.starts_with('/') || published.starts_with("https://");
-    let address = plain.then(|| address::on_origin(draft.base(), published)).flatten()?;
-    Some(address.into_string())
+    plain.then(|| draft.origin_url(published)).flatten()
 }

@@ -1,5 +1,5 @@
-//! Laws that hold for any input: reading ends without panic, twice the same, within its caps, and what it says of itself
-//! survives JSON.
+//! Invariants of reading any input: no panic, deterministic, within the caps, and the manifest survives a round trip through
+//! JSON.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
@@ -29,7 +29,7 @@ fn read_at(bytes: &[u8], path: &str, force: Option<Format>) -> Manifest {
     manifest
 }
 
-fn holds(manifest: &Manifest) {
+fn assert_invariants(manifest: &Manifest) {
     assert!(manifest.capabilities.len() <= CAPABILITIES_MAX);
     let ids: HashSet<&str> = manifest.capabilities.iter().map(|capability| capability.id.as_str()).collect();
     assert_eq!(ids.len(), manifest.capabilities.len(), "capability ids repeat");
@@ -154,22 +154,22 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..400), path in prop::sample::select(PATHS)) {
-        holds(&read_at(&bytes, path, None));
+    fn any_bytes_satisfy_the_invariants(bytes in prop::collection::vec(any::<u8>(), 0..400), path in prop::sample::select(PATHS)) {
+        assert_invariants(&read_at(&bytes, path, None));
     }
 
     #[test]
-    fn any_text_is_read(text in "[ -~\n\u{80}-\u{3ff}]{0,300}", path in prop::sample::select(PATHS)) {
-        holds(&read_at(text.as_bytes(), path, None));
+    fn any_text_satisfies_the_invariants(text in "[ -~\n\u{80}-\u{3ff}]{0,300}", path in prop::sample::select(PATHS)) {
+        assert_invariants(&read_at(text.as_bytes(), path, None));
     }
 
     #[test]
-    fn any_json_is_read_as_any_format(
+    fn any_json_in_any_format_satisfies_the_invariants(
         value in value(),
         path in prop::sample::select(PATHS),
         format in prop::option::of(prop::sample::select(Format::ALL)),
     ) {
-        holds(&read_at(value.to_string().as_bytes(), path, format));
+        assert_invariants(&read_at(value.to_string().as_bytes(), path, format));
     }
 }
 
@@ -189,13 +189,13 @@ fn ids_do_not_depend_on_order_or_on_other_members() {
 }
 
 #[test]
-fn hostile_shapes_end() {
+fn hostile_shapes_satisfy_the_invariants() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let deep = format!("{{\"actions\": {}1{}}}", open.repeat(100_000), close.repeat(100_000));
-        holds(&read_at(deep.as_bytes(), "/agent.json", None));
+        assert_invariants(&read_at(deep.as_bytes(), "/agent.json", None));
     }
     let wide = json!({"capabilities": vec![Value::from("x"); 50_000]}).to_string();
-    holds(&read_at(wide.as_bytes(), "/agents.json", None));
+    assert_invariants(&read_at(wide.as_bytes(), "/agents.json", None));
     let brackets = json!({"tools": [{"name": "a", "description": "[".repeat(60_000)}]}).to_string();
-    holds(&read_at(brackets.as_bytes(), "/.well-known/mcp.json", None));
+    assert_invariants(&read_at(brackets.as_bytes(), "/.well-known/mcp.json", None));
 }
