@@ -146,7 +146,7 @@ pub(crate) async fn reindex(
     query.only(&[])?;
     let config = indexer::IndexConfig { dir: app.index_dir().to_owned() };
     let asked_for =
-        app.slots().run(Client::on_this_machine(), move || indexer::follow::ask_for_rebuild(&config)).await?;
+        app.slots().run(Client::on_this_machine(), move || indexer::follow::request_rebuild(&config)).await?;
     asked_for.map_err(|error| {
         tracing::error!(error = &error as &dyn std::error::Error, "rebuild not asked for");
         Problem::unavailable(

@@ -6,7 +6,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use indexer::{
-    CursorProblem, ExploreRequest, FacetBuckets, FacetCount, FacetKey, Hit, IndexError, SearchAnswer,
+    CursorError, ExploreRequest, FacetBuckets, FacetCount, FacetKey, Hit, IndexError, SearchAnswer,
     SearchError, SearchRequest,
 };
 use manifest::{Capability, CapabilityId, ManifestId};
@@ -131,7 +131,7 @@ pub(crate) fn search_problem(error: &SearchError) -> Problem {
     use axum::http::StatusCode;
     let refused = |parameter: &str| Problem::bad_request(error.to_string()).with_parameter(parameter);
     match error {
-        SearchError::Cursor(CursorProblem::Gone) => Problem::new(StatusCode::GONE, error.to_string()),
+        SearchError::Cursor(CursorError::Expired) => Problem::new(StatusCode::GONE, error.to_string()),
         SearchError::Cursor(_) => refused("cursor"),
         SearchError::QueryTooLong { .. } | SearchError::TooManyPhrasings { .. } => refused("q"),
         SearchError::TooManyValues { .. } => Problem::bad_request(error.to_string()),

@@ -20,7 +20,7 @@ const SMOOTHING: f32 = 1.0;
 const STRENGTH: f32 = 0.6;
 const STRENGTH_MIN: f32 = 0.3;
 const STRENGTH_MAX: f32 = 2.0;
-/// Most stems of one word; the strongest are taken.
+/// Maximum number of stems of one word; the strongest are taken.
 const STEMS_MAX: usize = 12;
 /// Weight of a word that is no more frequent in the meant capability than elsewhere, and what each power of e adds.
 const WEIGHT_BASE: f32 = 0.5;

@@ -63,7 +63,7 @@ async fn look(place: &SnapshotLocation, usage: Use) -> Finding {
 }
 
 fn judge(shelf: &dyn SnapshotStorage, usage: Use) -> Finding {
-    let place = shelf.place();
+    let place = shelf.location();
     match usage {
         Use::Published => match shelf.current().map(Some).or_else(none_yet) {
             Ok(snapshot) => match shelf.check_writable() {
@@ -87,7 +87,7 @@ fn judge(shelf: &dyn SnapshotStorage, usage: Use) -> Finding {
 /// A location without a snapshot can be published to, and so can one with an invalid manifest, which is replaced.
 fn none_yet(error: SnapshotError) -> Result<Option<Snapshot>, SnapshotError> {
     match error {
-        SnapshotError::Missing { .. } | SnapshotError::Wrong { .. } => Ok(None),
+        SnapshotError::Missing { .. } | SnapshotError::Invalid { .. } => Ok(None),
         error => Err(error),
     }
 }
@@ -102,18 +102,18 @@ fn holds(snapshot: Option<&Snapshot>) -> String {
 fn refused(error: &SnapshotError) -> Finding {
     let bad = |found: String, advice: &str| Finding::bad(Subject::Snapshots, found, advice);
     match error {
-        SnapshotError::Missing { place } => Finding::doubtful(
+        SnapshotError::Missing { location } => Finding::doubtful(
             Subject::Snapshots,
-            format!("there is no snapshot in {place}"),
+            format!("there is no snapshot in {location}"),
             "start the indexer with --publish there",
         ),
-        SnapshotError::Store { place, doing, reason, advice } => {
-            bad(format!("{place} cannot be {doing} ({reason})"), advice)
+        SnapshotError::Store { location, operation, reason, advice } => {
+            bad(format!("{location} cannot be {operation} ({reason})"), advice)
         }
         SnapshotError::Io { .. } => {
             bad(error.to_string(), "make the directory, or let the user that indexer and api run as use it")
         }
-        SnapshotError::Wrong { .. } => bad(
+        SnapshotError::Invalid { .. } => bad(
             error.to_string(),
             "look whether an indexer of this version publishes there, and what it logs",
         ),
@@ -161,8 +161,8 @@ mod tests {
         let told = all(&Places::default()).await;
         assert_eq!((told.len(), told[0].health), (1, Health::Good));
         let refusal = SnapshotError::Store {
-            place: "s3://books/x".to_owned(),
-            doing: "written",
+            location: "s3://books/x".to_owned(),
+            operation: "written",
             reason: "AccessDenied".to_owned(),
             advice: "look at the policy",
         };

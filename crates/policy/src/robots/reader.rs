@@ -11,9 +11,9 @@ use super::line::{self, Field, Record, Spelling};
 use super::pattern::Pattern;
 use super::rule::{Rule, RuleKind, Rules};
 
-/// Most notes kept of one file.
+/// Maximum number of notes kept of one file.
 const NOTES_MAX: usize = 50;
-/// Most Agentmap lines kept of one file.
+/// Maximum number of Agentmap lines kept of one file.
 const AGENTMAPS_MAX: usize = 100;
 /// Characters of a value that are reported.
 const TEXT_CHARS_MAX: usize = 200;
