@@ -25,7 +25,7 @@ impl PathPriors {
     /// Takes over what the store says now; returns how many sites that was.
     pub(crate) async fn re_estimate(&self, store: &Store) -> Result<usize, StoreError> {
         let sites = store.paths_of_positives(SITES_MAX).await?;
-        let priors = Priors::re_estimated(|slot| count(&sites, slot));
+        let priors = Priors::estimated(|slot| count(&sites, slot));
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = priors;
         Ok(sites.len())
     }
@@ -39,21 +39,21 @@ pub struct PathEstimate {
     /// Of 10,000 sites that publish anything, how many publish here: as assumed, and as found so far.
     pub assumed: u16,
     pub estimated: u16,
-    /// Sites with manifests that were asked for it, and those that had one there.
-    pub asked: u64,
+    /// Sites with manifests that were requested for it, and those that had one there.
+    pub requested: u64,
     pub found: u64,
 }
 
 /// The path table in the order of asking.
 pub async fn path_estimates(store: &Store) -> Result<Vec<PathEstimate>, StoreError> {
     let sites = store.paths_of_positives(SITES_MAX).await?;
-    let priors = Priors::re_estimated(|slot| count(&sites, slot));
+    let priors = Priors::estimated(|slot| count(&sites, slot));
     let mut estimates: Vec<PathEstimate> = PATHS
         .iter()
         .map(|row| {
-            let PathCount { asked, found } = count(&sites, row.slot);
+            let PathCount { requested, found } = count(&sites, row.slot);
             let (assumed, estimated) = (row.prior, priors.of(row));
-            PathEstimate { path: row.path, formats: row.formats, assumed, estimated, asked, found }
+            PathEstimate { path: row.path, formats: row.formats, assumed, estimated, requested, found }
         })
         .collect();
     // the homepage comes last on every visit, whatever it is found to be worth
@@ -64,8 +64,8 @@ pub async fn path_estimates(store: &Store) -> Result<Vec<PathEstimate>, StoreErr
 fn count(sites: &[PathSlots], slot: u8) -> PathCount {
     let classes = sites.iter().filter_map(|site| PathClass::from_code(site.get(slot)?.class));
     classes.fold(PathCount::default(), |count, class| match class {
-        PathClass::Present => PathCount { asked: count.asked + 1, found: count.found + 1 },
-        PathClass::Absent | PathClass::Html => PathCount { asked: count.asked + 1, ..count },
+        PathClass::Present => PathCount { requested: count.requested + 1, found: count.found + 1 },
+        PathClass::Absent | PathClass::Html => PathCount { requested: count.requested + 1, ..count },
         // no answer says nothing about what is published
         PathClass::Refused | PathClass::Failed => count,
     })
@@ -91,8 +91,8 @@ mod tests {
             site(&[(0, PathClass::Html), (1, PathClass::Failed)]),
             site(&[(1, PathClass::Refused)]),
         ];
-        assert_eq!(count(&sites, 0), PathCount { asked: 2, found: 1 });
-        assert_eq!(count(&sites, 1), PathCount { asked: 1, found: 0 });
+        assert_eq!(count(&sites, 0), PathCount { requested: 2, found: 1 });
+        assert_eq!(count(&sites, 1), PathCount { requested: 1, found: 0 });
         assert_eq!(count(&sites, 2), PathCount::default());
     }
 }

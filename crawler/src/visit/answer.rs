@@ -217,7 +217,7 @@ impl Visit<'_> {
 
 /// What status and headers say of an answer; `None` where the body, the Location or the stored copy decides.
 pub(super) fn outcome_of(head: &Head) -> Option<FetchOutcome> {
-    FetchOutcome::of_answer(head.status.as_u16(), &head.headers)
+    FetchOutcome::of_response(head.status.as_u16(), &head.headers)
 }
 
 fn without_memory(held: Result<(), NoMemory>) -> Result<Option<Judged>, Interrupt> {
@@ -237,19 +237,22 @@ fn not_modified(
     conditions: &HeaderMap,
     at: DateTime<Utc>,
 ) -> ControlFlow<Box<Fetched>> {
-    let asked =
-        if conditions.is_empty() { freshness::Asked::Plainly } else { freshness::Asked::WithValidators };
+    let asked = if conditions.is_empty() {
+        freshness::RequestKind::Unconditional
+    } else {
+        freshness::RequestKind::Conditional
+    };
     match freshness::on_not_modified(stored, asked, &reply.head.headers, clock::now()) {
-        NotModified::Stands(cache) => {
+        NotModified::Valid(cache) => {
             let fetched = answered(task, reply, FetchOutcome::NotModified, at);
             ControlFlow::Break(Box::new(Fetched { cache: Some(Box::new(cache)), ..fetched }))
         }
-        NotModified::AskPlainly(trouble) if task.plainly == Plainly::Yes => {
+        NotModified::Repeat(trouble) if task.plainly == Plainly::Yes => {
             let reason = format!("the server answered 304 to an unconditional request ({trouble})");
             let fetched = Fetched::unanswered(task, FetchOutcome::ProtocolError, Some(reason), at);
             ControlFlow::Break(Box::new(fetched))
         }
-        NotModified::AskPlainly(_) => {
+        NotModified::Repeat(_) => {
             task.plainly = Plainly::Yes;
             ControlFlow::Continue(())
         }

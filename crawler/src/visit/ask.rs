@@ -294,7 +294,7 @@ impl Visit<'_> {
 
     /// A site that asks for a pause gets it, whatever its answer was otherwise, from this request on and across restarts.
     async fn heed_retry_after(&mut self, host: &Host, head: &Head) -> Result<(), Interrupt> {
-        let Some(asked) = RetryAfter::of_answer(&head.headers, outcome_of(head), clock::now()) else {
+        let Some(asked) = RetryAfter::of_response(&head.headers, outcome_of(head), clock::now()) else {
             return Ok(());
         };
         self.site_clock.not_before = self.site_clock.not_before.max(Some(asked.not_before()));
@@ -342,7 +342,7 @@ fn head_of(answer: &Result<Reply, Failure>) -> Option<&Head> {
 fn sample_of(answer: &Result<Reply, Failure>, took: Duration) -> Option<Sample> {
     let status = head_of(answer)?.status;
     let is_trouble = status.as_u16() == 429 || status.is_server_error();
-    Some(if is_trouble { Sample::Trouble } else { Sample::Fine(took) })
+    Some(if is_trouble { Sample::Failure } else { Sample::Success(took) })
 }
 
 /// How the visit ends when a name cannot even be asked.

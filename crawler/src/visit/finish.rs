@@ -1,6 +1,6 @@
 //! The record of a visit: how the site stands, what changed, and when to come back.
 
-use policy::schedule::{self, Holdings, NextVisit, NextVisitReason, SiteHistory};
+use policy::schedule::{self, ManifestPresence, NextVisit, NextVisitReason, SiteHistory};
 use policy::{FetchOutcome, Seed, VisitEnd};
 use store::{StoreError, VisitRecord};
 
@@ -49,12 +49,12 @@ impl Visit<'_> {
     }
 
     fn history(&self, end: VisitEnd) -> SiteHistory {
-        let holdings = self.holdings();
+        let manifest_presence = self.manifest_presence();
         let failed = end.is_failure();
-        let found_nothing = !failed && holdings == Holdings::Nothing;
+        let found_nothing = !failed && manifest_presence == ManifestPresence::Absent;
         SiteHistory {
             end,
-            holdings,
+            manifest_presence,
             visits: self.site.visits.saturating_add(1),
             changes: self.site.changes.saturating_add(u32::from(self.changed_any())),
             first_visit_at: self.site.first_visit_at,
@@ -71,13 +71,13 @@ impl Visit<'_> {
     }
 
     /// A manifest that was seen, or one that this visit learned nothing about.
-    fn holdings(&self) -> Holdings {
+    fn manifest_presence(&self) -> ManifestPresence {
         let seen = self.manifests().any(|fetched| fetched.outcome.is_present());
         let untold = self.site.resources.iter().any(|known| {
             known.manifest_id.is_some()
                 && !self.progress.fetched.iter().any(|fetched| fetched.url == known.url)
         });
-        if seen || untold { Holdings::Manifests } else { Holdings::Nothing }
+        if seen || untold { ManifestPresence::Present } else { ManifestPresence::Absent }
     }
 
     /// When the first answer becomes stale, if all are fresh.

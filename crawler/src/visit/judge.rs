@@ -7,7 +7,7 @@ use http::header::{
 };
 use manifest::model::Served;
 use manifest::{Format, Manifest};
-use policy::outcome::wall_of;
+use policy::outcome::bot_wall_header;
 use policy::{BodyKind, FetchOutcome};
 
 use crate::egress::{Extent, Head, Reply};
@@ -44,11 +44,11 @@ pub(crate) enum Sight {
 
 /// Judges a final answer as far as that is possible without reading its document.
 pub(crate) fn sight(task: &Task, reply: &Reply) -> Sight {
-    let outcome = FetchOutcome::of_answer(reply.head.status.as_u16(), &reply.head.headers);
+    let outcome = FetchOutcome::of_response(reply.head.status.as_u16(), &reply.head.headers);
     let (None, Some(body)) = (outcome, &reply.body) else {
         let outcome = outcome.unwrap_or(FetchOutcome::ProtocolError);
         let status = reply.head.status;
-        let reason = match wall_of(&reply.head.headers) {
+        let reason = match bot_wall_header(&reply.head.headers) {
             Some(wall) => format!("a bot wall answered {status} ({wall})"),
             None => format!("the server answered {status}"),
         };

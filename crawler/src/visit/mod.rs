@@ -339,7 +339,7 @@ impl<'a> Visit<'a> {
                 self.progress.queue.drop_named_by_others(of_host);
                 Ok(())
             }
-            NextStep::AskCanary => {
+            NextStep::RequestCanary => {
                 if let Some(task) = prepare::canary(host) {
                     self.progress.queue.push_front(task);
                 }

@@ -16,7 +16,7 @@ use policy::freshness::CacheRecord;
 use policy::plan::ROBOTS_PATH;
 use policy::redirect::{Purpose, RedirectDecision, decide};
 use policy::robots::{CopyUse, PRODUCT_TOKEN, RobotsCause, SHORT_BYTES_MAX, StoredVerdict};
-use policy::{BodyKind, RobotsAnswer, RobotsDecision, RobotsFile, RobotsKind, RobotsVerdict};
+use policy::{BodyKind, RobotsDecision, RobotsFile, RobotsKind, RobotsResponse, RobotsVerdict};
 use store::{RobotsRecord, Seed};
 
 use super::ask::Exchange;
@@ -86,8 +86,8 @@ impl Visit<'_> {
     }
 
     /// The verdict of an answer; likewise.
-    async fn judged_robots(&self, answer: RobotsAnswer<'_>) -> RobotsVerdict {
-        let RobotsAnswer::Answered { status, body: Some(body) } = answer else {
+    async fn judged_robots(&self, answer: RobotsResponse<'_>) -> RobotsVerdict {
+        let RobotsResponse::Answered { status, body: Some(body) } = answer else {
             return RobotsVerdict::of(answer, PRODUCT_TOKEN);
         };
         if body.len() <= SHORT_BYTES_MAX {
@@ -95,7 +95,7 @@ impl Visit<'_> {
         }
         let body = body.to_vec();
         let parse = move || {
-            let answer = RobotsAnswer::Answered { status, body: Some(&body) };
+            let answer = RobotsResponse::Answered { status, body: Some(&body) };
             RobotsVerdict::of(answer, PRODUCT_TOKEN)
         };
         let parsed = self.tools.reader.run(parse).await;
@@ -149,7 +149,7 @@ impl Visit<'_> {
                 }
                 Err(failure) => {
                     tracing::debug!(%host, reason = %failure, "robots.txt could not be asked for");
-                    let answer = RobotsAnswer::Failed(failure.cause.outcome());
+                    let answer = RobotsResponse::Failed(failure.cause.outcome());
                     let verdict = RobotsVerdict::of(answer, PRODUCT_TOKEN);
                     break record_of(host, verdict, None, stored.as_ref());
                 }
@@ -170,7 +170,7 @@ impl Visit<'_> {
                 }
                 Step::OtherSite(next) => {
                     self.progress.follow(seed_of(&next, &current));
-                    RobotsAnswer::OtherSite
+                    RobotsResponse::OtherSite
                 }
                 Step::Done(answer) => answer,
             };
@@ -205,7 +205,7 @@ enum Step<'a> {
     Confirmed(&'a RobotsRecord),
     Hop(ManifestUrl),
     OtherSite(ManifestUrl),
-    Done(RobotsAnswer<'a>),
+    Done(RobotsResponse<'a>),
 }
 
 fn step<'a>(
@@ -216,15 +216,15 @@ fn step<'a>(
 ) -> Step<'a> {
     let (status, headers) = (reply.head.status.as_u16(), &reply.head.headers);
     let body = reply.body.as_ref().map(|body| body.bytes.as_slice());
-    match (RobotsAnswer::answered(status, headers, body), kept) {
-        (RobotsAnswer::Answered { status: 304, .. }, Some(record)) if !conditions.is_empty() => {
+    match (RobotsResponse::answered(status, headers, body), kept) {
+        (RobotsResponse::Answered { status: 304, .. }, Some(record)) if !conditions.is_empty() => {
             Step::Confirmed(record)
         }
-        (RobotsAnswer::Answered { status: 301 | 302 | 303 | 307 | 308, .. }, _) => {
+        (RobotsResponse::Answered { status: 301 | 302 | 303 | 307 | 308, .. }, _) => {
             match decide(chain, reply.head.text(&LOCATION), Purpose::Robots) {
                 RedirectDecision::Follow(next) => Step::Hop(next),
                 RedirectDecision::OtherSite(next) => Step::OtherSite(next),
-                RedirectDecision::Refuse(refusal) => Step::Done(RobotsAnswer::Redirect(refusal)),
+                RedirectDecision::Refuse(refusal) => Step::Done(RobotsResponse::Redirect(refusal)),
             }
         }
         (answer, _) => Step::Done(answer),
@@ -247,7 +247,7 @@ fn record_of(
 ) -> (RobotsRecord, Arc<RobotsVerdict>) {
     let now = clock::now();
     let walls_in_row = before.filter(|record| is_wall(record)).map_or(1, next_in_row);
-    let verdict = verdict.after_walls(walls_in_row);
+    let verdict = verdict.after_bot_walls(walls_in_row);
     let failures_in_row = match (verdict.cause(), verdict.kind()) {
         // walls have a row of their own
         (Some(RobotsCause::BotWall), _) => walls_in_row,
