@@ -18,7 +18,7 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::{Instant, timeout};
 
 use crate::pace::{Allowance, Pace};
-use runtime::{Full, Share, Shares};
+use runtime::{LimitReached, Share, Shares};
 
 /// Bytes kept for all clients together.
 pub(crate) const BUFFERED_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -36,7 +36,7 @@ pub(crate) enum Unread {
     TooSlow,
     /// The client went away, or broke the rules of the transfer.
     Broken,
-    NoRoom(Full),
+    NoRoom(LimitReached),
 }
 
 /// Reads a body while its client keeps the pace. Beyond the first bytes, the memory that is reserved for it counts for the
@@ -83,7 +83,7 @@ struct Counted<'a> {
 
 impl Counted<'_> {
     /// Takes what is missing to so many bytes.
-    fn reach(&mut self, bytes: usize) -> Result<(), Full> {
+    fn reach(&mut self, bytes: usize) -> Result<(), LimitReached> {
         let more = bytes.saturating_sub(self.bytes);
         match &mut self.share {
             _ if more == 0 => return Ok(()),
@@ -116,7 +116,7 @@ pub(crate) fn counted(
     mut response: Response,
     shares: &Arc<Shares>,
     client: IpAddr,
-) -> Result<Response, Full> {
+) -> Result<Response, LimitReached> {
     let reserved = response.extensions_mut().remove::<Reserved>();
     if is_event_stream(&response) {
         return Ok(response);
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(shares.taken(), whole.len());
         assert_eq!(answer.body().size_hint().exact(), Some(100_000), "its length is still told");
         let second = Response::new(Body::from(vec![0; 60_000]));
-        assert_eq!(counted(second, &shares, CLIENT).unwrap_err(), Full::Client);
+        assert_eq!(counted(second, &shares, CLIENT).unwrap_err(), LimitReached::Client);
         let small = Response::new(Body::from(vec![0; SMALL_BYTES]));
         assert!(counted(small, &shares, CLIENT).is_ok(), "small ones are always sent");
         let mut body = answer.into_body();
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!((bytes.len(), shares.taken()), (50_000, 50_000 - SMALL_BYTES));
         assert_eq!(read_of(Body::from(vec![0; 200_001])).await.unwrap_err(), Unread::TooLarge);
         let held = shares.take(CLIENT, 80_000).unwrap();
-        assert_eq!(read_of(Body::from(vec![0; 50_000])).await.unwrap_err(), Unread::NoRoom(Full::Client));
+        assert_eq!(read_of(Body::from(vec![0; 50_000])).await.unwrap_err(), Unread::NoRoom(LimitReached::Client));
         drop((held, share));
         let silent = Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>());
         assert_eq!(read_of(silent).await.unwrap_err(), Unread::TooSlow);

@@ -21,7 +21,7 @@ use crate::middleware::BODY_BYTES_MAX;
 use crate::problem::Problem;
 use crate::routes::metrics::may_see_metrics;
 use crate::server::{ALWAYS_ANSWERED, METRICS, Refused, next_retry_after_s};
-use runtime::{Full, Share};
+use runtime::{LimitReached, Share};
 
 /// Requests under way at once. A search takes milliseconds and a few run at a time, so that the last in this queue
 /// still waits less than a second.
@@ -131,14 +131,14 @@ fn unread(why: Unread) -> Problem {
 }
 
 /// `reason` says of what there is no room: `requests` under way, or `bytes` in memory.
-pub(crate) fn no_room(reason: &'static str, full: Full) -> Problem {
+pub(crate) fn no_room(reason: &'static str, full: LimitReached) -> Problem {
     match full {
-        Full::Client => {
+        LimitReached::Client => {
             metrics::turned_away(reason);
             let detail = "too much is under way for this address at once; try again in a moment";
             Problem::too_many(detail, RETRY_AFTER_S)
         }
-        Full::All => {
+        LimitReached::All => {
             metrics::turned_away("load");
             let detail = "too much is under way at once; try again in a moment";
             Problem::unavailable_for(detail, next_retry_after_s())

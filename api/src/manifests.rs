@@ -16,7 +16,7 @@ use crate::client::Client;
 use crate::fair::{FairPermits, Permit};
 use crate::guard::no_room;
 use crate::problem::Problem;
-use runtime::{Full, Share};
+use runtime::{LimitReached, Share};
 
 /// What counts as small: most manifests have a few KiB.
 const SMALL_BYTES: u64 = 256 * 1024;
@@ -56,7 +56,7 @@ impl ManifestPermits {
         let permits = if bytes <= SMALL_BYTES { &self.small } else { &self.large };
         let amount = usize::try_from(bytes.max(LEAST_BYTES)).unwrap_or(usize::MAX);
         let permit = tokio::time::timeout(WAIT_MAX, permits.acquire(client.address, amount)).await;
-        permit.map_err(|_| no_room("bytes", Full::All))?.map_err(|error| Problem::internal(&error))
+        permit.map_err(|_| no_room("bytes", LimitReached::All))?.map_err(|error| Problem::internal(&error))
     }
 }
 
@@ -235,7 +235,7 @@ impl<'a> Manifests<'a> {
 
     fn has_room(self) -> Result<(), Problem> {
         let is_at_limit = self.app.buffered().is_at_limit(self.client.address);
-        if is_at_limit { Err(no_room("bytes", Full::Client)) } else { Ok(()) }
+        if is_at_limit { Err(no_room("bytes", LimitReached::Client)) } else { Ok(()) }
     }
 }
 

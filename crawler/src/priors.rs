@@ -39,8 +39,8 @@ pub struct PathEstimate {
     /// Of 10,000 sites that publish anything, how many publish here: as assumed, and as found so far.
     pub assumed: u16,
     pub estimated: u16,
-    /// Sites with manifests that were requested for it, and those that had one there.
-    pub requested: u64,
+    /// Sites with manifests from which it was requested, and those that had one there.
+    pub asked: u64,
     pub found: u64,
 }
 
@@ -53,7 +53,7 @@ pub async fn path_estimates(store: &Store) -> Result<Vec<PathEstimate>, StoreErr
         .map(|row| {
             let PathCount { requested, found } = count(&sites, row.slot);
             let (assumed, estimated) = (row.prior, priors.of(row));
-            PathEstimate { path: row.path, formats: row.formats, assumed, estimated, requested, found }
+            PathEstimate { path: row.path, formats: row.formats, assumed, estimated, asked: requested, found }
         })
         .collect();
     // the homepage comes last on every visit, whatever it is found to be worth

@@ -54,7 +54,7 @@ async fn a_pass_prints_one_object_and_the_commands_explain_it() {
 
     let blocked = text(&desk.run(&["block", "shop.example"]).await.stdout);
     assert!(blocked.contains("removed 1 manifests"), "{blocked}");
-    desk.web.log().forget();
+    desk.web.log().clear();
     let check = desk.run(&["check", "shop.example"]).await;
     assert_eq!(check.status.code(), Some(1));
     assert!(text(&check.stderr).contains("is blocked"), "{}", text(&check.stderr));
@@ -439,12 +439,12 @@ async fn signed_requests_are_verified_by_openssl() {
     std::fs::write(dir.join("public.der"), info).unwrap();
     let mut nonces = std::collections::BTreeSet::new();
     for hit in desk.web.log().hits() {
-        let (input, signature) = (hit.asked.signature_input.unwrap(), hit.asked.signature.unwrap());
+        let (input, signature) = (hit.request.signature_input.unwrap(), hit.request.signature.unwrap());
         let parameters = input.strip_prefix("sig1=").unwrap();
         assert!(parameters.ends_with(";tag=\"web-bot-auth\""), "{parameters}");
         let base = format!(
             "\"@authority\": shop.example\n\"signature-agent\": {}\n\"@signature-params\": {parameters}",
-            hit.asked.signature_agent.unwrap()
+            hit.request.signature_agent.unwrap()
         );
         let signature = signature.strip_prefix("sig1=:").and_then(|rest| rest.strip_suffix(':')).unwrap();
         std::fs::write(dir.join("base"), &base).unwrap();

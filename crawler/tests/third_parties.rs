@@ -386,7 +386,7 @@ async fn validators_of_robots_are_not_sent_where_it_redirects_to() {
         let sent = |host: &str| {
             let hits = crawl.hits(host);
             let robots = hits.iter().find(|hit| hit.path == "/robots.txt").expect("robots.txt is asked for");
-            robots.asked.if_none_match.clone()
+            robots.request.if_none_match.clone()
         };
         assert_eq!(sent("shop.example").as_deref(), sent_to_apex);
         assert_eq!(sent(WWW), None, "asked on behalf of another host");

@@ -92,14 +92,14 @@ impl Gate {
     async fn has_time_for(&self, request: &Request<Incoming>, peer: SocketAddr) -> bool {
         let (admission, uri, headers) = (&self.0.admission, request.uri(), request.headers());
         let is_overload = admission.load.is_overload(Instant::now());
-        if !(is_overload || admission.requests.is_used_up()) || ALWAYS_ANSWERED.contains(&uri.path()) {
+        if !(is_overload || admission.requests.is_exhausted()) || ALWAYS_ANSWERED.contains(&uri.path()) {
             return true;
         }
         let client = Client::connected(peer.ip(), uri, headers, &admission.trusted_proxies, &admission.names);
         if uri.path() == METRICS && may_see_metrics(client, &admission.admin_tokens, headers).await {
             return true;
         }
-        !admission.requests.is_used_up() && !admission.requests.has_fair_part(client.address)
+        !admission.requests.is_exhausted() && !admission.requests.holds_fair_share(client.address)
     }
 
     async fn turn_away(&self, asked: &HeaderMap) -> Response {

@@ -26,7 +26,7 @@ use tokio_util::task::TaskTracker;
 use self::gate::Gate;
 use self::stream::{ClientStream, MayStillSend};
 use crate::admin::AdminTokens;
-use crate::client::{customer, is_trusted};
+use crate::client::{client_network, is_trusted};
 use crate::load::Load;
 use crate::metrics;
 use crate::names::OwnNames;
@@ -119,7 +119,7 @@ async fn next(
                 match listener.accept().await {
                     Ok((stream, peer)) => {
                         let is_proxy = is_trusted(peer.ip(), &admission.trusted_proxies);
-                        let share = (!is_proxy).then(|| admission.connections.take(customer(peer.ip()), 1));
+                        let share = (!is_proxy).then(|| admission.connections.take(client_network(peer.ip()), 1));
                         match share.transpose() {
                             Ok(share) => return Some(Accepted { stream, peer, _slot: slot, _share: share }),
                             Err(_full) => metrics::turned_away("connections"),

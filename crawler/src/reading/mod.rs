@@ -224,7 +224,7 @@ impl Reader {
                 Ok(Reading::Read { manifest: Box::new(manifest), json_bytes })
             }
             // the document, or a machine that stood still: a process of its own tells the two apart
-            Err(error) if error.blames_document() => {
+            Err(error) if error.is_caused_by_document() => {
                 tracing::warn!(url = %attempt.url, %error, "a document is read once more by itself");
                 self.verify(attempt, document).await
             }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use testweb::{Hit, hit::Sent};
+use testweb::{Hit, hit::ResponseHeaders};
 
 use super::{Measure, Policy, Rule, Violation, history::History};
 
@@ -55,9 +55,9 @@ fn again(hit: &Hit, known: &Known<'_>, policy: &Policy, history: &History<'_>) -
 
 /// If-None-Match byte for byte where there was an ETag, else If-Modified-Since (RFC 9110 §13.1).
 fn unconditional(hit: &Hit, kept: &Hit) -> Option<Violation> {
-    let (asked, sent, name) = match (&kept.sent.etag, &kept.sent.last_modified) {
-        (Some(etag), _) => (&hit.asked.if_none_match, etag, "If-None-Match"),
-        (None, Some(date)) => (&hit.asked.if_modified_since, date, "If-Modified-Since"),
+    let (asked, sent, name) = match (&kept.response.etag, &kept.response.last_modified) {
+        (Some(etag), _) => (&hit.request.if_none_match, etag, "If-None-Match"),
+        (None, Some(date)) => (&hit.request.if_modified_since, date, "If-Modified-Since"),
         (None, None) => return None,
     };
     let is_sent = asked.as_ref().is_some_and(|asked| asked.contains(sent.as_str()));
@@ -68,11 +68,11 @@ fn unconditional(hit: &Hit, kept: &Hit) -> Option<Violation> {
 
 /// Whose validators a crawler holds after this answer: of files, not of pages, and not where storing is forbidden.
 fn kept_validators<'a>(hit: &'a Hit, before: Option<&Known<'a>>) -> Option<&'a Hit> {
-    let has_any = hit.sent.etag.is_some() || hit.sent.last_modified.is_some();
-    let is_page = hit.sent.content_type.as_deref().is_some_and(|media| media.contains("html"));
+    let has_any = hit.response.etag.is_some() || hit.response.last_modified.is_some();
+    let is_page = hit.response.content_type.as_deref().is_some_and(|media| media.contains("html"));
     match hit.status {
         Some(200) if hit.complete => {
-            Some(hit).filter(|_| has_any && !is_page && !directive(&hit.sent, "no-store"))
+            Some(hit).filter(|_| has_any && !is_page && !directive(&hit.response, "no-store"))
         }
         Some(304) if has_any => Some(hit),
         Some(404 | 410) => None,
@@ -82,11 +82,11 @@ fn kept_validators<'a>(hit: &'a Hit, before: Option<&Known<'a>>) -> Option<&'a H
 
 /// For how many seconds an answer asked not to be asked for again.
 fn fresh_s(hit: &Hit) -> Option<u64> {
-    let usable = is_definite(hit) && !directive(&hit.sent, "no-cache") && !directive(&hit.sent, "no-store");
+    let usable = is_definite(hit) && !directive(&hit.response, "no-cache") && !directive(&hit.response, "no-store");
     let max_age =
-        directives(&hit.sent).find_map(|directive| directive.strip_prefix("max-age=")?.parse().ok());
+        directives(&hit.response).find_map(|directive| directive.strip_prefix("max-age=")?.parse().ok());
     let max_age: u64 = max_age.filter(|_| usable)?;
-    let age = hit.sent.age.as_deref().and_then(|age| age.trim().parse().ok()).unwrap_or(0);
+    let age = hit.response.age.as_deref().and_then(|age| age.trim().parse().ok()).unwrap_or(0);
     Some(max_age.min(FRESH_MAX_S).saturating_sub(age))
 }
 
@@ -97,14 +97,14 @@ fn is_definite(hit: &Hit) -> bool {
 
 /// A 304 that nobody asked for is useless; asking once more without conditions is right.
 fn is_unasked_304(hit: &Hit) -> bool {
-    hit.status == Some(304) && hit.asked.if_none_match.is_none() && hit.asked.if_modified_since.is_none()
+    hit.status == Some(304) && hit.request.if_none_match.is_none() && hit.request.if_modified_since.is_none()
 }
 
-fn directive(sent: &Sent, name: &str) -> bool {
+fn directive(sent: &ResponseHeaders, name: &str) -> bool {
     directives(sent).any(|directive| directive == name)
 }
 
-fn directives(sent: &Sent) -> impl Iterator<Item = String> {
+fn directives(sent: &ResponseHeaders) -> impl Iterator<Item = String> {
     let value = sent.cache_control.clone().unwrap_or_default().to_ascii_lowercase();
     value.split(',').map(|directive| directive.trim().to_owned()).collect::<Vec<_>>().into_iter()
 }

@@ -81,7 +81,7 @@ impl<'a> History<'a> {
 /// The host, and the path with its query, that a redirect leads to.
 pub(super) fn redirect_target(hit: &Hit) -> Option<(String, String)> {
     let redirects = matches!(hit.status, Some(301 | 302 | 303 | 307 | 308));
-    let location = hit.sent.location.as_deref().filter(|_| redirects)?;
+    let location = hit.response.location.as_deref().filter(|_| redirects)?;
     let target = Url::parse(&format!("https://{}{}", hit.host, hit.path)).ok()?.join(location).ok()?;
     let path =
         target.query().map_or_else(|| target.path().to_owned(), |query| format!("{}?{query}", target.path()));

@@ -150,7 +150,7 @@ fn silence(hits: &[&Hit]) -> Vec<Violation> {
 
 /// How long an answer asks for silence: seconds, or an HTTP date (RFC 9110 §10.2.3).
 fn retry_after_us(hit: &Hit) -> Option<u64> {
-    let value = hit.sent.retry_after.as_deref()?.trim();
+    let value = hit.response.retry_after.as_deref()?.trim();
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     let wait_us = if is_number {
         value.parse::<u64>().unwrap_or(u64::MAX).saturating_mul(1_000_000)

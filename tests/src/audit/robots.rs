@@ -142,5 +142,5 @@ fn verdict(hit: &Hit) -> Verdict {
 /// Whether a bot wall answered, which may come with any status.
 fn is_wall(hit: &Hit) -> bool {
     let values = [": challenge", ": captcha"];
-    hit.sent.wall.as_deref().is_some_and(|wall| values.iter().any(|value| wall.ends_with(value)))
+    hit.response.wall.as_deref().is_some_and(|wall| values.iter().any(|value| wall.ends_with(value)))
 }

@@ -3,7 +3,7 @@
 use agentdex_tests::audit::{self, Policy, Report, Rule};
 use testweb::{
     Hit,
-    hit::{Asked, Sent},
+    hit::{RequestHeaders, ResponseHeaders},
 };
 
 pub(crate) const SECOND_US: u64 = 1_000_000;
@@ -39,9 +39,9 @@ impl Crafted {
 
     /// A request now, its answer, and a second of silence.
     pub(crate) fn get_on(mut self, host: &str, path: &str) -> Self {
-        let asked = Asked {
+        let asked = RequestHeaders {
             user_agent: Some("agentdex/0.1.0 (+https://github.com/agentdex/agentdex)".to_owned()),
-            ..Asked::default()
+            ..RequestHeaders::default()
         };
         self.hits.push(Hit {
             id: self.hits.len() as u64,
@@ -58,7 +58,7 @@ impl Crafted {
             path: path.to_owned(),
             asked,
             status: Some(200),
-            sent: Sent { content_type: Some("application/json".to_owned()), ..Sent::default() },
+            sent: ResponseHeaders { content_type: Some("application/json".to_owned()), ..ResponseHeaders::default() },
             body_bytes: 100,
             complete: true,
             robots_body: None,
@@ -94,12 +94,12 @@ impl Crafted {
         self.change(|hit| hit.status = Some(status))
     }
 
-    pub(crate) fn sent(self, change: impl FnOnce(&mut Sent)) -> Self {
-        self.change(|hit| change(&mut hit.sent))
+    pub(crate) fn sent(self, change: impl FnOnce(&mut ResponseHeaders)) -> Self {
+        self.change(|hit| change(&mut hit.response))
     }
 
-    pub(crate) fn asked(self, change: impl FnOnce(&mut Asked)) -> Self {
-        self.change(|hit| change(&mut hit.asked))
+    pub(crate) fn asked(self, change: impl FnOnce(&mut RequestHeaders)) -> Self {
+        self.change(|hit| change(&mut hit.request))
     }
 
     pub(crate) fn now_us(&self) -> u64 {

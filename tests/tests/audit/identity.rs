@@ -8,7 +8,7 @@ use crate::crafted::Crafted;
 fn the_user_agent_is_honest() {
     let policy = Policy::default();
     let honest = "agentdex/2.10 (+https://bot.example/; mailto:bot@bot.example)";
-    Crafted::new().asked(|asked| asked.user_agent = Some(honest.to_owned())).keeps(&policy);
+    Crafted::new().request(|request| request.user_agent = Some(honest.to_owned())).keeps(&policy);
     let dishonest = [
         "Mozilla/5.0 (compatible; agentdex/0.1)",
         "agentdex/0.1.0",
@@ -18,16 +18,16 @@ fn the_user_agent_is_honest() {
         "",
     ];
     for user_agent in dishonest {
-        let log = Crafted::new().asked(|asked| asked.user_agent = Some(user_agent.to_owned()));
+        let log = Crafted::new().request(|request| request.user_agent = Some(user_agent.to_owned()));
         log.breaks(Rule::UserAgent, 1, &policy);
     }
-    Crafted::new().asked(|asked| asked.user_agent = None).breaks(Rule::UserAgent, 1, &policy);
+    Crafted::new().request(|request| request.user_agent = None).breaks(Rule::UserAgent, 1, &policy);
 }
 
 #[test]
 fn a_configured_from_is_sent_with_every_request() {
     let policy = Policy { from: Some("bot@bot.example".to_owned()), ..Policy::default() };
-    let named = || Crafted::new().asked(|asked| asked.from = Some("bot@bot.example".to_owned()));
+    let named = || Crafted::new().request(|request| request.from = Some("bot@bot.example".to_owned()));
     named().keeps(&policy);
     named().get("/agent.json").breaks(Rule::From, 1, &policy);
     Crafted::new().keeps(&Policy::default());
@@ -36,8 +36,8 @@ fn a_configured_from_is_sent_with_every_request() {
 #[test]
 fn nothing_follows_a_person_around() {
     let policy = Policy::default();
-    Crafted::new().asked(|asked| asked.cookie = Some("id=1".to_owned())).breaks(Rule::TellTale, 1, &policy);
-    let referred = Crafted::new().asked(|asked| asked.referer = Some("https://a.example/".to_owned()));
+    Crafted::new().request(|request| request.cookie = Some("id=1".to_owned())).breaks(Rule::TellTale, 1, &policy);
+    let referred = Crafted::new().request(|request| request.referer = Some("https://a.example/".to_owned()));
     referred.breaks(Rule::TellTale, 1, &policy);
 }
 

@@ -119,7 +119,7 @@ fn retry_after_in_seconds_means_silence() {
     for status in [200, 301, 304, 404, 429, 500, 503] {
         let refused = || {
             let log = Crafted::new().get("/a").status(status);
-            log.sent(|sent| sent.retry_after = Some("3600".to_owned()))
+            log.response(|response| response.retry_after = Some("3600".to_owned()))
         };
         refused().hurry(HOUR_US).get("/a").keeps(&policy);
         refused().hurry(HOUR_US - 1).get("/a").breaks(Rule::RetryAfter, 1, &policy);
@@ -130,7 +130,7 @@ fn retry_after_in_seconds_means_silence() {
 fn retry_after_holds_for_every_host_of_the_site_and_no_shorter_one_ends_it() {
     let asked = |seconds: &str, log: Crafted| {
         let seconds = Some(seconds.to_owned());
-        log.status(503).sent(|sent| sent.retry_after = seconds)
+        log.status(503).response(|response| response.retry_after = seconds)
     };
     let refused = || asked("3600", Crafted::new().get("/a"));
     refused().get_on("www.site.example", "/robots.txt").breaks(Rule::RetryAfter, 1, &Policy::default());
@@ -147,12 +147,12 @@ fn retry_after_as_a_date_is_reckoned_from_the_answer() {
     let at = std::time::UNIX_EPOCH + Duration::from_secs(BEGAN_S + 3_600);
     let refused = || {
         let log = Crafted::new().get("/a").status(503);
-        log.sent(|sent| sent.retry_after = Some(httpdate::fmt_http_date(at)))
+        log.response(|response| response.retry_after = Some(httpdate::fmt_http_date(at)))
     };
     refused().wait(HOUR_US).get("/a").keeps(&policy);
     refused().wait(HOUR_US / 2).get("/a").breaks(Rule::RetryAfter, 1, &policy);
     let past = Crafted::new().get("/a").status(503);
-    past.sent(|sent| sent.retry_after = Some("Sat, 01 Jan 2000 00:00:00 GMT".to_owned()))
+    past.response(|response| response.retry_after = Some("Sat, 01 Jan 2000 00:00:00 GMT".to_owned()))
         .get("/b")
         .keeps(&policy);
 }
@@ -162,7 +162,7 @@ fn an_absurd_retry_after_means_a_week() {
     let policy = Policy { passes_began_us: vec![HOUR_US], ..Policy::default() };
     let refused = || {
         let log = Crafted::new().get("/a").status(503);
-        log.sent(|sent| sent.retry_after = Some("1000000000000".to_owned()))
+        log.response(|response| response.retry_after = Some("1000000000000".to_owned()))
     };
     refused().hurry(7 * 24 * HOUR_US).robots("").hurry(0).get("/a").keeps(&policy);
     let report = refused().hurry(6 * 24 * HOUR_US).robots("").check(&policy);

@@ -78,14 +78,14 @@ fn a_redirected_robots_rules_the_authority_that_was_asked() {
         Crafted::empty()
             .get("/robots.txt")
             .status(301)
-            .sent(|sent| sent.location = Some("https://www.site.example/robots.txt".to_owned()))
+            .response(|response| response.location = Some("https://www.site.example/robots.txt".to_owned()))
             .get_on("www.site.example", "/robots.txt")
             .change(|hit| hit.robots_body = Some(body.into()))
     };
     redirected("").get("/agent.json").keeps(&policy);
     redirected("User-agent: *\nDisallow: /").get("/agent.json").breaks(Rule::Disallowed, 1, &policy);
-    let unfollowed = Crafted::empty().get("/robots.txt").status(302).sent(|sent| {
-        sent.location = Some("/robots.txt".to_owned());
+    let unfollowed = Crafted::empty().get("/robots.txt").status(302).response(|response| {
+        response.location = Some("/robots.txt".to_owned());
     });
     unfollowed.get("/agent.json").breaks(Rule::RobotsUnreachable, 1, &policy);
 }

@@ -13,7 +13,7 @@ const ATTACKERS: usize = 5;
 fn led_to(log: Crafted, number: usize, path: &str) -> Crafted {
     let location = format!("https://{VICTIM}{path}");
     let led = log.get_on(&format!("site{number}.example"), "/robots.txt").status(302);
-    led.sent(|sent| sent.location = Some(location)).hurry(0)
+    led.response(|response| response.location = Some(location)).hurry(0)
 }
 
 fn asked(log: Crafted, path: &str, body: &str) -> Crafted {
@@ -49,7 +49,7 @@ fn budgets_count_at_the_host_that_is_asked() {
 #[test]
 fn a_retry_after_holds_for_whoever_leads_there() {
     let refused = |log: Crafted| {
-        log.get_on(VICTIM, "/robots.txt").status(429).sent(|sent| sent.retry_after = Some("3600".to_owned()))
+        log.get_on(VICTIM, "/robots.txt").status(429).response(|response| response.retry_after = Some("3600".to_owned()))
     };
     let refused = || refused(led_to(Crafted::empty(), 0, "/robots.txt"));
     let policy = Policy { passes_began_us: vec![HOUR_US / 2], ..Policy::default() };
@@ -74,7 +74,7 @@ fn the_robots_of_the_victim_governs_what_another_robots_points_at() {
 #[test]
 fn the_same_holds_for_another_host_of_the_site() {
     let led = Crafted::empty().get("/robots.txt").status(302);
-    let led = led.sent(|sent| sent.location = Some("https://www.site.example/r".to_owned()));
+    let led = led.response(|response| response.location = Some("https://www.site.example/r".to_owned()));
     led.get_on("www.site.example", "/r").breaks(Rule::RobotsFirst, 1, &Policy::default());
 }
 
@@ -88,7 +88,7 @@ fn a_robots_that_leads_to_another_site_permits_nothing() {
 fn a_wall_in_place_of_robots_permits_nothing() {
     let walled = |wall: &str| {
         let wall = Some(wall.to_owned());
-        Crafted::new().sent(|sent| sent.wall = wall).get("/agent.json")
+        Crafted::new().response(|response| response.wall = wall).get("/agent.json")
     };
     walled("cf-mitigated: challenge").breaks(Rule::Disallowed, 1, &Policy::default());
     walled("x-amzn-waf-action: count").keeps(&Policy::default());

@@ -181,8 +181,8 @@ pub(crate) async fn the_interface_serves_the_key_of_a_signing_crawler(backend: B
     hits.retain(|hit| hit.started_us >= began_us);
     assert!(!hits.is_empty());
     for hit in hits {
-        assert!(hit.asked.signature_input.unwrap().contains(&format!("keyid=\"{id}\"")));
-        assert_eq!(hit.asked.signature_agent.as_deref(), Some("\"https://crawler.example\""));
+        assert!(hit.request.signature_input.unwrap().contains(&format!("keyid=\"{id}\"")));
+        assert_eq!(hit.request.signature_agent.as_deref(), Some("\"https://crawler.example\""));
     }
     world.assert_polite();
 }

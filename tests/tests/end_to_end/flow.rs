@@ -85,7 +85,7 @@ pub(crate) async fn a_second_pass_is_conditional_and_changes_nothing(backend: Ba
         world.web.log().hits_on("wingway.test").into_iter().filter(is_asked_again).collect();
     assert!(!asked.is_empty(), "the second pass did not ask for the manifest");
     assert!(
-        asked.iter().all(|hit| hit.asked.if_none_match.is_some() && hit.status == Some(304)),
+        asked.iter().all(|hit| hit.request.if_none_match.is_some() && hit.status == Some(304)),
         "{asked:?}"
     );
     world.index();
