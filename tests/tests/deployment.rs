@@ -65,7 +65,7 @@ fn the_image_builds_every_crate_with_the_toolchain_of_the_workspace() {
 }
 
 #[test]
-fn compose_brings_up_the_whole_fleet() {
+fn compose_starts_every_program() {
     let compose: Value = {
         let mut value: yaml_serde::Value = yaml_serde::from_str(&text("deploy/compose.yaml")).unwrap();
         value.apply_merge().unwrap();
@@ -96,7 +96,7 @@ fn the_kubernetes_base_lists_every_file() {
 }
 
 #[test]
-fn in_kubernetes_only_the_crawler_may_reach_the_world() {
+fn in_kubernetes_only_the_crawler_reaches_the_internet() {
     let policies = yaml("deploy/kubernetes/base/network-policies.yaml");
     let nothing = policies.iter().find(|policy| policy["metadata"]["name"] == "nothing").unwrap();
     assert_eq!(nothing["spec"]["podSelector"], serde_json::json!({}), "it must hold for every pod");
@@ -117,7 +117,7 @@ fn in_kubernetes_only_the_crawler_may_reach_the_world() {
 }
 
 #[test]
-fn every_container_is_bounded_and_without_rights() {
+fn every_container_has_limits_and_no_privileges() {
     for file in ["crawler.yaml", "api.yaml"] {
         let path = format!("deploy/kubernetes/base/{file}");
         let deployment = yaml(&path).into_iter().find(|document| document["kind"] == "Deployment").unwrap();
@@ -135,7 +135,7 @@ fn every_container_is_bounded_and_without_rights() {
 }
 
 #[test]
-fn every_unit_is_hardened_alike() {
+fn every_unit_has_the_same_hardening() {
     let hardening = |unit: &str| -> Vec<String> {
         let unit = text(&format!("deploy/systemd/{unit}"));
         let (_, rest) = unit.split_once("# What it may not do.\n").unwrap();
@@ -151,7 +151,7 @@ fn every_unit_is_hardened_alike() {
 }
 
 #[test]
-fn the_starter_seeds_are_read_without_a_complaint() {
+fn the_starter_seeds_are_valid() {
     let path = root().join("deploy/seeds/starter.txt");
     let mut reader = crawler::seeds::SeedReader::new(manifest::SiteScope::Public);
     let file = std::fs::File::open(path).unwrap();
@@ -196,7 +196,7 @@ fn actions_are_pinned_by_commit() {
 }
 
 #[test]
-fn every_metric_that_is_watched_is_emitted() {
+fn every_watched_metric_is_emitted() {
     let of_a_histogram = |name: &str| name.trim_end_matches("_bucket").to_owned();
     let is_part = |c: char| c.is_ascii_lowercase() || c == '_';
     let mut watched = BTreeSet::new();
@@ -220,7 +220,7 @@ fn every_metric_that_is_watched_is_emitted() {
 
 /// Programs of the version before have to go on with an expanded schema, and know a contraction by its name.
 #[test]
-fn migrations_that_take_something_away_are_named_so() {
+fn migrations_that_remove_something_are_named_contractions() {
     for folder in ["migrations/postgres", "migrations/sqlite"] {
         for file in files_below(folder) {
             let statements = text(&format!("{folder}/{file}")).to_ascii_uppercase();

@@ -41,7 +41,7 @@ fn command_lines(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn relative_links_lead_somewhere() {
+fn relative_links_resolve() {
     for file in markdown_files() {
         let text = std::fs::read_to_string(&file).unwrap();
         let prose: String = text.split('`').step_by(2).collect();

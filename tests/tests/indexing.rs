@@ -28,7 +28,7 @@ fn finds(config: &IndexConfig, text: &str) -> bool {
 }
 
 #[tokio::test]
-async fn postgres_is_followed_from_where_it_was_left() {
+async fn follows_a_postgres_feed_from_the_committed_position() {
     let database = TestDatabase::create().await.unwrap();
     let dir = tempfile::tempdir().unwrap();
     let config = IndexConfig::in_data_dir(dir.path());

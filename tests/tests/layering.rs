@@ -87,7 +87,7 @@ fn reached_but_by<'a>(metadata: &'a Metadata, package: &Package, left_out: &[&st
 }
 
 #[test]
-fn every_crate_of_the_workspace_has_its_place() {
+fn every_crate_declares_its_allowed_dependencies() {
     let metadata = metadata();
     let placed: BTreeSet<&str> = ARROWS.iter().map(|(name, _)| *name).collect();
     let found: BTreeSet<&str> = members(&metadata).into_keys().collect();
@@ -98,7 +98,7 @@ fn every_crate_of_the_workspace_has_its_place() {
 }
 
 #[test]
-fn arrows_point_one_way() {
+fn crates_depend_only_on_allowed_crates() {
     let metadata = metadata();
     let members = members(&metadata);
     for (name, allowed) in ARROWS {
@@ -109,7 +109,7 @@ fn arrows_point_one_way() {
 }
 
 #[test]
-fn the_pure_crates_reach_no_clock_network_or_database() {
+fn pure_crates_depend_on_no_clock_network_or_database() {
     let metadata = metadata();
     let members = members(&metadata);
     for name in PURE {
@@ -121,7 +121,7 @@ fn the_pure_crates_reach_no_clock_network_or_database() {
 
 /// What a client says must never make the interface connect to anybody.
 #[test]
-fn the_interface_reaches_no_http_client() {
+fn the_api_depends_on_no_http_client() {
     let metadata = metadata();
     let reached = reached_but_by(&metadata, members(&metadata)["api"], &WHERE_THE_OPERATOR_SAYS);
     let clients: Vec<_> =
@@ -130,7 +130,7 @@ fn the_interface_reaches_no_http_client() {
 }
 
 #[test]
-fn nobody_but_the_front_door_and_the_tests_depends_on_the_ends() {
+fn only_agentdex_and_the_tests_depend_on_the_programs() {
     let metadata = metadata();
     for (name, package) in members(&metadata) {
         if MAY_REACH_ENDS.contains(&name) {
@@ -144,7 +144,7 @@ fn nobody_but_the_front_door_and_the_tests_depends_on_the_ends() {
 }
 
 #[test]
-fn the_embedder_is_built_only_for_who_asks() {
+fn the_embedder_is_built_only_with_its_feature() {
     let metadata = metadata();
     for (name, package) in members(&metadata) {
         let stray: Vec<_> = [APART].into_iter().chain(BROUGHT_ALONG).collect();
@@ -161,7 +161,7 @@ fn the_embedder_is_built_only_for_who_asks() {
 
 /// RUSTSEC-2024-0436: `paste` is no longer maintained. The tensors of the optional embedder need it, and nothing else does.
 #[test]
-fn what_is_unmaintained_comes_with_the_embedder_alone() {
+fn only_the_embedder_needs_an_unmaintained_crate() {
     let metadata = metadata();
     for (name, package) in members(&metadata) {
         assert!(!reached(&metadata, package).contains("paste"), "{name} reaches paste without the embedder");
@@ -172,7 +172,7 @@ fn what_is_unmaintained_comes_with_the_embedder_alone() {
 
 /// Manifests have a few KiB or some MiB: what reads one for an answer takes a permit for its bytes first.
 #[test]
-fn the_interface_reads_manifests_in_one_place() {
+fn the_api_reads_manifests_in_one_module() {
     const READS: [&str; 6] = [
         "manifest_find(",
         "manifests_load(",
@@ -205,7 +205,7 @@ fn the_interface_reads_manifests_in_one_place() {
 }
 
 #[test]
-fn every_dependency_of_the_workspace_says_what_it_is_for() {
+fn every_workspace_dependency_has_a_purpose_comment() {
     let metadata = metadata();
     let root =
         std::fs::read_to_string(metadata.workspace_root.join("Cargo.toml")).expect("the root Cargo.toml");

@@ -26,7 +26,7 @@ fn recorded() -> BTreeMap<String, BTreeMap<String, Scores>> {
 }
 
 #[test]
-fn the_public_sets_rank_above_the_bar_and_no_worse_than_recorded() {
+fn public_sets_rank_above_the_minimum_and_no_worse_than_recorded() {
     let Some(sets) = sets::read_all().unwrap() else {
         println!("no relevance data beside the workspace: nothing to rank");
         return;
@@ -63,7 +63,7 @@ fn the_public_sets_rank_above_the_bar_and_no_worse_than_recorded() {
 }
 
 #[test]
-fn the_labelled_requests_find_what_is_meant() {
+fn labelled_requests_find_the_expected_capabilities() {
     assert!(labelled::requests().unwrap().len() >= LABELLED_MIN);
     let judged = labelled::judge_all().unwrap();
     let unknown: Vec<&String> = judged.iter().flat_map(|of| &of.unknown).collect();

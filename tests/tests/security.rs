@@ -3,7 +3,7 @@
 use std::path::Path;
 
 #[test]
-fn every_test_that_the_threat_model_names_is_there() {
+fn every_test_named_in_the_threat_model_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let text = std::fs::read_to_string(root.join("docs/SECURITY.md")).unwrap();
     let mut file = String::new();

@@ -95,21 +95,21 @@ fn assert_none(what: &str, found: impl Iterator<Item = String>) {
 }
 
 #[test]
-fn the_files_are_found() {
+fn finds_the_committed_files() {
     let files = text_files();
     assert!(files.iter().filter(|file| file.is_rust()).count() > 30, "git shows too few files");
     assert!(files.iter().any(|file| file.path.ends_with("tests/tests/tidy.rs")));
 }
 
 #[test]
-fn every_source_file_opens_with_what_it_is_about() {
+fn every_source_file_starts_with_a_module_comment() {
     let files = text_files();
     let silent = files.iter().filter(|file| file.is_rust() && !file.text.starts_with("//! "));
     assert_none("these do not open with `//!`", silent.map(|file| file.path.display().to_string()));
 }
 
 #[test]
-fn source_files_stay_readable() {
+fn source_files_do_not_exceed_the_line_limit() {
     let files = text_files();
     let long = files
         .iter()
@@ -119,7 +119,7 @@ fn source_files_stay_readable() {
 }
 
 #[test]
-fn nothing_is_unfinished_or_silenced() {
+fn no_file_has_unfinished_or_silenced_code() {
     let files = text_files();
     let found = files.iter().filter(|file| file.is_rust()).flat_map(|file| {
         let words = UNFINISHED.iter().filter(|word| file.text.contains(**word));
@@ -129,7 +129,7 @@ fn nothing_is_unfinished_or_silenced() {
 }
 
 #[test]
-fn no_file_names_a_registry_or_a_place_of_one_machine() {
+fn no_file_names_a_registry_or_a_local_path() {
     let files = text_files();
     let is_lock = |file: &&TextFile| {
         file.path.file_name().is_some_and(|name| LOCK_FILES.iter().any(|lock| name == *lock))

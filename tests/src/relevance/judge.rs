@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_are_those_of_the_textbook() {
+    fn computes_the_textbook_scores() {
         let grades = BTreeMap::from([("a", 1), ("b", 1)]);
         let scores = judge(&found(&["x", "a", "y"]), &grades);
         assert!((scores.mrr - 0.5).abs() < 1e-9 && (scores.recall - 0.5).abs() < 1e-9);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_better_grade_first_is_better() {
+    fn scores_a_better_grade_first_higher() {
         let grades = BTreeMap::from([("a", 3), ("b", 1)]);
         let (right, wrong) = (judge(&found(&["a", "b"]), &grades), judge(&found(&["b", "a"]), &grades));
         assert!(right.ndcg > wrong.ndcg && (right.ndcg - 1.0).abs() < 1e-9);

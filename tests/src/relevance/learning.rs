@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn learns_the_stems_of_the_capabilities_that_a_word_means() {
+    fn learns_the_stems_of_the_expected_capabilities() {
         let mut capabilities: Vec<(String, Vec<String>)> =
             (0..40).map(|at| (format!("other{at}"), vec![format!("thing{at}"), "good".to_owned()])).collect();
         capabilities

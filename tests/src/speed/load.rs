@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn good_answers_are_timed_and_refusals_told_apart() {
+    async fn separates_timed_successes_from_refusals() {
         let (good, _serving) = server("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await;
         let paths = ["/a".to_owned(), "/b".to_owned()];
         let seen = drive(load(good, Pace::PerSecond(100.0)), &paths).await.unwrap();
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_is_away_is_an_error() {
+    async fn an_unreachable_server_is_an_error() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_core_works_until_the_time_is_over() {
+    fn uses_every_core_until_the_time_is_over() {
         let rate = in_parallel(Duration::from_millis(50), &[1, 2, 3], |_| {
             std::hint::black_box(());
             Ok(())

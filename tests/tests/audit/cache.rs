@@ -14,7 +14,7 @@ fn with_etag() -> Crafted {
 }
 
 #[test]
-fn a_kept_copy_is_revalidated_by_its_etag() {
+fn requires_revalidation_of_a_stored_copy_by_its_etag() {
     let policy = second_pass(&with_etag());
     let again = |tag: &str| {
         let tag = Some(tag.to_owned());
@@ -26,7 +26,7 @@ fn a_kept_copy_is_revalidated_by_its_etag() {
 }
 
 #[test]
-fn a_kept_copy_without_etag_is_revalidated_by_its_date() {
+fn requires_revalidation_by_date_without_an_etag() {
     let date = || Some("Tue, 14 Nov 2023 22:13:20 GMT".to_owned());
     let dated = || Crafted::new().get("/agent.json").response(|response| response.last_modified = date());
     let policy = second_pass(&dated());
@@ -35,7 +35,7 @@ fn a_kept_copy_without_etag_is_revalidated_by_its_date() {
 }
 
 #[test]
-fn what_is_not_kept_is_not_revalidated() {
+fn requires_no_revalidation_of_responses_that_are_not_stored() {
     let policy = second_pass(&with_etag());
     let not_stored = with_etag().response(|response| response.cache_control = Some("No-Store".to_owned()));
     not_stored.get("/agent.json").keeps(&policy);
@@ -50,13 +50,13 @@ fn what_is_not_kept_is_not_revalidated() {
 }
 
 #[test]
-fn a_304_that_nobody_asked_for_is_asked_again_at_once() {
+fn allows_a_repeat_after_an_unrequested_304() {
     let unasked = Crafted::new().get("/agent.json").status(304);
     unasked.get("/agent.json").keeps(&Policy::default());
 }
 
 #[test]
-fn a_fresh_copy_is_not_asked_for() {
+fn reports_a_request_for_a_fresh_copy() {
     let fresh = |control: &str| {
         let control = Some(control.to_owned());
         Crafted::new().get("/agent.json").response(|response| response.cache_control = control)
@@ -71,7 +71,7 @@ fn a_fresh_copy_is_not_asked_for() {
 }
 
 #[test]
-fn a_negative_answer_may_be_fresh_too() {
+fn reports_a_request_for_a_fresh_404() {
     let missing = || {
         let log = Crafted::new().get("/agent.json").status(404);
         log.response(|response| response.cache_control = Some("max-age=600".to_owned()))
@@ -80,7 +80,7 @@ fn a_negative_answer_may_be_fresh_too() {
 }
 
 #[test]
-fn a_path_is_asked_for_once_in_a_pass() {
+fn reports_a_path_requested_twice_in_a_pass() {
     let once = || Crafted::new().get("/agent.json");
     once().get("/agent.json").breaks(Rule::Duplicate, 1, &Policy::default());
     once().get("/agent.json").keeps(&second_pass(&once()));
@@ -89,7 +89,7 @@ fn a_path_is_asked_for_once_in_a_pass() {
 }
 
 #[test]
-fn a_redirect_target_may_be_reached_by_two_ways() {
+fn allows_two_requests_for_a_redirect_target() {
     let redirected = Crafted::new().get("/agent.json").get("/old").status(301);
     redirected
         .response(|response| response.location = Some("/agent.json".to_owned()))
@@ -98,7 +98,7 @@ fn a_redirect_target_may_be_reached_by_two_ways() {
 }
 
 #[test]
-fn a_killed_crawler_may_repeat_one_request() {
+fn allows_one_repeat_for_each_killed_crawler() {
     let policy = Policy { repeats_forgiven: 1, ..Policy::default() };
     let once = || Crafted::new().get("/a").get("/a");
     once().keeps(&policy);

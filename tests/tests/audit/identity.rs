@@ -5,7 +5,7 @@ use agentdex_tests::audit::{Policy, Rule};
 use crate::crafted::Crafted;
 
 #[test]
-fn the_user_agent_is_honest() {
+fn requires_an_honest_user_agent() {
     let policy = Policy::default();
     let honest = "agentdex/2.10 (+https://bot.example/; mailto:bot@bot.example)";
     Crafted::new().request(|request| request.user_agent = Some(honest.to_owned())).keeps(&policy);
@@ -25,7 +25,7 @@ fn the_user_agent_is_honest() {
 }
 
 #[test]
-fn a_configured_from_is_sent_with_every_request() {
+fn requires_the_configured_from_header() {
     let policy = Policy { from: Some("bot@bot.example".to_owned()), ..Policy::default() };
     let named = || Crafted::new().request(|request| request.from = Some("bot@bot.example".to_owned()));
     named().keeps(&policy);
@@ -34,7 +34,7 @@ fn a_configured_from_is_sent_with_every_request() {
 }
 
 #[test]
-fn nothing_follows_a_person_around() {
+fn reports_cookies_and_referers() {
     let policy = Policy::default();
     Crafted::new().request(|request| request.cookie = Some("id=1".to_owned())).breaks(Rule::TellTale, 1, &policy);
     let referred = Crafted::new().request(|request| request.referer = Some("https://a.example/".to_owned()));
@@ -42,7 +42,7 @@ fn nothing_follows_a_person_around() {
 }
 
 #[test]
-fn only_get_and_head() {
+fn reports_methods_other_than_get_and_head() {
     let policy = Policy::default();
     Crafted::new().get("/agent.json").change(|hit| hit.method = "HEAD".to_owned()).keeps(&policy);
     let posted = Crafted::new().get("/agent.json").change(|hit| hit.method = "POST".to_owned());

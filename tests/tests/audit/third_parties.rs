@@ -27,27 +27,27 @@ fn all_lead(body: &str) -> Crafted {
 }
 
 #[test]
-fn gaps_count_at_the_host_that_is_asked() {
+fn gaps_apply_to_the_requested_host() {
     let report = all_lead("").check(&Policy::with_delay(Duration::from_secs(3)));
     assert_eq!(report.count(Rule::AuthorityGap), ATTACKERS - 1, "{report}");
     assert_eq!(report.count(Rule::Duplicate), ATTACKERS - 1, "asked once for each of them: {report}");
 }
 
 #[test]
-fn a_crawl_delay_counts_at_the_host_that_is_asked() {
+fn the_crawl_delay_applies_to_the_requested_host() {
     let report = all_lead("User-agent: *\nCrawl-delay: 30\n").check(&Policy::default());
     assert_eq!(report.count(Rule::AuthorityGap), ATTACKERS - 1, "{report}");
 }
 
 #[test]
-fn budgets_count_at_the_host_that_is_asked() {
+fn budgets_apply_to_the_requested_host() {
     let policy = Policy { authority_budget: Some(2), site_budget: Some(2), ..Policy::default() };
     let report = all_lead("").check(&policy);
     assert_eq!(report.count(Rule::Budget), 2 * (ATTACKERS - 2), "{report}");
 }
 
 #[test]
-fn a_retry_after_holds_for_whoever_leads_there() {
+fn retry_after_applies_whatever_led_to_the_host() {
     let refused = |log: Crafted| {
         log.get_on(VICTIM, "/robots.txt").status(429).response(|response| response.retry_after = Some("3600".to_owned()))
     };
@@ -59,7 +59,7 @@ fn a_retry_after_holds_for_whoever_leads_there() {
 }
 
 #[test]
-fn the_robots_of_the_victim_governs_what_another_robots_points_at() {
+fn the_victims_robots_applies_to_targets_of_other_robots() {
     let policy = Policy::default();
     let forbidding = || asked(Crafted::empty(), "/robots.txt", "User-agent: *\nDisallow: /private\n");
     led_to(forbidding(), 0, "/private/x").hurry(SECOND_US).get_on(VICTIM, "/private/x").breaks(
@@ -72,20 +72,20 @@ fn the_robots_of_the_victim_governs_what_another_robots_points_at() {
 }
 
 #[test]
-fn the_same_holds_for_another_host_of_the_site() {
+fn robots_applies_to_redirect_targets_on_another_host_of_the_site() {
     let led = Crafted::empty().get("/robots.txt").status(302);
     let led = led.response(|response| response.location = Some("https://www.site.example/r".to_owned()));
     led.get_on("www.site.example", "/r").breaks(Rule::RobotsFirst, 1, &Policy::default());
 }
 
 #[test]
-fn a_robots_that_leads_to_another_site_permits_nothing() {
+fn a_robots_redirect_to_another_site_permits_nothing() {
     let log = asked(led_to(Crafted::empty(), 0, "/robots.txt"), "/robots.txt", "");
     log.get_on("site0.example", "/agent.json").breaks(Rule::RobotsUnreachable, 1, &Policy::default());
 }
 
 #[test]
-fn a_wall_in_place_of_robots_permits_nothing() {
+fn a_bot_wall_in_place_of_robots_permits_nothing() {
     let walled = |wall: &str| {
         let wall = Some(wall.to_owned());
         Crafted::new().response(|response| response.wall = wall).get("/agent.json")

@@ -78,7 +78,7 @@ fn hosts(files: &[File]) -> Vec<Host> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_published_file_is_crawled_and_ends_with_a_format_and_findings() {
+async fn crawls_every_published_file_to_a_format_and_findings() {
     let Some(root) = corpus() else {
         return say("no corpus at hand: nothing is crawled");
     };

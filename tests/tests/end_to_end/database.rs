@@ -93,7 +93,7 @@ fn feed_of(status: &str) -> &str {
     status.lines().find(|line| line.starts_with("feed: ")).unwrap()
 }
 
-pub(crate) async fn a_crawled_database_moves_to_the_other_back_end_and_back(backend: Backend) {
+pub(crate) async fn moves_a_database_to_the_other_back_end_and_back(backend: Backend) {
     let mut world = crawled(backend).await;
     let (first, second, third) = (world.path("1.jsonl"), world.path("2.jsonl"), world.path("3.jsonl"));
     done(db(&world, &["export", text(&first)]));
@@ -126,7 +126,7 @@ pub(crate) async fn a_crawled_database_moves_to_the_other_back_end_and_back(back
     world.assert_polite();
 }
 
-pub(crate) async fn what_cannot_be_imported_is_refused_with_its_reason(backend: Backend) {
+pub(crate) async fn rejects_an_invalid_import_with_the_reason(backend: Backend) {
     let world = crawled(backend).await;
     let dump = world.path("dump.jsonl");
     done(db(&world, &["export", text(&dump)]));
@@ -169,7 +169,7 @@ pub(crate) async fn what_cannot_be_imported_is_refused_with_its_reason(backend: 
 
 /// The commands of the section *Back up and restore*, while a crawl goes on. What was under way is visited again.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
-pub(crate) async fn a_live_database_is_backed_up_and_restored(backend: Backend) {
+pub(crate) async fn backs_up_and_restores_a_live_database(backend: Backend) {
     let needed: &[&str] = match backend {
         Backend::Sqlite => &["sqlite3"],
         Backend::Postgres => &["pg_dump", "pg_restore"],
@@ -227,7 +227,7 @@ pub(crate) async fn a_live_database_is_backed_up_and_restored(backend: Backend) 
 }
 
 /// A daemon removes by its schedule what is older than was asked for, and names a reader that it waits for.
-pub(crate) async fn housekeeping_keeps_what_is_young_enough(backend: Backend) {
+pub(crate) async fn housekeeping_removes_only_old_data(backend: Backend) {
     let world = crawled(backend).await;
     world.index();
     // everything so far happened more than a year ago, and the indexer has read it; another reader has not
@@ -272,7 +272,7 @@ const MUSEUM_PART: &str = r#"{"openapi": "3.1.0", "info": {"title": "Museum", "v
         "responses": {"200": {"description": "ok"}}}}}}"#;
 
 /// Bytes that are no longer those that were kept are not served, and the crawler asks for the document as if it had none.
-pub(crate) async fn a_damaged_document_is_never_served_and_asked_for_again(backend: Backend) {
+pub(crate) async fn a_damaged_document_is_not_served_and_is_fetched_again(backend: Backend) {
     let whole = |name: &str| {
         serde_json::json!({"arws_version": "1.0", "name": name, "description": "A museum",
             "tools": format!("https://museum.test{PART}")})

@@ -122,7 +122,7 @@ pub(crate) async fn a_fail_over_of_the_database_is_waited_out() {
 }
 
 /// Authority, site, private suffix, address: on a network of one's own they hold with `--strict`, so that they can be seen.
-pub(crate) async fn every_scope_is_kept_at_once(backend: Backend) {
+pub(crate) async fn respects_every_scope_at_once(backend: Backend) {
     let closed = "User-agent: *\nDisallow: /\n";
     let crowd = (0..6).map(|index| Host::new(&format!("neighbour{index}.test")).robots(closed));
     let names = ["alice.github.io", "bob.github.io", "carol.github.io"];
@@ -161,7 +161,7 @@ pub(crate) async fn every_scope_is_kept_at_once(backend: Backend) {
 }
 
 /// Sites find at the interface the key that the crawler's requests are signed with.
-pub(crate) async fn the_interface_serves_the_key_of_a_signing_crawler(backend: Backend) {
+pub(crate) async fn the_api_serves_the_key_of_a_signing_crawler(backend: Backend) {
     // the example key of RFC 9421, appendix B.1.4
     const KEY: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF\n-----END PRIVATE KEY-----\n";
     const PLACE: &str = "/.well-known/http-message-signatures-directory";

@@ -63,7 +63,7 @@ async fn crawled(backend: Backend) -> World {
     world
 }
 
-pub(crate) async fn seeds_in_search_out(backend: Backend) {
+pub(crate) async fn crawled_capabilities_are_searchable(backend: Backend) {
     let world = crawled(backend).await;
     let api = world.api().await;
     assert_eq!(api.search("q=book+flight").await.first().map(String::as_str), Some("book_flight"));
@@ -75,7 +75,7 @@ pub(crate) async fn seeds_in_search_out(backend: Backend) {
     world.assert_polite();
 }
 
-pub(crate) async fn a_second_pass_is_conditional_and_changes_nothing(backend: Backend) {
+pub(crate) async fn a_second_pass_revalidates_and_changes_nothing(backend: Backend) {
     let world = crawled(backend).await;
     let before = world.api().await.get("/changes").await;
     let began_us = world.web.log().now_us();
@@ -93,7 +93,7 @@ pub(crate) async fn a_second_pass_is_conditional_and_changes_nothing(backend: Ba
     world.assert_polite();
 }
 
-pub(crate) async fn a_changed_manifest_reaches_search(backend: Backend) {
+pub(crate) async fn search_returns_a_changed_manifest(backend: Backend) {
     let world = crawled(backend).await;
     world.web.set_file("wingway.test", "/agent.json", "application/json", airline("reserve_seat"));
     world.crawl(&["--revisit", "0s"]);
@@ -106,7 +106,7 @@ pub(crate) async fn a_changed_manifest_reaches_search(backend: Backend) {
     world.assert_polite();
 }
 
-pub(crate) async fn a_removed_manifest_leaves_search(backend: Backend) {
+pub(crate) async fn search_omits_a_removed_manifest(backend: Backend) {
     let world = crawled(backend).await;
     world.web.set("wingway.test", "/agent.json", Answer::status(410));
     world.crawl(&["--revisit", "0s"]);
@@ -139,7 +139,7 @@ async fn assert_forty_shops_are_found(world: &World) {
 }
 
 /// A crawler is killed in the middle of its pass; the next one finishes it, and no host was asked too soon.
-pub(crate) async fn a_killed_crawler_is_finished_by_the_next(backend: Backend) {
+pub(crate) async fn the_next_crawler_completes_the_pass_of_a_killed_one(backend: Backend) {
     let mut world = forty_shops(backend).await;
     // a fleet waits for the dead worker's leases to end; an embedded database knows at once that it is dead
     let lease = match backend {
@@ -158,7 +158,7 @@ pub(crate) async fn a_killed_crawler_is_finished_by_the_next(backend: Backend) {
 }
 
 /// Ctrl-C lets the requests under way end, gives every site back at once, and the next run asks nothing a second time.
-pub(crate) async fn an_interrupted_crawler_drains_and_the_next_goes_on(backend: Backend) {
+pub(crate) async fn an_interrupted_crawler_drains_and_the_next_continues(backend: Backend) {
     let world = forty_shops(backend).await;
     let first =
         world.crawler(&["--lease", "30m"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -193,7 +193,7 @@ pub(crate) async fn four_crawlers_share_one_queue(backend: Backend) {
 
 /// A second crawler on an embedded database would only wait for the first: it is told so.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_crawler_on_sqlite_is_refused() {
+async fn refuses_a_second_crawler_on_sqlite() {
     let world = forty_shops(Backend::Sqlite).await;
     let mut first = world.crawler(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     world.web.log().wait_until(|log| log.hit_count() >= 10).await;

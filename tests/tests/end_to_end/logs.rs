@@ -111,7 +111,7 @@ fn assert_harmless(log: &str) {
     assert!(log.len() < LOG_BYTES_MAX, "{} bytes of log", log.len());
 }
 
-pub(crate) async fn clients_forge_no_line_and_raise_no_alarm_in_text() {
+pub(crate) async fn clients_cannot_forge_log_lines_or_raise_alarms_in_text() {
     let log = log_of(&["--log-format", "text"]).await;
     assert_harmless(&log);
     for line in log.lines() {
@@ -123,7 +123,7 @@ pub(crate) async fn clients_forge_no_line_and_raise_no_alarm_in_text() {
     }
 }
 
-pub(crate) async fn clients_forge_no_line_and_raise_no_alarm_in_json() {
+pub(crate) async fn clients_cannot_forge_log_lines_or_raise_alarms_in_json() {
     let log = log_of(&["--log-format", "json"]).await;
     assert_harmless(&log);
     for line in log.lines() {
@@ -133,7 +133,7 @@ pub(crate) async fn clients_forge_no_line_and_raise_no_alarm_in_json() {
 }
 
 /// At the level of everything, libraries tell what they were sent; that, too, stays within its line.
-pub(crate) async fn clients_forge_no_line_where_everything_is_logged() {
+pub(crate) async fn clients_cannot_forge_log_lines_at_trace_level() {
     let log = log_of(&["--log-format", "text", "-vv"]).await;
     assert!(log.contains("forged"), "what was sent is told: {log}");
     for line in log.lines() {

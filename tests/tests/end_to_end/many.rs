@@ -45,7 +45,7 @@ fn kiosk(domain: &str) -> String {
     .to_string()
 }
 
-pub(crate) async fn a_thousand_sites_politely_and_cheaply_again(backend: Backend) {
+pub(crate) async fn crawls_a_thousand_sites_politely_and_revisits_them_cheaply(backend: Backend) {
     let mut world = World::start(backend, Web::builder().hosts((0..SITES).map(site))).await;
     world.delay = Duration::from_millis(100);
     world.write_seeds((0..SITES).map(|index| format!("site{index}.test")));

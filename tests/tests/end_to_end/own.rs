@@ -42,7 +42,7 @@ const OFFERS: [&str; 7] = [
     "submit_site",
 ];
 
-pub(crate) async fn it_finds_itself_with_nothing_to_mend(backend: Backend) {
+pub(crate) async fn crawls_its_own_descriptions_without_findings(backend: Backend) {
     let world = World::start(backend, Web::builder().host(Host::new(HOST))).await;
     world.index();
     let speaking = world.api_with(&["--public-url", &format!("https://{HOST}")]).await;

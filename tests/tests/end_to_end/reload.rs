@@ -33,7 +33,7 @@ async fn soon(what: &str, is_so: impl AsyncFn() -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hangup_takes_limits_from_the_file_unless_it_is_wrong() {
+async fn sighup_reloads_the_limits_unless_the_file_is_invalid() {
     let world = World::start(Backend::Sqlite, Web::builder()).await;
     let (file, log) = (world.path("agentdex.toml"), world.path("api.log"));
     write(&file, "reads_burst = 7");

@@ -106,7 +106,7 @@ async fn reach(world: &World, began_at: usize, until: usize) {
 }
 
 /// Every program is killed at moments spread over its work, while manifests change; the next ones go on from there.
-pub(crate) async fn nothing_is_lost_or_doubled_by_kills(backend: Backend) {
+pub(crate) async fn kills_neither_lose_nor_duplicate_manifests(backend: Backend) {
     let mut world = shops(backend).await;
     world.delay = Duration::from_millis(50);
     let kills = kills();
@@ -137,7 +137,7 @@ pub(crate) async fn nothing_is_lost_or_doubled_by_kills(backend: Backend) {
 }
 
 /// The next version has expanded the schema: programs of this one go on, as after a downgrade.
-pub(crate) async fn an_expanded_schema_serves_the_version_before(backend: Backend) {
+pub(crate) async fn the_previous_version_works_with_an_expanded_schema(backend: Backend) {
     let world = shops(backend).await;
     world.crawl(&[]);
     world

@@ -21,7 +21,7 @@ fn spawn(mut command: Command) -> Child {
 
 /// Pass marks: over the whole fleet's log two requests a second below the suffix and four at a time, also across a kill, and no
 /// site is lost; sites elsewhere are not held back.
-pub(crate) async fn a_suffix_is_paced_over_the_whole_fleet() {
+pub(crate) async fn limits_a_suffix_over_the_whole_fleet() {
     let below = (0..SITES).map(|index| {
         Host::new(&format!("site{index}.github.io"))
             .at([127, 0, 1 + index, 1].into())

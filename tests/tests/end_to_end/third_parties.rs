@@ -27,7 +27,7 @@ fn attacker(number: usize) -> Host {
     }
 }
 
-pub(crate) async fn limits_belong_to_the_host_that_is_asked(backend: Backend) {
+pub(crate) async fn limits_apply_to_the_requested_host(backend: Backend) {
     let closed =
         Host::new(CLOSED).robots("User-agent: *\nDisallow: /\n").file("/top.txt", "text/plain", "a.test\n");
     let busy = Host::new(BUSY).catch_all(Answer::retry_after(429, "3600"));

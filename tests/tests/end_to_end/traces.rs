@@ -47,7 +47,7 @@ async fn crawl(world: &World, traces_url: &str) -> Output {
     tokio::task::spawn_blocking(move || output(crawler)).await.unwrap()
 }
 
-pub(crate) async fn visits_and_requests_are_traced() {
+pub(crate) async fn exports_spans_of_visits_and_requests() {
     let host = "sky.test";
     let world = World::start(Backend::Sqlite, Web::builder().host(Host::new(host))).await;
     world.write_seeds([host]);
@@ -73,7 +73,7 @@ pub(crate) async fn visits_and_requests_are_traced() {
     world.assert_polite();
 }
 
-pub(crate) async fn a_collector_that_is_away_costs_spans_alone() {
+pub(crate) async fn an_unreachable_collector_loses_only_spans() {
     let host = "sky.test";
     let world = World::start(Backend::Sqlite, Web::builder().host(Host::new(host))).await;
     world.write_seeds([host]);

@@ -33,7 +33,7 @@ fn validate(world: &World, url: &str, flags: &[&str]) -> (i32, String) {
 const LOOPBACK: [&str; 2] = ["--allow-addresses", "127.0.0.0/8"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_asked_politely_and_judged_as_it_is_served() {
+async fn validates_a_url_politely_with_its_response_headers() {
     let world = World::start(Backend::Sqlite, web()).await;
     let (code, said) = validate(&world, "https://shop.test/agent.json", &LOOPBACK);
     assert_eq!(code, 1, "{said}");
@@ -45,7 +45,7 @@ async fn an_address_is_asked_politely_and_judged_as_it_is_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parts_that_complete_a_document_come_along() {
+async fn fetches_the_parts_that_complete_a_document() {
     let world = World::start(Backend::Sqlite, web()).await;
     let flags = [LOOPBACK[0], LOOPBACK[1], "--output", "json", "--fail-on", "never"];
     let url = "https://museum.test/.well-known/agent-manifest.json";
@@ -63,7 +63,7 @@ async fn parts_that_complete_a_document_come_along() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_may_not_be_asked_is_not_asked() {
+async fn requests_nothing_that_is_forbidden() {
     let world = World::start(Backend::Sqlite, web()).await;
     let refused = [
         ("https://shop.test/private/agent.json", &LOOPBACK[..], "robots.txt"),
