@@ -63,7 +63,10 @@ impl Client {
         let peer = peer.to_canonical();
         if !is_trusted(peer, trusted) {
             let speaks_for_others = WRITTEN_BY_PROXIES.iter().any(|name| headers.contains_key(name));
-            return Self { address: client_network(peer), is_local: peer.is_loopback() && !speaks_for_others };
+            return Self {
+                address: client_network(peer),
+                is_local: peer.is_loopback() && !speaks_for_others,
+            };
         }
         let listed = headers.get_all(&FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok());
         let listed: Vec<&str> = listed.flat_map(|value| value.split(',')).map(str::trim).collect();

@@ -1,6 +1,6 @@
-//! What is deployed and what is built agree: facts across files that no validator of a format knows.
+//! Deployment files agree with the workspace: facts across files that format validators cannot check.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ fn compose_starts_every_program() {
         assert!(services[ours]["healthcheck"]["test"].is_array(), "{ours} has no health check");
         assert_eq!(services[ours]["read_only"], true, "{ours}");
         let is_outside = services[ours]["networks"].as_array().unwrap().contains(&Value::from("outside"));
-        assert_eq!(is_outside, ours == "crawler", "only the crawler may reach the world: {ours}");
+        assert_eq!(is_outside, ours == "crawler", "only the crawler may reach the internet: {ours}");
     }
     assert_eq!(compose["networks"]["inside"]["internal"], true);
 }
@@ -99,7 +99,7 @@ fn the_kubernetes_base_lists_every_file() {
 fn in_kubernetes_only_the_crawler_reaches_the_internet() {
     let policies = yaml("deploy/kubernetes/base/network-policies.yaml");
     let nothing = policies.iter().find(|policy| policy["metadata"]["name"] == "nothing").unwrap();
-    assert_eq!(nothing["spec"]["podSelector"], serde_json::json!({}), "it must hold for every pod");
+    assert_eq!(nothing["spec"]["podSelector"], serde_json::json!({}), "it must apply to every pod");
     assert!(nothing["spec"].get("egress").is_none() && nothing["spec"].get("ingress").is_none());
     let mut crawler_reaches_the_world = false;
     for policy in &policies {
@@ -139,7 +139,7 @@ fn every_unit_has_the_same_hardening() {
     let hardening = |unit: &str| -> Vec<String> {
         let unit = text(&format!("deploy/systemd/{unit}"));
         let (_, rest) = unit.split_once("# What it may not do.\n").unwrap();
-        // who may be spoken to differs: some reach the world
+        // allowed addresses differ: some programs reach the internet
         let is_shared = |line: &&str| !line.starts_with('#') && !line.starts_with("IPAddress");
         rest.lines().take_while(|line| !line.is_empty()).filter(is_shared).map(str::to_owned).collect()
     };
@@ -218,7 +218,7 @@ fn every_watched_metric_is_emitted() {
     }
 }
 
-/// Programs of the version before have to go on with an expanded schema, and know a contraction by its name.
+/// Programs of the previous version have to work with an expanded schema, and recognise a contraction by its name.
 #[test]
 fn migrations_that_remove_something_are_named_contractions() {
     for folder in ["migrations/postgres", "migrations/sqlite"] {

@@ -1,6 +1,6 @@
-//! The indexer follows a feed on PostgreSQL as it does on SQLite: from the beginning, from where it stopped, and anew.
+//! The indexer follows a feed on PostgreSQL: from the beginning, from its last position, and after a rebuild.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is amiss")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use agentdex_tests::harness::TestDatabase;
 use agentdex_tests::relevance::sets::{Tool, capability, manifest};

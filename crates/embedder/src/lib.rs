@@ -18,21 +18,11 @@ pub enum ModelError {
         "{} is missing or cannot be read ({source}): an embedder is a directory with config.json, tokenizer.json and model.safetensors",
         path.display()
     )]
-    Missing {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Missing { path: PathBuf, source: std::io::Error },
     #[error("{} has {bytes} bytes; the maximum is {max}", path.display())]
-    TooLarge {
-        path: PathBuf,
-        bytes: u64,
-        max: u64,
-    },
+    TooLarge { path: PathBuf, bytes: u64, max: u64 },
     #[error("{} cannot be used: {reason}", path.display())]
-    Invalid {
-        path: PathBuf,
-        reason: String,
-    },
+    Invalid { path: PathBuf, reason: String },
     #[error("the model could not read a text: {0}")]
     Text(String),
 }

@@ -148,7 +148,9 @@ fn read_tokenizer(files: &mut Files<'_>, config: &Config) -> Result<Tokenizer, M
     }
     let max_length = TOKENS_MAX.min(config.max_position_embeddings);
     let truncation = TruncationParams { max_length, ..TruncationParams::default() };
-    tokenizer.with_truncation(Some(truncation)).map_err(|error| files.invalid(TOKENIZER, error.to_string()))?;
+    tokenizer
+        .with_truncation(Some(truncation))
+        .map_err(|error| files.invalid(TOKENIZER, error.to_string()))?;
     // The attention mask marks padding, so any padding token works.
     tokenizer.with_padding(Some(PaddingParams::default()));
     Ok(tokenizer)

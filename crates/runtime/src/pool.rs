@@ -52,14 +52,10 @@ pub enum ReadError {
     Busy,
     /// The deadline passed; the document may never end.
     #[error("the document was not read within {} s", after.as_secs_f64())]
-    TimedOut {
-        after: Duration,
-    },
+    TimedOut { after: Duration },
     /// The reader panicked.
     #[error("reading the document failed: {message}")]
-    Panicked {
-        message: String,
-    },
+    Panicked { message: String },
 }
 
 impl ReadError {

@@ -66,9 +66,9 @@ impl LogLevel {
         EnvFilter::new(match self {
             Self::Trace => level.to_owned(),
             Self::Error => format!("{level},{SILENCED}"),
-            _ => OWN_CRATES
-                .iter()
-                .fold(format!("warn,{SILENCED}"), |all, own| format!("{all},{own}={level}")),
+            _ => {
+                OWN_CRATES.iter().fold(format!("warn,{SILENCED}"), |all, own| format!("{all},{own}={level}"))
+            }
         })
     }
 }

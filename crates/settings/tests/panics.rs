@@ -28,10 +28,7 @@ fn stderr_of(format: &str) -> String {
 }
 
 #[test]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the environment sets the format of the process that panics"
-)]
+#[expect(clippy::disallowed_methods, reason = "the environment sets the format of the process that panics")]
 fn logs_a_panic_as_one_escaped_line_with_its_location() {
     match std::env::var(FORMAT).as_deref() {
         Ok("json") => return panic_in_a_thread(LogFormat::Json),

@@ -49,7 +49,13 @@ impl ResponseBody {
 
     /// An empty body whose hit is recorded elsewhere.
     pub(crate) fn unrecorded() -> Self {
-        Self { segments: VecDeque::new(), hit: None, pace: None, delay: None, content_length: ContentLength::Exact }
+        Self {
+            segments: VecDeque::new(),
+            hit: None,
+            pace: None,
+            delay: None,
+            content_length: ContentLength::Exact,
+        }
     }
 
     /// The next chunk: one repetition of the first segment, or a part of it at a slower pace.

@@ -85,10 +85,7 @@ mod tests {
     use super::*;
 
     fn flat(segments: Vec<(Bytes, u64)>) -> Vec<u8> {
-        segments
-            .into_iter()
-            .flat_map(|(bytes, times)| (0..times).flat_map(move |_| bytes.to_vec()))
-            .collect()
+        segments.into_iter().flat_map(|(bytes, times)| (0..times).flat_map(move |_| bytes.to_vec())).collect()
     }
 
     #[test]

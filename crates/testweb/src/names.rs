@@ -111,9 +111,9 @@ impl Names {
         let listed = self.listed.read().unwrap_or_else(PoisonError::into_inner);
         let made = self.made.read().unwrap_or_else(PoisonError::into_inner);
         let rule_of = |name: &str| made.get(name).map(|host| host.socket);
-        let by_list = listed
-            .iter()
-            .map(|(position, name)| (*position, name.to_string(), rule_of(name).unwrap_or(SocketRule::ByRule)));
+        let by_list = listed.iter().map(|(position, name)| {
+            (*position, name.to_string(), rule_of(name).unwrap_or(SocketRule::ByRule))
+        });
         let by_template = self.templates.iter().flat_map(Template::sockets).map(|(position, name, rule)| {
             let rule = rule_of(&name).unwrap_or(rule);
             (position, name, rule)

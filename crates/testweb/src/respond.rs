@@ -39,7 +39,8 @@ impl Reply {
         if answer.status.is_success() && is_unchanged(&headers, &head.headers) {
             return Self::without_body(StatusCode::NOT_MODIFIED, headers_of_304(&headers));
         }
-        let mut reply = Self { status: answer.status, headers, segments, content_length: ContentLength::Exact };
+        let mut reply =
+            Self { status: answer.status, headers, segments, content_length: ContentLength::Exact };
         if let Some(claimed) = answer.claimed_bytes {
             reply.content_length = ContentLength::Other;
             reply.headers.insert(header::CONTENT_LENGTH, claimed.into());
@@ -52,7 +53,8 @@ impl Reply {
 
     /// The response, whose body closes the record of the hit.
     pub(crate) fn into_response(self, answer: &Answer, hit: OpenHit) -> Response<ResponseBody> {
-        let mut response = Response::new(ResponseBody::new(self.segments, answer.pace, self.content_length, hit));
+        let mut response =
+            Response::new(ResponseBody::new(self.segments, answer.pace, self.content_length, hit));
         *response.status_mut() = self.status;
         *response.headers_mut() = self.headers;
         response

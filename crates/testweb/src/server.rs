@@ -30,12 +30,12 @@ use crate::{
     answer::Content,
     authority::Authority,
     body::{ResponseBody, sleep},
-    hit::{self, RequestHeaders, Connection, HandshakeOutcome, Hit, ResponseHeaders},
+    hit::{self, Connection, HandshakeOutcome, Hit, RequestHeaders, ResponseHeaders},
     log::{Log, OpenHit, wall_us},
     names::Names,
     respond::{Reply, paths_of},
     sequence::Sequences,
-    tamper::{Takeover, Plan, TamperedStream, Tampering, reset_on_close},
+    tamper::{Plan, Takeover, TamperedStream, Tampering, reset_on_close},
 };
 
 /// What all connections share.

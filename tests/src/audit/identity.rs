@@ -1,4 +1,4 @@
-//! Who asks, and how: an honest User-Agent and From, GET or HEAD, nothing that follows a person around.
+//! Identity of the crawler: an honest User-Agent and From, GET or HEAD, no Referer and no Cookie.
 
 use testweb::Hit;
 

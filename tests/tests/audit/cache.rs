@@ -1,4 +1,4 @@
-//! Revalidation, freshness, nothing twice.
+//! Revalidation, freshness, repeated requests.
 
 use agentdex_tests::audit::{Policy, Rule};
 
@@ -99,7 +99,7 @@ fn allows_two_requests_for_a_redirect_target() {
 
 #[test]
 fn allows_one_repeat_for_each_killed_crawler() {
-    let policy = Policy { repeats_forgiven: 1, ..Policy::default() };
+    let policy = Policy { repeats_allowed: 1, ..Policy::default() };
     let once = || Crafted::new().get("/a").get("/a");
     once().keeps(&policy);
     once().get("/b").get("/b").breaks(Rule::Duplicate, 1, &policy);

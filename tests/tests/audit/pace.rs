@@ -74,10 +74,10 @@ fn requires_a_gap_over_all_sites_of_an_address() {
 fn limits_a_private_suffix_over_all_its_sites() {
     let policy = |late_ms| Policy {
         suffix_gap: Some(Duration::from_millis(500)),
-        arrives_late: Duration::from_millis(late_ms),
+        arrival_delay: Duration::from_millis(late_ms),
         ..Policy::default()
     };
-    // the k-th request a gap after the one before, its handshake apart
+    // each request a gap after the previous one, without its handshake
     let many = |gap_us: u64, suffix: &str| {
         (0..9).fold(Crafted::empty(), |log, index| {
             log.hurry(gap_us).get_on(&format!("site{index}.{suffix}"), "/robots.txt")
@@ -87,7 +87,10 @@ fn limits_a_private_suffix_over_all_its_sites() {
     many(SECOND_US / 4, "example").keeps(&policy(0));
     many(SECOND_US / 4, "github.io").breaks(Rule::SuffixGap, 8, &policy(0));
     let report = many(SECOND_US / 4, "github.io").check(&policy(500));
-    assert!((5..8).contains(&report.count(Rule::SuffixGap)), "a rate too high is no late arrival: {report}");
+    assert!(
+        (5..8).contains(&report.count(Rule::SuffixGap)),
+        "a rate that is too high does not count as a late arrival: {report}"
+    );
     let late = || {
         let log = Crafted::empty().get_on("a.github.io", "/robots.txt").hurry(SECOND_US);
         let log = log.get_on("b.github.io", "/robots.txt").hurry(SECOND_US / 10);

@@ -1,4 +1,4 @@
-//! robots.txt first, obeyed, young enough, and never a permission by failure.
+//! robots.txt: first, obeyed, recent, and never permissive after a failure.
 
 use agentdex_tests::audit::{Policy, Rule};
 

@@ -1,4 +1,4 @@
-//! The audit over logs of the running test web: a crawl by hand that is polite, one that is not, and the printed report.
+//! The audit of the running test web: a polite crawl, an impolite one, and the printed report.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Bad input ends in one clear sentence that says what to do, and in the exit code that api callers and shells expect.
+//! Invalid input: one clear sentence with advice, and the documented exit code.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -15,15 +15,15 @@ async fn world() -> World {
     world
 }
 
-/// Runs a program that must fail with `code`, saying everything in `says` in at most three lines and never panicking.
+/// Runs a program that must fail with `code` and print `expected` in at most three lines, without a panic.
 #[track_caller]
-fn fails(command: Command, code: i32, says: &[&str]) {
+fn fails(command: Command, code: i32, expected: &[&str]) {
     let shown = format!("{command:?}");
     let output = output(command);
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{shown}\n{text}");
-    for words in says {
-        assert!(text.contains(words), "{shown} does not say {words:?}:\n{text}");
+    for words in expected {
+        assert!(text.contains(words), "{shown} does not print {words:?}:\n{text}");
     }
     assert!(!text.contains("panicked"), "{text}");
 }
@@ -95,7 +95,7 @@ async fn reports_unknown_configuration_keys() {
 #[tokio::test(flavor = "multi_thread")]
 async fn reports_a_database_that_does_not_respond() {
     let world = world().await;
-    // programs that run for long wait for it: see `late_database`
+    // long-running programs wait for it: see `late_database`
     for (program, flags) in [("crawler", vec!["status"]), ("agentdex", vec!["db", "status"])] {
         let mut command = binary(program).unwrap();
         command

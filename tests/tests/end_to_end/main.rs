@@ -1,6 +1,6 @@
-//! The whole system against the test web, as separate programs on both back ends, every run judged by the politeness audit.
+//! The whole system against the test web, as separate programs on both back ends, every run checked by the politeness audit.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something unexpected happens")]
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod bad_input;
 mod corpus;
@@ -24,7 +24,7 @@ mod validate;
 mod waits;
 mod world;
 
-/// One test for each back end from one body.
+/// Defines each test for both back ends.
 macro_rules! on_both_back_ends {
     ($($module:ident::$test:ident),+ $(,)?) => {
         mod sqlite {
@@ -90,7 +90,7 @@ async fn postgres_honest_sites_keep_their_pace_among_hostile_ones() {
     hostile_fleet::honest_sites_keep_their_pace_among_hostile_ones().await;
 }
 
-/// The embedded database cannot go away by itself.
+/// Only on PostgreSQL: the embedded database has no connection to lose.
 #[tokio::test(flavor = "multi_thread")]
 async fn postgres_an_outage_of_the_database_is_waited_out() {
     faults::an_outage_of_the_database_is_waited_out().await;

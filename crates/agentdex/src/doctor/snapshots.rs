@@ -76,9 +76,10 @@ fn judge(storage: &dyn SnapshotStorage, usage: Usage) -> Finding {
             Err(error) => finding_of(&error),
         },
         Usage::Fetched => match storage.current() {
-            Ok(snapshot) => {
-                Finding::good(Subject::Snapshots, format!("{location} can be read; {}", describe(Some(&snapshot))))
-            }
+            Ok(snapshot) => Finding::good(
+                Subject::Snapshots,
+                format!("{location} can be read; {}", describe(Some(&snapshot))),
+            ),
             Err(error) => finding_of(&error),
         },
     }
@@ -95,7 +96,9 @@ fn none_yet(error: SnapshotError) -> Result<Option<Snapshot>, SnapshotError> {
 fn describe(snapshot: Option<&Snapshot>) -> String {
     snapshot.map_or_else(
         || "it has no usable snapshot".to_owned(),
-        |snapshot| format!("it has the snapshot of {}", snapshot.published_at.format("%Y-%m-%d %H:%M:%S UTC")),
+        |snapshot| {
+            format!("it has the snapshot of {}", snapshot.published_at.format("%Y-%m-%d %H:%M:%S UTC"))
+        },
     )
 }
 
@@ -113,10 +116,9 @@ fn finding_of(error: &SnapshotError) -> Finding {
         SnapshotError::Io { .. } => {
             bad(error.to_string(), "create the directory, or give the user of indexer and api access to it")
         }
-        SnapshotError::Invalid { .. } => bad(
-            error.to_string(),
-            "check whether an indexer of this version publishes there, and its log",
-        ),
+        SnapshotError::Invalid { .. } => {
+            bad(error.to_string(), "check whether an indexer of this version publishes there, and its log")
+        }
         _ => bad(error.to_string(), "check the location and the log of the indexer"),
     }
 }
@@ -132,7 +134,11 @@ mod tests {
         let location: SnapshotLocation = folder.path().join("snapshots").to_str().unwrap().parse().unwrap();
         let both = SnapshotLocations { publish: Some(location.clone()), index_from: Some(location.clone()) };
         let findings = all(&both).await;
-        assert_eq!([findings[0].health, findings[1].health], [Health::Good, Health::Doubtful], "{findings:?}");
+        assert_eq!(
+            [findings[0].health, findings[1].health],
+            [Health::Good, Health::Doubtful],
+            "{findings:?}"
+        );
         assert!(findings[1].advice.as_ref().unwrap().contains("--publish"), "{findings:?}");
 
         let store = store::Store::open_in_data_dir(folder.path()).await.unwrap();

@@ -183,9 +183,7 @@ fn read_document(name: &str) -> anyhow::Result<Vec<u8>> {
             .with_context(|| format!("cannot read {name}"))?;
     }
     if bytes.len() as u64 > DOCUMENT_BYTES_MAX {
-        bail!(
-            "{name} is longer than {DOCUMENT_BYTES_MAX} bytes, the maximum size of a document"
-        );
+        bail!("{name} is longer than {DOCUMENT_BYTES_MAX} bytes, the maximum size of a document");
     }
     Ok(bytes)
 }

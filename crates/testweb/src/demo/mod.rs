@@ -36,7 +36,9 @@ pub fn seeds() -> Vec<&'static str> {
 fn host(site: &Site) -> Host {
     match site.manner {
         Manner::Open => open_host(site.domain, site),
-        Manner::Robots(text) => open_host(site.domain, site).route("/robots.txt", with_cache_headers(Answer::text(text))),
+        Manner::Robots(text) => {
+            open_host(site.domain, site).route("/robots.txt", with_cache_headers(Answer::text(text)))
+        }
         Manner::RobotsUnavailable => {
             open_host(site.domain, site).route("/robots.txt", Answer::retry_after(503, "3600"))
         }
