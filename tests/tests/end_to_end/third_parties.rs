@@ -40,7 +40,7 @@ pub(crate) async fn limits_apply_to_the_requested_host(backend: Backend) {
     world.write_seeds((0..ATTACKERS).map(|number| format!("attacker{number}.test")));
     world.crawl(&["--seeds", "https://lists.test/top.txt"]);
     let hits = |host: &str| world.web.log().hits_on(host).len();
-    assert_eq!((hits(CLOSED), hits(BUSY)), (0, 0), "nobody else's visit asks them anything");
+    assert_eq!((hits(CLOSED), hits(BUSY)), (0, 0), "no other visit sends them requests");
 
     // the victims are known sites by now, and all attackers point to them again
     world.crawl(&["--revisit", "0s"]);

@@ -40,14 +40,14 @@ fn evaluates_simple_files() {
         ("user-agent: *\ndisallow:", "/x", true, "an empty rule forbids nothing"),
         ("user-agent: *\ndisallow: /", "/robots.txt", true, "robots.txt is always allowed"),
         ("user-agent: *\ndisallow: /robots.txt", "/robots.txt", true, "even when it is named"),
-        ("user-agent: other\ndisallow: /", "/x", true, "a group of somebody else"),
+        ("user-agent: other\ndisallow: /", "/x", true, "a group of another crawler"),
         ("foo: agentdex\nbar: /", "/x", true, "unknown fields"),
         ("user-agent agentdex\ndisallow /", "/x", false, "missing colons"),
         (
             "disallow: /\nuser-agent: other\nallow: /",
             "/x",
             true,
-            "rules before the first group apply to nobody",
+            "rules before the first group apply to no crawler",
         ),
     ]);
 }
